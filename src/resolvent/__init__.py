@@ -4,7 +4,7 @@ Traces of a deterministic POMDP go in; a Transition Machine that predicts the
 next observation and a Reward Machine that predicts the reward come out.
 
 A name is imported when it is first asked for, with what it needs and no more:
-`docs/decisions/start-up.md` says why. Type checkers read `__init__.pyi`, which
+`docs/decisions/util.md` says why. Type checkers read `__init__.pyi`, which
 `python docs/generate.py` writes from the table here.
 """
 
