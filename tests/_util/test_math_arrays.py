@@ -46,7 +46,7 @@ ELSEWHERE = {
     "baselines/hidden_markov/expectation.py": {"@"},
     "baselines/ilp.py": {"@"},
     # Whole numbers: exact.
-    "machines/likelihood/forecasts.py": {"@"},
+    "machines/likelihood.py": {"@"},
     "environments/grids/world.py": {"@"},
 }
 

@@ -1,4 +1,4 @@
-"""Files of machines, of this version and the first, and reward machines as text."""
+"""Files of machines, and reward machines as text."""
 
 import json
 from functools import cache
@@ -15,8 +15,7 @@ from resolvent.machines.exchange.reward_machine_files import encode_reward_machi
 from resolvent.machines.files.storage import encode
 
 MODELS = 16
-FIRST = Path(__file__).parent.parent / "machines" / "data" / "v1"
-"""Files of the first version, which are kept."""
+"""Number of different files."""
 
 
 @cache
@@ -27,13 +26,6 @@ def model(number: int) -> Any:
         return json.loads(encode(rs.infer(traces).machines))
     options = {"supplement": number % 2 == 0}
     return json.loads(encode(rs.infer(some_traces(number), **options).machines))
-
-
-@cache
-def first_models() -> tuple[Any, ...]:
-    """Return the files of the first version as values."""
-    names = sorted(one for one in FIRST.glob("*.json") if ".probes" not in one.name)
-    return tuple(json.loads(one.read_bytes()) for one in names)
 
 
 def machines(draw: Random) -> Files:
@@ -47,11 +39,6 @@ def tweaked_machines(draw: Random) -> Files:
     for _ in range(draw.choice((1, 1, 2))):
         value = tweaked_json(draw, value)
     return {"machines.json": json_bytes(draw, value)}
-
-
-def first_machines(draw: Random) -> Files:
-    """Return a damaged file of machines of the first version."""
-    return {"machines.json": damaged_document(draw, draw.choice(first_models()))}
 
 
 def load(path: Path) -> None:
@@ -130,7 +117,6 @@ def read_reward_machine(path: Path) -> None:
 
 TARGETS = (
     Reader("machines", machines, load),
-    Reader("machines-v1", first_machines, load),
     Reader("machines-used", tweaked_machines, load_and_use),
     Reader("reward-machine", reward_machine, read_reward_machine),
 )

@@ -10,8 +10,7 @@ from resolvent.environments import House
 from resolvent.errors import ModelError
 from resolvent.machines import belief as belief_module
 from resolvent.machines.belief import Belief
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import chances, smoothing_of
 from resolvent.noise import Doubt, LabelNoise
 
 NONE, KEY, SOFA = frozenset(), frozenset({"key"}), frozenset({"sofa"})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import UNSEEN, TransitionMachine
-from resolvent.machines.exchange.mealy_dot import label_input, question_input, symbol_name
+from resolvent.machines.io.mealy_dot import label_input, question_input, symbol_name
 from resolvent.traces import Vocabulary
 from resolvent.traces.symbols import label_order, symbol_order
 from strategies import alphabets, labels, world_traces

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.forecasts import Forecasts
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import Forecasts, chances, smoothing_of
 from resolvent.replay.belief_score import believed_score
 from resolvent.replay.counts import Replay, Sightings
 from resolvent.replay.replaying import REPLAYING, in_machine_codes, replay_traces
