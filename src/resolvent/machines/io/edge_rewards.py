@@ -1,9 +1,8 @@
-"""Reward machines that pay on their edges: a label moves the state and fixes the reward.
+"""Reward machines with rewards on their edges, as those of Toro Icarte et al.
 
-That is the machine of Toro Icarte et al. and of their files. Ours answers an
-observation and an action, and so can tell more; `from_pair` gives the other kind
-wherever the reward follows from state and label alone. There is no way back: an
-edge says nothing of observations and actions.
+A label determines the next state and the reward. A `RewardMachine` predicts the reward from the
+state, the observation and the action, and so is more expressive; `from_pair` converts it where
+the reward follows from state and label alone. There is no conversion back.
 """
 
 import math
@@ -22,34 +21,36 @@ from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
 
 ENDED: Final = -1
-"""The state of a machine that met a label no edge holds for: the episode is over."""
+"""State after a label without an edge: the episode is over."""
 
 MOST_TERMS: Final = 10_000
-MOST_LITERALS: Final = 500_000
-"""Propositions in all terms together, counted as often as they stand there."""
+"""Maximum number of terms in all guards together."""
 
-_MOST_PROPOSITIONS = 12
+MOST_LITERALS: Final = 500_000
+"""Maximum number of literals in all terms together."""
+
+_MAX_PROPOSITIONS: Final = 12
+"""Maximum number of propositions over which all labels are enumerated."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """Where labels lead for which a guard holds, and what that pays."""
+    """The target and reward for all labels for which a guard holds."""
 
     source: int
     target: int
     guard: Guard
     reward: float
     origin: str = field(default="", compare=False, repr=False)
-    """What errors call it, such as "line 3"."""
+    """Name in error messages, such as "line 3"."""
 
 
 @dataclass(frozen=True)
 class EdgeRewardMachine:
-    """A reward machine that is paid on its edges, as others write them.
+    """A reward machine with rewards on its edges, guarded by formulas over propositions.
 
-    An edge says for which labels it is taken, by a formula over propositions, and what it pays.
-    A pair of states may have several edges. Of two edges that leave a state and
-    hold for the same label, both must lead to the same state and pay the same.
+    A pair of states may have several edges. Two edges that leave a state and hold for the same
+    label must have the same target and reward.
 
     >>> edges = (Edge(0, 0, Guard.parse("!coffee"), 0), Edge(0, 1, Guard.parse("coffee"), 1))
     >>> machine = EdgeRewardMachine(0, frozenset({1}), edges)
@@ -72,11 +73,11 @@ class EdgeRewardMachine:
         for number, edge in enumerate(self.edges):
             if edge.source in self.terminal:
                 raise ModelError(
-                    f"{_called(edge, number)} leaves state {edge.source}, which is terminal: "
+                    f"{_name(edge, number)} leaves state {edge.source}, which is terminal: "
                     f"leave out one of the two"
                 )
             if not math.isfinite(edge.reward):
-                raise ModelError(f"{_called(edge, number)} pays {edge.reward}: pay a finite number")
+                raise ModelError(f"{_name(edge, number)} pays {edge.reward}: pay a finite number")
             if ENDED in (self.initial, edge.source):
                 raise ModelError(f"{ENDED} stands for an ended episode: number states from 0")
         for leaving in self._leaving.values():
@@ -84,33 +85,33 @@ class EdgeRewardMachine:
 
     @cached_property
     def states(self) -> frozenset[int]:
-        """All states that are named."""
+        """All states of edges, the initial and terminal ones included."""
         ends = (state for edge in self.edges for state in (edge.source, edge.target))
         return frozenset((self.initial, *self.terminal, *ends))
 
     @property
     def propositions(self) -> frozenset[str]:
-        """All that the guards look at."""
+        """All propositions of the guards."""
         return frozenset().union(*(edge.guard.propositions for edge in self.edges))
 
     def has_ended(self, state: int) -> bool:
-        """Whether nothing is read or paid in a state any more."""
+        """Return whether the episode is over in a state."""
         return state == ENDED or state in self.terminal
 
     def step(self, state: int, label: Iterable[str]) -> tuple[int, float]:
-        """Return where a label leads and what that pays.
+        """Return the next state and the reward after a label.
 
-        Where no guard holds the episode ends unpaid, in `ENDED`: reward-machine
-        files leave out edges to say so, as for the office's plants.
+        Where no guard holds, the episode ends in `ENDED` with reward 0, as for the plants of the
+        office world, which have no edge.
         """
         if self.has_ended(state):
             raise ModelError(f"state {state} is terminal: nothing is read in it")
         if state not in self.states:
             raise ModelError(f"state {state} does not exist: the states are {sorted(self.states)}")
-        read = as_label(label)
+        symbols = as_label(label)
         for number in self._leaving.get(state, ()):
             edge = self.edges[number]
-            if edge.guard.holds(read):
+            if edge.guard.holds(symbols):
                 return edge.target, float(edge.reward)
         return ENDED, 0.0
 
@@ -119,8 +120,8 @@ class EdgeRewardMachine:
     ) -> tuple[Label, ...] | None:
         """Return a shortest label sequence on which two machines differ, or None.
 
-        They differ where they pay differently, or where only one has ended. By
-        default all labels over the propositions of both are tried.
+        They differ in a reward, or where only one has ended. By default all labels over the
+        propositions of both are tried.
 
         >>> coffee = Edge(0, 1, Guard.parse("coffee"), 1)
         >>> wait = Edge(0, 0, Guard.parse("!coffee"), 0)
@@ -128,7 +129,7 @@ class EdgeRewardMachine:
         >>> EdgeRewardMachine(0, frozenset({1}), (coffee,)).first_difference(patient)
         (frozenset(),)
         """
-        alphabet = _every_label(self, other) if labels is None else list(map(as_label, labels))
+        alphabet = _all_labels(self, other) if labels is None else list(map(as_label, labels))
         start = (self.initial, other.initial)
         histories: dict[tuple[int, int], tuple[Label, ...]] = {start: ()}
         if self.has_ended(start[0]) != other.has_ended(start[1]):
@@ -138,14 +139,16 @@ class EdgeRewardMachine:
             if self.has_ended(pair[0]):
                 continue
             for label in alphabet:
-                mine, paid = self.step(pair[0], label)
-                yours, also_paid = other.step(pair[1], label)
+                target, reward = self.step(pair[0], label)
+                other_target, other_reward = other.step(pair[1], label)
                 history = (*histories[pair], label)
-                if paid != also_paid or self.has_ended(mine) != other.has_ended(yours):
+                if reward != other_reward or (
+                    self.has_ended(target) != other.has_ended(other_target)
+                ):
                     return history
-                if (mine, yours) not in histories:
-                    histories[mine, yours] = history
-                    queue.append((mine, yours))
+                if (target, other_target) not in histories:
+                    histories[target, other_target] = history
+                    queue.append((target, other_target))
         return None
 
     def save(self, path: str | Path) -> None:
@@ -156,12 +159,11 @@ class EdgeRewardMachine:
 
     @classmethod
     def from_pair(cls, pair: Machines, traces: TraceSet) -> "EdgeRewardMachine":
-        """Return the Reward Machine of a pair, or a larger set, with its rewards on the edges.
+        """Return the Reward Machine of a set of machines with its rewards on the edges.
 
-        `traces` are those it was inferred from: they tell what each state and
-        label paid. A label whose step always ended the episode leads to one added
-        terminal state, as does one after which nothing was ever seen. What the
-        traces never showed has no edge.
+        `traces` are those it was inferred from, for the reward of each state and label. A label
+        whose step always ended the episode leads to one added terminal state, as does one after
+        which no step was observed. Labels that were not observed in a state have no edge.
 
         >>> import resolvent as rs
         >>> from resolvent.environments import House
@@ -186,22 +188,22 @@ class EdgeRewardMachine:
         return leaving
 
 
-def _called(edge: Edge, number: int) -> str:
+def _name(edge: Edge, number: int) -> str:
     return edge.origin or f"edge {number}"
 
 
 def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
-    """Refuse two edges of one state that a label leaves to choose between."""
-    found = _first_overlap([edge for _, edge in leaving])
-    if found is None:
+    """Raise `ModelError` for two edges that hold for the same label and disagree."""
+    overlap = _first_overlap([edge for _, edge in leaving])
+    if overlap is None:
         return
-    (number, one), (other_number, other) = leaving[found[0]], leaving[found[1]]
-    label = one.guard.overlap(other.guard) or frozenset()
+    (number, edge), (second_number, second) = leaving[overlap[0]], leaving[overlap[1]]
+    label = edge.guard.overlap(second.guard) or frozenset()
     raise ModelError(
-        f"{_called(one, number)} and {_called(other, other_number)} both hold in state "
-        f"{one.source} for the label {short(repr(label_text(label)))} and disagree: "
-        f"'{short(str(one.guard))}' leads to {one.target} and pays {one.reward:g}, "
-        f"'{short(str(other.guard))}' to {other.target} and {other.reward:g}; make one formula "
+        f"{_name(edge, number)} and {_name(second, second_number)} both hold in state "
+        f"{edge.source} for the label {short(repr(label_text(label)))} and disagree: "
+        f"'{short(str(edge.guard))}' leads to {edge.target} and pays {edge.reward:g}, "
+        f"'{short(str(second.guard))}' to {second.target} and {second.reward:g}; make one formula "
         f"exclude the other"
     )
 
@@ -210,7 +212,7 @@ def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
     """Return the first two edges, by number, that hold for one label and disagree; None if none.
 
     Terms exclude each other by a proposition that one requires and the other forbids. Sets of
-    terms are bits of integers, so that a term meets all others at once.
+    terms are bit sets, so that a term is compared with all others at once.
     """
     terms = [(number, term) for number, edge in enumerate(edges) for term in edge.guard.terms]
     requiring: dict[str, int] = {}
@@ -239,12 +241,12 @@ def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
     return min(first.items(), default=None)
 
 
-def _every_label(one: EdgeRewardMachine, other: EdgeRewardMachine) -> list[Label]:
-    names = sorted(one.propositions | other.propositions)
-    if len(names) > _MOST_PROPOSITIONS:
+def _all_labels(first: EdgeRewardMachine, second: EdgeRewardMachine) -> list[Label]:
+    names = sorted(first.propositions | second.propositions)
+    if len(names) > _MAX_PROPOSITIONS:
         raise OptionError(
             f"there are {2 ** len(names):,} labels over {len(names)} propositions: "
             f"name those to compare on, as labels="
         )
     subsets = (combinations(names, size) for size in range(len(names) + 1))
-    return [frozenset(subset) for one_size in subsets for subset in one_size]
+    return [frozenset(subset) for of_size in subsets for subset in of_size]

@@ -1,4 +1,4 @@
-"""Guards: formulas over propositions, in disjunctive normal form ↔ what they say of a label.
+"""Guards: formulas over propositions in disjunctive normal form, evaluated on labels.
 
 A guard is written as in reward-machine files: `a&!b|c` holds for a label with a
 and without b, and for any label with c; `True` holds always and `False` never.
@@ -7,6 +7,7 @@ and without b, and for any label with c; `True` holds always and `False` never.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 from resolvent._util.text import short
@@ -25,7 +26,7 @@ class Term(NamedTuple):
     forbidden: frozenset[str]
 
     def holds(self, label: Label) -> bool:
-        """Whether a label has all that is required and nothing that is forbidden."""
+        """Return whether a label has all required propositions and no forbidden one."""
         return self.required <= label and self.forbidden.isdisjoint(label)
 
     def __str__(self) -> str:
@@ -53,21 +54,21 @@ class Guard:
 
     @classmethod
     def exactly(cls, labels: Iterable[Label], propositions: Iterable[str]) -> "Guard":
-        """Return the guard that holds for these labels and, over these propositions, no others.
+        """Return the guard that holds for exactly these labels over these propositions.
 
         >>> str(Guard.exactly([frozenset(), frozenset({"key"})], ["key", "sofa"]))
         '!key&!sofa|key&!sofa'
         """
-        every = frozenset(propositions)
-        return cls(tuple(Term(label, every - label) for label in labels))
+        names = frozenset(propositions)
+        return cls(tuple(Term(label, names - label) for label in labels))
 
     @property
     def propositions(self) -> frozenset[str]:
-        """What the guard looks at."""
+        """All propositions of the formula."""
         return frozenset().union(*(term.required | term.forbidden for term in self.terms))
 
     def holds(self, label: Label) -> bool:
-        """Whether some term holds for a label."""
+        """Return whether some term holds for a label."""
         return any(term.holds(label) for term in self.terms)
 
     def overlap(self, other: "Guard") -> Label | None:
@@ -76,12 +77,10 @@ class Guard:
         >>> sorted(Guard.parse("a&!b").overlap(Guard.parse("b|c")))
         ['a', 'c']
         """
-        for mine in self.terms:
-            for yours in other.terms:
-                if mine.required.isdisjoint(yours.forbidden) and yours.required.isdisjoint(
-                    mine.forbidden
-                ):
-                    return mine.required | yours.required
+        for first, second in product(self.terms, other.terms):
+            required, forbidden = map(frozenset.union, first, second)
+            if required.isdisjoint(forbidden):
+                return required
         return None
 
     def __str__(self) -> str:
@@ -92,7 +91,7 @@ class Guard:
 
 
 def check_proposition(name: str) -> None:
-    """Raise `ModelError` for a proposition whose name a formula cannot hold."""
+    """Raise `ModelError` for a name that cannot be written in a formula."""
     if name in _CONSTANTS:
         raise ModelError(f"a formula takes the proposition {name!r} for a constant: rename it")
     if (

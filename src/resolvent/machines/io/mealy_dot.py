@@ -1,43 +1,42 @@
-"""Machine → a Mealy machine in DOT, as AALpy and LearnLib read it.
+"""Machines → Mealy machines in DOT, as AALpy and LearnLib read them.
 
-A machine takes two kinds of input. Labels, written `label:door&key`, move the
-state and answer `ok`. Questions, written `ask:OBSERVATION:ACTION`, leave it where
-it is and answer with the output. What the machine was never shown has no edge;
-a complete one answers `unseen` there.
+There are two kinds of input. Labels, written `label:door&key`, change the state and have the
+output `ok`. Queries, written `ask:OBSERVATION:ACTION`, keep it and have the machine's output.
+Unseen transitions and outputs have no edge; in a complete Mealy machine their output is `unseen`.
 
-Names are escaped as in URLs, since one reader splits an edge's label at every
-slash, and the other ends it at the first quote. So unquoting gives back a name:
-a JSON value where it is one, and else a string.
+Names are escaped as in URLs, since one reader splits an edge's label at every slash, and the
+other ends it at the first quote. An unquoted name is a JSON value if it parses as one, else a
+string.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
 from resolvent._util.validation import check_arguments
-from resolvent.machines.drawing import graph_name
 from resolvent.machines.knowledge import UNSEEN, State
 from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 
 READ = "ok"
-"""What a label answers: nothing but that it was read."""
+"""Output of a label."""
 
 NEVER_SEEN = "unseen"
-_LOST = "unseen"
+_UNKNOWN_STATE = "unseen"
 
 
 def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
-    r"""Write a machine as a Mealy machine in DOT, for AALpy, LearnLib and their kin.
+    r"""Return a machine as a Mealy machine in DOT, for AALpy and LearnLib.
 
-    With `complete`, every state answers every input: `unseen` where the machine
-    was never shown what comes, and after an unseen label in one state more, in
-    which only the answers that depend on no state are known.
+    With `complete`, every state has an output for every input, `unseen` where none is known, and
+    unseen labels lead to one more state, in which only outputs that are the same in all states
+    are known.
 
     AALpy's `load_automaton_from_file(path, "mealy")` and AutomataLib's
-    `DOTParsers.mealy()` read both; AALpy says of the partial one that it is not
-    input complete, and raises `KeyError` where an input is missing.
+    `DOTParsers.mealy()` read both; AALpy reports that the partial one is not input complete,
+    and raises `KeyError` where an input is missing.
 
     >>> import gymnasium as gym
     >>> import resolvent as rs
@@ -51,19 +50,19 @@ def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
     """
     check_arguments(to_mealy_dot, locals())
     states: list[State] = list(range(machine.states))
-    if complete and _loses_itself(machine):
+    if complete and (machine.transitions < 0).any():
         states.append(UNSEEN)
-    lines = [f"digraph {graph_name(machine)} {{"]
+    lines = [f"digraph {_graph_name(machine)} {{"]
     lines += [f'  {_node(state)} [label="{_node(state)}"];' for state in states]
     for state in states:
-        for name, target, answer in _edges(machine, state, complete):
-            lines.append(f'  {_node(state)} -> {_node(target)} [label="{name}/{answer}"];')
+        for name, target, output in _edges(machine, state, complete):
+            lines.append(f'  {_node(state)} -> {_node(target)} [label="{name}/{output}"];')
     lines += ['  __start0 [label="", shape=none];', "  __start0 -> s0;", "}"]
     return "\n".join(lines) + "\n"
 
 
 def label_input(label: Iterable[str]) -> str:
-    """Return the input that stands for reading a label.
+    """Return the input of a label.
 
     >>> label_input({"key", "door"}), label_input(set()), label_input({"a/b"})
     ('label:door&key', 'label:', 'label:a%2Fb')
@@ -72,7 +71,7 @@ def label_input(label: Iterable[str]) -> str:
 
 
 def question_input(observation: Any, action: Any) -> str:
-    """Return the input that stands for asking about an observation and an action.
+    """Return the input of an observation and an action.
 
     >>> question_input("corridor", "up"), question_input((3, 4), 1)
     ('ask:corridor:up', 'ask:[3,4]:1')
@@ -81,18 +80,18 @@ def question_input(observation: Any, action: Any) -> str:
 
 
 def symbol_name(symbol: Symbol) -> str:
-    """Return the name of a symbol, which no other symbol has.
+    """Return the unique name of a symbol.
 
     >>> symbol_name("living room"), symbol_name(7), symbol_name("7"), symbol_name(("hall", 1))
     ('living%20room', '7', '%227%22', '[%22hall%22,1]')
     """
-    if isinstance(symbol, str) and not _is_taken(symbol):
+    if isinstance(symbol, str) and not _is_ambiguous(symbol):
         return quote(symbol, safe="")
     return quote(json.dumps(symbol, separators=(",", ":")), safe=",[]")
 
 
-def _is_taken(text: str) -> bool:
-    """Whether a string would be read as something else, or not at all."""
+def _is_ambiguous(text: str) -> bool:
+    """Return whether a string would be read as another symbol, or not at all."""
     if text in ("", READ, NEVER_SEEN):
         return True
     try:
@@ -103,29 +102,31 @@ def _is_taken(text: str) -> bool:
 
 
 def _edges(machine: Machine, state: State, complete: bool) -> Iterator[tuple[str, State, str]]:
-    """Yield input, next state and answer of each edge that leaves a state."""
+    """Yield input, next state and output of each edge that leaves a state."""
     for label in machine.labels:
         target = machine.step(state, label)
         if target is not UNSEEN:
             yield label_input(label), target, READ
         elif complete:
             yield label_input(label), UNSEEN, NEVER_SEEN
-    for observation, action in _questions(machine):
-        answer = machine.output(state, observation, action)
-        if answer is not UNSEEN:
-            yield question_input(observation, action), state, symbol_name(answer)
+    for observation, action in _queries(machine):
+        output = machine.output(state, observation, action)
+        if output is not UNSEEN:
+            yield question_input(observation, action), state, symbol_name(output)
         elif complete:
             yield question_input(observation, action), state, NEVER_SEEN
 
 
-def _questions(machine: Machine) -> list[tuple[Symbol, Symbol]]:
+def _queries(machine: Machine) -> list[tuple[Symbol, Symbol]]:
     numbers = {*machine.constant_question.tolist(), *machine.output_question.tolist()}
     return [machine.question(number) for number in sorted(numbers)]
 
 
-def _loses_itself(machine: Machine) -> bool:
-    return bool((machine.transitions < 0).any())
-
-
 def _node(state: State) -> str:
-    return _LOST if state is UNSEEN else f"s{state}"
+    return _UNKNOWN_STATE if state is UNSEEN else f"s{state}"
+
+
+def _graph_name(machine: Machine) -> str:
+    """Return the name of a machine's graph, valid in DOT without quotes."""
+    name = re.sub(r"\W", "_", machine.kind, flags=re.ASCII)
+    return f"{'_' if name[0].isdigit() else ''}{name}_machine"

@@ -8,9 +8,9 @@ initial state, a list of terminal states, and one edge a line::
     (0,0,'!coffee',ConstantRewardFunction(0))
     (0,1,'coffee&!plant',ConstantRewardFunction(0))
 
-Their code runs each line as Python; here it is only read. Files without the
-second line, as their earlier code has them, are read too: there a state ends the
-episode that no edge leaves but a `True` loop.
+Their code evaluates each line as Python; here it is only parsed. Files without the second line,
+as their earlier code has them, are read too: there a state without edges, except for a `True`
+loop, is terminal.
 """
 
 import math
@@ -126,22 +126,19 @@ def _number(reward: float) -> str:
 def _machine(lines: list["_Line"]) -> EdgeRewardMachine:
     if not lines:
         raise ModelError(f"line 1: the file is empty; {_INITIAL}")
-    initial = _single_state(lines[0])
+    first = lines[0]
+    first.form = _INITIAL
+    initial = first.state("the initial state")
+    first.finish()
     rest = lines[1:]
-    listed = _terminal(rest.pop(0)) if rest and rest[0].starts_with("[") else None
+    terminal = _terminal(rest.pop(0)) if rest and rest[0].starts_with("[") else None
     edges = [_edge(line) for line in rest]
     if not edges:
         lines[-1].fail(f"no edge comes after it: {_EDGE}")
-    terminal = _dead_ends(edges) if listed is None else listed
-    kept = tuple(edge for edge in edges if edge.source not in terminal)
-    return EdgeRewardMachine(initial, terminal, kept)
-
-
-def _single_state(line: "_Line") -> int:
-    line.form = _INITIAL
-    state = line.state("the initial state")
-    line.finish()
-    return state
+    if terminal is None:
+        terminal = _dead_ends(edges)
+    leaving = tuple(edge for edge in edges if edge.source not in terminal)
+    return EdgeRewardMachine(initial, terminal, leaving)
 
 
 def _terminal(line: "_Line") -> frozenset[int]:
@@ -165,8 +162,8 @@ def _dead_ends(edges: list[Edge]) -> frozenset[int]:
     always = Guard.parse("True")
     return frozenset(
         state
-        for state, those in leaving.items()
-        if all(edge.target == state and edge.guard == always for edge in those)
+        for state, edges in leaving.items()
+        if all(edge.target == state and edge.guard == always for edge in edges)
     )
 
 
@@ -199,7 +196,7 @@ def _edge(line: "_Line") -> Edge:
 
 
 class _Line:
-    """One line as tokens, taken from left to right."""
+    """One line as tokens, read from left to right."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number = number
@@ -209,36 +206,36 @@ class _Line:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it holds nothing but a comment."""
+        """Whether the line is empty except for a comment."""
         return self._next()[0] == "end"
 
     def starts_with(self, sign: str) -> bool:
-        """Whether the next token is this sign."""
+        """Return whether the next token is this sign."""
         return self._next()[1] == sign
 
     def sign(self, sign: str) -> None:
-        """Take a bracket or a comma."""
+        """Consume a bracket or a comma."""
         if not self.starts_with(sign):
             self._expected(repr(sign))
         self._at = self._next()[2]
 
-    def take(self, kind: str, what: str) -> str:
-        """Take a token of a kind; errors call it `what`."""
-        found, text, end = self._next()
-        if found != kind:
-            self._expected(what)
+    def take(self, kind: str, name: str) -> str:
+        """Consume a token of a kind; errors call it `name`."""
+        next_kind, text, end = self._next()
+        if next_kind != kind:
+            self._expected(name)
         self._at = end
         return text
 
-    def state(self, what: str) -> int:
-        """Take a state's number."""
-        text = self.take("number", what)
+    def state(self, name: str) -> int:
+        """Consume the number of a state."""
+        text = self.take("number", name)
         if not _STATE.fullmatch(text):
             self.fail(f"{short(text)} is no state: number them 0, 1, 2, …")
         return int(text)
 
     def finish(self) -> None:
-        """Refuse anything that is left but a comment."""
+        """Refuse further tokens."""
         if self._next()[0] != "end":
             self._expected("the end of the line")
 
@@ -252,7 +249,7 @@ class _Line:
             return "other", self._text[self._at :].strip(), self._at
         return match.lastgroup, match[match.lastgroup], match.end()
 
-    def _expected(self, what: str) -> NoReturn:
+    def _expected(self, name: str) -> NoReturn:
         kind, text, _ = self._next()
-        found = "the line ends" if kind == "end" else f"found {text[:40]!r}"
-        self.fail(f"expected {what}, but {found}; {self.form}")
+        actual = "the line ends" if kind == "end" else f"found {text[:40]!r}"
+        self.fail(f"expected {name}, but {actual}; {self.form}")
