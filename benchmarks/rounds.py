@@ -17,7 +17,6 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.environments import RandomWorld
 from resolvent.exploration import frontier, hypothesis
 from resolvent.exploration import state as learner_state
 from resolvent.exploration.empirical_model import UNKNOWN
@@ -26,6 +25,7 @@ from resolvent.exploration.run import SolveRun
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
 from resolvent.exploration.values import ValueBounds
+from resolvent.worlds import RandomWorld
 
 PARTS = {
     "repairing": (hypothesis, "repaired"),

@@ -10,7 +10,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.inference import label_choice, learning_task, refinement
-from resolvent.merging import merge
+from resolvent.inference.engine import merge
 from resolvent.reduction import Verdict, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
 

@@ -6,11 +6,11 @@ import pytest
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.environments import RandomWorld
 from resolvent.exploration.buffer import Buffer, Columns, Episode
 from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.repair import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps
+from resolvent.worlds import RandomWorld
 
 WORLDS = [
     ("House", lambda: gym.make("resolvent/House-v0"), 300),

@@ -4,8 +4,8 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
 from resolvent.exploration.relabel import discover_labels
+from resolvent.worlds import House, TMaze
 from worlds_to_explore import Unlabelled
 
 

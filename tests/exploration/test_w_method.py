@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.exploration import w_method
 from resolvent.exploration.alternatives import (
     Alternative,
@@ -17,6 +16,7 @@ from resolvent.exploration.alternatives import (
 )
 from resolvent.exploration.repair import explains
 from resolvent.exploration.tables import QueriedSteps
+from resolvent.worlds import House
 from worlds_to_explore import Bells, SecondMission, TwoDoors
 
 BELL = frozenset({"bell"})

@@ -10,9 +10,9 @@ import resolvent as rs
 from fuzz.mutations import TEXTS, damaged, damaged_document, json_bytes, tweaked_json
 from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
-from resolvent.environments import House
 from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.machines.files.storage import encode
+from resolvent.worlds import House
 
 MODELS = 16
 """Number of different files."""
@@ -50,8 +50,8 @@ def load(path: Path) -> None:
         if machine.states * len(machine.labels) > 10_000:
             continue
         assert str(machine)
-        assert rs.to_mealy_dot(machine)
-        rs.is_minimal(machine)
+        assert machine.to_mealy_dot()
+        machine.is_minimal()
         state = 0
         for label in machine.labels[:5]:
             state = machine.step(state, label)
@@ -71,8 +71,8 @@ def load_and_use(path: Path) -> None:
     if "reward" in held and "transition" in held:
         rs.plan(held, traces)
     for machine in held.values():
-        assert rs.to_dot(machine)
-        assert rs.to_mermaid(machine)
+        assert machine.to_dot()
+        assert machine.to_mermaid()
 
 
 @cache
@@ -110,7 +110,7 @@ def reward_machine(draw: Random) -> Files:
 
 def read_reward_machine(path: Path) -> None:
     """Read a reward machine, step through it, and write it."""
-    machine = rs.read_reward_machine(path / "machine.txt")
+    machine = rs.machines.read_reward_machine(path / "machine.txt")
     machine.step(machine.initial, {"coffee"})
     assert encode_reward_machine(machine)
 

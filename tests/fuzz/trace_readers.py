@@ -21,8 +21,8 @@ from fuzz.mutations import (
     odd_value,
 )
 from fuzz.targets import Files, Reader
-from resolvent.traces.files.json_lines import json_lines
-from resolvent.traces.files.paper_lines import paper_lines
+from resolvent.traces.io.jsonl import json_lines
+from resolvent.traces.io.paper_format import paper_lines
 
 VARIETY = 48
 """How many different valid inputs each reader starts from."""
@@ -258,8 +258,8 @@ def infer(path: Path) -> None:
     result.machines.save(path / "machines.json")
     assert rs.load(path / "machines.json") == machines
     for machine in machines.values():
-        assert rs.to_text(machine)
-        assert rs.to_mealy_dot(machine, complete=True)
+        assert machine.to_text()
+        assert machine.to_mealy_dot(complete=True)
     if "reward" in machines and "transition" in machines:
         rs.plan(machines, traces)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from naive_q_learning import NaiveLearner, q_learning
 
 import resolvent as rs
-from resolvent.control import Model
+from resolvent.planning.model import Model
 from resolvent.rl.potential import values_of_states
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol

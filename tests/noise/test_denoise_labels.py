@@ -5,7 +5,6 @@ import pytest
 
 import resolvent as rs
 from noisy_labels import lying, with_labels
-from resolvent.environments import RandomWorld
 from resolvent.noise.labels import (
     LabelTally,
     denoise_labels,
@@ -14,6 +13,7 @@ from resolvent.noise.labels import (
 )
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
+from resolvent.worlds import RandomWorld
 
 
 def small_world(seed):

@@ -8,8 +8,8 @@ import pytest
 
 import resolvent as rs
 from noisy_labels import Forgets, lying, with_labels
-from resolvent.environments import House, RandomWorld
 from resolvent.machines import is_isomorphic
+from resolvent.worlds import House, RandomWorld
 
 
 @pytest.fixture(scope="module")

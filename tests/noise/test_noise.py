@@ -8,7 +8,7 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import Slips
-from resolvent.environments import House
+from resolvent.worlds import House
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from resolvent.baselines.clock import Clock
+from resolvent.paper.baselines.clock import Clock
 from resolvent.samples import Histories, LabelTiming, output_samples
 from resolvent.traces import Trace, TraceSet
 

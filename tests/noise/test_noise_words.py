@@ -8,7 +8,7 @@ import resolvent as rs
 from broken_traces import broken, shuffled
 from noisy_labels import lying
 from noisy_worlds import Slips, exact_pay, gaussian, paying, two_moods
-from resolvent.environments import House
+from resolvent.worlds import House
 
 
 @pytest.fixture(scope="module")

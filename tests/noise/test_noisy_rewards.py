@@ -6,7 +6,7 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import exact_pay, gaussian, paying
-from resolvent.environments import House
+from resolvent.worlds import House
 
 
 def flipped(traces, share=0.05):

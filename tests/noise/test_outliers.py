@@ -7,7 +7,7 @@ import pytest
 import resolvent as rs
 from broken_traces import broken, shuffled
 from noisy_worlds import same, slipped
-from resolvent.environments import House
+from resolvent.worlds import House
 
 
 @pytest.fixture(scope="module")

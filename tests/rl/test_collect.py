@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from resolvent.environments import House
 from resolvent.errors import OptionError, TraceError
 from resolvent.rl.collect import collect
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
+from resolvent.worlds import House
 
 
 class Corridor(gym.Env[Any, Any]):

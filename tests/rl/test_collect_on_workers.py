@@ -6,10 +6,10 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
-from resolvent.environments import House, TMaze
+from resolvent._util.parallel import Processes, Threads
 from resolvent.errors import OptionError, TraceError
 from resolvent.rl.collect import EPISODES, collect, seed_of_shard
-from resolvent.workers import Processes, Threads
+from resolvent.worlds import House, TMaze
 from shuffled_workers import ShuffledWorkers
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.control.planning.model import Model
+from resolvent.planning.model import Model
 from resolvent.rl.potential import values_of_states
 from resolvent.traces import Vocabulary
 

@@ -4,7 +4,7 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
+from resolvent.worlds import House
 
 WAY = (2, 3, 0, 1, 3, 4)  # left, right, up, down, right, sit
 

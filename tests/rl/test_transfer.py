@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House, TMaze
 from resolvent.machines import MachinePair
 from resolvent.traces.symbols import as_symbol
+from resolvent.worlds import House, TMaze
 
 
 def house():
@@ -137,7 +137,7 @@ def test_values_and_promises_are_saved_together(machines, traces, tmp_path):
     env = rs.AugmentObservation(house(), machines)
     shaped = rs.q_learning(env, episodes=20, shaping=rs.plan(machines, traces))
     shaped.save(tmp_path / "shaped.json")
-    again = rs.Learned.load(tmp_path / "shaped.json")
+    again = rs.rl.QTable.load(tmp_path / "shaped.json")
     assert again == shaped
     assert again.returns == pytest.approx(shaped.q + shaped.potential[:, None])
 

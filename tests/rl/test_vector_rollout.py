@@ -8,10 +8,10 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from resolvent.environments import House
 from resolvent.errors import OptionError, TraceError
 from resolvent.rl.collect import collect
 from resolvent.traces.trace import Trace
+from resolvent.worlds import House
 
 COUNT = 3
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+from resolvent._util.text import short
 from resolvent.errors import ResolventError
-from resolvent.wording import short
 
 _numbers = count()
 

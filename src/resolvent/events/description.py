@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 from resolvent.events.steps import EventSteps, Table
 
 _DOUBT = 0.1

@@ -20,11 +20,11 @@ from resolvent.events.steps import (
     event_steps,
     is_over,
 )
-from resolvent.merging import find_contradiction
+from resolvent.inference.conflict import find_contradiction
 from resolvent.samples import NONE, Histories, LabelTiming, output_samples
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
 from resolvent.traces.labelling import Labelling, Reads
+from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.vocabulary import Codes, distinct_pairs
 
 Found = TypeVar("Found")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arithmetic import exp, log, product
+from resolvent._util.math import exp, log, product
 from resolvent.events.steps import EventSteps, Table, TimeLeft, is_over
 
 Likely = NDArray[np.float64]

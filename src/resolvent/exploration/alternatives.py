@@ -20,7 +20,7 @@ from resolvent.exploration.repair import explains
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import OutputTable, QueriedSteps, TransitionTables
-from resolvent.pipeline import infer_with
+from resolvent.inference.infer import infer_with
 
 DISTINGUISH: Final = "which of two machines is right"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from resolvent._util.text import amount
 from resolvent.errors import ModelError, ResumeWarning, TraceError
 from resolvent.exploration.buffer import (
     ABANDONED,
@@ -34,7 +35,6 @@ from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Label
-from resolvent.wording import amount
 
 if TYPE_CHECKING:
     from resolvent.exploration.run import SolveRun

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError, OptionError, ResolventError, TraceError
-from resolvent.traces.live.making import check_maker
-from resolvent.traces.live.naming import AnyEnv
-from resolvent.traces.live.vector_naming import one_environment
+from resolvent.rl.env import AnyEnv
+from resolvent.rl.make_env import check_maker
+from resolvent.rl.vector_env import one_environment
 
 MAX_ACTIONS: Final = 1_000
 """Maximum number of actions that can be tried in every augmented state."""

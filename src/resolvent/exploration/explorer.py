@@ -10,9 +10,7 @@ from typing import Any, Final, Literal
 import gymnasium as gym
 import numpy as np
 
-from resolvent.arguments import check_arguments, shown
-from resolvent.control.planning.plans import Plan, plan
-from resolvent.control.planning.promises import too_large_to_add_up
+from resolvent._util.validation import check_arguments, shown
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.build_machines import build_machines
@@ -31,14 +29,24 @@ from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig,
 from resolvent.exploration.stopping import Kind, Statement, is_done, statement_of
 from resolvent.exploration.tests import select_action
 from resolvent.exploration.values import ValueBounds, mean_value
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
-from resolvent.options import Options
+from resolvent.planning.plan import Plan, plan
+from resolvent.planning.value_bounds import too_large_to_add_up
+from resolvent.rl.env import (
+    AnyEnv,
+    LabelsOfSymbols,
+    LabelSource,
+    SymbolEncoder,
+    check_info,
+    checked_flag,
+    finite_reward,
+    label_method,
+)
+from resolvent.rl.vector_env import one_environment
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
-from resolvent.traces.live.answering import check_info, ended
-from resolvent.traces.live.naming import AnyEnv, Labels, MadeOf, Names, finite_reward, label_method
-from resolvent.traces.live.vector_naming import one_environment
 from resolvent.traces.symbols import INFO_KEYS, Symbol
 
 MAX_ENVIRONMENTS: Final = 1 << 16
@@ -91,20 +99,20 @@ class Explorer:
         check_arguments(Explorer.__init__, locals(), leaving=["env", "states"])
         _check_ranges(gamma, target, states, seed)
         with _single_environment(env) as single:
-            self._observations = Names(single, "observation", name_of)
-            self._action_names = Names(single, "action")
+            self._observations = SymbolEncoder(single, "observation", name_of)
+            self._action_names = SymbolEncoder(single, "action")
             has_labels = isinstance(single, gym.Env) and label_method(single) is not None
         self._actions = list_actions(spaces_of(env)[0])
         symbols = [self._action_names(action) for action in self._actions]
         self._action_codes = {symbol: code for code, symbol in enumerate(symbols)}
         self._env = env if isinstance(env, gym.Env) else None
         self._label_of = label_of
-        self._labels: tuple[Labelling, Labels] | None = None
+        self._labels: tuple[Labelling, LabelSource] | None = None
         self._last: dict[int, Any] = {}
         self.changed = False
         is_auto = labels == "auto" and label_of is None
         labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
-        options = Options(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
+        options = InferenceOptions(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
         buffer = Buffer(symbols)
         self.state = LearnerState(
             LearnerConfig(gamma, seed, reward_range, target, None if states == "found" else states),
@@ -211,7 +219,7 @@ class Explorer:
         Raises:
             ContradictoryTraces: when the world turns out to be random.
         """
-        over = ended(terminated, "terminated"), ended(truncated, "truncated")
+        over = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
         step = self.encode(action, observation, reward, *over, info, which)
         self.changed = self.update(step, which) is not Change.NONE
         self._verify_if_due()
@@ -287,14 +295,14 @@ class Explorer:
         return episodes[which]
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> LabelSource:
         """The present source of labels."""
         labelling = self.state.labels.labelling
         if self._labels is None or self._labels[0] is not labelling:
             label_of = self._label_of
             if not labelling.is_given:
-                label_of = MadeOf(labelling, self._observations, self._action_names)
-            self._labels = labelling, Labels(self._env, label_of)
+                label_of = LabelsOfSymbols(labelling, self._observations, self._action_names)
+            self._labels = labelling, LabelSource(self._env, label_of)
         return self._labels[1]
 
     def _symbol(self, observation: Any) -> Symbol:

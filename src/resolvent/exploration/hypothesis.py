@@ -16,13 +16,13 @@ from resolvent.errors import ContradictoryTraces
 from resolvent.exploration.buffer import Buffer, Columns, Episode
 from resolvent.exploration.repair import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
-from resolvent.options import Options
-from resolvent.pipeline import infer_with
-from resolvent.result import InferenceResult
-from resolvent.running import outputs_of
+from resolvent.inference.context import outputs_of
+from resolvent.inference.infer import infer_with
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import TERMINATED
+from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import NO_EVENT
 
 FIRST_THOROUGH: Final = 64
@@ -50,7 +50,7 @@ class Hypothesis:
     that the label timing may change.
     """
 
-    options: Options
+    options: InferenceOptions
     buffer: Buffer
     tables: TransitionTables | None = None
     thorough_at: int = FIRST_THOROUGH

@@ -5,7 +5,7 @@ Where machines are wrong, the plan shows it sooner than tests of everything that
 
 from typing import Final
 
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
 from resolvent.exploration.search import Path, Step
 from resolvent.exploration.state import EpisodeState, LearnerState

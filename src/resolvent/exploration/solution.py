@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from resolvent import notebook
+from resolvent._util import html as notebook
+from resolvent._util.files import decode_json
 from resolvent._util.folders import recover, whole_folder
-from resolvent.arguments import check_arguments
-from resolvent.by_value import ByValue
-from resolvent.control.planning.plan_files import json_number
-from resolvent.control.planning.plans import Plan, plan
+from resolvent._util.records import ByValue
+from resolvent._util.text import amount, listed, short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
 from resolvent.exploration.checkpoint import Checkpoint
 from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.stopping import Statement
-from resolvent.json_files import decode_json
 from resolvent.machines import Machines, load
+from resolvent.planning.plan import Plan, plan
+from resolvent.planning.plan_io import json_number
 from resolvent.traces import TraceSet, read_traces
-from resolvent.wording import amount, listed, short
 
 FORMAT, VERSION = "resolvent-solved", 1
 
@@ -55,7 +55,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Solved(ByValue):
+class Solution(ByValue):
     """The best way to act in an environment, what it rests on, and why exploration stopped.
 
     Attributes:
@@ -134,7 +134,7 @@ class Solved(ByValue):
 
     def save(self, folder: str | Path) -> None:
         """Write machines, traces, the policy and the rest to a folder, completely or not at all."""
-        check_arguments(Solved.save, {"folder": folder})
+        check_arguments(Solution.save, {"folder": folder})
         with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
             self.machines.save(made / MACHINES)
             self.traces.save(made / TRACES)
@@ -156,9 +156,9 @@ class Solved(ByValue):
             (made / ABOUT).write_bytes(content + b"\n")
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Solved":
+    def load(cls, folder: str | Path) -> "Solution":
         """Read what `save` wrote."""
-        check_arguments(Solved.load, {"folder": folder})
+        check_arguments(Solution.load, {"folder": folder})
         folder = Path(folder)
         path = folder / ABOUT
         try:

@@ -9,14 +9,14 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent.control.planning.situations import situation_text
+from resolvent._util.text import amount, listed
 from resolvent.errors import ModelError
 from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.relabel import describe_labeling
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent.machines.situations import augmented_state_text
 from resolvent.traces.symbols import symbol_text
-from resolvent.wording import amount, listed
 
 Kind: TypeAlias = Literal[
     "optimal",
@@ -261,7 +261,7 @@ def _varying_step(state: LearnerState) -> str | None:
     for row, action in sorted(model.nondeterministic):
         if state.values.level(row, action):
             observation, *states = model.augmented_states[row]
-            where = situation_text((state.buffer.observations.values[observation], *states))
+            where = augmented_state_text((state.buffer.observations.values[observation], *states))
             name = symbol_text(state.buffer.actions[action])
             return f"which label comes after {name} in {where}, or whether it ends, varies"
     return None
@@ -291,7 +291,7 @@ def always_truncated(tables: TransitionTables | None, buffer: Buffer) -> str | N
         if len(np.unique(lengths[number[last] == candidate])) > 1:
             step = int(first[candidate])
             observation = buffer.observations.values[int(columns.observations_before[step])]
-            where = situation_text((observation, *(int(column[step]) for column in states)))
+            where = augmented_state_text((observation, *(int(column[step]) for column in states)))
             name = symbol_text(buffer.actions[int(columns.actions[step])])
             return f"{name} in {where} ({amount(int(times_last[candidate]), 'episode')})"
     return None

@@ -6,14 +6,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.diagnosis import Finding, Severity
+from resolvent._util.text import amount, listed, odds_text, short
+from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.noise_screening import query_noise
+from resolvent.inference.result import InferenceResult
 from resolvent.machines import kind_of
 from resolvent.noise.model import Noise, allowed_noise
-from resolvent.result import InferenceResult
-from resolvent.traces.column_names import OBSERVATION, REWARD
-from resolvent.wording import amount, listed, odds_text, short
+from resolvent.traces.schema import OBSERVATION, REWARD
 
 NOISE: Final = "noise"
 """Kind of the finding that says why noise was assumed."""

@@ -32,9 +32,10 @@ class Belief:
     Labels are wrong, and initial states hidden, with the rates in `machines.doubt`; without
     doubt the belief is in one state, unless no state explains the outputs.
 
-    >>> from resolvent.environments import House
-    >>> from resolvent.machines.uncertainty import Doubt, LabelNoise
-    >>> doubt = Doubt(LabelNoise(0.5, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
+    >>> from resolvent.worlds import House
+    >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
+    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    >>> doubt = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
     >>> belief = Belief(House().machines().replacing(doubt=doubt))
     >>> belief.reset(None)
     >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._core import binary_log, log_gamma, log_gammas, natural_log, power
 from resolvent._util.validation import check_table
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.machines.counts import Support, answered
 from resolvent.machines.knowledge import Decision
 from resolvent.machines.machine import Machine
@@ -33,7 +33,7 @@ _MAX_PRIOR: Final = 0.5
 
 def build_machine(
     kind: type[M],
-    automaton: Automaton,
+    automaton: RawAutomaton,
     samples: SampleSet,
     constants: ConstantOutputs,
     trivial: tuple[int, ...],
@@ -195,7 +195,7 @@ def answering(machine: M, samples: SampleSet) -> M:
 
 
 def decisions_of(
-    machine: Machine, histories: Histories, automaton: Automaton
+    machine: Machine, histories: Histories, automaton: RawAutomaton
 ) -> tuple[Decision, ...]:
     """Return the events of state merging as decisions about the states of its machine.
 

@@ -119,7 +119,7 @@ def ways_text(machine: Machine) -> list[str]:
 
     In one pass: the histories of a long chain are together as long as its square.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> ways_text(House().machines().transition)
     ['start', 'key']
     """
@@ -172,7 +172,7 @@ class Event:
 class Events(Mapping[str, tuple[Event, ...]]):
     """The events of each machine, by its name: the labels that change a state, in classes.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> print(Events.of(House().machines()))
     transition: 1 event, 3 labels change nothing
       key: state 0 → 1

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines.tables import no_codes, no_numbers
-from resolvent.machines.uncertainty import Rivals
+from resolvent.machines.uncertainty import AlternativeTransitions
 from resolvent.traces.vocabulary import Codes
 
 
@@ -27,7 +27,7 @@ class Support:
     outputs: NDArray[np.int64]
     constants: NDArray[np.int64]
     asked: NDArray[np.int64] = field(default_factory=no_numbers)
-    rivals: Rivals | None = None
+    rivals: AlternativeTransitions | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ def smoothing_of(machine: Machine) -> Smoothing:
     Half a deviating output and half an unknown one are added to all others: a machine without
     any is not certain.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> smoothing_of(House().machines().reward).noise[0]  # without counts
     0.5
     """
@@ -89,7 +89,7 @@ def chances(
     probability is nan. An output that is the same in every state has its total count; one
     without a count has the count 1.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> machine = House().machines().transition
     >>> row = machine.output_state[:1], machine.output_question[:1]
     >>> right, unknown = machine.output_value[:1], np.array([-1], np.int32)

@@ -214,7 +214,7 @@ class Machine:
 
         The most frequent output comes first, and is the one `output` returns.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machine = House().machines().transition
         >>> machine.distribution(1, "corridor", "up"), machine.distribution(1, "corridor", "fly")
         ({'cyanroom': 1.0}, {})
@@ -238,7 +238,7 @@ class Machine:
         often and change nothing, where the label was never read, and where there is no other
         state. `support.rivals` holds the odds.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().transition.confidence(0, {"key"})
         nan
         """
@@ -254,7 +254,7 @@ class Machine:
     def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
         """Return the basis of the output for an observation and an action.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machine = House().machines().transition
         >>> print(machine.knowledge(1, "corridor", "up"), machine.knowledge(1, "corridor", "fly"))
         witnessed unseen
@@ -304,7 +304,7 @@ class Machine:
 
         None for the initial state, and for one that cannot be reached.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().transition.first_move(1)
         (0, frozenset({'key'}))
         """

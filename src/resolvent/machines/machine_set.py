@@ -17,10 +17,10 @@ from resolvent.machines.knowledge import UNSEEN, State
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.situations import Termination
-from resolvent.machines.uncertainty import Doubt
+from resolvent.machines.uncertainty import StateUncertainty
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
-from resolvent.traces.shards import TraceFolder
+from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -57,7 +57,7 @@ class Machines(Mapping[str, Machine]):
     others by name. `senses` is the preprocessing of raw steps before the machines read them;
     `doubt` is set where states are uncertain: labels are noisy or initial states hidden.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> machines = House().machines()
     >>> list(machines), machines["reward"].states
     (['transition', 'reward'], 2)
@@ -72,7 +72,7 @@ class Machines(Mapping[str, Machine]):
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
     senses: Senses = field(default_factory=Senses)
-    doubt: Doubt = field(default_factory=Doubt)
+    doubt: StateUncertainty = field(default_factory=StateUncertainty)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.machines, key=lambda machine: output_order(machine.predicts)))
@@ -165,7 +165,7 @@ class Machines(Mapping[str, Machine]):
         `states` holds the state of each machine. With `assumed=False`, outputs that were not
         observed in these states are `UNSEEN`, too.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machines = House().machines()
         >>> machines.predict_all("corridor", "up", {"transition": 1, "reward": 0})
         {'transition': 'cyanroom', 'reward': 0.0}
@@ -188,7 +188,7 @@ class Machines(Mapping[str, Machine]):
             predicted[name] = machine.output(states[name], symbol, action, assumed=assumed)
         return predicted
 
-    def score(self, traces: TraceSet | TraceFolder, on: str | Workers = "threads") -> Score:
+    def score(self, traces: TraceSet | TraceDataset, on: str | Workers = "threads") -> Score:
         """Return the number of steps that each machine predicts right, wrong, or not at all.
 
         A scanned folder is replayed file by file. See `resolvent.replay.score`.
@@ -204,9 +204,9 @@ class Machines(Mapping[str, Machine]):
         `result.machines.replacing(certificate.alternative)` is the set with the machine that
         exact inference has found beside its own.
         """
-        from resolvent.evaluation.experiments import telling_apart
+        from resolvent.evaluation.experiments import distinguishing_sequence
 
-        return telling_apart(self, other)
+        return distinguishing_sequence(self, other)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
@@ -220,7 +220,7 @@ class Machines(Mapping[str, Machine]):
         Each machine takes the place of the one with its name; fields are `timing`,
         `termination`, `provenance`, `senses` and `doubt`.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
         <LabelTiming.LAGGED: 'lagged'>
         """
@@ -305,7 +305,7 @@ class MachinePair(Machines):
         termination: Termination | None = None,
         provenance: Provenance | None = None,
         senses: Senses | None = None,
-        doubt: Doubt | None = None,
+        doubt: StateUncertainty | None = None,
     ) -> None:
         super().__init__(
             (transition, reward),
@@ -313,7 +313,7 @@ class MachinePair(Machines):
             termination or Termination(),
             provenance,
             senses or Senses(),
-            doubt or Doubt(),
+            doubt or StateUncertainty(),
         )
 
     def predict(
@@ -342,7 +342,7 @@ def machines_of(
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> type(machines_of(House().machines().values())).__name__
     'MachinePair'
     """

@@ -12,14 +12,14 @@ from resolvent._util.text import amount
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import symbol_text
 
-Situation: TypeAlias = tuple[Any, ...]
+AugmentedState: TypeAlias = tuple[Any, ...]
 """An observation and the states of the machines that matter, in the order of `KINDS`."""
 
 KINDS: Final = ("transition", "reward", TERMINATED)
 """Names of the machines that matter for acting; the last one is optional."""
 
 
-def by_name(situation: Situation) -> dict[str, Any]:
+def by_name(situation: AugmentedState) -> dict[str, Any]:
     """Return an augmented state as named values, for files and JSON.
 
     >>> by_name(("hall", 0, 1))
@@ -30,10 +30,10 @@ def by_name(situation: Situation) -> dict[str, Any]:
     return {"observation": observation, **dict(zip(names, states, strict=False))}
 
 
-def situation_text(situation: Situation) -> str:
+def augmented_state_text(situation: AugmentedState) -> str:
     """Return an augmented state as text.
 
-    >>> situation_text(("hall", 0, 1))
+    >>> augmented_state_text(("hall", 0, 1))
     'hall (transition state 0, reward state 1)'
     """
     observation, *states = situation

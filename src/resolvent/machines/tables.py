@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.traces.symbols import Label
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, codes_of
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of
 
 _MAX_TABLE_ENTRIES_PER_KEY = 64
 """Maximum number of entries per key for which a table is cheaper than searching."""
@@ -28,7 +28,7 @@ def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -
     if len(keys) == 0:
         return np.full(len(wanted), -1, np.int32)
     size = int(keys[-1]) + 1
-    if size <= min(DENSE, _MAX_TABLE_ENTRIES_PER_KEY * len(wanted)):
+    if size <= min(MAX_TABLE_SIZE, _MAX_TABLE_ENTRIES_PER_KEY * len(wanted)):
         table = np.full(size + 1, -1, np.int32)  # the last entry stands for all other keys
         table[keys] = values
         return table[np.where((wanted >= 0) & (wanted < size), wanted, size)]

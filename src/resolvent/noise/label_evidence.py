@@ -10,11 +10,11 @@ import numpy as np
 
 from resolvent import _core
 from resolvent.machines import Machine, Machines
-from resolvent.noise.outputs import most_likely, weigh
+from resolvent.noise.outputs import fit_likely_machine, marginal_likelihood
 from resolvent.samples import Histories, LabelTiming, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import TraceSet
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.vocabulary import Codes
 
 NATS: Final = 10.0
@@ -50,9 +50,9 @@ def explain_more(
     The baseline differs in labels alone. Machines are fitted to both for one output after the
     other, until they differ.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> from resolvent.traces.labelling import Labelling
-    >>> from resolvent.traces.live.collecting import collect
+    >>> from resolvent.rl.collect import collect
     >>> traces = collect(House(), episodes=100, seed=0)
     >>> unlabeled = Labelling("observation", {}).on(traces)
     >>> options = {"timing": LabelTiming.CURRENT, "rounding": {}}
@@ -63,7 +63,7 @@ def explain_more(
     """
     for predicts in outputs:
         fits = [
-            most_likely(
+            fit_likely_machine(
                 output_samples(
                     labeled, Histories.of(labeled, timing), predicts, digits=rounding.get(predicts)
                 ),
@@ -88,9 +88,9 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
     outputs of each state are estimated from the traces themselves, so that machines are compared
     by their transitions alone.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> from resolvent.traces.labelling import Labelling
-    >>> from resolvent.traces.live.collecting import collect
+    >>> from resolvent.rl.collect import collect
     >>> traces, machines = collect(House(), episodes=50, seed=0), House().machines()
     >>> unlabeled = Labelling("observation", {}).on(traces)
     >>> log_evidence(machines, traces) > log_evidence(machines, unlabeled)
@@ -108,7 +108,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
             observed=observed if machine.supplemented else None,
             digits=machine.digits,
         )
-        total += weigh(samples, transitions).log_evidence
+        total += marginal_likelihood(samples, transitions).log_evidence
         if machine.predicts == OBSERVATION:
             states = _core.walk_states(
                 transitions.ravel(), transitions.shape[1], histories.beta, histories.offsets
@@ -121,7 +121,7 @@ def machine_log_evidence(machine: Machine, samples: SampleSet) -> float:
     """Return the log likelihood of samples under one machine, which has their codes."""
     transitions = machine.transitions.copy()
     transitions[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
-    return weigh(samples, transitions).log_evidence
+    return marginal_likelihood(samples, transitions).log_evidence
 
 
 def _for_labels_of(machine: Machine, traces: TraceSet) -> Codes:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import exp, log, product
+from resolvent._util.math import exp, log, product
 from resolvent.machines.uncertainty import LabelNoise
 from resolvent.samples import LabelTiming
 from resolvent.traces.labelling import Labelling, Reads

@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
-from resolvent.traces.column_names import REWARD
+from resolvent.traces.schema import REWARD
 
 
 def _share(name: str, value: Any, alternative: str = "") -> float:

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from resolvent import _core
+from resolvent._util.text import visible
 from resolvent.errors import OptionError
 from resolvent.samples import NONE, Histories
 from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.vocabulary import Vocabulary
-from resolvent.wording import visible
 
 _MOST_NAMED = 20
 

@@ -15,17 +15,17 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 
-from resolvent.arguments import check_arguments
+from resolvent._util.parallel import Workers, get_executor
+from resolvent._util.ray import import_ray
+from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
 from resolvent.rl.env import AnyEnv, reported_label
 from resolvent.rl.make_env import NamedEnvironment, check_maker
 from resolvent.rl.rollout import LabelPolicy, RolloutOptions, record_episodes
 from resolvent.rl.vector_rollout import record_vector_episodes
-from resolvent.traces.column_names import check_column_names
 from resolvent.traces.labelling import Labelling, as_labelling
+from resolvent.traces.schema import check_column_names
 from resolvent.traces.trace_set import TraceSet
-from resolvent.workers import Workers, at_work
-from resolvent.workers.ray import part_of_ray
 
 EPISODES: Final = 16
 """Number of episodes of a shard. Another number would change the traces of every seed."""
@@ -91,7 +91,7 @@ def collect(
     own, made by name or function, or copied. The traces are the same for any number of workers,
     but differ from those without `on`.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> traces = collect(House(), episodes=20, seed=0)
     >>> len(traces), traces[0].observations[0], list(traces.labels)[0]
     (20, 'corridor', frozenset())
@@ -179,7 +179,7 @@ def _collect_on_workers(
         if progress is not None:
             progress(done / len(shards))
 
-    with at_work(on) as workers:
+    with get_executor(on) as workers:
         work = _Shard(make, options, episodes, seed, apart=workers.name != "threads")
         _check_copies(work, workers.name)
         return TraceSet.concatenate(workers.each(work, shards, called="collecting", report=report))
@@ -242,7 +242,7 @@ def _check_copies(work: _Shard, where: str) -> None:
     if not isinstance(work.make, _Copies | NamedEnvironment):
         sent["the function that makes the environment"] = work.make
     # Ray sends functions by value, processes by name.
-    pickler = part_of_ray("ray.cloudpickle") if where.startswith("ray") else pickle
+    pickler = import_ray("ray.cloudpickle") if where.startswith("ray") else pickle
     for name, value in sent.items():
         try:
             if where != "threads":

@@ -20,10 +20,10 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
-from resolvent.arguments import shown
+from resolvent._util.text import short
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError, SpaceWarning, TraceError
 from resolvent.machines import Machines
-from resolvent.wording import short
 
 Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete", "belief"]
 Numbers: TypeAlias = NDArray[np.int64]
@@ -228,7 +228,7 @@ class Augmentation(ABC):
 def state_names(machines: Machines) -> list[str]:
     """Return the keys of the machines' states in observations and infos.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> state_names(House().machines())
     ['transition_state', 'reward_state']
     """

@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import shown
-from resolvent.by_value import ByValue
-from resolvent.control.planning.model import Model
-from resolvent.control.planning.plans import Plan
+from resolvent._util.records import ByValue
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
+from resolvent.planning.model import Model
+from resolvent.planning.plan import Plan
 from resolvent.traces.symbols import Symbol
 
 By: TypeAlias = Literal["situation", "states"]
@@ -47,9 +47,9 @@ class Potential(ByValue):
         An augmented state that the plan does not know has the mean potential of those with the
         same machine states, or of all if there are none.
 
-        >>> from resolvent.control.planning.plans import plan
-        >>> from resolvent.environments import House
-        >>> from resolvent.pipeline import infer
+        >>> from resolvent.planning.plan import plan
+        >>> from resolvent.worlds import House
+        >>> from resolvent.inference.infer import infer
         >>> from resolvent.rl.collect import collect
         >>> traces = collect(House(), episodes=200, seed=0)
         >>> potential = Potential.of_plan(plan(infer(traces), traces))

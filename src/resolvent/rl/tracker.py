@@ -11,16 +11,16 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import shown
+from resolvent._util.text import listed, short
+from resolvent._util.validation import shown
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.machines import Machine, Machines
 from resolvent.machines.belief import Belief
-from resolvent.rl.env import LiveSenses, finite_reward
+from resolvent.rl.env import LivePreprocessor, finite_reward
 from resolvent.rl.vector_env import Mask, split
 from resolvent.samples import LabelReader
-from resolvent.traces.column_names import OBSERVATION, REWARD, TERMINATED
+from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.symbols import Label, as_label, label_text
-from resolvent.wording import listed, short
 
 Numbers: TypeAlias = NDArray[np.int64]
 OnUnseen: TypeAlias = Literal["stay", "raise"]
@@ -57,7 +57,7 @@ class _ByMachine:
         return self.states[name]
 
 
-class Memory(_ByMachine):
+class StateTracker(_ByMachine):
     """The states of all machines of a set in a live episode.
 
     Call `reset` with the label of an episode's first observation and `step` with the label of
@@ -204,9 +204,9 @@ class BeliefTracker:
     are the states that are the most likely together, `shown` the probability of each state of
     each machine. A label counts as unseen if no machine has it at all.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> house = House()
-    >>> tracker = BeliefTracker(house.machines(), LiveSenses(house, house.machines().senses))
+    >>> tracker = BeliefTracker(house.machines(), LivePreprocessor(house, house.machines().senses))
     >>> tracker.reset(None)
     >>> tracker.took(0, 2, 0.0, 1, False)
     >>> tracker.step({"key"})
@@ -217,7 +217,7 @@ class BeliefTracker:
     def __init__(
         self,
         machines: Machines,
-        live: LiveSenses,
+        live: LivePreprocessor,
         *,
         on_unseen: OnUnseen = "stay",
         belief: Belief | None = None,
@@ -282,7 +282,7 @@ class VectorBeliefTracker:
         self,
         machines: Machines,
         environments: int,
-        live: LiveSenses,
+        live: LivePreprocessor,
         *,
         on_unseen: OnUnseen = "stay",
     ) -> None:

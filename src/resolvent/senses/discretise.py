@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from resolvent.arguments import shown
+from resolvent._util.text import amount, listed, short
+from resolvent._util.validation import shown
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.senses.edges import METHODS, intervals_of
 from resolvent.senses.intervals import Intervals
@@ -21,10 +22,9 @@ from resolvent.senses.readings import (
     place_text,
     readings,
 )
-from resolvent.traces.column_names import ACTION, OBSERVATION
+from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol, as_symbol, symbol_text
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import amount, listed, short
 
 GIVEN = "given"
 AUTO = "auto"

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from resolvent.arithmetic import log, log2, log_gamma
+from resolvent._util.math import log, log2, log_gamma
 from resolvent.senses.steps import Codes, Floats, Ints, Number, Steps, together
 
 Edges: TypeAlias = tuple[float, ...]

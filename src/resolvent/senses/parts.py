@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import amount, short
 from resolvent.errors import TraceError
 from resolvent.senses.intervals import Intervals
 from resolvent.senses.readings import Place, key_position
 from resolvent.traces.symbols import Symbol, symbol_text
 from resolvent.traces.vocabulary import distinct_numbers
-from resolvent.wording import amount, short
 
 Coded: TypeAlias = tuple[list[Symbol], NDArray[np.int64]]
 """Distinct symbols, and the position among them of what each row became."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from resolvent.arithmetic import erfc
+from resolvent._util.math import erfc
+from resolvent._util.text import listed
 from resolvent.errors import ModelError
-from resolvent.traces.column_names import REWARD
+from resolvent.traces.schema import REWARD
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import listed
 
 _SHOWN = 8
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.arguments import shown
-from resolvent.arithmetic import log2
+from resolvent._util.math import log2
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.senses.discretise import AUTO, Discretise
 from resolvent.senses.edges import Floats, magnitude, shorter_numbers
@@ -15,8 +15,8 @@ from resolvent.senses.foretelling import MOST_BINS, Bits, Edges, Foretelling
 from resolvent.senses.intervals import Intervals
 from resolvent.senses.readings import different_traces, readings
 from resolvent.senses.steps import Steps, steps_of
-from resolvent.traces.choosing import trace_keys
-from resolvent.traces.column_names import ACTION, OBSERVATION, TERMINATED, default_outputs
+from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
 MOST_STEPS = 20_000
@@ -110,7 +110,7 @@ def _some(traces: TraceSet, steps: int) -> TraceSet:
     """Return traces of so many steps or a few more, chosen and ordered by what they hold."""
     if traces.steps <= steps:
         return traces
-    by_key = np.argsort(trace_keys(traces))
+    by_key = np.argsort(trace_hashes(traces))
     enough = int(np.searchsorted(np.cumsum(np.diff(traces.offsets)[by_key]), steps)) + 1
     return traces.take(by_key[:enough])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from resolvent.senses.intervals import Intervals
 from resolvent.senses.parts import coded, parts_of
 from resolvent.senses.readings import Place, values_at
-from resolvent.traces.column_names import ACTION, OBSERVATION
+from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import StepColumn, TraceSet
 

@@ -5,9 +5,9 @@ import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from resolvent._util.text import short
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import NO_EVENT, Label, as_label
-from resolvent.wording import short
 
 ONE = ("observation",)
 STEP = ("observation", "action", "next_observation")

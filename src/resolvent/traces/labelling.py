@@ -6,9 +6,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent.arguments import shown
+from resolvent._util.text import amount
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.column_names import LABEL
+from resolvent.traces.schema import LABEL
 from resolvent.traces.symbols import (
     NO_EVENT,
     Label,
@@ -20,7 +21,6 @@ from resolvent.traces.symbols import (
 )
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, distinct_pairs
-from resolvent.wording import amount
 
 Reads: TypeAlias = Literal["given", "observation", "action", "action+observation"]
 """What a label is made of: that of the traces, or what was just seen or done."""

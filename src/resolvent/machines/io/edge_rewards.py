@@ -166,7 +166,7 @@ class EdgeRewardMachine:
         which no step was observed. Labels that were not observed in a state have no edge.
 
         >>> import resolvent as rs
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> traces = rs.collect(House(pays="cyanroom"), episodes=200, seed=0)
         >>> machine = EdgeRewardMachine.from_pair(rs.infer(traces).machines, traces)
         >>> machine.step(0, {"key"}), machine.step(0, {"toilet"})
@@ -176,9 +176,9 @@ class EdgeRewardMachine:
             ModelError: when the reward depends on more than state and label, and
                 so no such machine exists.
         """
-        from resolvent.replay.edge_rewards import rewards_on_edges
+        from resolvent.replay.edge_rewards import edge_rewards
 
-        return rewards_on_edges(pair, traces)
+        return edge_rewards(pair, traces)
 
     @cached_property
     def _leaving(self) -> dict[int, list[int]]:

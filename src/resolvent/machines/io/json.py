@@ -31,8 +31,8 @@ from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.situations import Termination
 from resolvent.machines.tables import is_among
-from resolvent.machines.uncertainty import Doubt, LabelNoise, Rivals
-from resolvent.traces.symbols import Label, as_symbol, in_writing
+from resolvent.machines.uncertainty import AlternativeTransitions, LabelNoise, StateUncertainty
+from resolvent.traces.symbols import Label, as_symbol, ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
@@ -204,7 +204,7 @@ def _stored_tables(machine: Machine) -> schema.Tables:
     state, label = np.nonzero(machine.transitions >= 0)
     return schema.Tables(
         states=machine.states,
-        labels=cast("list[list[str]]", list(map(in_writing, machine.labels))),
+        labels=cast("list[list[str]]", list(map(ordered_propositions, machine.labels))),
         observations=list(machine.observations),
         actions=list(machine.actions),
         outputs=list(machine.outputs),
@@ -275,7 +275,7 @@ def _stored_situations(
     )
 
 
-def _stored_doubt(doubt: Doubt) -> schema.StoredDoubt | UnsetType:
+def _stored_doubt(doubt: StateUncertainty) -> schema.StoredDoubt | UnsetType:
     if not doubt:
         return UNSET
     noise = doubt.label_noise
@@ -455,7 +455,7 @@ def _support(machine: Machine, stored: schema.Support) -> Support:
     )
 
 
-def _rivals(stored: Sequence[tuple[int, int, float]], machine: Machine) -> Rivals:
+def _rivals(stored: Sequence[tuple[int, int, float]], machine: Machine) -> AlternativeTransitions:
     target = np.full(machine.transitions.shape, -1, np.int32)
     log_odds = np.zeros(target.shape)
     cells = np.argwhere(machine.transitions >= 0).tolist()
@@ -468,7 +468,7 @@ def _rivals(stored: Sequence[tuple[int, int, float]], machine: Machine) -> Rival
             raise ValueError("rivals name the state that a move leads to as its rival")
         target[cell], log_odds[cell] = state, odds
         last = row
-    return Rivals(target, log_odds)
+    return AlternativeTransitions(target, log_odds)
 
 
 def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[Decision, ...]:
@@ -512,16 +512,16 @@ def _situations(
     )
 
 
-def _doubt(stored: schema.StoredDoubt | UnsetType, machines: Machines) -> Doubt:
+def _doubt(stored: schema.StoredDoubt | UnsetType, machines: Machines) -> StateUncertainty:
     if isinstance(stored, UnsetType):
-        return Doubt()
+        return StateUncertainty()
     labels = {label for machine in machines.values() for label in machine.labels}
     noise = stored.label_noise
     if noise is not None and (min(noise) < 0 or max(noise) > 1 or noise[0] + noise[2] > 1):
         raise ValueError("label_noise holds a share that is not from 0 to 1")
     if (noise is None) != (not stored.label_shares):
         raise ValueError("label_noise and label_shares must be there together")
-    return Doubt(
+    return StateUncertainty(
         label_noise=None if noise is None else LabelNoise(*noise),
         label_shares=_shares(stored.label_shares, labels, "label_shares"),
         starts=_shares(stored.starts, labels, "starts"),

@@ -8,9 +8,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.buffers import ReplayBuffer
 
-from resolvent.control.planning.model import Model
-from resolvent.control.planning.plans import Plan
 from resolvent.errors import OptionError
+from resolvent.planning.model import Model
+from resolvent.planning.plan import Plan
 from resolvent.rl.counterfactual import (
     ENDS,
     GOES_ON,

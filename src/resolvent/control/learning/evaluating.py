@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.tabular import Evaluation  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.trainer import ENGINES, q_learning  # noqa: F401

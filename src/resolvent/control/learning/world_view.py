@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.tabular import WorldView, world_behind  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.experiment_policy import Trial, carry_out  # noqa: F401

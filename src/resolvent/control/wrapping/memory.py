@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.tracker import Memory  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent._util.folders import recover  # noqa: F401

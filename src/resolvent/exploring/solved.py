@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.exploration.solution import ABOUT, MACHINES, TRACES  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.exploration.solve import solve  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.noise.outputs import PART  # noqa: F401

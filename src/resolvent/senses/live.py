@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.env import LiveSenses  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.collect import collect  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.make_env import NamedEnvironment, check_maker  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.rollout import random_actions  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.rollout import Recorder  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.rl.env import time_limit  # noqa: F401
