@@ -73,7 +73,7 @@ class Belief:
     def probabilities(self) -> dict[str, Shares]:
         """Probability of each state of each machine, by the machine's name."""
         return {
-            name: np.bincount(self.joint[:, column], self._shares, machine.states)
+            name: np.bincount(self.joint[:, column], self._shares, machine.states).astype(float)
             for column, (name, machine) in enumerate(self.machines.items())
         }
 

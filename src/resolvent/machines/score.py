@@ -11,6 +11,9 @@ from resolvent.machines.likelihood import Calibration, Forecasts
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
 
+_COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
+
+
 @dataclass(frozen=True)
 class Mismatch:
     """A step that a machine predicts wrongly, by an observed or by an assumed output."""
@@ -91,8 +94,9 @@ class MachineScore:
         mismatch = self.first_mismatch
         if mismatch is None and later.first_mismatch is not None:
             mismatch = replace(later.first_mismatch, trace=later.first_mismatch.trace + first)
-        counts = map(int.__add__, self._counts, later._counts)
-        return MachineScore(*counts, mismatch, self.forecasts + later.forecasts)
+        counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
+        forecasts = self.forecasts + later.forecasts
+        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
 
     def without(self, part: "MachineScore") -> "MachineScore":
         """Return the score of all steps except those counted in `part`.
@@ -101,12 +105,9 @@ class MachineScore:
         right 3, wrong 0, unseen 2
         """
         mismatch = self.first_mismatch if part.first_mismatch is None else None
-        counts = map(int.__sub__, self._counts, part._counts)
-        return MachineScore(*counts, mismatch, self.forecasts - part.forecasts)
-
-    @property
-    def _counts(self) -> tuple[int, ...]:
-        return (self.right, self.wrong, self.assumed_right, self.assumed_wrong, self.unseen)
+        counts = {name: getattr(self, name) - getattr(part, name) for name in _COUNTS}
+        forecasts = self.forecasts - part.forecasts
+        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
 
     def __str__(self) -> str:
         assumed = {"assumed right": self.assumed_right, "assumed wrong": self.assumed_wrong}
@@ -183,8 +184,11 @@ class Score(Mapping[str, MachineScore]):
 
     def _repr_html_(self) -> str:
         """Show the counts in a notebook, a row for each machine."""
-        header = ["machine", "right", "wrong", "assumed right", "assumed wrong", "unseen"]
-        rows = ([name, *(f"{n:,}" for n in score._counts)] for name, score in self.items())
+        header = ["machine", *(name.replace("_", " ") for name in _COUNTS)]
+        rows = (
+            [name, *(f"{getattr(score, count):,}" for count in _COUNTS)]
+            for name, score in self.items()
+        )
         first = self.first_mismatch
         return html.panel(
             "every step is predicted, and right" if self.perfect else "steps predicted",

@@ -48,7 +48,7 @@ def places(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> Codes:
 
 def is_among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return for each wanted key whether it is among the sorted keys."""
-    return look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0
+    return np.asarray(look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0)
 
 
 def shortest_paths(transitions: Codes) -> dict[int, tuple[int, int]]:

@@ -432,7 +432,7 @@ def _support(machine: Machine, stored: schema.Support) -> Support:
     is_known = machine.transitions >= 0
     asked = [] if isinstance(stored.asked, UnsetType) else stored.asked
     if (len(stored.transitions), len(stored.by_state), len(stored.constant)) != (
-        np.count_nonzero(is_known),
+        int(np.count_nonzero(is_known)),
         len(machine.output_value),
         len(machine.constant_value),
     ) or len(asked) not in (0, len(machine.asked_state)):
