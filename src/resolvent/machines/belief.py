@@ -173,16 +173,17 @@ class Belief:
         machine = self.machines[name]
         states = self.joint[:, list(self.machines).index(name)].astype(np.int32)
         if machine.supplemented:  # with states of the Transition Machine, the first one
-            symbols = [(observation, state) for state in self.joint[:, 0].tolist()]
-            queries = [machine._query(symbol, action) for symbol in symbols]
+            symbols = [(observation, q) for q in range(self.machines.transition.states)]
+            by_state = np.array([machine._query(symbol, action) for symbol in symbols], np.int64)
+            queries = by_state[self.joint[:, 0]]
         else:
-            queries = [machine._query(observation, action)] * len(states)
+            queries = np.full(len(states), machine._query(observation, action), np.int64)
         if machine.digits is not None:
             value = rounded([value], machine.digits)[0]
         code = machine.outputs.get(value)
         output = np.full(len(states), NONE if code is None else code, np.int32)
         smoothing = self._smoothing[name]
-        chance = chances(machine, smoothing, states, np.array(queries, np.int64), output)
+        chance = chances(machine, smoothing, states, queries, output)
         return telling(chance.reshape(1, -1)).ravel()
 
 

@@ -10,7 +10,6 @@ from resolvent.errors import ModelError
 from resolvent.machines.likelihood import Calibration, Forecasts
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
-
 _COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
 
 

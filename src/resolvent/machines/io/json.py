@@ -25,14 +25,14 @@ from resolvent._util.validation import (
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
 from resolvent.machines.counts import Spread, Support
 from resolvent.machines.io import schema
-from resolvent.machines.io.schema import senses_in, stored_senses
+from resolvent.machines.io.schema import doubt_in, senses_in, stored_doubt, stored_senses
 from resolvent.machines.knowledge import Decision
 from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.situations import Termination
 from resolvent.machines.tables import is_among
-from resolvent.machines.uncertainty import AlternativeTransitions, LabelNoise, StateUncertainty
-from resolvent.traces.symbols import Label, as_symbol, ordered_propositions
+from resolvent.machines.uncertainty import AlternativeTransitions
+from resolvent.traces.symbols import as_symbol, ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
@@ -50,9 +50,6 @@ _MAX_COUNT = 1 << 40
 
 _ODDS_DECIMALS = 3
 """Decimals of the log odds of alternative transitions."""
-
-_SHARE_TOLERANCE = 1e-6
-"""Largest deviation from 1 of a sum of shares."""
 
 _Numbers = NDArray[np.int64]
 
@@ -113,7 +110,7 @@ def encode(machines: Machines) -> bytes:
         }
         or UNSET,
         senses=stored_senses(machines.senses),
-        doubt=_stored_doubt(machines.doubt),
+        doubt=stored_doubt(machines.doubt),
         provenance=machines.provenance,
     )
     return _in_lines(content)
@@ -275,21 +272,6 @@ def _stored_situations(
     )
 
 
-def _stored_doubt(doubt: StateUncertainty) -> schema.StoredDoubt | UnsetType:
-    if not doubt:
-        return UNSET
-    noise = doubt.label_noise
-    label_shares, starts = (
-        [(sorted(label), share) for label, share in shares.items()]
-        for shares in (doubt.label_shares, doubt.starts)
-    )
-    return schema.StoredDoubt(
-        label_noise=None if noise is None else (noise.missed, noise.false, noise.swapped),
-        label_shares=label_shares,
-        starts=starts,
-    )
-
-
 def _machines(content: schema.File) -> Machines:
     decisions = {} if isinstance(content.decisions, UnsetType) else content.decisions
     stored = [_machine(machine, content.support, decisions) for machine in content.machines]
@@ -306,7 +288,7 @@ def _machines(content: schema.File) -> Machines:
             _situations(machines, content.termination.ambiguous, "ambiguous"),
         ),
         senses=senses_in(content.senses),
-        doubt=_doubt(content.doubt, machines),
+        doubt=doubt_in(content.doubt, machines),
     )
 
 
@@ -510,33 +492,6 @@ def _situations(
         (first.observations[observation], *states, first.actions[action])
         for observation, *states, action in _rows(*columns)
     )
-
-
-def _doubt(stored: schema.StoredDoubt | UnsetType, machines: Machines) -> StateUncertainty:
-    if isinstance(stored, UnsetType):
-        return StateUncertainty()
-    labels = {label for machine in machines.values() for label in machine.labels}
-    noise = stored.label_noise
-    if noise is not None and (min(noise) < 0 or max(noise) > 1 or noise[0] + noise[2] > 1):
-        raise ValueError("label_noise holds a share that is not from 0 to 1")
-    if (noise is None) != (not stored.label_shares):
-        raise ValueError("label_noise and label_shares must be there together")
-    return StateUncertainty(
-        label_noise=None if noise is None else LabelNoise(*noise),
-        label_shares=_shares(stored.label_shares, labels, "label_shares"),
-        starts=_shares(stored.starts, labels, "starts"),
-    )
-
-
-def _shares(stored: schema.StoredShares, labels: set[Label], name: str) -> dict[Label, float]:
-    shares = {frozenset(label): share for label, share in stored}
-    if len(shares) < len(stored):
-        raise ValueError(f"{name} names a label twice")
-    if unknown := [sorted(label) for label in shares if label and label not in labels]:
-        raise ValueError(f"{name} names a label that no machine knows: {unknown[0]}")
-    if shares and (min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > _SHARE_TOLERANCE):
-        raise ValueError(f"{name} does not add up to 1")
-    return shares
 
 
 def _columns(

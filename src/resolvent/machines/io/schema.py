@@ -5,14 +5,19 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from resolvent.machines.machine_set import Provenance
+from resolvent.machines.machine_set import Machines, Provenance
+from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise, RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.symbols import as_symbol
+from resolvent.traces.symbols import Label, as_symbol
 
 StoredShares: TypeAlias = list[tuple[list[str], float]]
 """Pairs of a label and its share; shares add up to 1."""
+
+
+_SHARE_TOLERANCE = 1e-6
+"""Largest deviation from 1 of a sum of shares."""
 
 
 class Support(msgspec.Struct, forbid_unknown_fields=True):
@@ -174,3 +179,51 @@ def senses_in(stored: StoredSenses | UnsetType) -> Senses:
         None if stored.discretise is None else Discretise.from_dict(stored.discretise),
         None if stored.rewards is None else RewardLevels.from_dict(stored.rewards),
     )
+
+
+def stored_doubt(doubt: StateUncertainty) -> StoredDoubt | UnsetType:
+    """Return the uncertainty of states as a file holds it; `UNSET` if there is none."""
+    if not doubt:
+        return UNSET
+    noise = doubt.label_noise
+    label_shares, starts = (
+        [(sorted(label), share) for label, share in shares.items()]
+        for shares in (doubt.label_shares, doubt.starts)
+    )
+    return StoredDoubt(
+        label_noise=None if noise is None else (noise.missed, noise.false, noise.swapped),
+        label_shares=label_shares,
+        starts=starts,
+    )
+
+
+def doubt_in(stored: StoredDoubt | UnsetType, machines: Machines) -> StateUncertainty:
+    """Return the uncertainty of states that `stored_doubt` encoded.
+
+    Raises:
+        ValueError: when shares are invalid, or name labels that no machine knows.
+    """
+    if isinstance(stored, UnsetType):
+        return StateUncertainty()
+    labels = {label for machine in machines.values() for label in machine.labels}
+    noise = stored.label_noise
+    if noise is not None and (min(noise) < 0 or max(noise) > 1 or noise[0] + noise[2] > 1):
+        raise ValueError("label_noise holds a share that is not from 0 to 1")
+    if (noise is None) != (not stored.label_shares):
+        raise ValueError("label_noise and label_shares must be there together")
+    return StateUncertainty(
+        label_noise=None if noise is None else LabelNoise(*noise),
+        label_shares=_shares(stored.label_shares, labels, "label_shares"),
+        starts=_shares(stored.starts, labels, "starts"),
+    )
+
+
+def _shares(stored: StoredShares, labels: set[Label], name: str) -> dict[Label, float]:
+    shares = {frozenset(label): share for label, share in stored}
+    if len(shares) < len(stored):
+        raise ValueError(f"{name} names a label twice")
+    if unknown := [sorted(label) for label in shares if label and label not in labels]:
+        raise ValueError(f"{name} names a label that no machine knows: {unknown[0]}")
+    if shares and (min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > _SHARE_TOLERANCE):
+        raise ValueError(f"{name} does not add up to 1")
+    return shares
