@@ -14,9 +14,13 @@ from resolvent.machines import (
     TransitionMachine,
     Unseen,
 )
+from resolvent.machines.compare import is_minimal
+from resolvent.machines.drawing import to_dot, to_mermaid, to_text
+from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.knowledge import WITNESSED_CODE, Answer
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
+from resolvent.worlds import House
 
 
 def lock(kind=TransitionMachine, **changes):
@@ -356,3 +360,13 @@ def test_machines_that_answer_with_other_shares_differ():
     assert hash(sticking(spread=scaled)) == hash(machine)
     assert lock() != machine
     assert sticking(spread=replace(machine.spread, count=machine.spread.count + 1)) != machine
+
+
+def test_methods_give_what_the_functions_give():
+    machine = House().machines().transition
+    assert machine.to_text(most_outputs=1) == to_text(machine, most_outputs=1)
+    assert machine.to_text() == str(machine)
+    assert machine.to_dot() == to_dot(machine)
+    assert machine.to_mermaid() == to_mermaid(machine)
+    assert machine.to_mealy_dot(complete=True) == to_mealy_dot(machine, complete=True)
+    assert machine.is_minimal() is is_minimal(machine) is True

@@ -221,3 +221,11 @@ def test_what_is_supplemented_comes_with_a_state_of_the_transition_machine(seen)
     odd = replace(fine, observations=Vocabulary([seen, *names[1:]]))
     with pytest.raises(ModelError, match="is no observation with a state of the Transition"):
         pair.replacing(odd)
+
+
+def test_an_unknown_name_lists_the_names_there_are():
+    machines = House().machines()
+    with pytest.raises(KeyError, match="'rewards': the machines are 'transition', 'reward'"):
+        machines["rewards"]
+    assert machines.get("rewards") is None
+    assert "rewards" not in machines
