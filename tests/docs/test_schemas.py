@@ -160,7 +160,7 @@ def broken(name, content):
             spoiled["machines"][0]["tables"][table][0][0] = -1
             yield f"a negative number in {table}", spoiled
         spoiled = copy.deepcopy(content)
-        tables(spoiled)["states"] = 0
+        spoiled["machines"][0]["tables"]["states"] = 0
         yield "no states", spoiled
         for column in ("transitions", "agreeing", "folded"):
             spoiled = copy.deepcopy(content)
