@@ -226,7 +226,7 @@ def description_bits(machine: Machine) -> float:
     All machines that explain the same traces fix every output in them, so only the machine has
     to be described: the number of states, the target of each observed transition, and the
     output of each observed query in each state. Trivial labels and constant outputs cost
-    nothing, since all these machines share them. See docs/decisions/auto.md.
+    nothing, since all these machines share them. See docs/decisions/inference.md.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)

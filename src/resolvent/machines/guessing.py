@@ -2,7 +2,7 @@
 
 Input: a machine, or its tables. Output: the same with a guess for each −1. States with equal
 outputs mostly agree in other respects as well, so each state votes with a weight that grows with
-the share of its equal outputs. docs/decisions/guessing.md has measurements.
+the share of its equal outputs. docs/decisions/machines.md has measurements.
 """
 
 from dataclasses import replace
