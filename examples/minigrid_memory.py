@@ -46,7 +46,7 @@ print(f"{len(traces)} episodes, {traces.steps:,} steps, {len(traces.observations
 
 # The first image shows the cue already, so its label must be read.
 pair = rs.infer(traces, timing="current-with-initial").machines
-print(rs.to_text(pair.transition, most_outputs=0))
+print(pair.transition.to_text(most_outputs=0))
 
 for answer in pair.reward.answers():
     if answer.output > 0:

@@ -47,7 +47,7 @@ ELSEWHERE = {
     "paper/baselines/ilp.py": {"@"},
     # Whole numbers: exact.
     "machines/likelihood.py": {"@"},
-    "worlds/grid_world.py": {"@"},
+    "environments/grids/world.py": {"@"},
 }
 
 FUNCTIONS = {

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from oracles import asked_in
 
 import resolvent as rs
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.smoothing import Smoothing, smoothing_of
+from resolvent.machines.likelihood import Smoothing, chances, smoothing_of
 from strategies import noisy_machines, world_traces
 
 NOISE = (0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.01)

@@ -6,7 +6,7 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import dice, loaded_die
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 
 DATA = encode(loaded_die(1.0, 2.0, 6.0, 2.0, 2.0, 6.0))
 

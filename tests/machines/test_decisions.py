@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import Decision
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 
 BELL, KEY = frozenset({"bell"}), frozenset({"key"})
 

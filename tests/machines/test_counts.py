@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from resolvent.machines import Spread
-from resolvent.machines.spread import answered
+from resolvent.machines.counts import answered
 
 
 def columns(*rows):

@@ -2,7 +2,7 @@ import numpy as np
 
 from resolvent.machines import Machine, RewardMachine, build_machine, machine_of_tables
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.machines.building import breadth_first
+from resolvent.machines.build import breadth_first
 from resolvent.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary
 from strategies import sample_set

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from resolvent.errors import ModelError, ResolventError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard, read_reward_machine
-from resolvent.machines.exchange.edge_rewards import ENDED
-from resolvent.machines.exchange.reward_machine_files import (
+from resolvent.machines.io.edge_rewards import ENDED
+from resolvent.machines.io.reward_machine_text import (
     encode_reward_machine,
     write_reward_machine,
 )
@@ -161,7 +161,7 @@ def test_nothing_in_a_file_is_run(read, tmp_path):
 
 
 def test_large_files_are_refused(read, monkeypatch):
-    monkeypatch.setattr("resolvent.machines.exchange.reward_machine_files._MOST_BYTES", 100)
+    monkeypatch.setattr("resolvent.machines.io.reward_machine_text._MOST_BYTES", 100)
     with pytest.raises(ModelError, match="larger than"):
         read(OFFICE)
     monkeypatch.undo()
