@@ -1,7 +1,7 @@
 """Map functions over pieces of work with threads, processes or Ray; results never depend on which.
 
 Input: a function of one piece, which can be pickled, and the pieces. Output: the results in the
-order of the pieces, or combined in that order. See docs/decisions/workers.md.
+order of the pieces, or combined in that order. See docs/decisions/util.md.
 """
 
 import signal

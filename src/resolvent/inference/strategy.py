@@ -3,7 +3,7 @@
 `STRATEGIES` holds the built-in ones; users derive their own from `Strategy`, which is given a
 read-only view of two nodes (`Answers`) or of a merge (`ProposedMerge`). A view holds only until the
 method returns. Queries are numbers here; `question` gives the observation and action of one.
-docs/decisions/strategies.md gives the reasons for this design.
+docs/decisions/inference.md gives the reasons for this design.
 """
 
 from collections.abc import Iterator, Mapping
