@@ -350,7 +350,7 @@ def _ignoring_ctrl_c() -> Iterator[None]:
 def split_evenly(pieces: Sequence[Piece], slots: int) -> list[Sequence[Piece]]:
     """Return pieces in runs of about the same length, `TASKS_PER_SLOT` for each slot at most.
 
-    >>> [list(run) for run in neighbours(range(20), slots=1)]
+    >>> [list(run) for run in split_evenly(range(20), slots=1)]
     [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9], [10, 11], [12, 13, 14], [15, 16], [17, 18, 19]]
     """
     tasks = min(len(pieces), TASKS_PER_SLOT * slots)

@@ -52,10 +52,10 @@ class NodeOutputs(Mapping[int, OutputCount]):
     >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> samples = output_samples(traces, histories, "observation")
-    >>> node = Answers(samples, build_prefix_tree(samples), 1)
+    >>> node = NodeOutputs(samples, build_prefix_tree(samples), 1)
     >>> for question, answer in node.items():
     ...     print(node.question(question), answer)
-    ('hall', 'up') Answer(output='attic', count=1)
+    ('hall', 'up') OutputCount(output='attic', count=1)
     """
 
     __slots__ = ("_counts", "_outputs", "_samples")
