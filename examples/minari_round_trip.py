@@ -44,7 +44,9 @@ with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
     warnings.simplefilter("ignore")  # Minari warns of missing metadata: author, code, ...
     env = gym.make("resolvent/House-v0")
     env.action_space.seed(0)
-    minari.create_dataset_from_buffers("house/random-v0", [record_episode(env) for _ in range(200)], env)
+    minari.create_dataset_from_buffers(
+        "house/random-v0", [record_episode(env) for _ in range(200)], env
+    )
 
     traces = rs.read_traces("minari:house/random-v0")
     print(traces)
