@@ -29,7 +29,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent._util.files import atomic_write
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "tests" / part) for part in ("", "laws")]
 

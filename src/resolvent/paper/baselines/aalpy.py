@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceError
 from resolvent.inference.conflict import explain, find_contradiction
 from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine, machines_of
-from resolvent.machines.building import machine_of_tables
+from resolvent.machines.build import machine_of_tables
 from resolvent.paper.baselines.clock import Clock
 from resolvent.paper.baselines.outcome import Outcome
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes

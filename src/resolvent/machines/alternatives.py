@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.compare import Alternative  # noqa: F401

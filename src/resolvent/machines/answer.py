@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.knowledge import Answer  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.build import answering  # noqa: F401

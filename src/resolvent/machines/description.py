@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.build import description_bits  # noqa: F401

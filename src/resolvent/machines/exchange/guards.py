@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.io.guards import Guard  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.io.json import decode, encode, load, save  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.io.schema import StoredSenses, senses_in, stored_senses  # noqa: F401

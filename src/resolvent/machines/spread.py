@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.counts import Answered, Spread, answered  # noqa: F401

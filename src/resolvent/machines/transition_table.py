@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.tables import TransitionTable  # noqa: F401

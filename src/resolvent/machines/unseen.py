@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.machines.knowledge import UNSEEN, State, Unseen  # noqa: F401
