@@ -269,7 +269,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
             states = _core.walk_states(
                 moves.ravel(), moves.shape[1], histories.beta, histories.offsets
             )
-            observed = supplement(machines.transition, traces, states)
+            observed = supplement(traces, states)
     return total
 
 

@@ -126,7 +126,7 @@ class Learner:
             if predicts == OBSERVATION and self.options.supplement and later:
                 alone = machines_of(machines, self.options.timing)
                 states = states_at_steps(alone, traces)["transition"]
-                observed = supplement(alone.transition, traces, states)
+                observed = supplement(traces, states)
         return Found(
             machines_of(machines, self.options.timing),
             traces.steps,

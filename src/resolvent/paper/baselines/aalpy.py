@@ -261,7 +261,7 @@ class _Run:
         )
         alone = machines_of([transition], self.timing)
         states = states_at_steps(alone, traces)["transition"]
-        observed = supplement(transition, traces, states)
+        observed = supplement(traces, states)
         samples = output_samples(traces, histories, "reward", observed=observed)
         reward = self._machine(RewardMachine, samples, supplemented=True)
         return MachinePair(transition, reward, self.timing)
