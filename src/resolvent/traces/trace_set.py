@@ -449,7 +449,7 @@ class TraceSet(Sequence[Trace]):
         return self.to_arrow().to_pandas()
 
 
-def with_column(traces: TraceSet, name: str, values: Sequence[Any], codes: ArrayLike) -> TraceSet:
+def with_column(traces: TraceSet, name: str, values: Sequence[Any], codes: Codes) -> TraceSet:
     """Return the traces with this column in place of the one of its name."""
     return TraceSet.taking_over(
         {**traces.all_columns, name: (values, codes)},
