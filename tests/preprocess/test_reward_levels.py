@@ -72,17 +72,5 @@ def test_how_often_levels_are_mistaken_is_what_happens():
     assert mistaken[3].tolist() == [0, 0, 0, 1]
 
 
-def test_the_mean_of_what_levels_are_worth_is_that_of_rewards():
-    random = np.random.default_rng(0)
-    worth = dict(zip(LEVELS.centres, LEVELS.worth(LEVELS.centres).tolist(), strict=True))
-    for share in (0.0, 0.3):
-        paid = np.where(random.random(200_000) < share, 0.5, 0.0)
-        taken = LEVELS.of(paid + random.normal(0, LEVELS.sigma, len(paid)))
-        assert abs(taken.mean() - paid.mean()) > 0.01  # which is why there is worth
-        assert np.mean([worth[one] for one in taken.tolist()]) == pytest.approx(
-            paid.mean(), abs=0.003
-        )
-
-
 def test_many_levels_are_not_all_told():
     assert str(RewardLevels(tuple(range(12)), 0.1)).endswith("5, 6, 7, 4 more")

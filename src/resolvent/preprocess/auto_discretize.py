@@ -26,24 +26,12 @@ from resolvent.traces.sampling import trace_keys
 from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
-MOST_STEPS = 20_000
-"""Maximum number of steps used; more make edges hardly better, and the search slower."""
-
-STEPS_OF_NUMBERS = 40_000
-"""Number of steps used, times the number of numbers to discretize."""
-
-LEAST_STEPS = 5_000
-"""Minimum number of steps used, if there are that many."""
-
-COARSE = 32
-"""Number of cells with equally many values between which edges are searched first."""
-
-FINE = 8
-"""Number of cells within a cell; they are refined until no value lies within."""
-
-PRICE = log2(COARSE * FINE)
-"""Bits that an edge has to save: those of its position."""
-
+MOST_STEPS = 20_000  # maximum number of steps used; more hardly improve edges
+STEPS_OF_NUMBERS = 40_000  # number of steps used, times the number of numbers to discretize
+LEAST_STEPS = 5_000  # minimum number of steps used, if there are that many
+COARSE = 32  # number of cells with equally many values between which edges are searched first
+FINE = 8  # number of cells within a cell, again and again until no value lies within
+PRICE = log2(COARSE * FINE)  # bits that an edge has to save: those of its position
 PRICE_A_STEP = 0.1
 """Further bits that an edge has to save at each step if it only predicts numbers.
 

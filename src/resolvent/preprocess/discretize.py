@@ -35,9 +35,7 @@ from resolvent.traces.trace_set import TraceSet, with_column
 EXPLICIT = "given"
 AUTO = "auto"
 
-MOST_NUMBERS = 64
-"""Maximum length of a row of numbers; longer rows are pictures or signals."""
-
+MOST_NUMBERS = 64  # maximum length of a row of numbers; longer rows are pictures or signals
 _SYMBOL_TYPES = (float, tuple, str, int)
 _FIELDS = {"method", "bins", "columns", "ints", "of", "intervals", "sizes"}
 
@@ -272,17 +270,9 @@ class Discretise:
                 raise OptionError(f"there is no {listed(unknown)}")
             intervals = fields.get("intervals")
             if intervals is not None:
-                as_places([tuple(row["at"]) for row in intervals])
-                intervals = tuple(
-                    (
-                        tuple(row["at"]),
-                        Intervals(
-                            tuple(row["edges"]),
-                            tuple(row["centres"]) if "centres" in row else None,
-                        ),
-                    )
-                    for row in intervals
-                )
+                places = as_places([tuple(row["at"]) for row in intervals])
+                rows = (Intervals(tuple(row["edges"]), row.get("centres")) for row in intervals)
+                intervals = tuple(zip(places, rows, strict=True))
             return cls(
                 fields["method"],
                 fields["bins"],

@@ -36,9 +36,7 @@ Found = TypeVar("Found")
 SOURCES: Final[tuple[Reads, ...]] = ("observation", "action", "action+observation")
 """What labels may be derived from, in the order of trial."""
 
-UNMET: Final = -1
-"""Next state of a source that was never read in a state."""
-
+UNMET: Final = -1  # next state of a source that was never read in a state
 _MAX_LETTERS: Final = 24
 """Maximum length of the names of two members for the name of a class to contain both."""
 

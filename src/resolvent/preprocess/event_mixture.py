@@ -18,33 +18,17 @@ from resolvent.preprocess.event_steps import EventSteps, Table, TimeLeft, is_ove
 
 Probabilities = NDArray[np.float64]
 
-_PRIOR_NO_EVENT: Final = 0.75
-"""Initial probability of each source to be no event."""
-
-_EXTRA_NO_EVENT: Final = 1.0
-"""Count added to each source's readings without effect."""
-
-_EXTRA_EVENT: Final = 0.5
-"""Count added to each source's readings as an event, over all classes."""
-
-_PRIOR_COUNT: Final = 0.02
-"""Count added to each move and to each output."""
-
+_PRIOR_NO_EVENT: Final = 0.75  # initial probability of each source to be no event
+_EXTRA_NO_EVENT: Final = 1.0  # count added to each source's readings without effect
+_EXTRA_EVENT: Final = 0.5  # count added to each source's readings as an event, over all classes
+_PRIOR_COUNT: Final = 0.02  # count added to each move and to each output
 _NOISE: Final = 0.01
-"""Initial difference of states. If they differ much, regions that few walks connect number
-their states in different orders, which no later round repairs."""
+"""Initial difference of states; if it is large, regions may number states differently."""
 
-_FIRST_POWER: Final = 0.7
-"""Power of the probabilities of outputs in the first round; it rises to 1."""
-
-_WARM_UP: Final = 50
-"""Number of rounds in which the power rises."""
-
-_CHECK_INTERVAL: Final = 20
-"""Number of rounds between two tests of convergence."""
-
-_CONVERGED: Final = 1e-4
-"""Largest relative rise of the log likelihood between two tests that counts as convergence."""
+_FIRST_POWER: Final = 0.7  # power of the outputs' probabilities in the first round; it rises to 1
+_WARM_UP: Final = 50  # number of rounds in which the power rises
+_CHECK_INTERVAL: Final = 20  # number of rounds between two tests of convergence
+_CONVERGED: Final = 1e-4  # maximum relative rise of the log likelihood at convergence
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,74 +22,29 @@ from resolvent.preprocess.event_steps import (
     is_over,
 )
 from resolvent.preprocess.timing import NONE
-from resolvent.traces.vocabulary import Codes
 
-MOST_STATES: Final = 24
-"""Maximum number of states of a grown table; beyond, the mixture is better."""
-
-FEW_SOURCES: Final = 24
-"""Maximum number of sources that may as well be labels of their own; fewer attempts suffice."""
-
-_MAX_MOVES_TRIED: Final = 6
-"""Number of the most promising moves that are tried before the best is taken."""
-
-_TABLE_WORK: Final = 100_000
-"""Work of evaluating a table besides its steps, in steps."""
-
-_MIN_GAIN: Final = 3.0
-"""Minimum promise of a move in nats; less does not pay for its own description."""
-
-_CYCLES: Final = (2, 3, 4, 5)
-"""Lengths of the cycles in which a source may count."""
-
-_MAX_COUNTERS: Final = 4
-"""Number of the best counters from which tables grow."""
-
-_PATIENCE: Final = 150
-"""Number of successive attempts without improvement that ends the search."""
-
-_PATIENCE_EXPLAINED: Final = 15
-"""The same once all outputs are explained."""
-
-_NEAR: Final = 0.1
-"""Relative excess over the shortest description up to which a table is trimmed."""
-
-_MIN_IMPROVEMENT: Final = 1e-6
-"""Smallest difference of two lengths that is not rounding."""
-
-_RESTART: Final = 0.3
-"""Probability of growing from one of the first tables and not from the best one."""
-
-_RANDOMNESS: Final = 0.6
-"""Largest relative reduction of a move's promise at random when a table grows again."""
-
-_WORK: Final = 10_000_000_000
-"""Maximum number of steps evaluated while growing tables."""
-
-_ATTEMPTS: Final = 4
-"""Maximum number of tables grown with different seeds until one explains all outputs."""
-
-_MAX_GROWN_SIZE: Final = 20_000_000
-"""Maximum number of pairs of a source and an output for growing. With more, observations hardly
-ever repeat, and the search for events in them is hopeless."""
-
-_DENSE: Final = 0.05
-"""Share of informative steps from which on mixtures are tried."""
-
-_MANY_STEPS: Final = 20_000
-"""Number of informative steps from which on mixtures are tried first."""
-
-_ROUNDS: Final = 1_000
-"""Maximum number of rounds of fitting a mixture."""
-
-_MIXTURE_SIZES: Final = ((8, 8), (12, 10))
-"""Initial numbers of states and classes of mixtures; superfluous ones become equal."""
-
-_GROWN_STEPS: Final = 300_000
-"""Maximum number of steps that a table is grown on at first."""
-
-_MIXTURE_STEPS: Final = 500_000
-"""Maximum number of steps that a mixture is fitted on at first."""
+MOST_STATES: Final = 24  # maximum number of states of a grown table; the mixture suits larger ones
+FEW_SOURCES: Final = 24  # maximum number of sources for which a single attempt is enough
+_MAX_MOVES_TRIED: Final = 6  # number of most promising moves tried before the best is taken
+_TABLE_WORK: Final = 100_000  # work of evaluating a table besides its steps, in steps
+_MIN_GAIN: Final = 3.0  # minimum promise of a move in nats, about its own description
+_CYCLES: Final = (2, 3, 4, 5)  # lengths of the cycles in which a source may count
+_MAX_COUNTERS: Final = 4  # number of the best counters from which tables grow
+_PATIENCE: Final = 150  # number of successive failures that ends the search
+_PATIENCE_EXPLAINED: Final = 15  # the same once all outputs are explained
+_NEAR: Final = 0.1  # maximum relative excess of a table that is trimmed
+_MIN_IMPROVEMENT: Final = 1e-6  # smallest difference of two lengths that is not rounding
+_RESTART: Final = 0.3  # probability of growing from one of the first tables, not the best
+_RANDOMNESS: Final = 0.6  # maximum random relative reduction of a move's promise
+_WORK: Final = 10_000_000_000  # maximum number of steps evaluated in growing
+_ATTEMPTS: Final = 4  # maximum number of tables grown, with different seeds
+_MAX_GROWN_SIZE: Final = 20_000_000  # maximum number of pairs of a source and an output
+_DENSE: Final = 0.05  # share of informative steps from which on mixtures are tried
+_MANY_STEPS: Final = 20_000  # number of informative steps from which on mixtures are tried first
+_ROUNDS: Final = 1_000  # maximum number of rounds of fitting a mixture
+_MIXTURE_SIZES: Final = ((8, 8), (12, 10))  # numbers of states and classes; some become equal
+_GROWN_STEPS: Final = 300_000  # maximum number of steps that a table is grown on at first
+_MIXTURE_STEPS: Final = 500_000  # maximum number of steps that a mixture is fitted on at first
 
 
 class SearchLimits(NamedTuple):
@@ -100,15 +55,7 @@ class SearchLimits(NamedTuple):
     time_left: TimeLeft
 
 
-class GrownTable(NamedTuple):
-    """A table, the length of the description with it, and the work of finding it."""
-
-    length: float
-    table: Table
-    work: int
-
-
-class _Candidate(NamedTuple):
+class Candidate(NamedTuple):
     """A table, the length of the description with it, and the counts of outputs by state."""
 
     length: float
@@ -188,7 +135,7 @@ def grown_table(
     work: int,
     start: Table | None = None,
     time_left: TimeLeft = lambda: None,
-) -> GrownTable:
+) -> Candidate:
     """Grow a table with a short description, from `start` or from one state.
 
     `work` limits the number of steps evaluated, summed over all tables tried.
@@ -210,7 +157,7 @@ def grown_table(
         candidate = search.climb(search.random_start(best, starts), _RANDOMNESS)
         previous, best = best, search.shorter(best, candidate)
         failures = failures + 1 if best is previous else 0
-    return GrownTable(best.length, best.table, search.work_done)
+    return best
 
 
 @dataclass
@@ -229,18 +176,18 @@ class _Growth:
     def is_spent(self) -> bool:
         return self.work_done >= self.max_work or is_over(self.time_left)
 
-    def evaluate(self, table: Table) -> _Candidate:
+    def evaluate(self, table: Table) -> Candidate:
         counts = self.steps.output_counts(table)
         self.work_done += len(self.steps.source) + _TABLE_WORK
-        return _Candidate(self.description.of(table, counts), table, counts)
+        return Candidate(self.description.of(table, counts), table, counts)
 
-    def shorter(self, best: _Candidate, candidate: _Candidate) -> _Candidate:
+    def shorter(self, best: Candidate, candidate: Candidate) -> Candidate:
         """Return the shorter one; a candidate near the best is trimmed before."""
         if candidate.length < best.length + _NEAR * (1.0 + best.length):
             candidate = self.trimmed(candidate)
         return candidate if candidate.length < best.length - _MIN_IMPROVEMENT else best
 
-    def climb(self, best: _Candidate, randomness: float = 0.0) -> _Candidate:
+    def climb(self, best: Candidate, randomness: float = 0.0) -> Candidate:
         """Add moves as long as they help: the best of a few; if random, the first that helps."""
         while not self.is_spent:
             better = best
@@ -255,13 +202,13 @@ class _Growth:
             best = better
         return best
 
-    def counters(self) -> list[_Candidate]:
+    def counters(self) -> list[Candidate]:
         """Return the best tables in which one source counts modulo some number.
 
         Counting is not found move by move if a source is read again and again: each number by
         itself is rare.
         """
-        candidates: list[_Candidate] = []
+        candidates: list[Candidate] = []
         sources = np.unique(self.steps.source)
         limit = self.work_done + (self.max_work - self.work_done) // 2
         for source in self.random.permutation(sources[sources != NONE]).tolist():
@@ -274,7 +221,7 @@ class _Growth:
         candidates.sort(key=lambda x: (x.length, np.argwhere(x.table[:, 0]).tolist()))
         return candidates[:_MAX_COUNTERS]
 
-    def regrown(self, best: _Candidate) -> _Candidate:
+    def regrown(self, best: Candidate) -> Candidate:
         """Remove each move by itself and grow the table again, as long as that helps."""
         is_improved = True
         while is_improved:
@@ -290,7 +237,7 @@ class _Growth:
                     break
         return best
 
-    def random_start(self, best: _Candidate, starts: Sequence[_Candidate]) -> _Candidate:
+    def random_start(self, best: Candidate, starts: Sequence[Candidate]) -> Candidate:
         """Return a table to grow from: one of the first, or mostly the best after mutation."""
         if self.random.random() < _RESTART:
             return starts[int(self.random.integers(len(starts)))]
@@ -315,7 +262,7 @@ class _Growth:
             )
         return table
 
-    def _promising(self, candidate: _Candidate, randomness: float) -> list[_Move]:
+    def _promising(self, candidate: Candidate, randomness: float) -> list[_Move]:
         """Return moves by how much they would shorten the outputs' part by themselves."""
         counts = candidate.counts
         n_states = candidate.table.shape[1]
@@ -323,7 +270,8 @@ class _Growth:
         states = self.steps.states(candidate.table)
         moves: list[_Move] = []
         for state in np.flatnonzero(length > _MIN_GAIN).tolist():
-            after = self._counts_after(states, state)
+            self.work_done += len(self.steps.source)
+            after = self.steps.counts_after(states, state)
             sources = np.flatnonzero(after.any(1))
             after = after[sources]
             self.work_done += after.size * (n_states + 1)
@@ -348,11 +296,7 @@ class _Growth:
             ]
         return sorted(moves, key=lambda move: (-move.promise, *move[1:]))
 
-    def _counts_after(self, states: Codes, state: int) -> Counts:
-        self.work_done += len(self.steps.source)
-        return self.steps.counts_after(states, state)
-
-    def trimmed(self, best: _Candidate) -> _Candidate:
+    def trimmed(self, best: Candidate) -> Candidate:
         """Redirect or remove moves, and join or remove states, as long as that helps."""
         is_improved = True
         while is_improved and not self.is_spent:

@@ -35,18 +35,10 @@ It is `()` if the observation is a number, `(2,)` for the third number of a row,
 Coded: TypeAlias = tuple[list[Symbol], NDArray[np.int64]]
 """Distinct symbols, and the index of each row's symbol among them."""
 
-ANY_NUMBER = "any number"
-"""Name of the only interval of a number without edges."""
-
-LARGEST = 1e300
-"""Largest absolute value; the distances of larger ones may be too large for a float."""
-
-MOVED = 0.01
-"""Largest share of an interval's values that may change sides when edges are rounded."""
-
-SHIFTED = 0.05
-"""Largest share of an interval's width by which rounding may shift its edges."""
-
+ANY_NUMBER = "any number"  # name of the only interval of a number without edges
+LARGEST = 1e300  # largest absolute value; the distances of larger ones may be too large for a float
+MOVED = 0.01  # largest share of an interval's values that may change sides when edges are rounded
+SHIFTED = 0.05  # largest share of an interval's width by which rounding may shift its edges
 MOST_CLUSTERED = 20_000
 """Maximum number of values for k-means; of more, it uses evenly spaced ones in sorted order."""
 

@@ -218,8 +218,7 @@ def _checked_events(events: Any) -> dict[Symbol, str | Label]:
     return {source: checked[source] for source in sorted(checked, key=symbol_order)}
 
 
-GIVEN = Labelling()
-"""Labels as recorded with the steps."""
+GIVEN = Labelling()  # labels as recorded with the steps
 
 
 def as_labelling(

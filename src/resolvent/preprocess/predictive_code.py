@@ -8,7 +8,7 @@ gain nothing by being easy to predict.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -25,15 +25,12 @@ from resolvent.traces.trace_set import StepColumn, TraceSet
 Ints: TypeAlias = NDArray[np.int64]
 Edges: TypeAlias = tuple[float, ...]
 N = TypeVar("N", bound=np.generic)
+E = TypeVar("E")
+T = TypeVar("T")
 
-MOST_BINS = 256
-"""Maximum number of intervals of a number."""
-
-MAX_OUTPUT_VALUES = 32
-"""Maximum number of different numbers in an output; more are put into cells."""
-
-OUTPUT_CELLS = 8
-"""Number of cells, with equally many steps in each."""
+MOST_BINS = 256  # maximum number of intervals of a number
+MAX_OUTPUT_VALUES = 32  # maximum number of different numbers in an output; more are put into cells
+OUTPUT_CELLS = 8  # number of cells, with equally many steps in each
 
 
 class Codes(NamedTuple):
@@ -212,18 +209,18 @@ class PredictiveCode:
             [MOST_BINS + 2, *(output.kinds for output in steps.outputs)]
         )
         self._log_gamma = _log_gamma_of_halves(n_halves)
-        # By number, with the edges they were computed for.
-        self._cells: dict[int, tuple[Edges, _Cells]] = {}
-        self._single_bits: dict[int, tuple[Edges, list[float]]] = {}
-        self._rest: dict[int, tuple[Sequence[Edges], Codes, Codes]] = {}
+        # The last result of each method by number, with the edges it was computed for.
+        self._cache: dict[tuple[Callable[..., Any], int], tuple[Any, Any]] = {}
 
     def bits(self, edges: Sequence[Edges], varied: int = 0) -> Bits:
         """Return the length of the code under these edges.
 
         `varied` is the number whose edges differ from those of the last calls.
         """
-        steps, cells = self.steps, [self._cells_of(*row) for row in enumerate(edges)]
-        rest, rest_before = self._rest_of(varied, edges, cells)
+        steps = self.steps
+        cells = [self._cached(self._cells_of, *row) for row in enumerate(edges)]
+        rest_edges = [*edges[:varied], *edges[varied + 1 :]]
+        rest, rest_before = self._cached(self._rest_of, varied, rest_edges)
         observed = together(rest, cells[varied].now)
         columns = [
             observed,
@@ -233,7 +230,7 @@ class PredictiveCode:
         if steps.labels.kinds > 1:
             columns.append(together(observed, steps.labels))
         contexts = [_context(column) for column in columns]
-        single_bits = [self._bits_of_single(*row) for row in enumerate(edges)]
+        single_bits = [self._cached(self._bits_of_single, *row) for row in enumerate(edges)]
         outputs = sum(
             min([self._min_bits(output, contexts), *(bits[index] for bits in single_bits)])
             for index, output in enumerate(steps.outputs)
@@ -247,39 +244,37 @@ class PredictiveCode:
             ),
         )
 
-    def _cells_of(self, number: int, edges: Edges) -> _Cells:
-        cached = self._cells.get(number)
+    def _cached(self, method: Callable[[int, E], T], number: int, edges: E) -> T:
+        cached = self._cache.get((method, number))
         if cached is None or cached[0] != edges:
-            values = self.steps.numbers[number]
-            cells = _Cells(
-                *(_cell_codes(x, edges) for x in (values.before, values.now, values.after))
-            )
-            cached = self._cells[number] = edges, cells
-        return cached[1]
+            cached = self._cache[method, number] = edges, method(number, edges)
+        result: T = cached[1]
+        return result
 
-    def _rest_of(
-        self, varied: int, edges: Sequence[Edges], cells: Sequence[_Cells]
-    ) -> tuple[Codes, Codes]:
-        """Return the action and observation without one number, and the latter before the step."""
-        rest_edges = [*edges[:varied], *edges[varied + 1 :]]
-        cached = self._rest.get(varied)
-        if cached is None or cached[0] != rest_edges:
-            rest = [*cells[:varied], *cells[varied + 1 :]]
-            constant = Codes(np.zeros(len(self.steps), np.int64), 1)
-            now = together(self.steps.actions, self.steps.rest, *(cell.now for cell in rest))
-            before = together(constant, *(cell.before for cell in rest))
-            cached = self._rest[varied] = rest_edges, now, before
-        return cached[1:]
+    def _cells_of(self, number: int, edges: Edges) -> _Cells:
+        values = self.steps.numbers[number]
+        return _Cells(*(_cell_codes(x, edges) for x in (values.before, values.now, values.after)))
+
+    def _rest_of(self, varied: int, edges: Sequence[Edges]) -> tuple[Codes, Codes]:
+        """Return the action and observation without one number, and the latter before the step.
+
+        `edges` are those of the other numbers.
+        """
+        steps = self.steps
+        numbers = (number for number in range(len(steps.numbers)) if number != varied)
+        cells = [self._cached(self._cells_of, *row) for row in zip(numbers, edges, strict=True)]
+        constant = Codes(np.zeros(len(steps), np.int64), 1)
+        return (
+            together(steps.actions, steps.rest, *(cell.now for cell in cells)),
+            together(constant, *(cell.before for cell in cells)),
+        )
 
     def _bits_of_single(self, number: int, edges: Edges) -> list[float]:
         """Return the bits of each output by the action and one number, or the outputs before."""
-        cached = self._single_bits.get(number)
-        if cached is None or cached[0] != edges:
-            codes = together(self.steps.actions, self._cells_of(number, edges).now)
-            contexts = [_context(codes), _context(together(codes, self.steps.previous_outputs))]
-            bits = [self._min_bits(output, contexts) for output in self.steps.outputs]
-            cached = self._single_bits[number] = edges, bits
-        return cached[1]
+        cells = self._cached(self._cells_of, number, edges)
+        codes = together(self.steps.actions, cells.now)
+        contexts = [_context(codes), _context(together(codes, self.steps.previous_outputs))]
+        return [self._min_bits(output, contexts) for output in self.steps.outputs]
 
     def _min_bits(self, output: Codes, contexts: Sequence[_Context]) -> float:
         """Return the bits of an output in its cheapest context.

@@ -28,9 +28,7 @@ from resolvent.traces.vocabulary import Codes, Vocabulary
 ENOUGH_BITS: Final = 64.0
 """Evidence, in bits, needed in every context that matters for a label to be dropped."""
 
-COMMON_CONTEXT: Final = 0.02
-"""Least share of a label's occurrences for a context to matter."""
-
+COMMON_CONTEXT: Final = 0.02  # least share of a label's occurrences for a context to matter
 MOST_LABELS: Final = 16
 """Number of labels tested together, most frequent first; each costs a pass over the tree.
 

@@ -15,8 +15,7 @@ from resolvent.errors import ModelError
 from resolvent.traces.schema import REWARD
 from resolvent.traces.trace_set import TraceSet, with_column
 
-_MAX_SHOWN = 8
-"""Maximum number of levels in the text."""
+_MAX_SHOWN = 8  # maximum number of levels in the text
 
 
 @dataclass(frozen=True)
@@ -92,19 +91,6 @@ class RewardLevels:
                 probability = dict(zip(self.centres, np.diff(below).tolist(), strict=True))
                 confusion[row] = [probability.get(level, 0.0) for level in values]
         return confusion
-
-    def worth(self, values: Sequence[float]) -> NDArray[np.float64]:
-        """Return weights for the levels with which their mean is an unbiased mean of rewards.
-
-        Where noise moves rewards to wrong levels, the mean of levels is biased: next to a level
-        of 2, a level of 0 seems to be a little more.
-
-        >>> RewardLevels((0.0, 2.0), 1.0).worth([0.0, 2.0]).round(2).tolist()
-        [-0.46, 2.46]
-        """
-        weights: NDArray[np.float64]
-        weights = np.linalg.lstsq(self.mistaken(values), np.array(values, float))[0]
-        return weights
 
     def as_dict(self) -> dict[str, Any]:
         """Return the levels as JSON values, from which `from_dict` makes equal ones.
