@@ -36,9 +36,9 @@ def edges(discretise):
 @pytest.mark.parametrize("drift", [0.05, 0.3])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_thermostat_is_found_from_its_log(seed, drift):
-    found = auto_discretise(thermostat(seed, drift=drift), ["heater"])
-    assert edges(found) == {(): pytest.approx((18, 22), abs=0.02)}
-    senses = Senses(Labelling("observation"), found)
+    fitted = auto_discretise(thermostat(seed, drift=drift), ["heater"])
+    assert edges(fitted) == {(): pytest.approx((18, 22), abs=0.02)}
+    senses = Senses(Labelling("observation"), fitted)
     result = rs.infer(
         senses.on(thermostat(seed, drift=drift)), outputs=["heater"], timing="current-with-initial"
     )
@@ -62,11 +62,11 @@ def as_log(traces):
 
 
 def test_inputs_of_a_log_are_read_as_well():
-    found = auto_discretise(as_log(thermostat(0)), ["heater"])
-    assert found == auto_discretise(as_log(thermostat(0)), ["heater"], of="action")
-    assert edges(found) == {(): pytest.approx((18, 22), abs=0.02)}
-    assert str(found) == "the action: below 18, 18…22, above 22"
-    senses = Senses(Labelling("action"), found)
+    fitted = auto_discretise(as_log(thermostat(0)), ["heater"])
+    assert fitted == auto_discretise(as_log(thermostat(0)), ["heater"], of="action")
+    assert edges(fitted) == {(): pytest.approx((18, 22), abs=0.02)}
+    assert str(fitted) == "the action: below 18, 18…22, above 22"
+    senses = Senses(Labelling("action"), fitted)
     machines = rs.infer(senses.on(as_log(thermostat(0))), outputs=["heater"]).machines
     assert machines["heater"].states == 2
     score = machines.score(senses.on(as_log(thermostat(7))))["heater"]
@@ -81,7 +81,7 @@ def test_order_and_number_of_traces_make_no_difference():
         assert auto_discretise(TraceSet(again), outputs) == auto_discretise(logs, outputs)
 
 
-def test_of_many_steps_the_same_are_looked_at_in_any_order(monkeypatch):
+def test_the_sampled_steps_do_not_depend_on_the_order_of_traces(monkeypatch):
     monkeypatch.setattr("resolvent.preprocess.auto_discretize.MOST_STEPS", 700)
     logs = thermostat(0, days=12, minutes=100)
     mixed = list(logs)
@@ -89,15 +89,15 @@ def test_of_many_steps_the_same_are_looked_at_in_any_order(monkeypatch):
     assert auto_discretise(TraceSet(mixed)) == auto_discretise(logs)
 
 
-def test_a_number_that_tells_nothing_gets_no_edge():
+def test_a_useless_number_gets_no_edge():
     chance = np.random.default_rng(0)
     noise, pays = chance.normal(size=(801, 2)), []
     for number, (first, _) in enumerate(noise[:-1]):
         pays.append(float(first > 0.5) if number % 2 else 0.0)
     seen = [(first, other, str(number % 2)) for number, (first, other) in enumerate(noise.tolist())]
-    found = auto_discretise(TraceSet([Trace(seen, [None] * 801, "a" * 800, pays)]))
-    assert edges(found) == {(0,): (pytest.approx(0.5, abs=0.02),), (1,): ()}
-    assert found(seen[0])[1:] == ("any number", "0")
+    fitted = auto_discretise(TraceSet([Trace(seen, [None] * 801, "a" * 800, pays)]))
+    assert edges(fitted) == {(0,): (pytest.approx(0.5, abs=0.02),), (1,): ()}
+    assert fitted(seen[0])[1:] == ("any number", "0")
 
 
 def test_no_number_has_more_intervals_than_allowed():
@@ -112,18 +112,18 @@ def test_an_edge_lies_exactly_where_outputs_change():
     seen = [chance.uniform(0, 10) for _ in range(3001)]
     rings = [number >= 3.7 for number in seen[:-1]]
     trace = Trace(seen, [None] * 3001, "a" * 3000, columns={"rings": rings})
-    found = auto_discretise(TraceSet([trace]), ["rings"])
-    ((edge,),) = edges(found).values()
+    fitted = auto_discretise(TraceSet([trace]), ["rings"])
+    ((edge,),) = edges(fitted).values()
     assert max(one for one in seen if one < 3.7) < edge <= min(one for one in seen if one >= 3.7)
 
 
-def test_what_is_found_is_a_plain_discretising():
-    found = auto_discretise(thermostat(0, days=3), ["heater"])
-    assert found.method == "auto"
-    assert Discretise.from_dict(found.as_dict()) == found
+def test_the_result_can_be_stored_and_applied_twice():
+    fitted = auto_discretise(thermostat(0, days=3), ["heater"])
+    assert fitted.method == "auto"
+    assert Discretise.from_dict(fitted.as_dict()) == fitted
     logs = thermostat(0, days=3)
-    assert found.on(found.on(logs)) == found.on(logs)
-    assert found.fit(thermostat(1, days=3)) == found
+    assert fitted.on(fitted.on(logs)) == fitted.on(logs)
+    assert fitted.fit(thermostat(1, days=3)) == fitted
 
 
 symbols = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])
@@ -139,7 +139,7 @@ symbols = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])
         (lambda: auto_discretise(TraceSet()), TraceError, "there are no traces"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(wrong, kind, message):
+def test_errors_have_one_line(wrong, kind, message):
     with pytest.raises(kind, match=message) as caught:
         wrong()
     assert "\n" not in str(caught.value)

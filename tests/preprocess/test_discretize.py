@@ -57,7 +57,7 @@ def fitted(draw, traces):
 
 @given(st.data())
 @settings(deadline=None)
-def test_seen_twice_is_seen_once(data):
+def test_a_second_transformation_changes_nothing(data):
     traces = data.draw(measured())
     senses = data.draw(fitted(traces))
     once = senses.on(traces)
@@ -69,8 +69,8 @@ def test_seen_twice_is_seen_once(data):
 def test_traces_are_read_as_each_observation_is(data):
     traces = data.draw(measured())
     senses = data.draw(fitted(traces))
-    told = senses.on(traces)
-    for raw, read in zip(traces, told, strict=True):
+    transformed = senses.on(traces)
+    for raw, read in zip(traces, transformed, strict=True):
         assert read.observations == tuple(map(senses, raw.observations))
         assert (read.actions, read.labels) == (raw.actions, raw.labels)
 
@@ -193,8 +193,8 @@ def test_a_number_that_never_changes_has_one_interval():
 
 def test_text_among_readings_stays():
     traces = TraceSet([Trace([(0.5,), ("broken",), (2.5,)], [None] * 3, "ab")])
-    told = Discretise(bins=2).fit(traces).on(traces)
-    assert told[0].observations == (("below 1.5",), ("broken",), ("above 1.5",))
+    transformed = Discretise(bins=2).fit(traces).on(traces)
+    assert transformed[0].observations == (("below 1.5",), ("broken",), ("above 1.5",))
 
 
 def test_pictures_beside_readings_stay():
@@ -212,24 +212,24 @@ def test_arrays_and_mappings_are_read_as_they_come():
 def test_actions_are_read_if_they_have_the_numbers():
     traces = TraceSet([Trace([0.5] * 4, [None] * 4, [0.2, 0.9, 0.4])])
     halves = Discretise(bins=2, of="action").fit(traces)
-    told = halves.on(traces)
-    assert told[0].actions == ("below 0.4", "above 0.4", "above 0.4")
-    assert told[0].observations == traces[0].observations
-    assert halves.on(told) == told
+    transformed = halves.on(traces)
+    assert transformed[0].actions == ("below 0.4", "above 0.4", "above 0.4")
+    assert transformed[0].observations == traces[0].observations
+    assert halves.on(transformed) == transformed
     assert Discretise.from_dict(halves.as_dict()) == halves
     assert (
         repr(halves) == "Discretise('quantile', bins=2, of='action', edges={'the action': [0.4]})"
     )
-    assert Discretise.at([0.4], of="action").on(traces) == told
+    assert Discretise.at([0.4], of="action").on(traces) == transformed
 
 
 def test_intervals_come_before_labels():
     traces = TraceSet([Trace([0.2, 0.9], [None] * 2, "a")])
     senses = Senses(Labelling("observation"), Discretise.at([0.5]))
     assert not senses.are_plain
-    told = senses.on(traces)
-    assert told[0].labels == (frozenset({"below 0.5"}), frozenset({"above 0.5"}))
-    assert senses.on(told) == told
+    transformed = senses.on(traces)
+    assert transformed[0].labels == (frozenset({"below 0.5"}), frozenset({"above 0.5"}))
+    assert senses.on(transformed) == transformed
 
 
 row = TraceSet([Trace([(0.5, 1.5), (0.7, 2.5)], [None] * 2, "a")])
@@ -292,7 +292,7 @@ mixed = TraceSet.from_columns(
         (lambda: Discretise.from_dict({"method": "uniform"}), ModelError, "bins"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(wrong, kind, message):
+def test_errors_have_one_line(wrong, kind, message):
     with pytest.raises(kind, match=message) as caught:
         wrong()
     assert "\n" not in str(caught.value)
@@ -347,7 +347,7 @@ def test_a_row_of_one_number_is_that_number():
         ({"edges": [1]}, "there is no edges"),
     ],
 )
-def test_what_was_told_and_changed_by_hand(changed, says):
-    told = Discretise(bins=2).fit([[0.5, 7.0], [1.5, 9.0]]).as_dict()
+def test_fields_changed_by_hand_are_refused(changed, says):
+    transformed = Discretise(bins=2).fit([[0.5, 7.0], [1.5, 9.0]]).as_dict()
     with pytest.raises(ModelError, match=says):
-        Discretise.from_dict({**told, **changed})
+        Discretise.from_dict({**transformed, **changed})

@@ -39,27 +39,27 @@ def infer(outputs=BOTH):
 )
 def test_small_worlds_have_as_many_states_as_with_labels(name, episodes):
     traces, truth = blank(name, episodes)
-    found = find_events(traces, BOTH, infer()).inferred
-    assert found.transition.states == truth.transition.states
-    assert found.reward.states == truth.reward.states
+    discovered = find_events(traces, BOTH, infer()).inferred
+    assert discovered.transition.states == truth.transition.states
+    assert discovered.reward.states == truth.reward.states
 
 
 def test_the_phase_grids_events_are_the_places_of_its_task():
     traces, _ = blank("PhaseGrid4", 100)
-    found = find_events(traces, BOTH, infer())
+    discovered = find_events(traces, BOTH, infer())
     # Coffee and sofa; the stair, where the episode ends, need not be remembered.
-    assert found.labelling.events == {(3, 0): "(3, 0)", (0, 1): "(0, 1)"}
-    assert found.timing is LabelTiming.CURRENT
+    assert discovered.labelling.events == {(3, 0): "(3, 0)", (0, 1): "(0, 1)"}
+    assert discovered.timing is LabelTiming.CURRENT
 
 
 def test_without_memory_nothing_is_an_event():
     traces = TraceSet([Trace([0, 1, 0], [None] * 3, ["a", "b"], [0, 1])] * 3)
-    found = find_events(traces, BOTH, infer())
-    assert found.labelling == Labelling("observation", {})
-    assert found.inferred.transition.states == found.inferred.reward.states == 1
+    discovered = find_events(traces, BOTH, infer())
+    assert discovered.labelling == Labelling("observation", {})
+    assert discovered.inferred.transition.states == discovered.inferred.reward.states == 1
 
 
-def test_actions_are_events_where_nothing_is_seen():
+def test_actions_are_events_without_observations():
     """A turnstile's log: a coin unlocks it, a push through locks it."""
     random = np.random.default_rng(0)
     traces = []
@@ -73,9 +73,9 @@ def test_actions_are_events_where_nothing_is_seen():
         columns = {"response": answers}
         traces.append(Trace(seen, [None] * 21, actions, columns=columns))
     outputs = ("response",)
-    found = find_events(TraceSet(traces), outputs, infer(outputs))
-    assert found.labelling == Labelling("action", {"coin": "coin", "push": "push"})
-    assert found.inferred["response"].states == 2
+    discovered = find_events(TraceSet(traces), outputs, infer(outputs))
+    assert discovered.labelling == Labelling("action", {"coin": "coin", "push": "push"})
+    assert discovered.inferred["response"].states == 2
 
 
 def test_order_and_number_of_traces_and_their_labels_make_no_difference():
@@ -88,7 +88,7 @@ def test_order_and_number_of_traces_and_their_labels_make_no_difference():
     assert str(again) == str(once)
 
 
-def test_chance_is_told_as_the_contradiction_it_is():
+def test_random_traces_raise_their_contradiction():
     random = np.random.default_rng(0)
     coins = [Trace([0, int(side)], [None] * 2, ["toss"]) for side in random.integers(0, 2, 50)]
     with pytest.raises(rs.ContradictoryTraces, match="different next observations"):
@@ -97,8 +97,8 @@ def test_chance_is_told_as_the_contradiction_it_is():
 
 def test_without_time_each_observation_is_a_label():
     traces, _ = blank("House", 50)
-    found = find_events(traces, BOTH, infer(), time_left=lambda: 0.0)
-    assert found.labelling == Labelling("observation")
+    discovered = find_events(traces, BOTH, infer(), time_left=lambda: 0.0)
+    assert discovered.labelling == Labelling("observation")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_without_time_each_observation_is_a_label():
         (blank("House", 2)[0], BOTH, {"effort": float("nan")}, "effort is nan"),
     ],
 )
-def test_what_cannot_be_searched_is_refused(traces, outputs, options, words):
+def test_invalid_arguments_are_refused(traces, outputs, options, words):
     with pytest.raises(rs.ResolventError, match=words):
         find_events(traces, outputs, infer(outputs), **options)
 
@@ -135,15 +135,17 @@ def events(traces, moves, begins=(), states=2):
 
 
 def test_sources_with_the_same_moves_are_one_class():
-    found = events(walks("saxbyabx"), {"a": [1, 1], "b": [1, 1], "x": [0, 0]})
-    assert found.labelling == Labelling("observation", {"a": "a or b", "b": "a or b", "x": "x"})
-    assert found.timing is LabelTiming.CURRENT_WITH_INITIAL
+    discovered = events(walks("saxbyabx"), {"a": [1, 1], "b": [1, 1], "x": [0, 0]})
+    assert discovered.labelling == Labelling(
+        "observation", {"a": "a or b", "b": "a or b", "x": "x"}
+    )
+    assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL
 
 
 def test_moves_that_were_never_made_keep_nothing_apart():
     """In state 1 "b" is never read, so that it stays there says nothing."""
-    found = events(walks("sasas", "sbs"), {"a": [1, 0], "b": [1, 1]})
-    assert found.labelling.events == {"a": "a or b", "b": "a or b"}
+    discovered = events(walks("sasas", "sbs"), {"a": [1, 0], "b": [1, 1]})
+    assert discovered.labelling.events == {"a": "a or b", "b": "a or b"}
 
 
 def test_a_move_that_was_never_made_is_no_event():
@@ -151,20 +153,20 @@ def test_a_move_that_was_never_made_is_no_event():
 
 
 def test_a_beginning_that_does_not_count_is_not_read():
-    found = events(walks("aas", "saas"), {"a": [1, 1]})
-    assert found.labelling.events == {"a": "a"}
-    assert found.timing is LabelTiming.CURRENT
+    discovered = events(walks("aas", "saas"), {"a": [1, 1]})
+    assert discovered.labelling.events == {"a": "a"}
+    assert discovered.timing is LabelTiming.CURRENT
 
 
 def test_a_beginning_that_moves_is_read():
-    found = events(walks("csss", "dsss"), {}, {"c": [1, 1]})
-    assert found.labelling.events == {"c": "c"}
-    assert found.timing is LabelTiming.CURRENT_WITH_INITIAL
+    discovered = events(walks("csss", "dsss"), {}, {"c": [1, 1]})
+    assert discovered.labelling.events == {"c": "c"}
+    assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL
 
 
 def test_a_beginning_that_acts_in_its_own_way_has_a_label_of_its_own():
     """Read later, "c" moves nothing, although it does so at the beginning; "a" the reverse."""
-    found = events(walks("csss", "scss", "assa", "sass"), {"a": [1, 1]}, {"c": [1, 1]})
-    assert found.labelling.reads == "action+observation"
-    assert found.labelling.events == {("c",): "→ c or go → a", ("go", "a"): "→ c or go → a"}
-    assert found.timing is LabelTiming.CURRENT_WITH_INITIAL
+    discovered = events(walks("csss", "scss", "assa", "sass"), {"a": [1, 1]}, {"c": [1, 1]})
+    assert discovered.labelling.reads == "action+observation"
+    assert discovered.labelling.events == {("c",): "→ c or go → a", ("go", "a"): "→ c or go → a"}
+    assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL

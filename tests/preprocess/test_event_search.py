@@ -68,5 +68,5 @@ def test_the_same_seed_gives_the_same_table():
     assert one.length == other.length
 
 
-def test_without_a_state_what_led_there_stays():
+def test_moves_to_a_removed_state_become_none():
     assert without_state(np.array([[1, 2, 0], [2, 1, 2]]), 1).tolist() == [[0, 0], [1, 1]]

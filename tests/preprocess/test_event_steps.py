@@ -42,13 +42,13 @@ def test_an_episode_begins_without_an_action():
     assert steps.source.tolist() == [-1, 1, -1, 1]  # look 0, push 1
 
 
-def test_what_stands_for_observations_tells_questions_apart():
+def test_another_observation_column_separates_queries():
     apart = np.array([0, 1, 0, 2], np.int32)
     steps = event_steps(SWITCH, Labelling("observation"), "reward", apart)
     assert steps.n_outputs == 0
 
 
-def test_answers_told_follow_the_table():
+def test_output_counts_follow_the_table():
     steps = event_steps(SWITCH, Labelling("observation"), "reward")
     table = np.tile(np.arange(2), (6, 1))
     assert steps.output_counts(table).tolist() == [[1, 1], [0, 0]]

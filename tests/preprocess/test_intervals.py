@@ -46,7 +46,7 @@ def test_with_many_readings_edges_still_have_few_digits():
     assert np.abs(np.array(made.edges) - [-0.6745, 0, 0.6745]).max() < 0.02
 
 
-def test_neighbouring_floats_are_told_apart():
+def test_neighboring_floats_are_separated():
     values = np.array([1.0, np.nextafter(1.0, 2), np.nextafter(np.nextafter(1.0, 2), 2)])
     for method in ("quantile", "uniform"):
         made = intervals_of(values, method, 3, seed=0)

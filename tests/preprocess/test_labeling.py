@@ -152,7 +152,7 @@ def test_auto_takes_the_labels_there_are_and_else_none():
         collect(Silent(House()), **options)
 
 
-def test_a_function_of_five_is_told_all_and_asked_at_reset():
+def test_a_function_of_five_gets_all_arguments_and_is_called_at_reset():
     asked = []
 
     def label_of(observation, action, reward, following, info):
@@ -168,7 +168,7 @@ def test_a_function_of_five_is_told_all_and_asked_at_reset():
     assert asked == episode * 2
 
 
-def test_in_a_vector_a_function_of_five_is_told_the_same():
+def test_a_function_of_five_gets_the_same_arguments_in_a_vector_env():
     def label_of(observation, action, reward, following, info):
         if action is None:
             return f"begins in {following}"
@@ -237,7 +237,7 @@ def test_a_word_in_an_array_is_no_word():
         Labelling(np.array(["observation"]))  # type: ignore[arg-type]
 
 
-def test_what_a_function_raises_is_one_line():
+def test_an_exception_of_the_function_becomes_one_line():
     def label_of(observation):
         raise ValueError("first\nsecond")
 

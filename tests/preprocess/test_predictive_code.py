@@ -24,13 +24,13 @@ def sequential_bits(contexts, outcomes, kinds):
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.booleans()), min_size=2))
 @settings(deadline=None)
-def test_an_output_costs_what_counting_step_by_step_costs(steps):
+def test_bits_of_an_output_are_those_of_counting_step_by_step(steps):
     numbers = [number + 0.5 for number, _, _ in steps]
     pushes = [push for _, push, _ in steps]
     bells = [bell for _, _, bell in steps]
     seen = [*numbers, 3.5]
     trace = Trace(seen, [None] * len(seen), pushes, columns={"bell": bells})
-    told = PredictiveCode(steps_of(TraceSet([trace]), [()], ["bell"], 10**6)).bits([(4.0,)])
+    code = PredictiveCode(steps_of(TraceSet([trace]), [()], ["bell"], 10**6)).bits([(4.0,)])
 
     low = [number < 4 for number in numbers]
     lower_before = [None, *low[:-1]]
@@ -42,17 +42,17 @@ def test_an_output_costs_what_counting_step_by_step_costs(steps):
         list(zip(pushes, low, rung, strict=True)),
     ]
     cheapest = min(sequential_bits(one, bells, kinds) for one in candidates)
-    assert told.outputs == pytest.approx(cheapest if kinds > 1 else 0)
-    assert told.numbers == 0
+    assert code.outputs == pytest.approx(cheapest if kinds > 1 else 0)
+    assert code.numbers == 0
 
 
 @given(st.lists(st.integers(0, 9), min_size=3, max_size=40))
 @settings(deadline=None)
-def test_a_reading_costs_what_it_costs_beyond_how_often_its_interval_occurs(numbers):
+def test_bits_of_a_number_exclude_those_of_the_frequency_of_its_interval(numbers):
     seen = [number + 0.5 for number in numbers]
     trace = Trace(seen, [None] * len(seen), "a" * (len(seen) - 1))
-    told = PredictiveCode(steps_of(TraceSet([trace]), [()], ["observation"], 10**6))
-    assert told.bits([()]).total == 0
+    code = PredictiveCode(steps_of(TraceSet([trace]), [()], ["observation"], 10**6))
+    assert code.bits([()]).total == 0
 
     low = [number < 4 for number in seen]
     now, after = low[:-1], low[1:]
@@ -62,15 +62,15 @@ def test_a_reading_costs_what_it_costs_beyond_how_often_its_interval_occurs(numb
     cheapest = min(sequential_bits(one, after, 2) for one in contexts)
     counts = Counter(after)
     by_frequency = sum(many * math.log2(len(after) / many) for many in counts.values())
-    assert told.bits([(4.0,)]).numbers == pytest.approx(cheapest - by_frequency)
+    assert code.bits([(4.0,)]).numbers == pytest.approx(cheapest - by_frequency)
 
 
-def test_what_was_worked_out_before_changes_nothing():
+def test_the_cache_changes_nothing():
     chance = np.random.default_rng(0)
     seen = list(map(tuple, chance.normal(size=(200, 3)).tolist()))
     traces = TraceSet([Trace(seen, [None] * 200, chance.integers(0, 2, 199).tolist())])
     steps = steps_of(traces, [(0,), (1,), (2,)], ["observation"], 10**6)
-    kept = PredictiveCode(steps)
+    cached = PredictiveCode(steps)
     for edges, varied in [
         ([(), (), ()], 0),
         ([(0.0,), (), ()], 0),
@@ -80,8 +80,8 @@ def test_what_was_worked_out_before_changes_nothing():
         ([(0.2,), (), (0.1,)], 0),
     ]:
         for number in range(3):
-            assert kept.bits(edges, number) == pytest.approx(PredictiveCode(steps).bits(edges))
-        assert kept.bits(edges, varied) == pytest.approx(PredictiveCode(steps).bits(edges))
+            assert cached.bits(edges, number) == pytest.approx(PredictiveCode(steps).bits(edges))
+        assert cached.bits(edges, varied) == pytest.approx(PredictiveCode(steps).bits(edges))
 
 
 days = TraceSet(
@@ -106,7 +106,7 @@ def test_each_number_before_at_and_after_a_step():
     np.testing.assert_array_equal(heat.after, [nothing, 19.5, 18.0])
 
 
-def test_what_else_is_seen_done_and_told():
+def test_the_columns_besides_numbers():
     steps = steps_of(days, [(0,)], ["reward", "observation", "terminated"], 10**6)
     assert len(steps) == 3
     assert len(set(steps.rest.of_step.tolist())) == 3  # dusk, broken at dusk, night

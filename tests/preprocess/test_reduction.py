@@ -92,8 +92,8 @@ def test_a_deletion_is_weighed_as_defined(samples, data):
         with pytest.raises(ValueError, match="contradict"):
             _core.delete_labels(*columns, [label], labels)
         return
-    told_of_all = _core.delete_labels(*columns, list(range(labels)), labels)
-    rows, agreements, bits, occurrences = told_of_all[label]
+    all_results = _core.delete_labels(*columns, list(range(labels)), labels)
+    rows, agreements, bits, occurrences = all_results[label]
     expected = deleted(told, label)
     assert (rows is not None) == (expected is None)
     if rows is not None:
@@ -123,7 +123,7 @@ def read_at(samples, row, label):
         ({"alpha": np.array([-2, 0], np.int32)}, "needs an output"),
     ],
 )
-def test_the_core_refuses_what_does_not_fit(change, words):
+def test_the_core_refuses_invalid_columns(change, words):
     samples = sample_set([[(0, 0, 0), (1, 0, 0)]])
     given = {"alpha": samples.alpha, "output": samples.output, "named": [0], "labels": 2, **change}
     with pytest.raises(ValueError, match=words):
@@ -236,7 +236,7 @@ def test_the_order_of_traces_and_repeats_change_no_verdict(seed, samples):
     assert told(again) == told(samples)
 
 
-def test_what_contradicts_without_a_label_contradicts_without_more():
+def test_a_contradiction_stays_when_more_labels_are_deleted():
     """Why labels can be judged one at a time: none is trivial only together with others."""
     rng = np.random.default_rng(0)
     for _ in range(200):

@@ -43,7 +43,7 @@ def test_a_file_holds_them():
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {"centres": [0.0]},
         {"centres": [], "sigma": 1.0},
@@ -56,12 +56,12 @@ def test_a_file_holds_them():
         {"centres": [0.0], "sigma": 1.0, "more": 1},
     ],
 )
-def test_damaged_levels_are_refused(told):
+def test_damaged_levels_are_refused(fields):
     with pytest.raises(rs.ModelError):
-        RewardLevels.from_dict(told)
+        RewardLevels.from_dict(fields)
 
 
-def test_how_often_levels_are_mistaken_is_what_happens():
+def test_probabilities_of_wrong_levels_match_simulated_rewards():
     random = np.random.default_rng(0)
     values = [*LEVELS.centres, 7.0]
     mistaken = LEVELS.mistaken(values)
@@ -72,5 +72,5 @@ def test_how_often_levels_are_mistaken_is_what_happens():
     assert mistaken[3].tolist() == [0, 0, 0, 1]
 
 
-def test_many_levels_are_not_all_told():
+def test_the_text_lists_a_few_of_many_levels():
     assert str(RewardLevels(tuple(range(12)), 0.1)).endswith("5, 6, 7, 4 more")

@@ -90,7 +90,7 @@ TIMED = TraceSet(
 )
 
 
-def test_histories_hold_what_the_timing_reads():
+def test_histories_contain_the_labels_that_the_timing_reads():
     histories = Histories.of(TIMED, LabelTiming.CURRENT)
     assert histories.beta.tolist() == [NONE, TIMED.labels.code(frozenset("a")), NONE]
     assert histories.offsets.tolist() == [0, 2, 3]

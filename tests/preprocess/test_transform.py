@@ -85,7 +85,7 @@ def test_senses_that_make_no_sense(found, tmp_path, senses, says):
         rs.load(path)
 
 
-def test_raw_traces_are_seen_through_them_wherever_they_come_in(found, walked):
+def test_raw_traces_are_transformed_by_every_function_that_takes_traces(found, walked):
     fresh = rs.collect(Silent(), episodes=30, seed=9, labels="auto")
     for score in found.machines.score(fresh).values():
         assert score.wrong == score.unseen == 0
@@ -98,7 +98,7 @@ def test_raw_traces_are_seen_through_them_wherever_they_come_in(found, walked):
     assert (more.machines.transition, more.machines.reward) == (whole.transition, whole.reward)
 
 
-def test_a_folder_is_seen_through_them_file_by_file(walked, tmp_path):
+def test_a_folder_is_transformed_file_by_file(walked, tmp_path):
     walked[:150].save(tmp_path / "a.parquet")
     walked[150:].save(tmp_path / "b.parquet")
     scanned = rs.infer(rs.scan_traces(tmp_path), labels="observation").machines
@@ -207,7 +207,7 @@ class Wider(Scale):
         return np.append(observation, 0.0), info
 
 
-def test_what_does_not_fit_is_no_fault_of_a_label_of_that_nobody_gave():
+def test_an_error_does_not_blame_derived_labels():
     traces = rs.collect(Scale(), episodes=10, seed=0, labels="auto")
     thirds = Discretise("uniform", bins=3).fit(traces)
     result = rs.infer(traces, outputs=["terminated"], labels="observation", discretise=thirds)

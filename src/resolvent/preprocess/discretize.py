@@ -356,9 +356,9 @@ class Content:
         elif tuple in types and float in _types_within(symbols):
             first = symbols[0]
             second = next(symbol for symbol in symbols if _size_text(symbol) != _size_text(first))
-            sizes = (f"{short(symbol_text(one))} ({_size_text(one)})" for one in (first, second))
+            texts = (f"{short(symbol_text(x))} ({_size_text(x)})" for x in (first, second))
             raise TraceError(
-                f"{' and '.join(sizes)} both occur{f' as {place_text(place)}' if place else ''}: "
+                f"{' and '.join(texts)} both occur{f' as {place_text(place)}' if place else ''}: "
                 "what has numbers to put into intervals must have one shape"
             )
 
