@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import find_contradiction
 from resolvent.inference.engine import merge
 from resolvent.inference.options import Options
 from resolvent.inference.restarts import fewest_states, repaired
 from resolvent.machines.automaton import moves_alone
+from resolvent.preprocess.contradictions import find_contradiction
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, output_samples
 from strategies import sample_sets

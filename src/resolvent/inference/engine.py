@@ -15,7 +15,6 @@ import numpy as np
 from resolvent import _core
 from resolvent.arguments import shown
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.inference.conflict import Contradiction
 from resolvent.inference.merge_order import (
     BestFirst,
     FirstFit,
@@ -41,6 +40,7 @@ from resolvent.machines.automaton import (
     TooMuchWork,
     automaton_from_columns,
 )
+from resolvent.preprocess.contradictions import Contradiction
 from resolvent.progress import Progress
 from resolvent.samples import SampleSet
 from resolvent.traces.vocabulary import Codes

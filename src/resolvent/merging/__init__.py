@@ -1,6 +1,5 @@
 """Moved."""
 
-from resolvent.inference.conflict import Contradiction, find_contradiction  # noqa: F401
 from resolvent.inference.engine import (  # noqa: F401
     ENGINES,
     Engine,
@@ -27,3 +26,4 @@ from resolvent.machines.automaton import (  # noqa: F401
     TooMuchWork,
     moves_alone,
 )
+from resolvent.preprocess.contradictions import Contradiction, find_contradiction  # noqa: F401

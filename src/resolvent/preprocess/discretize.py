@@ -148,8 +148,7 @@ class Discretise:
         """
         if self.method not in METHODS:
             return self
-        content = numbers_in(data, self.of)
-        numbers = self.chosen(content)
+        numbers = self.chosen(content := numbers_in(data, self.of))
         bins = (self.bins,) * len(numbers) if isinstance(self.bins, int) else self.bins
         if len(bins) != len(numbers):
             raise OptionError(

@@ -38,7 +38,9 @@ class Senses:
             traces = self.rewards.on(traces)
         return self.labelling.on(traces)
 
-    __call__ = on
+    def __call__(self, traces: TraceSet) -> TraceSet:
+        """Return the transformed traces."""
+        return self.on(traces)
 
     def on_shards(self, shards: Shards) -> Shards:
         """Return a source of the transformed traces; each shard is transformed when read."""
