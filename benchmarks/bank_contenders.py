@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import resolvent as rs
+from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.guessing import with_guesses
-from resolvent.merging import STRATEGIES
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from mealy_machine import Mealy, Table

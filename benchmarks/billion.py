@@ -77,18 +77,16 @@ def through(way: str, folder: Path, shards: int) -> dict[str, Any]:
 def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
     """Return the median milliseconds of processor that each stage takes of a million steps."""
     import resolvent as rs
-    from resolvent.replay.coded import CodedShard
-    from resolvent.replay.looking import digested
-    from resolvent.replay.pool import Pool
-    from resolvent.replay.replaying import replay_shard
-    from resolvent.replay.tables import Tables
+    from resolvent.replay.coded_shard import CodedShard
+    from resolvent.replay.replaying import MachineTables, replay_shard
+    from resolvent.replay.scan import Pool, digested
     from resolvent.traces.scan.layouts import Layout
 
     files = sorted(folder.glob("*.parquet"))[:shards]
     scanned = rs.scan_traces(files, **ROLES)
     result = rs.infer(scanned)
     alphabets = result.standing.corpus.alphabets
-    tables = Tables.of(result.machines, alphabets)
+    tables = MachineTables.of(result.machines, alphabets)
     took: dict[str, list[float]] = {}
 
     def timed(name: str, work: Callable[[], Any]) -> Any:

@@ -22,11 +22,11 @@ import solving
 from solving import BUILT_IN, ByPlan, Truth
 
 import resolvent as rs
-from resolvent.environments import TMaze
-from resolvent.environments.mechanics import Mechanics
-from resolvent.environments.world import World
-from resolvent.traces.live.naming import Names
+from resolvent.rl.env import SymbolEncoder
 from resolvent.traces.symbols import NO_EVENT, Label
+from resolvent.worlds import TMaze
+from resolvent.worlds.env import World
+from resolvent.worlds.mechanics import Mechanics
 
 LONGEST = 200
 """Episodes of random worlds are cut after so many steps."""
@@ -170,7 +170,7 @@ def judged(
     began = time.process_time()
     solved = rs.solve(env, seed=seed, budget=budget, **options)
     seconds = time.process_time() - began
-    names = [Names(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
+    names = [SymbolEncoder(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
     acting = ByPlan(solved.plan, names)
     truth = Truth(make())
     return {

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from cluster_worlds import LENGTH, World
 
+from resolvent._util.parallel import TASKS_PER_SLOT
+from resolvent._util.ray import FAN_IN
 from resolvent.replay.corpus import POOL_STEPS
-from resolvent.replay.looking import LEAST_STEPS
-from resolvent.replay.shown import ANSWER, MOVE
-from resolvent.workers.folding import TASKS_PER_SLOT
-from resolvent.workers.ray import FAN_IN
+from resolvent.replay.counts import ANSWER, MOVE
+from resolvent.replay.scan import LEAST_STEPS
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
+from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.description import description_bits
-from resolvent.merging import STRATEGIES
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from mealy_machine import Mealy

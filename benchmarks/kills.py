@@ -37,7 +37,7 @@ NODES = 3
 DRIVER = """
 import sys, json
 import resolvent as rs
-from resolvent.replay.looking import Looking
+from resolvent.replay.scan import Looking
 from resolvent.replay.replaying import Replaying
 done = {"Looking": 0, "Replaying": 0}
 def counting(kind):

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.baselines.clock import Clock
 from resolvent.errors import TimeLimitReached
+from resolvent.paper.baselines.clock import Clock
 from resolvent.samples import NONE, SampleSet
 
 Floats = NDArray[np.float64]

@@ -27,7 +27,7 @@ from aalpy.learning_algs.stochastic_passive.CompatibilityChecker import Hoeffdin
 from numpy.typing import NDArray
 
 import resolvent as rs
-from resolvent.baselines.clock import Clock
+from resolvent.paper.baselines.clock import Clock
 from resolvent.samples import NONE, SampleSet
 
 EPSILON = 0.05

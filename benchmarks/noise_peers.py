@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 import resolvent as rs
 from noise import KINDS, Kind, is_right, noisy, whole_traces
-from resolvent.baselines.clock import Clock
 from resolvent.errors import TimeLimitReached
+from resolvent.paper.baselines.clock import Clock
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import NO_EVENT

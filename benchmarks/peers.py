@@ -1,6 +1,6 @@
 """Both machines from the same samples: Resolvent against AALpy 2.0's general state merging.
 
-AALpy is called through `resolvent.baselines.aalpy`, which gives it the reduced
+AALpy is called through `resolvent.paper.baselines.aalpy`, which gives it the reduced
 samples that Resolvent's own search gets; in the order of `rpni` (first fit) and,
 with --edsm, by most agreeing answers. Its machines are compared with ours. Needs
 `pip install "resolvent[aalpy]"`. Run with `make benchmark-peers`.
@@ -15,8 +15,8 @@ from pathlib import Path
 from pipeline import generated, plain_bytes, timed
 
 import resolvent as rs
-from resolvent.baselines import aalpy
 from resolvent.machines import is_isomorphic
+from resolvent.paper.baselines import aalpy
 
 
 def main() -> None:

@@ -23,9 +23,9 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.control import Model
 from resolvent.display.curves import draw_curves
-from resolvent.environments.mechanics import Mechanics
+from resolvent.planning.model import Model
+from resolvent.worlds.mechanics import Mechanics
 
 PAPER = 1_500
 GAMMA = 0.95
@@ -92,7 +92,7 @@ class Setting:
             flush=True,
         )
 
-    def learn(self, learner: Learner, seed: int, episodes: int, **more: Any) -> rs.Learned:
+    def learn(self, learner: Learner, seed: int, episodes: int, **more: Any) -> rs.rl.QTable:
         """Let a learner learn."""
         env = self.env
         if learner.view == "machines":

@@ -17,23 +17,26 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.environments import RandomWorld
-from resolvent.exploring import beliefs, mind
-from resolvent.exploring.choosing import Hopes
-from resolvent.exploring.exploration import Solving
-from resolvent.exploring.knowledge import UNKNOWN
-from resolvent.exploring.tables import Tables
+from resolvent.exploration import frontier, hypothesis
+from resolvent.exploration import state as learner_state
+from resolvent.exploration.empirical_model import UNKNOWN
+from resolvent.exploration.learner import begin_episode
+from resolvent.exploration.run import SolveRun
+from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.tests import select_action
+from resolvent.exploration.values import ValueBounds
+from resolvent.worlds import RandomWorld
 
 PARTS = {
-    "mending": (beliefs, "mended"),
-    "inferring": (beliefs.Beliefs, "_thought_of"),
-    "recalling": (mind, "Knowledge"),
-    "weighing": (Hopes, "weigh"),
-    "choosing": (mind.Mind, "_chosen"),
+    "repairing": (hypothesis, "repaired"),
+    "inferring": (hypothesis.Hypothesis, "_infer"),
+    "bulk update": (learner_state, "EmpiricalModel"),
+    "value bounds": (ValueBounds, "update"),
+    "choosing": (frontier, "_most_useful"),
 }
 """The parts of a round, and the functions that do them."""
 
-LONGEST = 1_000
+MAX_WORD_LENGTH = 1_000
 """Random episodes are cut after so many steps."""
 
 
@@ -97,8 +100,8 @@ def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> No
     """Solve, and time each round."""
     explorer = rs.Explorer(env, seed=seed)
     limit = None if env.spec and env.spec.max_episode_steps else 2_000
-    solving = Solving(env, explorer, budget, limit, None, None)
-    after, began = solving._after_step, time.process_time()
+    solving = SolveRun(env, explorer, budget, limit, None, None)
+    after, began = solving.after_step, time.process_time()
 
     def timed(changed: bool) -> None:
         nonlocal began
@@ -106,7 +109,7 @@ def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> No
         rounds.end(time.process_time() - began)
         began = time.process_time()
 
-    solving._after_step = timed  # type: ignore[method-assign]
+    solving.after_step = timed  # type: ignore[method-assign]
     with rounds.told_apart():
         solving.run()
 
@@ -118,42 +121,42 @@ class Walk:
         self.env, self.explorer = env, rs.Explorer(env, seed=seed)
         self.draw = np.random.default_rng(seed)
         self.shown: Any = None
-        self.cursor = self.explorer._cursor(0)
+        self.cursor = self.explorer.episode(0)
 
     def step(self, rounds: Rounds | None = None, *, choose: bool = False) -> None:
         """Take a random step, and choose the next one if that is to be timed as well."""
         explorer, cursor = self.explorer, self.cursor
-        if not cursor.goes_on:
+        if not cursor.active:
             observation, info = self.env.reset(seed=None if explorer.steps else 0)
-            log, label = explorer.mind.log, explorer._labels.at_reset(observation, info)
-            seen = log.observation(explorer._observations(observation))
-            explorer.mind.begin(cursor, seen, log.label(label))
+            log, label = explorer.state.buffer, explorer.labels.at_reset(observation, info)
+            seen = log.observations(explorer._observations(observation))
+            begin_episode(explorer.state, cursor, seen, log.labels(label))
         action = self.draw.integers(self.env.action_space.n)  # type: ignore[attr-defined]
         observation, reward, *ended, info = self.env.step(action)
         with (rounds or Rounds()).one():
             explorer.learn(action, observation, reward, *ended, info)
-            if choose and cursor.goes_on:
-                explorer.mind.act(cursor)
-        if len(cursor.episode) >= LONGEST:
+            if choose and cursor.active:
+                select_action(explorer.state, cursor)
+        if len(cursor.episode) >= MAX_WORD_LENGTH:
             explorer.cut()
 
-    def surprised(self, tables: Tables, thorough_at: int, rounds: Rounds) -> None:
+    def surprised(self, tables: TransitionTables, thorough_at: int, rounds: Rounds) -> None:
         """Take a step with these machines believed in, which it shows to be wrong."""
-        held = self.explorer.mind.beliefs
+        held = self.explorer.state.hypothesis
         held.tables, held.thorough_at = tables, thorough_at
-        if not self.cursor.goes_on:
+        if not self.cursor.active:
             self.step()
         self.cursor.row = UNKNOWN
         self.step(rounds, choose=True)
 
 
-def wrong_moves(tables: Tables) -> Iterator[Tables]:
+def wrong_moves(tables: TransitionTables) -> Iterator[TransitionTables]:
     """Return machines with one move each that leads elsewhere."""
-    for place, moves in enumerate(tables.moves):
+    for place, moves in enumerate(tables.transitions):
         for state, label in zip(*np.nonzero(moves >= 0), strict=True):
-            other = [one.copy() for one in tables.moves]
+            other = [one.copy() for one in tables.transitions]
             other[place][state, label] = (moves[state, label] + 1) % len(moves)
-            yield replace(tables, moves=tuple(other))
+            yield replace(tables, transitions=tuple(other))
 
 
 def main() -> None:
@@ -176,17 +179,17 @@ def main() -> None:
         print(rounds.row(f"{name}, {asked.steps:,} steps"), flush=True)
     for world in range(asked.worlds):
         name, walk = f"25×25 world {world}", Walk(RandomWorld(world_seed=world), 0)
-        on_the_way, mended, inferred = Rounds(), Rounds(), Rounds()
+        on_the_way, repaired, inferred = Rounds(), Rounds(), Rounds()
         with on_the_way.told_apart():
             while walk.explorer.steps < asked.behind:
                 walk.step(on_the_way)
         print(on_the_way.row(f"{name}, {asked.behind:,} random steps"), flush=True)
-        believed = walk.explorer.mind.beliefs.tables
+        believed = walk.explorer.state.hypothesis.tables
         assert believed is not None
-        with mended.told_apart():
+        with repaired.told_apart():
             for wrong in wrong_moves(believed):
-                walk.surprised(wrong, 2 * walk.explorer.steps, mended)
-        print(mended.row(f"{name}, then each move wrong once: mended"), flush=True)
+                walk.surprised(wrong, 2 * walk.explorer.steps, repaired)
+        print(repaired.row(f"{name}, then each move wrong once: mended"), flush=True)
         with inferred.told_apart():
             for wrong in wrong_moves(believed):
                 walk.surprised(wrong, 0, inferred)

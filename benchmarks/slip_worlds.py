@@ -23,8 +23,8 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.environments import World
 from resolvent.errors import ResolventError
+from resolvent.worlds import World
 
 GAMMA = 0.95
 SLIP = 0.05

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import resolvent as rs
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 from resolvent.machines.files.storage import decode, encode
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "tests" / part) for part in ("", "laws")]

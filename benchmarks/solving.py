@@ -17,12 +17,12 @@ import numpy as np
 from solving_page import page
 
 import resolvent as rs
-from resolvent.control.planning.situations import that_matter
-from resolvent.control.planning.solving import solve
-from resolvent.control.wrapping.memory import Memory
-from resolvent.environments import RandomWorld, TMaze
-from resolvent.exploring.exploration import Solving
-from resolvent.traces.live.naming import Names
+from resolvent.exploration.run import SolveRun
+from resolvent.planning.deterministic import solve
+from resolvent.planning.steps import acting_machines
+from resolvent.rl.env import SymbolEncoder
+from resolvent.rl.tracker import StateTracker
+from resolvent.worlds import RandomWorld, TMaze
 
 GAMMA = 0.95
 BUILT_IN = (
@@ -41,8 +41,8 @@ class Truth:
         tables = self.world.mechanics
         self.best = tables.optimal_values(GAMMA)
         self.starts = np.unique(tables.starts).tolist()
-        name = Names(env, "observation")
-        self.seen = [name(code) for code in range(len(tables.observations))]
+        name = SymbolEncoder(env, "observation")
+        self.observations = [name(code) for code in range(len(tables.observations))]
 
     def holds(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> bool:
         """Whether a way to act is optimal from every start."""
@@ -68,22 +68,22 @@ class Truth:
     def _shown(self, state: int) -> tuple[Any, Any]:
         tables = self.world.mechanics
         label = tables.labels[int(tables.label_of[state])]
-        return self.seen[int(tables.observation_of[state])], label
+        return self.observations[int(tables.observation_of[state])], label
 
 
 class ByKnowledge:
     """What an explorer would do now, by what it knows."""
 
     def __init__(self, explorer: rs.Explorer) -> None:
-        self.knowledge, self.log = explorer.mind.knowledge, explorer.mind.log
-        if self.knowledge is not None:
-            following, reward, known = self.knowledge.tables()
-            least = self.knowledge.least
+        self.model, self.log = explorer.state.model, explorer.state.buffer
+        if self.model is not None:
+            following, reward, known = self.model.arrays()
+            least = self.model.least
             worst = min(least, least / (1 - GAMMA))  # what a step nobody has taken may come to
             self.policy = solve(following, np.where(known, reward, worst), GAMMA).policy
 
     def begin(self, seen: Any, label: Any) -> Any:
-        known = self.knowledge
+        known = self.model
         if known is None:
             return None
         first = self.log.labels.codes.get(label, -2)
@@ -91,16 +91,16 @@ class ByKnowledge:
         return (
             None
             if reads and first < 0
-            else known.led([0] * len(known.sizes), first if reads else -1)
+            else known.next_states([0] * len(known.sizes), first if reads else -1)
         )
 
     def step(self, states: Any, label: Any) -> Any:
         code = self.log.labels.codes.get(label, -2)
-        return None if states is None or code < 0 else self.knowledge.led(states, code)
+        return None if states is None or code < 0 else self.model.next_states(states, code)
 
     def __call__(self, states: Any, seen: Any) -> int | None:
         code = self.log.observations.codes.get(seen)
-        row = None if states is None else self.knowledge.rows.get((code, *states))
+        row = None if states is None else self.model.rows.get((code, *states))
         return None if row is None else int(self.policy[row])
 
 
@@ -108,19 +108,19 @@ class ByPlan:
     """What a plan does."""
 
     def __init__(self, plan: rs.Plan, actions: list[Any]) -> None:
-        self.plan, self.machines = plan, that_matter(plan.machines)
+        self.plan, self.machines = plan, acting_machines(plan.machines)
         self.numbers = {action: number for number, action in enumerate(actions)}
 
-    def begin(self, seen: Any, label: Any) -> Memory:
-        memory = Memory(self.machines)
+    def begin(self, seen: Any, label: Any) -> StateTracker:
+        memory = StateTracker(self.machines)
         memory.reset(label)
         return memory
 
-    def step(self, memory: Memory, label: Any) -> Memory:
+    def step(self, memory: StateTracker, label: Any) -> StateTracker:
         memory.step(label)
         return memory
 
-    def __call__(self, memory: Memory, seen: Any) -> int | None:
+    def __call__(self, memory: StateTracker, seen: Any) -> int | None:
         if memory.unseen:
             return None
         here = self.plan.model.situation(seen, *memory.values)
@@ -141,7 +141,7 @@ def explored(
     With patience, it is not waited until exploring stops, but for so many times the steps.
     """
     explorer = rs.Explorer(env, gamma=GAMMA, seed=seed)
-    solving = Solving(
+    solving = SolveRun(
         env,
         explorer,
         budget,
@@ -153,7 +153,7 @@ def explored(
     first: int | None = None
     look = {"next": 0, "judging": 0.0, "at": time.process_time()}
     rounds: list[float] = []
-    after = solving._after_step
+    after = solving.after_step
 
     def judged(changed: bool) -> None:
         nonlocal since, first
@@ -173,12 +173,12 @@ def explored(
                 raise _Enough
         look["at"] = time.process_time()
 
-    solving._after_step = judged  # type: ignore[method-assign]
+    solving.after_step = judged  # type: ignore[method-assign]
     began = time.process_time()
     try:
         solved = solving.run()
         claims, stopped = str(solved.statement.kind), explorer.steps
-        acting = ByPlan(solved.plan, list(explorer.mind.log.actions))
+        acting = ByPlan(solved.plan, list(explorer.state.buffer.actions))
         right = truth.holds(acting.begin, acting)
         since = since or explorer.steps  # optimal since the last look, if at all
     except _Enough:
@@ -200,7 +200,7 @@ def explored(
 def at_random(env: gym.Env[Any, Any], truth: Truth, most: int, seed: int) -> int | None:
     """Return the fewest random steps whose plan is truly optimal; None if that many are not."""
     timing = str(truth.world.timing)
-    actions = [Names(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
+    actions = [SymbolEncoder(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
     traces = rs.collect(env, episodes=64, seed=seed)
     while not _is_right(traces, timing, truth, actions):
         if traces.steps >= most:

@@ -15,8 +15,9 @@ from pathlib import Path
 from scaling import write
 
 import resolvent as rs
+from resolvent._util.parallel import Processes, Threads
+from resolvent._util.ray import Ray
 from resolvent.replay import Corpus, replay
-from resolvent.workers import Processes, Ray, Threads
 
 
 def main() -> None:

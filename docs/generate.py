@@ -16,14 +16,14 @@ from typer.models import ArgumentInfo, OptionInfo
 import resolvent
 from resolvent.cli.app import function_of
 from resolvent.cli.table import COMMANDS
-from resolvent.control.learning import policy_files
-from resolvent.control.planning import plan_files
-from resolvent.environments.grids import files as grid_files
 from resolvent.machines.files import layout as file_layout
 from resolvent.machines.files import layout_v1 as file_layout_v1
 from resolvent.machines.files import storage
-from resolvent.traces.column_names import RESERVED
+from resolvent.planning import plan_io as plan_files
+from resolvent.rl import q_table as policy_files
 from resolvent.traces.io import jsonl
+from resolvent.traces.schema import RESERVED
+from resolvent.worlds import grid_files
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
@@ -207,6 +207,7 @@ def stub() -> str:
     lines = ["# Written by docs/generate.py: edit the table in __init__.py instead.", ""]
     for module, names in resolvent.NAMES.items():
         lines += [f"from {module} import {name} as {name}" for name in names]
+    lines += [f"from resolvent import {name} as {name}" for name in resolvent.PACKAGES]
     lines += ["", "__version__: str", "", "__all__ = ["]
     constants_first = sorted(
         resolvent.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)

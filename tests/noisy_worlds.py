@@ -4,9 +4,10 @@ from functools import cache
 from random import Random
 
 import gymnasium as gym
+import numpy as np
 
 import resolvent as rs
-from resolvent.refinement.rebuilding import observed_termination, rebuilt
+from resolvent.inference.counterexamples import observed_termination, with_evidence
 from resolvent.replay import replay_traces
 from resolvent.traces import Trace, TraceSet
 
@@ -34,7 +35,7 @@ def disturbed(traces, share, random):
 def taught(machines, traces, constants=True):
     """The machines with the answers and counts of these traces, which may contradict each other."""
     shown = replay_traces(machines, traces)
-    found = rebuilt(machines, shown, constants=constants)
+    found = with_evidence(machines, shown, constants=constants)
     return machines.replacing(*found, termination=observed_termination(shown))
 
 
@@ -106,3 +107,50 @@ def two_moods(episodes, seen=True):
             mood ^= labels[-1] is not None
         traces.append(rs.Trace(rooms, labels, arms, paid))
     return rs.TraceSet(traces)
+
+
+def slipped(traces, share, seed=0):
+    """The traces with other actions recorded than were carried out."""
+    random = np.random.default_rng(seed)
+    drawn = random.integers(0, len(traces.actions), traces.steps)
+    slips = random.random(traces.steps) < share
+    return TraceSet.from_columns(
+        (traces.observations, traces.observation_codes),
+        (traces.labels, traces.label_codes),
+        (traces.actions, np.where(slips, drawn, traces.action_codes).astype(np.int32)),
+        (traces.rewards, traces.reward_codes),
+        offsets=traces.offsets,
+        terminated=traces.terminated,
+        truncated=traces.truncated,
+    )
+
+
+def same(one, other):
+    """Whether two results have the same machines, however they were inferred."""
+    return one.machines.replacing(provenance=None) == other.machines.replacing(provenance=None)
+
+
+def paying(traces, paid):
+    """The traces with other rewards, one for each step."""
+    values, codes = np.unique(paid, return_inverse=True)
+    return TraceSet.from_columns(
+        (traces.observations, traces.observation_codes),
+        (traces.labels, traces.label_codes),
+        (traces.actions, traces.action_codes),
+        (values.tolist(), codes.astype(np.int32)),
+        offsets=traces.offsets,
+        terminated=traces.terminated,
+        truncated=traces.truncated,
+    )
+
+
+def exact_pay(traces):
+    """The reward of each step."""
+    return np.array(traces.rewards)[traces.reward_codes]
+
+
+def gaussian(traces, sigma=0.4, seed=0):
+    """The traces with normally distributed noise in their rewards."""
+    return paying(
+        traces, exact_pay(traces) + np.random.default_rng(seed).normal(0, sigma, traces.steps)
+    )

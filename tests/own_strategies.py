@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import inf
 
-from resolvent.merging import Strategy
+from resolvent.inference.strategy import Strategy
 
 
 class MostAgreeing(Strategy):

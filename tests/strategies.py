@@ -11,8 +11,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from noisy_worlds import disturbed, taught
+from resolvent.inference.infer import infer
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
-from resolvent.pipeline import infer
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
 

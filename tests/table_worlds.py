@@ -3,11 +3,11 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from resolvent.environments.mechanics import Mechanics
-from resolvent.environments.world import World
 from resolvent.machines import MachinePair
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Vocabulary
+from resolvent.worlds.env import World
+from resolvent.worlds.mechanics import Mechanics
 from strategies import moving_machine
 
 

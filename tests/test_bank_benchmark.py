@@ -17,7 +17,7 @@ from bank_contenders import AALPY, CONTENDERS, OURS  # noqa: E402
 from bank_page import page  # noqa: E402
 
 from protocols import BANK  # noqa: E402
-from resolvent.merging import STRATEGIES  # noqa: E402
+from resolvent.inference.strategy import STRATEGIES  # noqa: E402
 
 
 def found(exact, wrong=0.0, cpu=1.0):

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent import running
-from resolvent.learning import labels, lesson
-from resolvent.merging import merge
+from resolvent.inference import label_choice, learning_task, refinement
+from resolvent.inference.engine import merge
 from resolvent.reduction import Verdict, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
 
@@ -53,16 +52,16 @@ def test_a_machine_is_found_only_with_all_its_moves(mealy):
 
 @pytest.mark.parametrize("engine", ["native", pytest.param("python", marks=pytest.mark.slow)])
 def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypatch, engine):
-    monkeypatch.setattr(running, "REFINE_ABOVE", 1_000)
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 1_000)
-    monkeypatch.setattr(running, "FEW_STATES", 8)
+    monkeypatch.setattr(refinement, "REFINE_ABOVE", 1_000)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 1_000)
+    monkeypatch.setattr(refinement, "FEW_STATES", 8)
     asked = []
 
     def noted(samples, **options):
         asked.append((len(samples.alpha), options["most_states"]))
         return merge(samples, **options)
 
-    monkeypatch.setattr(lesson, "merge", noted)
+    monkeypatch.setattr(learning_task, "merge", noted)
     machine = mealy.Mealy.drawn(15, 0)
     traces = machine.traces(40_000, 0)
     result = infer(traces, trivial=[], engine=engine)
@@ -75,8 +74,8 @@ def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypa
 
 
 def test_small_machines_are_still_learned_from_few_traces(mealy, monkeypatch):
-    monkeypatch.setattr(running, "REFINE_ABOVE", 1_000)
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 20_000)
+    monkeypatch.setattr(refinement, "REFINE_ABOVE", 1_000)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 20_000)
     machine = mealy.Mealy.drawn(5, 0)
     traces = machine.traces(100_000, 0)
     result = infer(traces)
@@ -110,8 +109,8 @@ def test_weighing_labels_takes_few_searches_in_large_trees(many_idle, monkeypatc
         searches.append(len(samples.histories.tree))
         return merge(samples, **options)
 
-    monkeypatch.setattr(lesson, "merge", counted)
-    monkeypatch.setattr(labels, "WEIGHED_IN_ALL", 1)
+    monkeypatch.setattr(learning_task, "merge", counted)
+    monkeypatch.setattr(label_choice, "WEIGHED_IN_ALL", 1)
     result = infer(traces)
     assert machine.is_found(result.machines["output"])
     assert len(searches) <= 2

@@ -9,7 +9,7 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy, Table
 from protocols import BANK
-from resolvent.merging import STRATEGIES
+from resolvent.inference.strategy import STRATEGIES
 
 FOUND = {"stop-and-wait": 2_000, "http2-stream": 128_000}
 """Steps from which every strategy finds a model, twice what `rpni` needs."""

@@ -55,7 +55,7 @@ def test_the_package_alone_imports_nothing_slow():
 def test_machines_are_inferred_without_what_draws_and_explores():
     modules = imported_by("from resolvent import infer, read_traces")
     left_out = ("baselines", "cli", "control", "display", "exploring", "reproduction")
-    assert "resolvent.pipeline" in modules
+    assert "resolvent.inference.infer" in modules
     assert not {f"resolvent.{room}" for room in left_out} & modules
     assert not {"gymnasium", "rich", "typer"} & modules
 
@@ -66,7 +66,7 @@ def test_machines_are_inferred_without_what_draws_and_explores():
         "import resolvent, gymnasium",
         "import gymnasium, resolvent",
         "import resolvent.errors, gymnasium",
-        "import resolvent.environments, gymnasium",
+        "import resolvent.worlds, gymnasium",
         "import resolvent, importlib; importlib.reload(resolvent); import gymnasium",
     ],
 )
@@ -103,7 +103,7 @@ def test_rooms_are_attributes_too():
 
 def test_all_names_at_once():
     code = "from resolvent import *; print(infer.__module__, baselines.__name__)"
-    assert printed(code) == "resolvent.pipeline resolvent.baselines\n"
+    assert printed(code) == "resolvent.inference.infer resolvent.paper.baselines\n"
 
 
 def test_a_name_that_there_is_not():

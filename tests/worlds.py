@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from resolvent.worlds.grid_generator import random_grid_world, shortcoming
-from resolvent.worlds.grid_world import GridWorld
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
+from resolvent.worlds.grid_generator import random_grid_world, shortcoming
+from resolvent.worlds.grid_world import GridWorld
 
 __all__ = ["World", "random_world", "shortcoming", "with_decoys"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 
 FILE = Path(__file__).parent / "results.json"
 SEEDS = 5

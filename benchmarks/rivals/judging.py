@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.environments.mechanics import Mechanics
+from resolvent.worlds.mechanics import Mechanics
 
 Codes: TypeAlias = NDArray[np.int64]
 Acting: TypeAlias = Callable[[Codes, Codes, Codes], Codes]

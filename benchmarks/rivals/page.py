@@ -11,7 +11,7 @@ from cells import SEEDS, Cells
 from judging import ENOUGH, solved_at
 from matplotlib.figure import Figure
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, PICTURE = DOCS / "rivals.md", DOCS / "pictures" / "rivals.svg"

@@ -7,9 +7,9 @@ kept here in compact form; without, from those kept here.
 import sys
 from pathlib import Path
 
-from resolvent.reproduction.analysis.documenting import compact, section, with_section
-from resolvent.reproduction.analysis.figures import draw_baselines, draw_policy
-from resolvent.reproduction.running.store import Results
+from resolvent.paper.figures import draw_baselines, draw_policy
+from resolvent.paper.report import compact, section, with_section
+from resolvent.paper.store import Results
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results.jsonl"

@@ -67,7 +67,7 @@ def test_nor_by_the_runs_of_a_reproduction(hostile: Path) -> None:
 
 @pytest.mark.slow
 def test_a_module_that_is_named_is_found_beside_the_user(hostile: Path) -> None:
-    world = "import resolvent.environments\nfrom gymnasium import make\n"
+    world = "import resolvent.worlds\nfrom gymnasium import make\n"
     (hostile / "my_world.py").write_text(
         f"{world}def house():\n    return make('resolvent/House-v0')\n"
     )

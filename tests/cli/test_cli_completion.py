@@ -1,7 +1,7 @@
 import pytest
 
 from resolvent.cli import main
-from resolvent.merging import STRATEGIES
+from resolvent.inference.strategy import STRATEGIES
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent import installation, pipeline
+from resolvent._util import runtime as installation
+from resolvent.inference import infer as pipeline
 
 
 def test_all_is_well(run: Run) -> None:

@@ -7,9 +7,9 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent import running
 from resolvent.cli import places
 from resolvent.evaluation import observed
+from resolvent.inference import refinement
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 2000)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
 
 
 def test_a_large_folder_is_refined_to_the_same_machines(

@@ -5,10 +5,10 @@ from cli_outcome import Run
 
 import resolvent as rs
 from resolvent import load
+from resolvent._util.progress import Progress
 from resolvent.cli.commands.infer import _show
 from resolvent.display.progress import ProgressBar
-from resolvent.merging import STRATEGIES
-from resolvent.progress import Progress
+from resolvent.inference.strategy import STRATEGIES
 
 
 def test_finds_the_house(run: Run, house: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from cli_outcome import Run
 import resolvent as rs
 from noisy_worlds import noisy_house
 from resolvent.cli import main
-from resolvent.control.planning import plan_files
+from resolvent.planning import plan_io as plan_files
 
 BEST = 0.95**5
 """left, right, up, down, right, sit: paid 1 at the sixth step."""

@@ -10,8 +10,8 @@ from cli_outcome import Run
 
 from interrupting import PATIENCE
 from resolvent.cli.commands import reproduce as command
-from resolvent.reproduction.running.run import Run as OneRun
-from resolvent.reproduction.running.settings import Settings, settings
+from resolvent.paper.reproduce import Settings, settings
+from resolvent.paper.run import Run as OneRun
 
 
 class Grids(Settings):

@@ -70,7 +70,7 @@ def test_both_machines_are_told_and_what_was_learned_from(result):
 
 
 def test_only_the_last_round_is_told(monkeypatch):
-    monkeypatch.setattr("resolvent.running.SAMPLE_STEPS", 100)
+    monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 100)
     refined = rs.infer(TRACES, refine=True)
     assert refined.refinement.rounds > 1
     first, *_ = log_lines(refined)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.learning.curve import Curve
+from resolvent.rl.q_table import Curve
 
 RAN = "window.ran=(window.ran||0)+1;alert(1)"
 HOSTILE = {
@@ -45,7 +45,7 @@ def hostile(tmp_path_factory):
     traces = rs.TraceSet([trace("", "one"), trace("!", "other")])
     pair = rs.infer(traces).machines
     assert pair.transition.states > 1
-    learned = rs.Learned(
+    learned = rs.rl.QTable(
         np.ones((len(names), len(names))),
         tuple((("observation", name), (name, 1)) for name in names),
         Curve(np.ones(1), np.ones(1), np.ones(1, np.int64), np.ones(1)),

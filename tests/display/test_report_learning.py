@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.control.learning.curve import Curve
-from resolvent.control.planning.plan_files import PlanFile, Row
 from resolvent.display.report import learning
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.learning import curve, read_policy, read_returns
+from resolvent.planning.plan_io import PlanFile, Row
+from resolvent.rl.q_table import Curve
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
 
@@ -60,14 +60,14 @@ def test_numbers_that_mean_something_else_keep_their_looks(house):
 
 def test_actions_count_from_the_spaces_start():
     names = ("never", "left", "right")
-    learned = rs.Learned(
+    learned = rs.rl.QTable(
         np.array([[0.0, 1.0]]), (0,), EMPTY, 0.95, first_action=1, action_names=names
     )
     assert policy(learned)["rows"] == [["0", "right", "1"]]
 
 
 def test_without_names_numbers_are_shown():
-    said = policy(rs.Learned(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
+    said = policy(rs.rl.QTable(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
     assert said == {"situations": 2, "named": False, "rows": [["7", "0", "2"], ["0", "1", "1"]]}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import resolvent as rs
-from resolvent.environments import House
+from resolvent.worlds import House
 
 KEY = frozenset({"key"})
 

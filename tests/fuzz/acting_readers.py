@@ -11,9 +11,9 @@ import resolvent as rs
 from fuzz.mutations import TEXTS, damaged, damaged_document, damaged_json, json_bytes, tweaked_json
 from fuzz.targets import Files, Reader
 from resolvent.display.report.learning import curve, read_policy, read_returns
-from resolvent.environments import House, RandomWorld
-from resolvent.environments.grids.files import load_grid_world, save_grid_world
-from resolvent.environments.grids.recipe import random_grid_world
+from resolvent.worlds import House, RandomWorld
+from resolvent.worlds.grid_files import load_grid_world, save_grid_world
+from resolvent.worlds.grid_generator import random_grid_world
 
 
 def _written(save: Any, name: str) -> bytes:
@@ -126,7 +126,7 @@ def read_plan(path: Path) -> None:
 
 def read_learned(path: Path) -> None:
     """Read what was learned, and ask it."""
-    learned = rs.Learned.load(path / "policy.json")
+    learned = rs.rl.QTable.load(path / "policy.json")
     assert str(learned)
     for situation in learned.situations[:3]:
         learned.action(situation)
@@ -147,7 +147,7 @@ def read_world(path: Path) -> None:
 
 def read_solved(path: Path) -> None:
     """Read a folder of `solve`."""
-    held = rs.Solved.load(path / "solved")
+    held = rs.Solution.load(path / "solved")
     assert str(held)
     assert held.as_dict()
 

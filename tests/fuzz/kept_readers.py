@@ -12,8 +12,8 @@ import numpy as np
 from fuzz.mutations import damaged, damaged_document, odd_value
 from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
-from resolvent.keeping import Packing, Store
-from resolvent.reproduction.running.store import Results
+from resolvent._util.cache import Packing, Store
+from resolvent.paper.store import Results
 from resolvent.samples import LabelTiming
 
 KEY = "ab12" * 16

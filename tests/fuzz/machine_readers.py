@@ -10,9 +10,9 @@ import resolvent as rs
 from fuzz.mutations import TEXTS, damaged, damaged_document, json_bytes, tweaked_json
 from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
-from resolvent.environments import House
 from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.machines.files.storage import encode
+from resolvent.worlds import House
 
 MODELS = 16
 FIRST = Path(__file__).parent.parent / "machines" / "data" / "v1"
@@ -123,7 +123,7 @@ def reward_machine(draw: Random) -> Files:
 
 def read_reward_machine(path: Path) -> None:
     """Read a reward machine, step through it, and write it."""
-    machine = rs.read_reward_machine(path / "machine.txt")
+    machine = rs.machines.read_reward_machine(path / "machine.txt")
     machine.step(machine.initial, {"coffee"})
     assert encode_reward_machine(machine)
 

@@ -11,7 +11,7 @@ import numpy as np
 import resolvent as rs
 from fuzz.mutations import NUMBERS, TEXTS, odd_value
 from fuzz.targets import Call
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 
 SPACES: tuple[Callable[[], Any], ...] = (
     lambda: gym.spaces.Discrete(2),

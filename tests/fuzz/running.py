@@ -19,7 +19,7 @@ from typing import Any
 
 from fuzz.targets import Reader, Target, targets
 from fuzz.trying import CORPUS, Outcome, attempt, attempt_files, files_of
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 
 TESTS = Path(__file__).parents[1]
 

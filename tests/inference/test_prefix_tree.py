@@ -3,7 +3,7 @@ import pytest
 
 from resolvent._core import SteppedFolding, find_contradiction
 from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.preprocess.contradictions import Contradiction
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import columns, sample_set
 
 #          root ── 0 ── 1        histories in shortlex order: (), 0, 1, 01, 10, 11
@@ -72,7 +72,7 @@ def test_a_tree_without_labels_is_its_root():
 )
 def test_the_first_contradiction_is_named(traces, rows):
     samples = sample_set(traces)
-    with pytest.raises(Contradiction) as caught:
+    with pytest.raises(ContradictoryRows) as caught:
         build_prefix_tree(samples)
     assert (caught.value.first, caught.value.second) == rows
     assert first_contradiction(samples) == rows

@@ -19,7 +19,7 @@ from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.inference.engine import merge
-from resolvent.preprocess.contradictions import Contradiction, find_contradiction
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
 from resolvent.reduction import remove_redundant, remove_trivial
 from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import columns, sample_set, sample_sets, targets
@@ -135,7 +135,7 @@ def is_the_world(automaton, world, samples):
 def test_it_explains_every_row_and_is_never_larger_than_edsm(samples, seed):
     rows = find_contradiction(samples)
     if rows is not None:
-        with pytest.raises(Contradiction) as same:
+        with pytest.raises(ContradictoryRows) as same:
             search(samples)
         assert same.value.args == rows.args
         return

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from automata import unexplained
+from resolvent._util.progress import Progress
 from resolvent.errors import TimeLimitReached
 from resolvent.inference.engine import merge
 from resolvent.inference.state_merging import Watch, out_of_time
-from resolvent.progress import Progress
 from strategies import sample_set
 
 both_engines = pytest.mark.parametrize("engine", ["native", "python"])

@@ -3,13 +3,13 @@
 from hypothesis import given, settings
 
 import resolvent as rs
-from resolvent.learning.contest import CONTENDERS, FEWEST, FIRST
+from resolvent.inference.portfolio import ENTRANTS, FEWEST, FIRST
+from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.description import description_bits
-from resolvent.merging import STRATEGIES
 from strategies import infer_options, world_traces
 
 MERGING = {name for name, one in STRATEGIES.items() if one.merges}
-ORDERS = [FIRST.name, *(one.name for one in CONTENDERS if one.name in MERGING)]
+ORDERS = [FIRST.name, *(one.name for one in ENTRANTS if one.name in MERGING)]
 
 
 def bits(machines):

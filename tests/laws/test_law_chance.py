@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from chance_worlds import Lottery, learned
-from resolvent.control.planning.model import Model
+from resolvent.planning.model import Model
 
 GAMMA = 0.8
 

@@ -14,7 +14,7 @@ from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Promote, RedBlue, Watch
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.files.storage import encode
-from resolvent.preprocess.contradictions import Contradiction
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import infer_options, sample_set, sample_sets, targets, world_traces
 
 ORDERS = ["edsm", "rpni", "telling"]
@@ -25,7 +25,7 @@ def outcome(samples, order, engine):
     """The rows of the contradiction, or every field of the automaton."""
     try:
         found = merge(samples, order=order, engine=engine)
-    except Contradiction as contradiction:
+    except ContradictoryRows as contradiction:
         return contradiction.first, contradiction.second
     return {field.name: getattr(found, field.name) for field in fields(found)}
 

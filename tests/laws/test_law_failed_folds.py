@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from resolvent._core import SteppedFolding
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Fold, FoldConflict, try_fold
-from resolvent.preprocess.contradictions import Contradiction
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import columns, sample_sets
 
 
 def tree_of(samples):
     try:
         return build_prefix_tree(samples)
-    except Contradiction:
+    except ContradictoryRows:
         return None
 
 

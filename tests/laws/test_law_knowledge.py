@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from oracles import state_at
 
 import resolvent as rs
-from resolvent import Knowledge, running
+from resolvent import Knowledge
+from resolvent.inference import refinement
 from resolvent.machines.files.storage import decode, encode
 from resolvent.machines.knowledge import LEVELS
 from strategies import infer_options, world_traces
@@ -92,8 +93,8 @@ def test_knowledge_is_what_a_walk_says(traces, options):
 def test_refined_machines_know_of_all_traces(traces, options):
     """Not only of the few that they were learned from."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "SAMPLE_STEPS", 1)
-        patch.setattr(running, "FIRST_COUNTEREXAMPLES", 1)
+        patch.setattr(refinement, "SAMPLE_STEPS", 1)
+        patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
         machines = rs.infer(traces, refine=True, **options).machines
     assert_known(machines, traces, constants=options["remove_redundant"])
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from naive_q_learning import NaiveLearner, q_learning
 
 import resolvent as rs
-from resolvent.control import Model
-from resolvent.control.shaping.potential import promise_of_states
+from resolvent.planning.model import Model
+from resolvent.rl.potential import values_of_states
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 from table_worlds import pairs, worlds
@@ -152,7 +152,7 @@ def test_both_engines_take_the_same_from_a_model(modelled, mode, counterfactual,
 def test_what_is_taken_from_a_model_is_what_the_textbook_says(modelled):
     env, pair, model = modelled
     wrapped = rs.AugmentObservation(env, pair)
-    promise = promise_of_states(model, (pair.transition.states, pair.reward.states), 0.95)
+    promise = values_of_states(model, (pair.transition.states, pair.reward.states), 0.95)
     learned = rs.q_learning(
         wrapped, episodes=40, max_steps=50, model=model, counterfactual=True, shaping=True
     )

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent import running
+from resolvent.inference import refinement
 from resolvent.machines.files.storage import decode, encode
 from strategies import infer_options, world_traces
 from worlds import random_world
@@ -65,8 +65,8 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
     if chosen["strategy"] in ("edsm", "rpni"):
         chosen["engine"] = engine
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "SAMPLE_STEPS", 1)
-        patch.setattr(running, "FIRST_COUNTEREXAMPLES", 1)
+        patch.setattr(refinement, "SAMPLE_STEPS", 1)
+        patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
         result = rs.infer(traces, **chosen)
     again = decode(encode(result.machines))
     for kind in ("transition", "reward"):
@@ -80,7 +80,7 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
 @pytest.mark.parametrize("supplement", [True, False])
 @pytest.mark.parametrize("refine", [True, False])
 def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeypatch):
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 800)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 800)
     result = rs.infer(WORLD, strategy=strategy, supplement=supplement, refine=refine, effort=0.01)
     for machine in (result.machines.transition, result.machines.reward):
         assert_builds(machine)

@@ -19,10 +19,10 @@ from planning_oracles import (
     truth_of_rules,
     truth_of_world,
 )
-from resolvent.control.planning.model import Model
-from resolvent.environments import House
-from resolvent.environments.worlds.house import HouseRules
+from resolvent.planning.model import Model
 from resolvent.samples import LabelTiming
+from resolvent.worlds import House
+from resolvent.worlds.house import HouseRules
 from worlds import World, random_world
 
 GAMMA = 0.9

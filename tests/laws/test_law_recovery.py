@@ -20,8 +20,8 @@ from oracles import (
 )
 
 import resolvent as rs
+from resolvent.inference.engine import merge
 from resolvent.machines import Machine, build_machine
-from resolvent.merging import merge
 from resolvent.reduction import ConstantOutputs
 from resolvent.samples import LabelTiming
 from strategies import Target, sample_set, sample_sets, targets

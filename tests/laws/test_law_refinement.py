@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_law_order_of_traces import assert_same, bare
 
 import resolvent as rs
-from resolvent import running
+from resolvent.inference import refinement
 from strategies import infer_options, world_traces
 from worlds import random_world
 
@@ -20,16 +20,16 @@ TRACES = WORLD.rollouts(400, seed=0)
 @pytest.fixture
 def tiny_sample(monkeypatch):
     """Start from a trace or two, and add few: so that there are many rounds."""
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 20)
-    monkeypatch.setattr(running, "FIRST_COUNTEREXAMPLES", 2)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 20)
+    monkeypatch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 2)
 
 
 @settings(deadline=None, max_examples=100)
 @given(traces=world_traces(), options=infer_options)
 def test_a_refined_machine_explains_every_trace(traces, options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "SAMPLE_STEPS", 1)
-        patch.setattr(running, "FIRST_COUNTEREXAMPLES", 1)
+        patch.setattr(refinement, "SAMPLE_STEPS", 1)
+        patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
         result = rs.infer(traces, refine=True, **options)
     assert result.machines.score(traces).perfect
     assert result.refinement.traces <= len(traces)
@@ -41,8 +41,8 @@ def test_shuffled_or_repeated_traces_refine_to_the_same(traces, options, data):
     again = data.draw(st.lists(st.integers(0, len(traces) - 1), max_size=4))
     order = data.draw(st.permutations([*range(len(traces)), *again]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "SAMPLE_STEPS", 1)
-        patch.setattr(running, "FIRST_COUNTEREXAMPLES", 1)
+        patch.setattr(refinement, "SAMPLE_STEPS", 1)
+        patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
         one, other = (
             rs.infer(some, refine=True, **options) for some in (traces, traces.take(order))
         )
@@ -81,8 +81,8 @@ def test_a_folder_refines_to_what_memory_does(tiny_sample, tmp_path):
 
 def test_many_steps_are_refined_by_themselves(monkeypatch):
     assert rs.infer(TRACES).refinement.traces == len(TRACES)
-    monkeypatch.setattr(running, "REFINE_ABOVE", TRACES.steps - 1)
-    monkeypatch.setattr(running, "SAMPLE_STEPS", 2_000)
+    monkeypatch.setattr(refinement, "REFINE_ABOVE", TRACES.steps - 1)
+    monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2_000)
     assert rs.infer(TRACES).refinement.traces < len(TRACES)
     assert rs.infer(TRACES, refine=False).refinement.traces == len(TRACES)
 
@@ -128,7 +128,7 @@ def test_without_a_conflict_nothing_is_learned_anew():
 def test_an_update_that_only_compacts_knows_both_machines(monkeypatch):
     first = rs.infer(TRACES[:300])
     smaller = iter([replace(first.machines.transition, decisions=None)])
-    monkeypatch.setattr(running, "compacted", lambda machine, seen: next(smaller, None))
+    monkeypatch.setattr(refinement, "compacted", lambda machine, seen: next(smaller, None))
     second = first.update(TRACES[300:])
     assert bare(second.machines, True) == bare(rs.infer(TRACES).machines, True)
     assert second.transition.merges == first.transition.merges
@@ -190,5 +190,7 @@ def test_a_scanned_folder_cannot_be_taken_whole(tmp_path):
 def test_time_runs_out_between_shards(tmp_path):
     for number in range(3):
         TRACES[:20].save(tmp_path / f"{number}.parquet")
-    with pytest.raises(rs.TimeLimitReached, match="while reading traces, with 1 of 3 pieces"):
+    with pytest.raises(
+        rs.errors.TimeLimitReached, match="while reading traces, with 1 of 3 pieces"
+    ):
         rs.infer(rs.scan_traces(tmp_path), time_limit=1e-6)

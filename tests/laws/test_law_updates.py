@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent import running
+from resolvent.inference import refinement
 from resolvent.replay import CodedShard, replaying
 from resolvent.replay import corpus as corpora
 from worlds import random_world
@@ -149,7 +149,7 @@ class Work:
             ("replayed", replaying, "replay_shard", lambda tables, shard, **_: len(shard.traces)),
             ("hashed", corpora, "digested", lambda shard: len(shard.traces)),
             ("coded", CodedShard, "among", lambda first, traces, *_: len(traces)),
-            ("learned", running.Learner, "learn", lambda *_, **__: 1),
+            ("learned", refinement.MachineFitter, "fit", lambda *_, **__: 1),
         ]
         for name, owner, function, amount in whole:
             self._count(monkeypatch, name, owner, function, amount)

@@ -5,10 +5,10 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import loaded_die
+from resolvent._util.text import visible
 from resolvent.machines import TransitionMachine
 from resolvent.machines.drawing import edges, table
 from resolvent.traces import Vocabulary
-from resolvent.wording import visible
 
 HOSTILE = [
     *('say "hi"', "two\nlines", "back\\slash", "a --> b", "x];", "%% no", ": ;#", "\\", "<b>&"),

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ImageFont
 
+from resolvent._util.text import visible
 from resolvent.machines.picture.text import set_in_lines, shortened, width
-from resolvent.wording import visible
 
 OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
 

@@ -2,9 +2,9 @@ import pytest
 from fake_methods import run
 from tiny import tiny
 
+from resolvent._util.parallel import Processes
 from resolvent.paper.reproduce import EXPERIMENTS, reproduce, settings
 from resolvent.paper.store import Store
-from resolvent.workers import Processes
 from shuffled_workers import ShuffledWorkers
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvent.environments import House
 from resolvent.errors import OptionError, TraceError
 from resolvent.preprocess.labeling import LABELLINGS, Labelling, as_labelling
+from resolvent.rl.collect import collect
 from resolvent.traces import NO_EVENT, Trace, TraceSet
-from resolvent.traces.live.collecting import collect
+from resolvent.worlds import House
 from strategies import trace_sets
 
 MADE = LABELLINGS[1:]

@@ -57,7 +57,7 @@ def test_a_file_holds_them():
     ],
 )
 def test_damaged_levels_are_refused(fields):
-    with pytest.raises(rs.ModelError):
+    with pytest.raises(rs.errors.ModelError):
         RewardLevels.from_dict(fields)
 
 

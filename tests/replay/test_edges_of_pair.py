@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given, settings
 
 import resolvent as rs
-from resolvent.environments import House
 from resolvent.errors import ModelError
 from resolvent.machines import EdgeRewardMachine, read_reward_machine
 from resolvent.machines.exchange.edge_rewards import ENDED
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.symbols import label_text
+from resolvent.worlds import House
 from strategies import world_traces
 
 

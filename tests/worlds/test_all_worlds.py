@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 import resolvent as rs
 from resolvent.machines.comparing import is_minimal
-from resolvent.traces.live.random_actions import random_actions
+from resolvent.rl.rollout import random_actions
 from resolvent.worlds import Cookie, House, Office, PhaseGrid, RandomWorld, TMaze, TwoKeys
 from resolvent.worlds.env import World
 

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from resolvent._util.startup import end_at_once, end_by_exceptions, was_ended, was_interrupted
+from resolvent._util.text import visible
 from resolvent.errors import ResolventError, TimeLimitReached
-from resolvent.starting import end_at_once, end_by_exceptions, was_ended, was_interrupted
-from resolvent.wording import visible
 
 _INTERRUPTED = 130
 _ENDED = 143

@@ -8,7 +8,7 @@ import msgspec
 import typer
 
 from resolvent.errors import OptionError
-from resolvent.traces.live.making import NamedEnvironment
+from resolvent.rl.make_env import NamedEnvironment
 
 
 def built_in_worlds(incomplete: str) -> list[str]:

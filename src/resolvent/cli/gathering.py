@@ -1,18 +1,18 @@
 """Machines + traces → evidence, with a bar for those who wait."""
 
+from resolvent._util.progress import Listener, Progress
+from resolvent._util.text import amount
 from resolvent.display.progress import Amount, ProgressBar
+from resolvent.evaluation.evidence import Evidence
+from resolvent.inference.evidence import evidence
 from resolvent.machines import Machines
-from resolvent.pipeline import evidence
-from resolvent.progress import Listener, Progress
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
-from resolvent.traces import TraceFolder, TraceSet
-from resolvent.trust import Evidence
-from resolvent.wording import amount
+from resolvent.traces import TraceDataset, TraceSet
 
 
 def gathered(
-    machines: Machines, traces: TraceSet | TraceFolder, on: str, bar: ProgressBar
+    machines: Machines, traces: TraceSet | TraceDataset, on: str, bar: ProgressBar
 ) -> Evidence:
     """Gather evidence; only machines that were inferred from these traces are inferred again."""
     return evidence(machines, traces, on=on, progress=shown_by(bar))

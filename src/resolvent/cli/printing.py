@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from resolvent._util.text import amount, visible
 from resolvent.errors import ResumeWarning, TableWarning
 from resolvent.traces import TraceSet
-from resolvent.wording import amount, visible
 
 
 def print_json(value: dict[str, Any]) -> None:

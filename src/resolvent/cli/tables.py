@@ -13,21 +13,21 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.progress import FractionListener
+from resolvent._util.text import visible
 from resolvent.cli.printing import saying_warnings
 from resolvent.errors import OptionError
-from resolvent.progress import FractionListener
 from resolvent.traces import (
-    TraceFolder,
+    TraceDataset,
     TraceSet,
     read_log,
     read_table,
     read_traces,
     scan_traces,
 )
-from resolvent.traces.places.listing import columns_at
-from resolvent.traces.tables.headers import MISSING
-from resolvent.traces.tables.roles import Spelled
-from resolvent.wording import visible
+from resolvent.traces.io.lines import MISSING
+from resolvent.traces.scan.listing import columns_at
+from resolvent.traces.schema import CommandLineValue
 
 _PANEL = "Columns of a table (CSV, or Parquet of another layout)"
 
@@ -120,7 +120,7 @@ class TableOptions:
 
     def scan(
         self, place: str, columns: Sequence[str] = (), *, damaged: str = "refuse"
-    ) -> TraceFolder:
+    ) -> TraceDataset:
         """Open files of traces, or of a table or log, to be gone through in pieces."""
         if not self.given:
             return scan_traces(place, columns, damaged=damaged)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ class TableOptions:
             )
         }
         if self.final_observation is not None:
-            roles["final_observation"] = Spelled(self.final_observation)
+            roles["final_observation"] = CommandLineValue(self.final_observation)
         if not self.input:
             return {"outputs": columns, **shared, **roles}
         for name, value in roles.items():
@@ -153,7 +153,7 @@ class TableOptions:
 
     def _named_outputs(self, place: str) -> dict[str, str]:
         """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none is called so."""
-        from resolvent.traces.tables.sources import open_table
+        from resolvent.traces.io.sources import open_table
 
         said = self.output or []
         known: list[str] = []

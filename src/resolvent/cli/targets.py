@@ -4,10 +4,9 @@ import os
 from itertools import combinations
 from pathlib import Path
 
-from resolvent.atomic_file import link_target
+from resolvent._util.files import link_target
 from resolvent.errors import OptionError, ResolventError
-from resolvent.traces.files.any_format import written_format
-from resolvent.traces.minari.datasets import minari_id
+from resolvent.traces.io.formats import minari_id, written_format
 
 
 def check_targets(*paths: Path | None, inputs: tuple[Path | None, ...] = ()) -> None:

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arguments import shown
-from resolvent.atomic_file import atomic_write
-from resolvent.control.learning.curve import Curve
+from resolvent._util.files import atomic_write
+from resolvent._util.validation import shown
 from resolvent.errors import MissingExtra, OptionError
+from resolvent.rl.q_table import Curve
 
 SUFFIXES = (".png", ".svg")
 

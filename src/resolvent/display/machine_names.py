@@ -1,6 +1,6 @@
 """Machines → what tables and pages call them. A kind may be any name that a column has."""
 
-from resolvent.wording import visible
+from resolvent._util.text import visible
 
 _SHORT = {"transition": "TM", "reward": "RM"}
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from resolvent._util.text import amount
 from resolvent.display.machine_names import short_name
+from resolvent.inference.attempts import CHOSEN
+from resolvent.inference.result import InferenceResult
+from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Decision, Machine
-from resolvent.merging import STRATEGIES, Strategy
-from resolvent.merging.tried import CHOSEN
-from resolvent.result import InferenceResult
 from resolvent.traces import label_text
-from resolvent.wording import amount
 
 _WIDEST = 24
 

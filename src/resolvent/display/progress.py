@@ -7,8 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
+from resolvent._util.text import visible
 from resolvent.display.pace import Pace
-from resolvent.wording import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress

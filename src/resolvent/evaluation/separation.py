@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent import _core
+from resolvent._util.text import odds_text
+from resolvent._util.validation import check_table
 from resolvent.errors import TooLarge
 from resolvent.evaluation.observed import (
     LazySequence,
@@ -20,12 +22,10 @@ from resolvent.evaluation.observed import (
     Numbers,
     ObservedOutputs,
     Query,
-    question_of,
+    query_of,
 )
-from resolvent.limits import check_table
 from resolvent.machines import Machine
 from resolvent.traces import Codes, Label, label_text, symbol_text
-from resolvent.wording import odds_text
 
 CoreListener = Callable[[int, int, int, int], object]
 """Receives the four numbers of a `Progress` from the compiled core."""
@@ -246,7 +246,7 @@ class Separations(LazySequence[Separation]):
             labels,
             int(self.questions[index]),
             int(self.support[index]),
-            question_of(self.machine, int(self.observed.question[rows[0]])),
+            query_of(self.machine, int(self.observed.question[rows[0]])),
             (self._answer(rows[0]), self._answer(rows[1])),
         )
 

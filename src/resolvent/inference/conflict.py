@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import amount, listed, short
 from resolvent.errors import ContradictoryTraces, TracePlace
 from resolvent.machines.ways import history_text
 from resolvent.preprocess.contradictions import (
-    Asking,
-    Contradiction,
+    ContradictoryRows,
+    SampleBuilder,
     find_contradiction,
     fitting_timing,
 )
@@ -26,9 +27,8 @@ from resolvent.preprocess.reduction import remove_trivial
 from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
-from resolvent.traces.column_names import REWARD
-from resolvent.traces.differences import difference_text
-from resolvent.wording import amount, listed, short
+from resolvent.traces.schema import REWARD
+from resolvent.traces.symbols import difference_text
 
 RARE: Final = 10
 """An output that fewer than one step in this number has is rare, and may be noise."""
@@ -39,7 +39,7 @@ _ROUNDING: Final = 1e-6
 _LABELS_SHOWN = 6
 _LETTERS_SHOWN = 60
 
-Locating: TypeAlias = Callable[[int, int], TracePlace]
+Locate: TypeAlias = Callable[[int, int], TracePlace]
 """Returns the location of a step, given the numbers of its trace and of the step."""
 
 
@@ -123,13 +123,13 @@ is read: 0 and 1; wait
 
 
 def explain_conflict(
-    rows: Contradiction,
+    rows: ContradictoryRows,
     traces: TraceSet,
-    build_samples: Asking,
+    build_samples: SampleBuilder,
     machine: str,
     timing: LabelTiming,
     trivial: tuple[int, ...],
-    locate: Locating = TracePlace,
+    locate: Locate = TracePlace,
     *,
     labels_made: bool = False,
     alone: Sequence[str] = (),

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from resolvent import notebook
-from resolvent.diagnosis import Finding, Severity
+from resolvent._util import html as notebook
+from resolvent._util.text import amount, listed, odds_text, short
+from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.attempts import CHOSEN
 from resolvent.reduction import Verdict
 from resolvent.traces import label_text
-from resolvent.traces.column_names import REWARD
 from resolvent.traces.labelling import GIVEN
-from resolvent.wording import amount, listed, odds_text, short
+from resolvent.traces.schema import REWARD
 
 if TYPE_CHECKING:
     from resolvent.inference.result import InferenceResult
@@ -175,7 +175,7 @@ def _no_memory_line(result: "InferenceResult") -> str:
     return "no memory is needed: with it, these labels tell no more than without"
 
 
-def cut_short(result: "InferenceResult") -> Finding:
+def time_ran_out_warning(result: "InferenceResult") -> Finding:
     """Return the warning that machines are the best found until time ran out."""
     shares = result.unfinished
     wrong = listed(f"{_percent(share)} ({short(name)})" for name, share in shares.items())

@@ -1,6 +1,6 @@
 """Machines: raw automaton + what was taken out → machines that answer for themselves."""
 
-from resolvent.machines.alternatives import Alternative, alternatives
+from resolvent.machines.alternatives import Alternative
 from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
 from resolvent.machines.comparing import is_isomorphic, is_minimal
 from resolvent.machines.decision import Decision
@@ -57,7 +57,6 @@ __all__ = [
     "Termination",
     "TransitionMachine",
     "Unseen",
-    "alternatives",
     "build_machine",
     "decisions_of",
     "is_isomorphic",

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arithmetic import product
+from resolvent._util.math import product
+from resolvent._util.text import amount
 from resolvent.errors import ModelError
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import smoothing_of
@@ -16,7 +17,6 @@ from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
 from resolvent.samples import NONE, LabelReader, rounded
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, as_label
-from resolvent.wording import amount
 
 Shares = NDArray[np.float64]
 
@@ -34,9 +34,10 @@ class Belief:
     taken to lie, and episodes to begin in hidden ways, as often as `machines.doubt` says;
     without doubt the belief is in one state for sure, unless nothing explains what came.
 
-    >>> from resolvent.environments import House
-    >>> from resolvent.noise import Doubt, LabelNoise
-    >>> doubt = Doubt(LabelNoise(0.5, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
+    >>> from resolvent.worlds import House
+    >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
+    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    >>> doubt = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
     >>> belief = Belief(House().machines().replacing(doubt=doubt))
     >>> belief.reset(None)
     >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)

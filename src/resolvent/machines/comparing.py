@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.arguments import check_arguments
+from resolvent._util.validation import check_arguments
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
 from resolvent.traces.symbols import Symbol

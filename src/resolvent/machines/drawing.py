@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from resolvent.arguments import check_arguments
-from resolvent.arithmetic import log1p
+from resolvent._util.math import log1p
+from resolvent._util.text import amount, percent, visible
+from resolvent._util.validation import check_arguments
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
 from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
-from resolvent.wording import amount, percent, visible
 
 SURE: Final = 0.99
 """Moves with less confidence are drawn as open: they might lead elsewhere."""
@@ -168,7 +168,7 @@ def edge_strengths(machine: Machine) -> dict[tuple[int, int], EdgeStrength]:
 
     An edge is open if one of its labels might lead elsewhere, at odds of less than 100 to 1.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> edge_strengths(House().machines().transition)
     {}
     """
@@ -193,7 +193,7 @@ def edge_strengths(machine: Machine) -> dict[tuple[int, int], EdgeStrength]:
 def rare_edges(machine: Machine) -> set[tuple[int, int]]:
     """Return the pairs of states between which labels led once or twice in all, where known.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> rare_edges(House().machines().transition)
     set()
     """
@@ -229,7 +229,7 @@ def _answer(machine: Machine, state: int, observation: Symbol, action: Symbol) -
 def main_share(machine: Machine, state: int, observation: Symbol, action: Symbol) -> str:
     """Return the share of a state's most likely answer in percent; nothing if it is the only one.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> main_share(House().machines().transition, 1, "corridor", "up")
     ''
     """

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from resolvent._util.text import amount, short
 from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
 from resolvent.traces.labelling import Labelling, whole_label
 from resolvent.traces.symbols import Label, label_text
-from resolvent.wording import amount, short
 
 _EVENTS_SHOWN = 20
 """How many events of a machine are written out."""
@@ -47,7 +47,7 @@ class Event:
 class Events(Mapping[str, tuple[Event, ...]]):
     """The events of each machine, by its kind.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> print(Events.of(House().machines()))
     transition: 1 event, 3 labels change nothing
       key: state 0 → 1

@@ -5,11 +5,11 @@ Tables with a column for each state, or for each input, are wider than any scree
 
 from collections.abc import Iterator
 
+from resolvent._util.text import percent
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN
 from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
-from resolvent.wording import percent
 
 FEWEST_STATES = 13
 """Fewer are shown in tables."""
@@ -20,7 +20,7 @@ def inputs_of(machine: Machine) -> dict[int, Symbol] | None:
 
     In a log they are one and the same: what was given is what was done, and what is read.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> inputs_of(House().machines().transition) is None
     True
     """

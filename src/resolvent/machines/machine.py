@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arguments import is_single, shown
-from resolvent.arithmetic import exp, log2
+from resolvent._util.math import exp, log2
+from resolvent._util.text import visible
+from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError
 from resolvent.machines.answer import Answer
 from resolvent.machines.asking import AnswerRows, times_asked, times_in_state
@@ -31,7 +32,6 @@ from resolvent.machines.support import Support
 from resolvent.machines.unseen import UNSEEN, State
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_numbers
-from resolvent.wording import visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ class Machine:
 
         The most likely answer comes first, and is what `output` gives.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machine = House().machines().transition
         >>> machine.distribution(1, "corridor", "up"), machine.distribution(1, "corridor", "fly")
         ({'cyanroom': 1.0}, {})
@@ -224,7 +224,7 @@ class Machine:
         there is no other state.
         `support.rivals` holds the odds.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().transition.confidence(0, {"key"})
         nan
         """
@@ -240,7 +240,7 @@ class Machine:
     def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
         """Return what the machine's answer to an observation and an action rests on.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machine = House().machines().transition
         >>> print(machine.knowledge(1, "corridor", "up"), machine.knowledge(1, "corridor", "fly"))
         witnessed unseen
@@ -293,7 +293,7 @@ class Machine:
 
         None for the initial state, and for one that no labels lead to.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().transition.first_move(1)
         (0, frozenset({'key'}))
         """

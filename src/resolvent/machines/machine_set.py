@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
-from resolvent.arguments import check_arguments
+from resolvent._util.parallel import Workers
+from resolvent._util.text import listed, short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
+from resolvent.machines.uncertainty import StateUncertainty
 from resolvent.machines.unseen import UNSEEN, State
-from resolvent.noise import Doubt
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
-from resolvent.traces.shards import TraceFolder
+from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import listed, short
-from resolvent.workers import Workers
 
 if TYPE_CHECKING:
-    from resolvent.trust import Experiment
+    from resolvent.evaluation.experiments import Experiment
 
 _FIRST = ("transition", "reward")
 
@@ -62,7 +62,7 @@ class Machines(Mapping[str, Machine]):
     others by name. `senses` say what is done to raw steps before the machines read them;
     `doubt` says why states are not certain, where labels lie or starts are hidden.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> machines = House().machines()
     >>> list(machines), machines["reward"].states
     (['transition', 'reward'], 2)
@@ -77,7 +77,7 @@ class Machines(Mapping[str, Machine]):
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
     senses: Senses = field(default_factory=Senses)
-    doubt: Doubt = field(default_factory=Doubt)
+    doubt: StateUncertainty = field(default_factory=StateUncertainty)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
@@ -173,7 +173,7 @@ class Machines(Mapping[str, Machine]):
         `states` holds the state of each machine. With `assumed=False`, what was not
         witnessed in these states is `UNSEEN`, too.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> machines = House().machines()
         >>> machines.predict_all("corridor", "up", {"transition": 1, "reward": 0})
         {'transition': 'cyanroom', 'reward': 0.0}
@@ -196,7 +196,7 @@ class Machines(Mapping[str, Machine]):
             predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
         return predicted
 
-    def score(self, traces: TraceSet | TraceFolder, on: str | Workers = "threads") -> Score:
+    def score(self, traces: TraceSet | TraceDataset, on: str | Workers = "threads") -> Score:
         """Replay traces through all machines: how many steps are right, wrong, unseen.
 
         The short way to `resolvent.replay.score`; a scanned folder is gone through file by
@@ -213,9 +213,9 @@ class Machines(Mapping[str, Machine]):
         asked. `result.machines.replacing(certificate.alternative)` makes a set of a machine that
         an exact inference has found beside its own.
         """
-        from resolvent.trust.telling_apart import telling_apart
+        from resolvent.evaluation.experiments import distinguishing_sequence
 
-        return telling_apart(self, other)
+        return distinguishing_sequence(self, other)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
@@ -229,7 +229,7 @@ class Machines(Mapping[str, Machine]):
         Each machine takes the place of the one of its kind; fields are `timing`,
         `termination`, `provenance`, `senses` and `doubt`.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
         <LabelTiming.LAGGED: 'lagged'>
         """
@@ -323,7 +323,7 @@ class MachinePair(Machines):
         termination: Termination | None = None,
         provenance: Provenance | None = None,
         senses: Senses | None = None,
-        doubt: Doubt | None = None,
+        doubt: StateUncertainty | None = None,
     ) -> None:
         super().__init__(
             (transition, reward),
@@ -331,7 +331,7 @@ class MachinePair(Machines):
             termination or Termination(),
             provenance,
             senses or Senses(),
-            doubt or Doubt(),
+            doubt or StateUncertainty(),
         )
 
     def predict(
@@ -360,7 +360,7 @@ def machines_of(
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> type(machines_of(House().machines().values())).__name__
     'MachinePair'
     """

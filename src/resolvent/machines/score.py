@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from resolvent import notebook
+from resolvent._util import html as notebook
+from resolvent._util.text import listed, short, visible
 from resolvent.errors import ModelError
 from resolvent.machines.likelihood.forecasts import Calibration, Forecasts
-from resolvent.traces.differences import difference_text
-from resolvent.traces.symbols import Symbol, quoted_text
-from resolvent.wording import listed, short, visible
+from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ kept too.
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from resolvent.wording import amount
+from resolvent._util.text import amount
 
 Situation: TypeAlias = tuple[Any, ...]
 """Observation, the state of each machine, action.

@@ -32,7 +32,7 @@ def ways_text(machine: Machine) -> list[str]:
 
     All in one pass: the histories of a long chain together are as long as its square.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> ways_text(House().machines().transition)
     ['start', 'key']
     """

@@ -1,49 +1,36 @@
-"""Noise: noisy samples → the most likely machine, how likely it is, and what else it might be."""
+"""Noise: what may be noisy in traces, and the machines and labels that are most likely then."""
 
-from resolvent.noise.doubt import Doubt
-from resolvent.noise.everywhere import NoisyQuestions, noisy_questions
-from resolvent.noise.evidence import NoisyEvidence, weigh
-from resolvent.noise.hidden import LikelyHidden, most_likely_hidden
-from resolvent.noise.label_noise import LabelNoise
-from resolvent.noise.label_tally import LabelTally
-from resolvent.noise.likely import Likely, most_likely
-from resolvent.noise.lying import (
-    WITHOUT_LABELS,
-    Corrected,
-    follow_exactly,
-    follow_nothing,
-    truthful,
+from resolvent.machines.uncertainty import AlternativeTransitions, LabelNoise, StateUncertainty
+from resolvent.noise.alternatives import compare_transitions, improve_transitions
+from resolvent.noise.hidden import LatentStateMachine, fit_latent_machine
+from resolvent.noise.labels import DenoisedLabels, denoise_labels
+from resolvent.noise.model import Noise
+from resolvent.noise.outliers import OutlierScores, score_outliers
+from resolvent.noise.outputs import (
+    LikelyMachine,
+    NoisyEvidence,
+    fit_likely_machine,
+    marginal_likelihood,
 )
-from resolvent.noise.reward_noise import FEWEST_VALUES, find_reward_levels
-from resolvent.noise.rivals import Rivals, rivals, settled_moves
-from resolvent.noise.settling import settled_questions
-from resolvent.noise.statement import Noise
-from resolvent.noise.unmasking import Unmasked, unmask
+from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
 
 __all__ = [
     "FEWEST_VALUES",
-    "WITHOUT_LABELS",
-    "Corrected",
-    "Doubt",
+    "AlternativeTransitions",
+    "DenoisedLabels",
     "LabelNoise",
-    "LabelTally",
-    "Likely",
-    "LikelyHidden",
+    "LatentStateMachine",
+    "LikelyMachine",
     "Noise",
     "NoisyEvidence",
-    "NoisyQuestions",
-    "Rivals",
-    "Unmasked",
+    "OutlierScores",
+    "StateUncertainty",
+    "compare_transitions",
+    "denoise_labels",
     "find_reward_levels",
-    "follow_exactly",
-    "follow_nothing",
-    "most_likely",
-    "most_likely_hidden",
-    "noisy_questions",
-    "rivals",
-    "settled_moves",
-    "settled_questions",
-    "truthful",
-    "unmask",
-    "weigh",
+    "fit_latent_machine",
+    "fit_likely_machine",
+    "improve_transitions",
+    "marginal_likelihood",
+    "score_outliers",
 ]

@@ -1,10 +1,12 @@
-"""Repeated values → the centres that they vary around, and how many there are.
+"""Cluster repeated values: find the centers that they vary around, and how many there are.
 
-Values of one group were read in the same situation, so they vary around the same centre, and
-their mean varies less than each of them: by σ / √n. Centres that overlap in single values are
-told apart by means. The density of a mean is a mixture of normal ones around all centres, and
-of two for what lies off: an even one over the whole range, and a wide one around the centres.
-σ is known from the groups.
+Values of one group were read in the same situation, so they vary around the same center, and
+their mean varies less than each of them: by σ / √n. Means separate centers that overlap in single
+values. The density of a mean is a mixture of normal distributions around all centers and of two
+for outliers: a uniform one over the whole range, and a wide one around the centers. σ is
+estimated from the groups.
+
+Input: groups of values and σ. Output: a `Mixture`, or None if values are not clustered.
 """
 
 from dataclasses import dataclass, replace
@@ -12,39 +14,47 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import exp, log, product
+from resolvent._util.math import exp, log, product
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_CENTRES = 30
-"""With more centres than this values are spread out, not clustered."""
+MAX_CENTERS = 30
+"""Maximum number of centers; values with more are spread out, not clustered."""
 
 MOST_OFF = 0.1
-"""Up to this share of the groups may belong to no centre."""
+"""Maximum share of the groups that may belong to no center."""
 
 MOST_SIDE_BY_SIDE = 8
-"""More centres than this, most of them near to the next, are one wide range of values."""
+"""Number of centers above which they form one wide range, if most are near to the next."""
 
 NEAR = 4.0
-"""Centres nearer than so many σ may be one, if noise is not normally distributed."""
+"""Distance in σ below which two centers may be one whose noise is not normally distributed."""
 
 FULL = 12
-"""A group of so many values, which vary no more than noise has it, belongs to some centre."""
+"""Number of values from which a group with no more than the usual variance belongs to a center."""
 
 _STEPS, _GAIN = 500, 1e-4
-"""Fitting ends after so many steps, or when one gains so little."""
+"""Maximum number of steps of a fit, and the gain in nats of a step below which it ends."""
 
 _WIDE = 15.0
+"""Standard deviation, in σ, of the outliers around centers."""
+
 _CELLS = 10
+"""Number of cells per standard deviation of a mean in which means count as equal."""
+
 _TRIED = 3
+"""Number of places that are tried for a further center."""
+
 _MOST_PLACES = 1_000
+"""Maximum number of places whose gain is computed."""
+
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Values put together: how many, their mean, their squared deviations; parallel columns."""
+    """Grouped values: their number, mean and sum of squared deviations; parallel columns."""
 
     size: Floats
     mean: Floats
@@ -52,7 +62,7 @@ class Groups:
 
     @classmethod
     def by(cls, key: Ints, values: Floats) -> "Groups":
-        """Put values with the same key together.
+        """Group values with the same key.
 
         >>> Groups.by(np.array([7, 7, 3]), np.array([1.0, 2.0, 5.0])).mean.tolist()
         [5.0, 1.5]
@@ -64,19 +74,19 @@ class Groups:
 
     @property
     def repeats(self) -> int:
-        """How many values come after the first of their group."""
+        """Number of values after the first of their group."""
         return int((self.size - 1).sum())
 
-    def where(self, kept: NDArray[np.bool_]) -> "Groups":
-        """Return some of the groups."""
-        return Groups(self.size[kept], self.mean[kept], self.squares[kept])
+    def where(self, mask: NDArray[np.bool_]) -> "Groups":
+        """Return the groups that a mask selects."""
+        return Groups(self.size[mask], self.mean[mask], self.squares[mask])
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Centres, each with its share of groups and how many values it has.
+    """Centers, each with its share of the groups and its number of values.
 
-    `off` are the shares of groups that belong to none: anywhere, and near the centres.
+    `off` has the shares of groups that belong to no center: anywhere, and near the centers.
     """
 
     centres: Floats
@@ -85,17 +95,17 @@ class Mixture:
     off: Floats
     log_likelihood: float
 
-    def without(self, one: int) -> "Mixture":
-        """Return all but one of the centres."""
-        shares = np.delete(self.shares, one)
+    def without(self, centre: int) -> "Mixture":
+        """Return all centers but the one with this number."""
+        shares = np.delete(self.shares, centre)
         return replace(
             self,
-            centres=np.delete(self.centres, one),
+            centres=np.delete(self.centres, centre),
             shares=shares / max(float(shares.sum()), _TINY) * float(self.shares.sum()),
         )
 
     def beside(self, centre: float) -> "Mixture":
-        """Return the mixture with a further centre, which has a small share."""
+        """Return the mixture with a further center, which has a small share."""
         return replace(
             self,
             centres=np.append(self.centres, centre),
@@ -104,29 +114,29 @@ class Mixture:
         )
 
 
-def find_centres(
+def find_centers(
     groups: Groups, sigma: float, sure: float = 1, price: float = 1.0
 ) -> Mixture | None:
-    """Find how many centres there are, and where; None if values are spread out.
+    """Find the number of centers and their values; None if values are spread out.
 
-    Centres are added, one at a time, where means are least expected, and kept if they are
-    worth their price. Where noise is not normally distributed, two centres fit the values
-    around one better than that one does. Means of many values are normally distributed all
-    the same: between near centres only those of at least `sure` values decide. A centre must
-    gain `price` times the logarithm of the number of groups.
+    Centers are added one at a time, where means are least expected, and stay if they are worth
+    their price: `price` times the logarithm of the number of groups, in nats. If noise is not
+    normally distributed, two centers fit the values around one better than that one does. Means
+    of many values are normally distributed all the same: between near centers only those of at
+    least `sure` values decide.
 
     >>> random = np.random.default_rng(0)
     >>> single = np.concatenate([random.normal(0, 0.1, 500), random.normal(1, 0.1, 100)])
-    >>> found = find_centres(Groups(np.ones(600), single, np.zeros(600)), 0.1)
-    >>> found.centres.round(1).tolist(), found.shares.round(1).tolist()
+    >>> mixture = find_centers(Groups(np.ones(600), single, np.zeros(600)), 0.1)
+    >>> mixture.centres.round(1).tolist(), mixture.shares.round(1).tolist()
     ([-0.0, 1.0], [0.8, 0.2])
     """
-    return _Search(groups, sigma, sure, price).found()
+    return _Search(groups, sigma, sure, price).run()
 
 
 @dataclass(frozen=True)
 class _Means:
-    """Means of `size` values each, and how many of them lie here: parallel columns."""
+    """Means of `size` values each, and the number of them in a cell: parallel columns."""
 
     size: Floats
     mean: Floats
@@ -134,103 +144,108 @@ class _Means:
 
     @classmethod
     def of(cls, groups: Groups, sigma: float) -> "_Means":
-        """Put means of as many values into cells far smaller than they vary."""
+        """Put means of equally many values into cells far smaller than their deviation."""
         cell = np.round(groups.mean * np.sqrt(groups.size) * (_CELLS / sigma))
         order = np.lexsort((groups.mean, cell, groups.size))
-        new = np.ones(len(order), bool)
-        new[1:] = (np.diff(cell[order]) != 0) | (np.diff(groups.size[order]) != 0)
-        starts = np.flatnonzero(new)
+        is_new = np.ones(len(order), bool)
+        is_new[1:] = (np.diff(cell[order]) != 0) | (np.diff(groups.size[order]) != 0)
+        starts = np.flatnonzero(is_new)
         count = np.diff(starts, append=len(order)).astype(np.float64)
         mean = np.add.reduceat(groups.mean[order], starts) / count
         return cls(groups.size[order][starts], mean, count)
 
     def of_at_least(self, size: float) -> "_Means":
-        kept = self.size >= size
-        return _Means(self.size[kept], self.mean[kept], self.count[kept])
+        mask = self.size >= size
+        return _Means(self.size[mask], self.mean[mask], self.count[mask])
 
 
 class _Search:
+    """One search for centers: the means, and what a center has to gain."""
+
     def __init__(self, groups: Groups, sigma: float, sure: float, price: float) -> None:
         self.means, self.sigma = _Means.of(groups, sigma), sigma
         free = np.maximum(groups.size - 1, 1)
-        varies_so = groups.squares <= sigma**2 * (free + 4 * np.sqrt(2 * free))
-        self.full = groups.where((groups.size >= FULL) & varies_so)
+        is_usual = groups.squares <= sigma**2 * (free + 4 * np.sqrt(2 * free))
+        self.full = groups.where((groups.size >= FULL) & is_usual)
         self.sure = None if sure <= 1 else self.means.of_at_least(sure)
         self.even = 1 / max(float(np.ptp(groups.mean)), 10 * sigma)
         self.price = price * log(max(len(groups.mean), 2))
 
-    def found(self) -> Mixture | None:
+    def run(self) -> Mixture | None:
         fullest = self.means.mean[np.argmax(self.means.count * self.means.size)]
         one = np.ones(1)
         best = self._fitted(Mixture(fullest * one, 0.98 * one, one, np.full(2, 0.01), -np.inf))
-        while (more := self._with_another(best)) is not None:
-            best = more
-            if len(best.centres) > MOST_CENTRES or self._side_by_side(best):
+        while (larger := self._with_another(best)) is not None:
+            best = larger
+            if len(best.centres) > MAX_CENTERS or self._fill_a_range(best):
                 return None
-        best = self._with_left_out(self._pruned(best))
+        best = self._with_full_groups(self._pruned(best))
         if best.off.sum() > MOST_OFF:
             return None
         order = np.argsort(best.centres, kind="stable")
         return replace(
-            best,
-            centres=best.centres[order],
-            shares=best.shares[order],
-            values=best.values[order],
+            best, centres=best.centres[order], shares=best.shares[order], values=best.values[order]
         )
 
-    def _with_left_out(self, now: Mixture) -> Mixture:
-        """Return the mixture with centres for full groups that are far from all of them.
+    def _with_full_groups(self, mixture: Mixture) -> Mixture:
+        """Return the mixture with centers for full groups that are far from all of them.
 
-        Where there are few groups, one of them is not worth the price of a centre; but so many
-        values in the same place are no accident.
+        With few groups, one of them is not worth the price of a center; but so many values in the
+        same place are no accident.
         """
-        while len(now.centres) < MOST_CENTRES:
-            apart = np.abs(self.full.mean[:, None] - now.centres[None, :]).min(1)
+        while len(mixture.centres) < MAX_CENTERS:
+            apart = np.abs(self.full.mean[:, None] - mixture.centres[None, :]).min(1)
             far = self.full.where(apart > self.sigma * np.maximum(6 / np.sqrt(self.full.size), 1))
             if not len(far.size):
                 break
-            now = self._fitted(now.beside(float(far.mean[np.argmax(far.size)])))
-        return now
+            mixture = self._fitted(mixture.beside(float(far.mean[np.argmax(far.size)])))
+        return mixture
 
-    def _side_by_side(self, found: Mixture) -> bool:
-        """Whether most centres are as near to the next as noise reaches: they fill a range."""
-        if len(found.centres) <= MOST_SIDE_BY_SIDE:
+    def _fill_a_range(self, mixture: Mixture) -> bool:
+        """Return whether most centers are as near to the next as noise reaches."""
+        if len(mixture.centres) <= MOST_SIDE_BY_SIDE:
             return False
-        return bool(np.median(np.diff(np.sort(found.centres))) < NEAR * self.sigma)
+        return bool(np.median(np.diff(np.sort(mixture.centres))) < NEAR * self.sigma)
 
-    def _with_another(self, now: Mixture) -> Mixture | None:
-        """Return a mixture with one centre more that is worth it, None if there is none."""
-        tried = [self._fitted(now.beside(place)) for place in self._unexpected(now)]
-        worth = [one for one in tried if self._pays(one, len(now.centres), now)]
-        return max(worth, key=lambda one: one.log_likelihood, default=None)
+    def _with_another(self, mixture: Mixture) -> Mixture | None:
+        """Return the best mixture with one more center that is worth it, or None."""
+        larger = [self._fitted(mixture.beside(place)) for place in self._unexpected(mixture)]
+        worthy = [one for one in larger if self._is_worth(one, len(mixture.centres), mixture)]
+        return max(worthy, key=lambda one: one.log_likelihood, default=None)
 
-    def _pruned(self, now: Mixture) -> Mixture:
-        """Leave out centres for as long as one is not worth its price."""
-        while len(now.centres) > 1:
-            fewer = [self._fitted(now.without(one)) for one in range(len(now.centres))]
-            needless = [rest for one, rest in enumerate(fewer) if not self._pays(now, one, rest)]
+    def _pruned(self, mixture: Mixture) -> Mixture:
+        """Remove centers while one is not worth its price."""
+        while len(mixture.centres) > 1:
+            smaller = [
+                self._fitted(mixture.without(centre)) for centre in range(len(mixture.centres))
+            ]
+            needless = [
+                rest
+                for centre, rest in enumerate(smaller)
+                if not self._is_worth(mixture, centre, rest)
+            ]
             if not needless:
                 break
-            now = max(needless, key=lambda one: one.log_likelihood)
-        return now
+            mixture = max(needless, key=lambda one: one.log_likelihood)
+        return mixture
 
-    def _pays(self, more: Mixture, centre: int, fewer: Mixture) -> bool:
-        """Whether one of the centres is worth its price, given the best mixture without it."""
-        if more.log_likelihood - fewer.log_likelihood <= self.price:
+    def _is_worth(self, mixture: Mixture, centre: int, without: Mixture) -> bool:
+        """Return whether a center is worth its price, given the best mixture without it."""
+        if mixture.log_likelihood - without.log_likelihood <= self.price:
             return False
-        nearest = np.abs(np.delete(more.centres, centre) - more.centres[centre]).min()
+        nearest = np.abs(np.delete(mixture.centres, centre) - mixture.centres[centre]).min()
         if self.sure is None or nearest > NEAR * self.sigma:
             return True
         if not len(self.sure.mean):
             return False
-        one, other = (self._fitted(fit, self.sure).log_likelihood for fit in (more, fewer))
-        return bool(one - other > self.price)
+        gains = [self._fitted(fit, self.sure).log_likelihood for fit in (mixture, without)]
+        return bool(gains[0] - gains[1] > self.price)
 
-    def _unexpected(self, now: Mixture) -> list[float]:
-        """Return the places where a centre would gain most, at least σ from each other."""
+    def _unexpected(self, mixture: Mixture) -> list[float]:
+        """Return the places where a center would gain most, at least σ from each other."""
         means = self.means
-        density = product(self._densities(now.centres, means), now.shares)
-        density += product(self._off(now.centres, now.shares, means), now.off)
+        density = product(self._densities(mixture.centres, means), mixture.shares)
+        density += product(self._off(mixture.centres, mixture.shares, means), mixture.off)
         weight = means.count / np.maximum(density, _TINY)
         cell = np.round(means.mean * (2 / self.sigma))
         places = np.unique(cell)
@@ -243,24 +258,24 @@ class _Search:
         )
         chosen: list[float] = []
         for place in places[np.argsort(-gain, kind="stable")].tolist():
-            if all(abs(place - one) >= self.sigma for one in chosen):
+            if all(abs(place - earlier) >= self.sigma for earlier in chosen):
                 chosen.append(place)
             if len(chosen) == _TRIED:
                 break
         return chosen
 
-    def _fitted(self, now: Mixture, means: _Means | None = None) -> Mixture:
-        """Fit centres and shares by expectation maximisation, from these on."""
+    def _fitted(self, mixture: Mixture, means: _Means | None = None) -> Mixture:
+        """Fit centers and shares by expectation maximization, starting from these."""
         means = self.means if means is None else means
-        centres, shares, off = now.centres, now.shares, now.off
+        centres, shares, off = mixture.centres, mixture.shares, mixture.off
         total, before = float(means.count.sum()), -np.inf
         for _ in range(_STEPS):
-            each = self._densities(centres, means) * shares
+            near = self._densities(centres, means) * shares
             away = self._off(centres, shares, means) * off
-            density = np.maximum(each.sum(1) + away.sum(1), _TINY)
+            density = np.maximum(near.sum(1) + away.sum(1), _TINY)
             likelihood = float((means.count * log(density)).sum())
             weight = means.count / density
-            part = each * weight[:, None]
+            part = near * weight[:, None]
             values = product(means.size, part)
             if likelihood - before < _GAIN:
                 break
@@ -272,7 +287,7 @@ class _Search:
         return Mixture(centres, shares, values, off, likelihood)
 
     def _off(self, centres: Floats, shares: Floats, means: _Means) -> Floats:
-        """Return how dense means are that belong to no centre: anywhere, and near the centres."""
+        """Return the density of means that belong to no center: anywhere, and near the centers."""
         width = _WIDE * self.sigma
         apart = (means.mean[:, None] - centres[None, :]) / width
         near = product(exp(-0.5 * apart**2), shares) / (width * np.sqrt(2 * np.pi) * shares.sum())
@@ -281,5 +296,5 @@ class _Search:
     def _densities(self, centres: Floats, means: _Means) -> Floats:
         deviation = self.sigma / np.sqrt(means.size)[:, None]
         apart = (means.mean[:, None] - centres[None, :]) / deviation
-        found: Floats = exp(-0.5 * apart**2) / (deviation * np.sqrt(2 * np.pi))
-        return found
+        density: Floats = exp(-0.5 * apart**2) / (deviation * np.sqrt(2 * np.pi))
+        return density

@@ -13,11 +13,11 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from resolvent._util.text import amount
 from resolvent.display.tables import show, table
+from resolvent.inference.result import InferenceResult
 from resolvent.machines import UNSEEN, Machine, Score
-from resolvent.result import InferenceResult
 from resolvent.traces import TraceSet, label_text, symbol_text
-from resolvent.wording import amount
 
 
 class Moment(NamedTuple):

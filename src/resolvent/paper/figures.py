@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 from resolvent.display.curves import import_matplotlib
 from resolvent.paper import tables as paper
 from resolvent.paper.experiments import comparison, policy

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
 from resolvent.errors import MissingExtra, ResolventError
 from resolvent.paper.figures import draw_baselines, draw_policy
 from resolvent.paper.store import Results

@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write, decode_json, read_json
 from resolvent.errors import ModelError, OptionError, ResolventError
-from resolvent.json_files import decode_json, read_json
 from resolvent.paper.run import Run
 
 FORMAT: Final = 1

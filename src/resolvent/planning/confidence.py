@@ -8,7 +8,7 @@ Filippi, Cappé and Garivier (2010) solve this for optimism in reinforcement lea
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import exp, log, log_gamma
+from resolvent._util.math import exp, log, log_gamma
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]

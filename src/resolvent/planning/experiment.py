@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from resolvent.evaluation.experiments import Experiment, rarely_taken_reason
 from resolvent.planning.model import Model
 from resolvent.planning.stochastic_model import Outcomes
 from resolvent.traces import Label
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
-from resolvent.trust import Experiment
-from resolvent.trust.experiment import seldom_taken
 
 
 def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
@@ -93,7 +92,7 @@ def _experiment_after(
     return Experiment(
         _labels_read(model, path, start),
         (situation[0], model.actions[action]),
-        seldom_taken(taken or 0),
+        rarely_taken_reason(taken or 0),
         start=model.named(start),
         actions=tuple(model.actions[code] for _, code in path),
         situation=situation,

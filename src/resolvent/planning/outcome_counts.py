@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from resolvent.arithmetic import log
-from resolvent.by_value import ByValue
+from resolvent._util.math import log
+from resolvent._util.records import ByValue
 from resolvent.machines import Machine
 from resolvent.machines.columns import is_among
 from resolvent.planning.confidence import (

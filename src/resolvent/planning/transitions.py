@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.limits import check_table
+from resolvent._util.validation import check_table
 from resolvent.machines import Machine, Machines
 from resolvent.planning.label_model import (
     ENDS,
@@ -22,7 +22,7 @@ from resolvent.planning.label_model import (
     TerminationModel,
 )
 from resolvent.planning.steps import Keys, Lookup, StateSpace, Steps, are_known
-from resolvent.traces.column_names import TERMINATED
+from resolvent.traces.schema import TERMINATED
 from resolvent.traces.vocabulary import Codes, codes_of
 
 Flags = NDArray[np.bool_]

@@ -22,7 +22,7 @@ from resolvent.preprocess.predictive_code import (
     Steps,
     steps_of,
 )
-from resolvent.traces.sampling import trace_keys
+from resolvent.traces.sampling import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
@@ -108,7 +108,7 @@ def _sampled(traces: TraceSet, n_steps: int) -> TraceSet:
     """Return traces with at least this number of steps, chosen and ordered by their content."""
     if traces.steps <= n_steps:
         return traces
-    by_key = np.argsort(trace_keys(traces))
+    by_key = np.argsort(trace_hashes(traces))
     lengths = np.diff(traces.offsets)[by_key]
     n_traces = int(np.searchsorted(np.cumsum(lengths), n_steps)) + 1
     return traces.take(by_key[:n_traces])

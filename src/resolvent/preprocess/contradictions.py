@@ -9,7 +9,7 @@ from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.trace_set import TraceSet
 
-Asking: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
+SampleBuilder: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
 """Returns the samples for one machine, without supplement.
 
 The supplement is a function of the label history, so the samples with it contradict each other
@@ -17,7 +17,7 @@ exactly where those without it do.
 """
 
 
-class Contradiction(Exception):  # noqa: N818
+class ContradictoryRows(Exception):  # noqa: N818
     """Two rows with the same label history and α-input, but different outputs.
 
     Of all such pairs it is the first: by label history in shortlex order, then by α-input, then
@@ -30,14 +30,14 @@ class Contradiction(Exception):  # noqa: N818
         self.second = second
 
 
-def find_contradiction(samples: SampleSet) -> Contradiction | None:
+def find_contradiction(samples: SampleSet) -> ContradictoryRows | None:
     """Return the first contradiction among the samples, or None if a machine can explain them."""
     rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
-    return None if rows is None else Contradiction(*rows)
+    return None if rows is None else ContradictoryRows(*rows)
 
 
 def fitting_timing(
-    traces: TraceSet, build_samples: Asking, timing: LabelTiming, trivial: tuple[int, ...]
+    traces: TraceSet, build_samples: SampleBuilder, timing: LabelTiming, trivial: tuple[int, ...]
 ) -> LabelTiming | None:
     """Return another label timing under which the traces do not contradict each other."""
     for candidate in LabelTiming:

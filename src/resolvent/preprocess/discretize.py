@@ -27,7 +27,7 @@ from resolvent.preprocess.intervals import (
     parts_of,
     place_text,
 )
-from resolvent.traces.sampling import trace_keys
+from resolvent.traces.sampling import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol, array_shape, as_symbol, symbol_text
 from resolvent.traces.trace_set import TraceSet, with_column
@@ -410,7 +410,7 @@ def distinct_traces(traces: TraceSet) -> TraceSet:
     sums = np.add.reduceat(traces.observation_codes, starts, dtype=np.int64)
     if len(np.unique(sums)) == len(traces):  # as nearly always if numbers never repeat
         return traces
-    _, first = np.unique(trace_keys(traces), return_index=True)
+    _, first = np.unique(trace_hashes(traces), return_index=True)
     return traces if len(first) == len(traces) else traces.take(np.sort(first))
 
 

@@ -18,7 +18,7 @@ from resolvent.preprocess.timing import LabelTiming, labels_read
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, codes_of, distinct_pairs
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of, distinct_pairs
 
 ObservationColumn = tuple[Vocabulary[Symbol], Codes]
 """The observation at each step, or its supplement: the pair of it and the TM's state."""
@@ -112,7 +112,7 @@ def output_samples(
         traces.at_step(traces.observation_codes),
     )
     size = len(observations) * len(traces.actions)
-    if size <= DENSE:  # an alpha's id is its key; beyond, only keys that occur get ids
+    if size <= MAX_TABLE_SIZE:  # an alpha's id is its key; beyond, only keys that occur get ids
         alpha = codes * np.int32(len(traces.actions))
         alpha += traces.action_codes
         keys = np.arange(size, dtype=np.int64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from resolvent.preprocess.discretize import Discretise
 from resolvent.preprocess.labeling import Labelling
 from resolvent.preprocess.reward_levels import RewardLevels
-from resolvent.traces.source import MappedSource, Shards, ShardsInMemory
+from resolvent.traces.source import InMemorySource, MappedSource, TraceSource
 from resolvent.traces.trace_set import TraceSet
 
 
@@ -42,10 +42,10 @@ class Senses:
         """Return the transformed traces."""
         return self.on(traces)
 
-    def on_shards(self, shards: Shards) -> Shards:
+    def on_shards(self, shards: TraceSource) -> TraceSource:
         """Return a source of the transformed traces; each shard is transformed when read."""
         if self.are_plain:
             return shards
-        if isinstance(shards, ShardsInMemory):
-            return ShardsInMemory([self.on(shard) for shard in shards])
+        if isinstance(shards, InMemorySource):
+            return InMemorySource([self.on(shard) for shard in shards])
         return MappedSource(shards, self)

@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent._util.validation import check_limit
 from resolvent.errors import TraceError, locating
-from resolvent.limits import check_limit
 from resolvent.traces.schema import column_text
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, Interner

@@ -1,3 +1,10 @@
 """Moved."""
 
-from resolvent.preprocess.labeling import GIVEN, LABELLINGS, Labelling, Reads, as_labelling, whole_label  # noqa: F401
+from resolvent.preprocess.labeling import (  # noqa: F401
+    GIVEN,
+    LABELLINGS,
+    Labelling,
+    Reads,
+    as_labelling,
+    whole_label,
+)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import TraceError
 from resolvent.traces.schema import REWARD, check_column_name, in_column_order
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol

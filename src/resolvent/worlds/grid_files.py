@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write, read_content
+from resolvent._util.text import short
+from resolvent._util.validation import telling_of_memory
 from resolvent.errors import ModelError
-from resolvent.json_files import read_content
-from resolvent.limits import telling_of_memory
-from resolvent.wording import short
 from resolvent.worlds.grid_world import GridWorld
 
 FORMAT = "resolvent-world"

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.limits import check_table
+from resolvent._util.validation import check_table
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.worlds.mechanics import Mechanics
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import Label
 from resolvent.worlds.drawing import Cell, Colour, Picture

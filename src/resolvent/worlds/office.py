@@ -7,7 +7,7 @@ High-Level Task Specification and Decomposition in Reinforcement Learning" (2018
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture, checklist

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture

@@ -12,10 +12,10 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from minari.data_collector import EpisodeBuffer
 
-from resolvent.environments import House
 from resolvent.errors import MissingExtra, OptionError, TraceError
+from resolvent.rl.collect import collect
 from resolvent.traces import Trace, TraceSet, read_traces, write_traces
-from resolvent.traces.live.collecting import collect
+from resolvent.worlds import House
 from strategies import trace_sets
 
 LABELS = [frozenset(), frozenset({"key"}), frozenset({"door", "key"})]

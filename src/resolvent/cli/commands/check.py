@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.text import amount, visible
 from resolvent.cli.gathering import gathered
 from resolvent.cli.options import Damaged, Json, On, columns_of
 from resolvent.cli.options import Machines as MachinesFile
@@ -16,12 +17,12 @@ from resolvent.cli.places import Place, opened, say_what_is_idle
 from resolvent.cli.printing import print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import Amount, ProgressBar
+from resolvent.evaluation.evidence import Evidence, MachineEvidence
+from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.ways import history_text
-from resolvent.replay import score_of, scored
-from resolvent.traces import TraceFolder, TraceSet, symbol_text
-from resolvent.trust import Evidence, MachineEvidence, Separation
-from resolvent.wording import amount, visible
+from resolvent.replay import score_of, score_shards
+from resolvent.traces import TraceDataset, TraceSet, symbol_text
 
 _ROWS = 10
 
@@ -118,7 +119,7 @@ class _Checked:
 
 def _check(
     machines: Machines,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     evidence: bool,
     on: str,
     bar: ProgressBar,
@@ -135,14 +136,14 @@ def _check(
         counts = found.traces, found.steps
     else:
         found, scoring = None, read
-        known = scored(machines, traces, on, progress=_replaying(traces, bar))
+        known = score_shards(machines, traces, on, progress=_replaying(traces, bar))
         score, counts = known.score, (known.traces, known.steps)
     done = time.perf_counter()
     seconds |= {"replay": done - scoring, "total": done - started}
     return _Checked(machines, *counts, score, seconds, found)
 
 
-def _replaying(traces: TraceSet | TraceFolder, bar: ProgressBar) -> Callable[[int], None] | None:
+def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[int], None] | None:
     """Return what shows how many pieces are done."""
     if isinstance(traces, TraceSet):
         return None

@@ -10,7 +10,7 @@ from resolvent.cli.printing import name_text, print_json, size
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_trace_target
 from resolvent.display.progress import ProgressBar
-from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.io.formats import FORMATS
 
 
 @takes_table()

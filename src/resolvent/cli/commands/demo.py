@@ -7,13 +7,13 @@ import gymnasium as gym
 
 from resolvent.cli.options import Json
 from resolvent.cli.printing import print_json, program_name
-from resolvent.control import Plan, plan
-from resolvent.display.house_story import HouseStory, Moment, tell
+from resolvent.inference.infer import infer
 from resolvent.machines import Machine, MachinePair, MachineScore
-from resolvent.pipeline import infer
+from resolvent.paper.demo import HouseStory, Moment, tell
+from resolvent.planning.plan import Plan, plan
 from resolvent.replay import states_at_steps
+from resolvent.rl.collect import collect
 from resolvent.traces import TraceSet
-from resolvent.traces.live.collecting import collect
 
 _EPISODES = 500
 _FRESH_EPISODES = 200

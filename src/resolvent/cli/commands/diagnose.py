@@ -12,12 +12,12 @@ from resolvent.cli.options import (
 from resolvent.cli.places import Place, opened
 from resolvent.cli.printing import name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.diagnosis import diagnose as findings_in
 from resolvent.display.progress import ProgressBar
+from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
 from resolvent.samples import LabelTiming
-from resolvent.traces.files.any_format import FORMATS
+from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.labelling import LABELLINGS
-from resolvent.traces.places.listing import place_text
+from resolvent.traces.scan.listing import uri_text
 
 
 @takes_table()
@@ -60,4 +60,4 @@ def diagnose(
     if json:
         print_json(found.as_dict())
     else:
-        print(f"{name_text(place_text(source))}: {found}")
+        print(f"{name_text(uri_text(source))}: {found}")

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent import global_lock
+from resolvent._util import startup as global_lock
+from resolvent._util.parallel import ray_named
+from resolvent._util.runtime import EXTRAS, Package, core, dependencies, extra, system
 from resolvent.cli.options import Json
 from resolvent.cli.printing import print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import ResolventError
-from resolvent.installation import EXTRAS, Package, core, dependencies, extra, system
-from resolvent.merging.engines import ENGINES
-from resolvent.workers.named import ray_named
+from resolvent.inference.engine import ENGINES
 
 _MISSING = "not installed"
 
@@ -106,8 +106,8 @@ def _trial() -> str:
     """Infer the machines of a small world with each engine; they must agree."""
     import gymnasium as gym
 
-    from resolvent.pipeline import infer
-    from resolvent.traces.live.collecting import collect
+    from resolvent.inference.infer import infer
+    from resolvent.rl.collect import collect
 
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     first, *others = (infer(traces, engine=engine).machines for engine in ENGINES)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import gymnasium as gym
 import typer
 
+from resolvent._util.text import amount
 from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_environment
 from resolvent.cli.gathering import shown_by
 from resolvent.cli.options import (
@@ -26,11 +27,11 @@ from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
-from resolvent.control import Plan, Runs
-from resolvent.control.planning.plans import plan as plan_for
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import load
-from resolvent.wording import amount
+from resolvent.planning.plan import Plan
+from resolvent.planning.plan import plan as plan_for
+from resolvent.rl.run_plan import Runs
 
 
 @takes_table(writes=True)

@@ -6,20 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.text import amount
 from resolvent.cli.options import Json, OnIfAsked
 from resolvent.cli.printing import command, name_text, print_json
 from resolvent.cli.targets import check_folder
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
-from resolvent.reproduction.analysis.report import troubles, write_report
-from resolvent.reproduction.analysis.tables import tables
-from resolvent.reproduction.methods import METHODS
-from resolvent.reproduction.running.reproducing import reproduce as run_all
-from resolvent.reproduction.running.run import Run
-from resolvent.reproduction.running.settings import EXPERIMENTS
-from resolvent.reproduction.running.settings import settings as chosen_settings
-from resolvent.reproduction.running.store import Store
-from resolvent.wording import amount
+from resolvent.paper.experiments.methods import METHODS
+from resolvent.paper.report import troubles, write_report
+from resolvent.paper.reproduce import EXPERIMENTS
+from resolvent.paper.reproduce import reproduce as run_all
+from resolvent.paper.reproduce import settings as chosen_settings
+from resolvent.paper.run import Run
+from resolvent.paper.store import Store
+from resolvent.paper.tables import tables
 
 
 def _known(names: list[str] | None) -> list[str] | None:

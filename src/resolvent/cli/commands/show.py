@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
+from resolvent._util.text import listed, short
 from resolvent.cli.options import Json, choice, columns_of
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.printing import name_text, print_json
@@ -28,7 +29,6 @@ from resolvent.machines import (
 from resolvent.machines.answer import Answer
 from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
 from resolvent.traces import read_traces
-from resolvent.wording import listed, short
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")

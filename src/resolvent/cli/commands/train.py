@@ -9,22 +9,23 @@ from typing import Annotated, Any
 import gymnasium as gym
 import typer
 
+from resolvent._util.text import amount
 from resolvent.cli.environments import Environment, Imports, Settings, make_environment
 from resolvent.cli.options import Json, MaxSteps, choice
 from resolvent.cli.printing import command, name_text, print_json
 from resolvent.cli.targets import check_targets
 from resolvent.cli.training_report import TrainingReport
-from resolvent.control import AugmentObservation, Model
-from resolvent.control.learning.curve import check_curve_name
-from resolvent.control.learning.q_learning import ENGINES
-from resolvent.control.learning.q_learning import q_learning as learn
-from resolvent.control.learning.world_view import WorldView, world_behind
 from resolvent.display.curves import check_picture_name, draw_curves, import_matplotlib
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
+from resolvent.planning.model import Model
+from resolvent.rl.q_table import check_curve_name
+from resolvent.rl.tabular import TabularView, tabular_view
+from resolvent.rl.trainer import ENGINES
+from resolvent.rl.trainer import q_learning as learn
+from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
-from resolvent.wording import amount
 
 _FROM_A_MODEL = "What the machines' model can add"
 
@@ -250,8 +251,8 @@ def _model(env: gym.Env[Any, Any], traces: Path | None, bar: ProgressBar) -> Mod
 
 def _optimum(env: gym.Env[Any, Any], gamma: float) -> float | None:
     """Return what the best policy that sees all of a built-in world is worth over its starts."""
-    view = world_behind(env)
-    if not isinstance(view, WorldView) or gamma == 1:
+    view = tabular_view(env)
+    if not isinstance(view, TabularView) or gamma == 1:
         return None
     tables = view.world.mechanics
     return float(tables.optimal_values(gamma)[tables.starts].mean())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from resolvent._util.text import amount, short
 from resolvent.display.machine_names import short_name
 from resolvent.display.report.decisions import found, timeline
 from resolvent.display.report.gallery import Gallery
@@ -10,12 +11,12 @@ from resolvent.display.report.proofs import proof
 from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
+from resolvent.evaluation.evidence import Evidence, MachineEvidence
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.machines import Machines, MachineScore, Score
 from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
 from resolvent.samples import LabelTiming
-from resolvent.trust import Evidence, Foretold, MachineEvidence
-from resolvent.wording import amount, short
 
 _TIMING = {
     LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "
@@ -60,7 +61,7 @@ def elements(machines: Machines) -> list[str]:
 
     A column may have any name, and so may a kind; an id is one that nothing else has.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> elements(House().machines())
     ['transition', 'reward']
     """
@@ -92,7 +93,7 @@ def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
     """Say of noisy machines whether they are wrong more often than noise explains."""
     if not any(one.is_noisy for one in machines.values()):
         return None
-    told = {kind: Foretold.of(one) for kind, one in score.items()}
+    told = {kind: CalibrationCheck.of(one) for kind, one in score.items()}
     words = "; ".join(f"{short(kind)} machine: {one}" for kind, one in told.items())
     text = f"Answers vary, as far as noise goes. {words[:1].upper()}{words[1:]}."
     place = score.first_mismatch

@@ -3,11 +3,11 @@
 from itertools import pairwise
 from typing import Any
 
+from resolvent._util.text import amount, short
 from resolvent.display.merge_lines import basis_text, retold, summary
 from resolvent.display.report.wording import event_text
+from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines import Decision, Machine, Machines
-from resolvent.merging import STRATEGIES
-from resolvent.wording import amount, short
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
 _MOST_WEAK, _MOST_NAMED = 8, 4

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from resolvent.display.report.wording import event_text, value_text
+from resolvent.evaluation.evidence import Evidence
 from resolvent.machines import Machine, Machines
 from resolvent.traces import Symbol
 from resolvent.traces.vocabulary import distinct_pairs
-from resolvent.trust import Evidence
 
 _LEAST_CELLS, _MOST_CELLS, _MOST_LABELS = 4, 2500, 3
 _NEIGHBOURS = 0.9

@@ -3,11 +3,12 @@
 from itertools import combinations
 from typing import Any
 
+from resolvent._util.text import odds_text, short
 from resolvent.display.report.gallery import Gallery, Told, answer_told
+from resolvent.evaluation.evidence import MachineEvidence
+from resolvent.evaluation.separation import Separation, Separations
 from resolvent.machines import Machine
 from resolvent.machines.ways import history_text
-from resolvent.trust import MachineEvidence, Separation, Separations
-from resolvent.wording import odds_text, short
 
 MOST_IN_MATRIX = 60
 _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from resolvent._util.text import short
 from resolvent.machines import UNSEEN
 from resolvent.traces import Label, label_text, symbol_text
-from resolvent.wording import short
 
 
 def value_text(value: Any) -> str:

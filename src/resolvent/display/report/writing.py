@@ -3,34 +3,35 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resolvent.arguments import check_arguments
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
+from resolvent._util.parallel import Workers
+from resolvent._util.text import amount
+from resolvent._util.validation import check_arguments
 from resolvent.display.report.contents import contents
 from resolvent.display.report.gallery import DrawOf, Gallery
 from resolvent.display.report.page import page
 from resolvent.errors import ModelError, OptionError
+from resolvent.evaluation.evidence import Evidence
+from resolvent.inference.evidence import evidence as gathered
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
-from resolvent.pipeline import evidence as gathered
 from resolvent.replay import Corpus
-from resolvent.result import InferenceResult, machines_in
-from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.given import as_traces
-from resolvent.trust import Evidence
-from resolvent.wording import amount
-from resolvent.workers import Workers
+from resolvent.traces import TraceDataset, TraceSet
+from resolvent.traces.io.formats import as_traces
 
 if TYPE_CHECKING:
-    from resolvent.control import Learned, Plan
-    from resolvent.control.planning.plan_files import PlanFile
+    from resolvent.planning.plan import Plan
+    from resolvent.planning.plan_io import PlanFile
+    from resolvent.rl.q_table import QTable
 
 
 def report(
     machines: Machines | InferenceResult,
-    traces: TraceSet | TraceFolder | Corpus,
+    traces: TraceSet | TraceDataset | Corpus,
     path: str | Path,
     *,
     evidence: Evidence | None = None,
-    policy: "Learned | Plan | PlanFile | None" = None,
+    policy: "QTable | Plan | PlanFile | None" = None,
     returns: list[float] | None = None,
     draw_of: DrawOf | None = None,
     on: str | Workers = "threads",
@@ -60,18 +61,19 @@ def report(
             nothing of these traces.
         OptionError: when `draw_of` fails, or gives no picture.
     """
-    from resolvent.control import Learned, Plan
-    from resolvent.control.planning.plan_files import PlanFile
     from resolvent.display.report import learning
+    from resolvent.planning.plan import Plan
+    from resolvent.planning.plan_io import PlanFile
+    from resolvent.rl.q_table import QTable
 
     check_arguments(report, locals(), leaving=["machines", "traces", "draw_of"])
-    if not isinstance(policy, Learned | Plan | PlanFile | None):
+    if not isinstance(policy, QTable | Plan | PlanFile | None):
         raise OptionError(
             f"policy is a {type(policy).__name__}: give what rs.plan or rs.q_learning returned"
         )
     gallery = Gallery(draw_of)
     result = machines if isinstance(machines, InferenceResult) else None
-    shown = machines_in(machines)
+    shown = machines_of_result(machines)
     given = traces if isinstance(traces, Corpus) else as_traces(traces)
     if evidence is None:
         evidence = gathered(machines, given, on=on)
@@ -80,7 +82,7 @@ def report(
     if result is not None:
         said["summary"]["sentences"] += [f"Noise: {line}." for line in result.noise_text()]
         said["summary"]["sentences"].append(f"Inference took {result.seconds['total']:.3g} s.")
-    if returns is None and isinstance(policy, Learned):
+    if returns is None and isinstance(policy, QTable):
         returns = policy.curve.returns.tolist()
     said["curve"] = learning.curve(returns) if returns else None
     said["policy"] = None if policy is None else learning.policy(policy, gallery)
@@ -92,7 +94,7 @@ def report(
 
 
 def _check_about(
-    evidence: Evidence, machines: Machines, traces: TraceSet | TraceFolder | Corpus
+    evidence: Evidence, machines: Machines, traces: TraceSet | TraceDataset | Corpus
 ) -> None:
     if {kind: one.machine for kind, one in evidence.items()} != dict(machines):
         raise ModelError("the evidence is about other machines: gather it with those of the report")

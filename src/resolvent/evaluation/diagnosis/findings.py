@@ -5,8 +5,8 @@ from enum import StrEnum
 from textwrap import fill
 from typing import Any, Final
 
-from resolvent import notebook
-from resolvent.wording import amount, short
+from resolvent._util import html as notebook
+from resolvent._util.text import amount, short
 
 _WIDTH: Final = 80
 """Number of characters in a line."""

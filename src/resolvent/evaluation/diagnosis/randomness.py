@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
+from resolvent._util.text import short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import MAX_SORTED_STEPS, OutputTally, Steps, outcomes_text
 from resolvent.replay.counts import Int64s
 from resolvent.samples import LabelTiming, labels_read
-from resolvent.traces.column_names import OBSERVATION, REWARD
-from resolvent.wording import short
+from resolvent.traces.schema import OBSERVATION, REWARD
 
 NOISE: Final = 0.1
 """Maximum share of differing outputs of a frequent query that looks like noise on a rule; more

@@ -6,11 +6,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.text import amount
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import MAX_SORTED_STEPS, Steps, outcomes_text
 from resolvent.traces import symbol_text
-from resolvent.traces.column_names import OBSERVATION, REWARD
-from resolvent.wording import amount
+from resolvent.traces.schema import OBSERVATION, REWARD
 
 FEW_REWARDED: Final = 5
 """Number of steps with an unusual reward below which a plan rests on too few examples."""

@@ -16,7 +16,7 @@ from resolvent.reduction import remove_trivial, trivial_codes
 from resolvent.replay.counts import GroupedCounts, Int64s, Integers
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import Codes, Symbol, TraceSet, symbol_text
-from resolvent.traces.column_names import OBSERVATION
+from resolvent.traces.schema import OBSERVATION
 
 MAX_SORTED_STEPS: Final = 500_000
 """Maximum number of steps, from the first on, that are sorted by trace or by time."""

@@ -14,12 +14,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
+from resolvent._util.text import short
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines.exchange.guards import Guard
 from resolvent.machines.machine_set import Machines
 from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
-from resolvent.wording import short
 
 ENDED: Final = -1
 """The state of a machine that met a label no edge holds for: the episode is over."""
@@ -164,7 +164,7 @@ class EdgeRewardMachine:
         traces never showed has no edge.
 
         >>> import resolvent as rs
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> traces = rs.collect(House(pays="cyanroom"), episodes=200, seed=0)
         >>> machine = EdgeRewardMachine.from_pair(rs.infer(traces).machines, traces)
         >>> machine.step(0, {"key"}), machine.step(0, {"toilet"})
@@ -174,9 +174,9 @@ class EdgeRewardMachine:
             ModelError: when the reward depends on more than state and label, and
                 so no such machine exists.
         """
-        from resolvent.replay.edges_of_pair import rewards_on_edges
+        from resolvent.replay.edge_rewards import edge_rewards
 
-        return rewards_on_edges(pair, traces)
+        return edge_rewards(pair, traces)
 
     @cached_property
     def _leaving(self) -> dict[int, list[int]]:

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from resolvent._util.text import short
 from resolvent.errors import ModelError
 from resolvent.traces.symbols import Label
-from resolvent.wording import short
 
 _CONSTANTS = ("True", "False")
 _SYNTAX = "&|()\\"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from resolvent.arguments import check_arguments
+from resolvent._util.validation import check_arguments
 from resolvent.machines.drawing import graph_name
 from resolvent.machines.machine import Machine
 from resolvent.machines.unseen import UNSEEN, State

@@ -18,12 +18,12 @@ import re
 from pathlib import Path
 from typing import NoReturn
 
-from resolvent.arguments import check_arguments
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write
+from resolvent._util.text import short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
 from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.exchange.guards import Guard, check_proposition
-from resolvent.wording import short
 
 _MOST_BYTES = 16 << 20
 _CONSTANT = "ConstantRewardFunction"

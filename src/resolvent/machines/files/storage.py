@@ -15,11 +15,9 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from resolvent.arguments import check_arguments
-from resolvent.atomic_file import atomic_write
+from resolvent._util.files import atomic_write, read_content
+from resolvent._util.validation import check_arguments, check_limit, check_table, telling_of_memory
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
-from resolvent.json_files import read_content
-from resolvent.limits import check_limit, check_table, telling_of_memory
 from resolvent.machines.asking import spread_rows
 from resolvent.machines.columns import is_among
 from resolvent.machines.files import layout as layout
@@ -33,7 +31,7 @@ from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
 from resolvent.machines.support import Support
 from resolvent.machines.termination import Situation, Termination
-from resolvent.traces.symbols import as_symbol, in_writing
+from resolvent.traces.symbols import as_symbol, ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
@@ -163,7 +161,7 @@ def _tables(machine: Machine) -> layout.Tables:
     state, label = np.nonzero(machine.transitions >= 0)
     return layout.Tables(
         states=machine.states,
-        labels=cast("list[list[str]]", list(map(in_writing, machine.labels))),
+        labels=cast("list[list[str]]", list(map(ordered_propositions, machine.labels))),
         observations=list(machine.observations),
         actions=list(machine.actions),
         outputs=list(machine.outputs),

@@ -32,7 +32,7 @@ def chances(
     chance is nan. An answer that is the same in every state counts as often as it came in
     all of them; what was not counted came once.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> machine = House().machines().transition
     >>> told = machine.output_state[:1], machine.output_question[:1]
     >>> right, other = machine.output_value[:1], np.array([-1], np.int32)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 
 _BINS = 20
 _UNIT = 10**9

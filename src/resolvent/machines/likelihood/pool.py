@@ -26,7 +26,7 @@ class Pool:
     def of(cls, machine: Machine) -> "Pool":
         """Add up the odd answers of a machine's states.
 
-        >>> from resolvent.environments import House
+        >>> from resolvent.worlds import House
         >>> len(Pool.of(House().machines().transition).answers)  # a world without noise
         0
         """

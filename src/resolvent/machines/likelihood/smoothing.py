@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.arithmetic import geometric, log
+from resolvent._util.math import geometric, log
 from resolvent.machines.asking import spread_rows, times_asked
 from resolvent.machines.likelihood.pool import Pool
 from resolvent.machines.machine import Machine
@@ -55,7 +55,7 @@ def smoothing_of(machine: Machine) -> Smoothing:
     Half an odd answer, and half an output that is not known, are taken to have come beside
     all others: a machine that was never shown one is not certain.
 
-    >>> from resolvent.environments import House
+    >>> from resolvent.worlds import House
     >>> smoothing_of(House().machines().reward).noise[0]  # which nobody counted
     0.5
     """

@@ -8,13 +8,13 @@ from itertools import groupby
 
 import numpy as np
 
+from resolvent._util.text import amount, percent, short
 from resolvent.errors import OptionError
 from resolvent.machines.drawing import EdgeStrength, edge_strengths, edges, rare_edges
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.folding import Edge, first_ways, moves_of
 from resolvent.machines.picture.text import ELLIPSIS, listed, set_in_lines, shortened
 from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
-from resolvent.wording import amount, percent, short
 
 NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE = 19.0, 11.0, 12.0, 11.0
 MOST_STATES = 100

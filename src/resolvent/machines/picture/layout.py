@@ -16,8 +16,8 @@ from math import ceil
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
+from resolvent._util.processes import run_after_fork
 from resolvent.errors import MissingExtra, ResolventError
-from resolvent.workers.forking import in_child
 
 START_DOT = 10.0
 """Across the dot from which an arrow leads to the initial state."""
@@ -30,7 +30,7 @@ _forked_amid = False
 """Whether this process was forked while another thread drew, for whom the sandbox would wait."""
 
 
-@in_child
+@run_after_fork
 def _renew() -> None:
     global _ONE_AT_A_TIME, _forked_amid
     _forked_amid = _forked_amid or _ONE_AT_A_TIME.locked()

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from resolvent.arguments import check_arguments
+from resolvent._util.validation import check_arguments
 from resolvent.errors import MissingExtra, OptionError
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.content import MOST_STATES

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import sqrt
 
-from resolvent.arguments import check_arguments
+from resolvent._util.validation import check_arguments
 from resolvent.machines.machine import Machine
 from resolvent.machines.picture.content import (
     LABEL_SIZE,

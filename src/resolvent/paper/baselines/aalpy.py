@@ -22,13 +22,13 @@ from aalpy.learning_algs.general_passive.GsmNode import GsmNode, no_op_input, un
 from aalpy.learning_algs.general_passive.ScoreFunctionsGSM import ScoreCalculation
 from numpy.typing import NDArray
 
-from resolvent.contradiction import explain
 from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceError
+from resolvent.inference.conflict import explain
 from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine, machines_of
 from resolvent.machines.building import machine_of_tables
-from resolvent.merging import find_contradiction
 from resolvent.paper.baselines.clock import Clock
 from resolvent.paper.baselines.outcome import Outcome
+from resolvent.preprocess.contradictions import find_contradiction
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
 from resolvent.replay import states_at_steps
 from resolvent.samples import NONE, Histories, LabelTiming, SampleSet, output_samples

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from resolvent import _core
-from resolvent.arguments import shown
+from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.machines.exchange.edge_rewards import EdgeRewardMachine
 from resolvent.paper.baselines.hmm_distillation import Distillation, distil

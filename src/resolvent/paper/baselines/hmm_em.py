@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 from resolvent.errors import TimeLimitReached
 from resolvent.paper.baselines import clock
 from resolvent.paper.baselines.reach_task import ReachTask

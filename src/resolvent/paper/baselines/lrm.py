@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.arithmetic import log
+from resolvent._util.math import log
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.paper.baselines.clock import Clock, Listener
 from resolvent.paper.baselines.edge_machine import canonical, edges_used, label_machine, renumbered

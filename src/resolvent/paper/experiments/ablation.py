@@ -6,11 +6,11 @@ Paper: "Ablation Study".
 from collections.abc import Iterator
 from typing import Any, Final
 
+from resolvent.inference.infer import infer
 from resolvent.paper.baselines.outcome import Outcome
 from resolvent.paper.experiments.worlds import about, gathered, judged, world_called
 from resolvent.paper.processes import Clock
 from resolvent.paper.run import Run
-from resolvent.pipeline import infer
 
 EXPERIMENT: Final = "ablation"
 WORLD: Final = "random-28"

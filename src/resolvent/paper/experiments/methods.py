@@ -7,10 +7,10 @@ has, but only the hidden Markov models, which have to be told, look at it.
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from resolvent.inference.infer import infer
 from resolvent.paper import baselines
 from resolvent.paper.baselines import Outcome
 from resolvent.paper.baselines.outcome import Status
-from resolvent.pipeline import infer
 from resolvent.traces.trace_set import TraceSet
 
 

@@ -10,13 +10,14 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 
-from resolvent.control import AugmentObservation, Model
-from resolvent.control.learning.q_learning import q_learning
+from resolvent.inference.infer import infer
 from resolvent.paper.experiments.ablation import WORLD
 from resolvent.paper.experiments.worlds import about, gathered, world_called
 from resolvent.paper.processes import Clock
 from resolvent.paper.run import Run
-from resolvent.pipeline import infer
+from resolvent.planning.model import Model
+from resolvent.rl.trainer import q_learning
+from resolvent.rl.wrappers.augment import AugmentObservation
 
 EXPERIMENT: Final = "policy"
 SETTING: Final = "25x25"

@@ -6,7 +6,7 @@ from typing import Any
 from resolvent.machines import EdgeRewardMachine, MachinePair
 from resolvent.paper.baselines.outcome import Outcome, wrong_rewards
 from resolvent.paper.correctness import judge_edges, judge_pair
-from resolvent.traces.live.collecting import collect
+from resolvent.rl.collect import collect
 from resolvent.traces.trace_set import TraceSet
 from resolvent.worlds import PhaseGrid, RandomWorld
 from resolvent.worlds.env import World

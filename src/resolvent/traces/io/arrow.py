@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import visible
 from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.column_arrays import Column
 from resolvent.traces.vocabulary import Codes, Interner
-from resolvent.wording import visible
 
 _NARROW = 1 << 16
 """Maximum span of integers that are encoded by a table instead of a hash map."""

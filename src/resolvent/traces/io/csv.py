@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from resolvent._util.progress import FractionListener
+from resolvent._util.validation import check_expansion, ran_out_of_memory
 from resolvent.errors import TraceError
-from resolvent.limits import check_expansion, ran_out_of_memory
-from resolvent.progress import FractionListener
 from resolvent.traces.io.errors import first_line, unchanged
 from resolvent.traces.io.lines import MISSING, compression_of, header_of
 

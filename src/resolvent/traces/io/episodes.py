@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import visible
 from resolvent.errors import TraceError
 from resolvent.traces.io.arrow import distinct, is_text, nulls
-from resolvent.wording import visible
 
 Place = Callable[[int], str]
 

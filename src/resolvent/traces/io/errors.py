@@ -7,18 +7,18 @@ from stat import S_ISREG
 
 import pyarrow as pa
 
+from resolvent._util.validation import ran_out_of_memory
 from resolvent.errors import TraceError, locating
-from resolvent.limits import ran_out_of_memory
 
 _TYPE_ERRORS = pa.ArrowNotImplementedError, pa.ArrowTypeError
 """Errors of Arrow about columns of unsupported types."""
 
 
 @contextmanager
-def known_types(name: str) -> Iterator[None]:
+def type_errors_located(name: str) -> Iterator[None]:
     """Turn Arrow's errors about the types of columns into a `TraceError` of one line.
 
-    >>> with known_types("log.parquet"):
+    >>> with type_errors_located("log.parquet"):
     ...     pa.array([[1]]).cast(pa.int64())
     Traceback (most recent call last):
     resolvent.errors.TraceError: log.parquet: has a column of a type that is not read (...): \

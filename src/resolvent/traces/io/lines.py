@@ -14,9 +14,15 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import pyarrow as pa
 
+from resolvent._util.progress import FractionListener
+from resolvent._util.validation import (
+    bytes_text,
+    check_expansion,
+    how_to_raise,
+    limit,
+    ran_out_of_memory,
+)
 from resolvent.errors import TooLarge, TraceError
-from resolvent.limits import bytes_text, check_expansion, how_to_raise, limit, ran_out_of_memory
-from resolvent.progress import FractionListener
 
 T = TypeVar("T")
 

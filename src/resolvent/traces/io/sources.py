@@ -14,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from resolvent._util.progress import FractionListener
+from resolvent._util.text import short, visible
 from resolvent.errors import OptionError, TraceError
-from resolvent.progress import FractionListener
 from resolvent.traces.io.arrow import check_dictionaries, without_views
 from resolvent.traces.io.csv import header, read_csv
 from resolvent.traces.io.errors import first_line, readable, unchanged
 from resolvent.traces.io.lines import MISSING
-from resolvent.wording import short, visible
 
 _PARQUET_MAGIC = b"PAR1"
 _HEADER_LINES = 1

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from resolvent.traces.tables.distinct import distinct
+from resolvent.traces.io.arrow import distinct
 from resolvent.traces.vocabulary import distinct_pairs
 
 Bounds = tuple[tuple[Any, ...], tuple[Any, ...]]

@@ -12,7 +12,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.by_value import ByValue
+from resolvent._util.records import ByValue
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.row_groups import Fingerprint, RowGroup
 

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.baselines.aalpy import (Answered, Answers, FirstFit, MostEvidence, PaperOrder, _tree, merged)  # noqa: F401

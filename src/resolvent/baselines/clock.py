@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.baselines.clock import (Clock, Listener, _SECONDS_BETWEEN_REPORTS, now)  # noqa: F401

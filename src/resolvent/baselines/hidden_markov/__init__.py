@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.baselines.hmm import hmm  # noqa: F401

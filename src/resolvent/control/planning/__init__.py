@@ -1,1 +1,0 @@
-"""Planning: machines + traces → a model of the world, and the best way to act in it."""

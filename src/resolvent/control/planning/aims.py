@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.planning.goals import Aim, States, aim_of  # noqa: F401

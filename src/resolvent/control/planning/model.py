@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.planning.model import Model  # noqa: F401

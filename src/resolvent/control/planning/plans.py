@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.planning.plan import Plan, plan  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.planning.deterministic import PayingCycle, Solution, solve  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.planning.goals import Came, StepsSeen, steps_seen  # noqa: F401

@@ -1,1 +1,0 @@
-"""Wrapping: machines + a live environment → the same environment, with memory in view."""

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.worlds.vector_env import (Batch, VectorWorld, _objects)  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.worlds.cookie import (BUTTON, Baked, Cookie, CookieRules, Looked, PublishedCookieRules, _ORDER)  # noqa: F401

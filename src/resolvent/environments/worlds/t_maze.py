@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.worlds.t_maze import (TMaze, TMazeRules, Walk, _CUES)  # noqa: F401

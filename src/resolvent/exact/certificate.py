@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.inference.exact.certificate import Effort  # noqa: F401

@@ -1,0 +1,176 @@
+"""Propose the unknown step of most use per step that it takes to get there.
+
+An unknown step is of use where another action could be better than the plan in some world that
+agrees with all steps so far. It is of more use where less has to be assumed for that, and where
+it may read a label that was never read in the state.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from resolvent.exploration.empirical_model import ENDS, UNKNOWN, EmpiricalModel
+from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
+from resolvent.exploration.state import EpisodeState, LearnerState
+from resolvent.exploration.state_checks import (
+    CHECK_STATE,
+    N_CHECKS,
+    distinguishing_query,
+    nearest_informative,
+)
+from resolvent.exploration.values import RELIED_ON, USES, ValueBounds
+
+UNREAD_USE: Final = 5.0
+"""Use of a step that may read a label in a state in which it was never read."""
+
+LONG_CHECK, FEW_RESETS = 20, 8
+"""Number of steps of a state check before which this number of episodes is begun, to see whether
+they begin in different ways."""
+
+N_STARTS_RATED: Final = 4
+"""Number of starts by which the use of another episode is estimated."""
+
+RATED_APART: Final = 0.005
+"""Share of known steps that have to be new before an estimate that was too low is made again."""
+
+
+def frontier(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path to the unknown step of most use, or to a check of the state before it."""
+    model = state.present_model()
+    state.refresh_bounds(fully=False)
+    path = _most_useful(state, model, episode)
+    if path is None and state.bounds_at != model.n_known:
+        state.refresh_bounds()
+        path = _most_useful(state, model, episode)
+    if (
+        path is not None
+        and path.purpose == CHECK_STATE
+        and len(path.steps) >= LONG_CHECK
+        and state.familiar_resets < FEW_RESETS
+        and not len(episode.episode)
+        and not model.all_rewards_equal
+    ):
+        return RESET
+    return path
+
+
+def _most_useful(state: LearnerState, model: EmpiricalModel, episode: EpisodeState) -> Path | None:
+    here = most_useful_step(model, state.values, [episode.row])
+    asked = model.queries_after.get(episode.context, set())
+    if here is None:
+        check = distinguishing_query(model, episode.row, asked, N_CHECKS)
+        return check or _from_starts(state, model)
+    check = nearest_informative(model, episode.row, asked, N_CHECKS, here.rate)
+    if check is not None:
+        return check
+    # Another episode is worth it where far less has to be walked than from here.
+    begun = len(episode.episode) > 0
+    if len(model.starts) == 1:
+        return (_from_starts(state, model, 1.5 * here.rate) if begun else None) or here
+    may_leave = begun or any(row != UNKNOWN for row in model.next_row[episode.row])
+    least = (1.5 if begun else 3.0) * here.rate
+    if may_leave and not state.are_resets_useless and _is_reset_better(state, model, least):
+        return RESET
+    return here
+
+
+def _from_starts(state: LearnerState, model: EmpiricalModel, floor: float = 0.0) -> Path | None:
+    if state.are_resets_useless:
+        return None
+    return most_useful_step(model, state.values, model.starts, floor)
+
+
+def _is_reset_better(state: LearnerState, model: EmpiricalModel, least: float) -> bool:
+    """Return whether steps are of more use than `least` in an episode that begins anywhere.
+
+    An estimate made a few steps ago may say no; an estimate that says yes is made again.
+    """
+    bounds_at, known_then, rate = state.start_rate
+    is_recent = 0 <= model.n_known - known_then < RATED_APART * model.n_known
+    if bounds_at == state.bounds_at and is_recent and rate <= least:
+        return False
+    rate = _start_rate(state, model)
+    state.start_rate = state.bounds_at, model.n_known, rate
+    return rate > least
+
+
+def _start_rate(state: LearnerState, model: EmpiricalModel) -> float:
+    """Return the mean use per step from a few starts, chosen by the number of episodes."""
+    starts = list(model.starts)
+    count = min(N_STARTS_RATED, len(starts))
+    rates = []
+    for number in range(count):
+        start = starts[(state.buffer.episodes * count + number) * 7919 % len(starts)]
+        path = most_useful_step(model, state.values, [start])
+        rates.append(0.0 if path is None else path.rate)
+    return sum(rates) / count
+
+
+def most_useful_step(
+    model: EmpiricalModel, values: ValueBounds, sources: Iterable[int], floor: float = 0.0
+) -> Path | None:
+    """Return the path with the highest use per step, above the floor, from one of the sources."""
+    search = BreadthFirstSearch[int](sources)
+    best: Step | None = None
+    rate, purpose = floor, ""
+    next_row, nondeterministic, parents = model.next_row, model.nondeterministic, search.parents
+    highest = _highest_use(model, values)
+    for row in search:
+        length = search.distance + 1
+        if highest / length <= rate:
+            break
+        for action, target in enumerate(next_row[row]):
+            if target == UNKNOWN:
+                if (row, action) in nondeterministic:
+                    continue
+                use, why = _use(model, values, row, action)
+                if use / length > rate:
+                    best, rate, purpose = (row, action), use / length, why
+            elif target != ENDS and target not in parents:
+                search.add(target, row, action)
+    if best is None:
+        return None
+    best, purpose = _unless_terminating(model, values, best, purpose)
+    steps = search.steps_to(*best)
+    return Path(steps, rate * len(steps), purpose)
+
+
+def _highest_use(model: EmpiricalModel, values: ValueBounds) -> float:
+    """Return an upper bound on the use of any unknown step."""
+    values.relied_on = {
+        (row, action) for row, action in values.relied_on if model.next_row[row][action] == UNKNOWN
+    }
+    return RELIED_ON if values.relied_on else UNREAD_USE
+
+
+def _unless_terminating(
+    model: EmpiricalModel, values: ValueBounds, step: Step, purpose: str
+) -> tuple[Step, str]:
+    """Put off a step that likely ends the episode while others are of use in the same place."""
+    row, observation = step[0], model.augmented_states[step[0]][0]
+    if (observation, step[1]) not in model.terminating:
+        return step, purpose
+    most = 0.0
+    for action, target in enumerate(model.next_row[row]):
+        is_open = target == UNKNOWN and (row, action) not in model.nondeterministic
+        if is_open and (observation, action) not in model.terminating:
+            use, why = _use(model, values, row, action)
+            if use > most:
+                step, purpose, most = (row, action), why, use
+    return step, purpose
+
+
+def _use(model: EmpiricalModel, values: ValueBounds, row: int, action: int) -> tuple[float, str]:
+    """Return the use of an unknown step, and its purpose."""
+    level = values.level(row, action)
+    if not level:
+        return 0.0, ""
+    observation, *states = model.augmented_states[row]
+    outcome = model.last_outcome.get((observation, action))
+    if outcome is not None:
+        label = model.label_of.get(outcome, -2)
+        if label >= 0 and model.next_states(states, label) is None:
+            return UNREAD_USE, "a label that was never read there"
+    use, purpose = USES[level]
+    if level == 2 and row < len(values.novelty):
+        use = max(use * float(values.novelty[row, action]), USES[1][0])
+    return use, purpose

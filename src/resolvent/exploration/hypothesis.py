@@ -1,0 +1,177 @@
+"""The machines believed to explain all steps: repaired after a surprise, relearned now and then.
+
+A step that was not predicted is repaired at once, near the present machines. When the number of
+steps has doubled, machines are inferred from scratch, since little data must not decide for ever;
+also where repair adds a state, but then thoroughly only after some more steps.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from resolvent.errors import ContradictoryTraces
+from resolvent.exploration.buffer import Buffer, Columns, Episode
+from resolvent.exploration.repair import explains, predicts_endings, repaired
+from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent.inference.context import outputs_of
+from resolvent.inference.infer import infer_with
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.result import InferenceResult
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+from resolvent.traces.schema import TERMINATED
+from resolvent.traces.symbols import NO_EVENT
+
+FIRST_THOROUGH: Final = 64
+"""Number of steps after which machines are inferred from scratch for the first time."""
+
+MORE_STEPS: Final = 1.25
+"""Factor by which steps have to grow until growing machines are inferred thoroughly again."""
+
+EFFORT, QUICK_EFFORT = 0.03, 0.005
+"""Effort of a search for smaller machines, as a share of the default of `infer`: thorough, and
+where machines grow soon after that."""
+
+MANY_STEPS: Final = (3_000, 10_000)
+"""Numbers of steps from which on the effort is halved: it takes longer then and finds less."""
+
+MANY_STATES: Final = 20
+"""Number of states above which the effort shrinks by the square."""
+
+
+@dataclass
+class Hypothesis:
+    """The present machines, and when they are inferred again.
+
+    `thorough_at` is the number of steps at which they are inferred thoroughly; `may_time` says
+    that the label timing may change.
+    """
+
+    options: InferenceOptions
+    buffer: Buffer
+    tables: TransitionTables | None = None
+    thorough_at: int = FIRST_THOROUGH
+    may_time: bool = True
+
+    def repair(self, open_episodes: Iterable[Episode]) -> bool:
+        """Explain all steps again, near the present machines; return whether from scratch."""
+        open_episodes = list(open_episodes)
+        columns = self.buffer.columns(0, open_episodes)
+        if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
+            wide = self.tables.for_labels(len(self.buffer.labels))
+            trivial = self.buffer.labels.codes.get(NO_EVENT)
+            if not self.options.remove_trivial:
+                trivial = None
+            tables = repaired(wide, QueriedSteps.of_columns(wide, columns), trivial)
+            if tables is not None:
+                has_grown = sum(tables.sizes) > sum(self.tables.sizes)
+                self.tables = tables
+                if not has_grown:
+                    return False
+                if 2 * columns.steps < MORE_STEPS * self.thorough_at:
+                    self._infer(open_episodes, QUICK_EFFORT)
+                    return True
+        self.relearn(open_episodes)
+        return True
+
+    def relearn(self, open_episodes: Iterable[Episode], *, last: bool = False) -> None:
+        """Infer machines from all steps, from scratch and thoroughly.
+
+        The last time, a machine that predicts the end of episodes is added if the others do not
+        determine it.
+        """
+        open_episodes = list(open_episodes)
+        self.thorough_at = 2 * (self.buffer.steps + sum(map(len, open_episodes)))
+        self._infer(open_episodes, EFFORT, last)
+
+    def _infer(self, open_episodes: list[Episode], effort: float, last: bool = False) -> None:
+        """Infer machines from all steps; keep the present ones if they are no larger.
+
+        Larger machines are taken if they alone predict the end of episodes.
+        """
+        columns = self.buffer.columns(0, open_episodes)
+        traces = self.buffer.traces(0, open_episodes)
+        believed, any_timing = self.tables, self._first_labels_differ(columns)
+        if effort > QUICK_EFFORT:
+            effort *= 0.5 ** sum(columns.steps >= many for many in MANY_STEPS)
+        if believed is not None:
+            effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
+        result: InferenceResult | None = None
+        if believed is not None and self._needs_termination(believed, columns, last):
+            outputs = *outputs_of(self.options, traces), TERMINATED
+            with suppress(ContradictoryTraces):  # episodes end by chance, then
+                result = self._smallest_result(traces, any_timing, effort, outputs)
+        result = result or self._smallest_result(traces, any_timing, effort, self.options.outputs)
+        tables = TransitionTables.of(result.machines, self.buffer)
+        if believed is not None and self._stays(believed, tables, columns):
+            self.options = replace(self.options, timing=believed.timing)
+        else:
+            self.tables = tables
+
+    def _first_labels_differ(self, columns: Columns) -> bool:
+        """Return whether it may make a difference to read them."""
+        starts = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
+        return self.may_time and len(np.unique(columns.labels[starts])) > 1
+
+    def _needs_termination(self, believed: TransitionTables, columns: Columns, last: bool) -> bool:
+        """Return whether a machine has to predict the end of episodes; it stays once added."""
+        if TERMINATED in believed.names or not last:
+            return TERMINATED in believed.names
+        wide = believed.for_labels(len(self.buffer.labels))
+        return not predicts_endings(wide, QueriedSteps.of_columns(wide, columns))
+
+    def _stays(
+        self, believed: TransitionTables, inferred: TransitionTables, columns: Columns
+    ) -> bool:
+        """Return whether the present machines are no worse than those inferred."""
+        if believed.names != inferred.names or _cost(believed) > _cost(inferred):
+            return False
+        wide = believed.for_labels(len(self.buffer.labels))
+        steps = QueriedSteps.of_columns(wide, columns)
+        inferred_steps = QueriedSteps.of_columns(inferred, columns)
+        if not predicts_endings(wide, steps) and predicts_endings(inferred, inferred_steps):
+            return False
+        return explains(wide, steps)
+
+    def _smallest_result(
+        self, traces: TraceSet, any_timing: bool, effort: float, outputs: tuple[str, ...] | None
+    ) -> InferenceResult:
+        """Infer machines, with and without first labels if either may be; return the smaller ones.
+
+        The first label may matter, as the cue of a T-maze does, or be of no meaning yet.
+        """
+        options = replace(self.options, effort=effort, outputs=outputs)
+        timings: list[Any] = [options.timing]
+        if any_timing:
+            timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
+        results: list[InferenceResult] = []
+        contradictions: list[ContradictoryTraces] = []
+        for timing in timings:
+            try:
+                results.append(infer_with(replace(options, timing=timing), traces))
+            except ContradictoryTraces as error:
+                contradictions.append(error)
+        if not results:
+            if not self.options.remove_trivial:
+                raise contradictions[0]
+            # The number of steps without an event may matter.
+            with suppress(ContradictoryTraces):
+                results.append(infer_with(replace(options, remove_trivial=False), traces))
+            if not results:
+                raise contradictions[0]
+            self.options = replace(self.options, remove_trivial=False)
+        best = min(results, key=_n_states)
+        self.options = replace(self.options, timing=best.options.timing)
+        return best
+
+
+def _cost(tables: TransitionTables) -> tuple[int, bool]:
+    """Return the number of states, and then whether first labels are needed."""
+    return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
+
+
+def _n_states(result: InferenceResult) -> int:
+    return sum(machine.states for machine in result.machines.values())

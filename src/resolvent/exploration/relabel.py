@@ -1,0 +1,223 @@
+"""Choose labels where the environment gives none.
+
+Labels made of all observations, or of all actions and observations, leave much to test: each of
+them may lead anywhere from each state. So a few events among them are looked for now and then.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from resolvent.errors import ContradictoryTraces
+from resolvent.events import FoundEvents, find_events
+from resolvent.exploration.state import LearnerState
+from resolvent.exploration.tables import TransitionTables
+from resolvent.inference.infer import EVERYTHING, infer_with
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.result import InferenceResult
+from resolvent.samples import LabelTiming
+from resolvent.traces import TraceSet
+from resolvent.traces.labelling import GIVEN, Labelling
+from resolvent.traces.schema import OBSERVATION, REWARD
+from resolvent.traces.symbols import as_symbol
+
+OBSERVATIONS: Final = Labelling("observation")
+
+FIRST_SEARCH: Final = 64
+"""Number of steps from which on events are looked for."""
+
+NEXT_SEARCH, NEXT_AFTER_NONE = 1.5, 3.0
+"""Factor by which steps have to grow until the next search, and until that after one in vain."""
+
+MANY_TRANSITIONS: Final = 150
+"""Number of transitions to test from which on fewer labels are looked for."""
+
+OUTGROWN: Final = 1.5
+"""Factor by which the number of states may grow before other events are looked for."""
+
+EFFORT, MACHINE_EFFORT = 0.02, 0.1
+"""Effort of the search for events, and of the inference of machines that read them, as shares of
+the default of `infer`."""
+
+QUICK_EFFORT: Final = 0.005
+"""Effort of an inference that only estimates the number of states."""
+
+
+def set_labels(state: LearnerState, labelling: Labelling) -> None:
+    """Replace the labels of all steps so far."""
+    state.labels.labelling, state.labels.changed = labelling, True
+    active = [episode.episode for episode in state.episodes if episode.active]
+    state.buffer.relabel(labelling, active)
+
+
+def _adopt(
+    state: LearnerState,
+    labelling: Labelling,
+    discovered: FoundEvents[InferenceResult] | None = None,
+) -> None:
+    """Replace the labels, and the machines by those that read them."""
+    set_labels(state, labelling)
+    hypothesis = state.hypothesis
+    timing = LabelTiming.CURRENT if discovered is None else discovered.timing
+    hypothesis.options = replace(hypothesis.options, timing=timing)
+    hypothesis.tables = None
+    if discovered is None:
+        hypothesis.repair(state.open_episodes)
+    else:
+        machines = discovered.inferred.machines
+        hypothesis.tables = TransitionTables.of(machines, state.buffer)
+        state.labels.states_at_discovery = sum(hypothesis.tables.sizes)
+    state.forget_validation()
+    state.rebuild()
+
+
+def add_actions_to_labels(state: LearnerState) -> None:
+    """Replace labels of observations by labels of actions and observations."""
+    if state.labels.automatic and state.labels.labelling.reads == "observation":
+        _adopt(state, EVERYTHING)
+
+
+def add_detail_to_labels(state: LearnerState) -> bool:
+    """Replace labels that do not explain the world by others; return False if there are none."""
+    labels = state.labels
+    if not labels.automatic or labels.labelling in (GIVEN, EVERYTHING):
+        return False
+    discovered = _search(state)
+    if discovered is not None:
+        _adopt(state, discovered.labelling, discovered)
+    elif labels.labelling.events is not None:  # other observations may have been events
+        _adopt_all_observations(state)
+    else:
+        _adopt(state, EVERYTHING)
+    return True
+
+
+def simplify_labels(state: LearnerState) -> None:
+    """Read a few events instead of all observations or actions, where there is much to test.
+
+    Events are given up if machines need ever more states with them.
+    """
+    labels, tables, model = state.labels, state.hypothesis.tables, state.model
+    if not labels.automatic or labels.labelling == GIVEN or tables is None or model is None:
+        return
+    n_states, n_labels = sum(tables.sizes), len(state.buffer.labels)
+    reads_events = labels.labelling.events is not None
+    is_outgrown = reads_events and n_states > OUTGROWN * labels.states_at_discovery
+    # Labels that change no state need no test, however many there are.
+    n_transitions = n_states * (n_labels - len(model.neutral_labels))
+    is_large = not reads_events and n_transitions >= MANY_TRANSITIONS
+    needs_actions = not is_large and _are_actions_needed(state, n_states, n_labels)
+    if not (is_outgrown or is_large or needs_actions):
+        return
+    discovered = _search(state)
+    if discovered is not None and discovered.labelling != labels.labelling:
+        machines = discovered.inferred.machines.values()
+        n_events = len(set((discovered.labelling.events or {}).values()))
+        if sum(machine.states for machine in machines) <= n_states and (
+            reads_events or n_events + 1 < n_labels
+        ):
+            _adopt(state, discovered.labelling, discovered)
+            return
+    if is_outgrown:
+        _adopt_all_observations(state)
+    elif needs_actions:
+        _adopt(state, EVERYTHING)
+
+
+def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bool:
+    """Return whether half of the states are enough if actions are read as well.
+
+    Machines that read observations only need ever more states to infer the actions.
+    """
+    labels = state.labels
+    if labels.labelling != OBSERVATIONS or n_states <= n_labels or state.steps < labels.search_at:
+        return False
+    needed = count_states(EVERYTHING, state.traces(), state.hypothesis.options)
+    if needed is not None and 2 * needed <= n_states:
+        return True
+    labels.search_at = int(NEXT_SEARCH * state.steps)
+    return False
+
+
+def _adopt_all_observations(state: LearnerState) -> None:
+    """Make each observation a label; where that explains too little, with the action."""
+    try:
+        _adopt(state, OBSERVATIONS)
+    except ContradictoryTraces:
+        _adopt(state, EVERYTHING)
+
+
+def _search(state: LearnerState) -> FoundEvents[InferenceResult] | None:
+    """Look for a few events, unless that was done a few steps ago."""
+    if state.steps < state.labels.search_at:
+        return None
+    discovered = discover_labels(state.traces(), state.hypothesis.options)
+    factor = NEXT_AFTER_NONE if discovered is None else NEXT_SEARCH
+    state.labels.search_at = int(factor * state.steps)
+    return discovered
+
+
+def discover_labels(
+    traces: TraceSet, options: InferenceOptions
+) -> FoundEvents[InferenceResult] | None:
+    """Return a few events that explain all traces, and machines that read them, if there are any.
+
+    >>> import resolvent as rs
+    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0, labels="observation")
+    >>> discovered = discover_labels(traces, InferenceOptions(noise="none"))
+    >>> sorted(discovered.labelling.events), discovered.inferred.machines.reward.states
+    (['cyanroom', 'orangeroom'], 2)
+    """
+
+    def infer(labelled: TraceSet, timing: LabelTiming) -> InferenceResult:
+        return infer_with(replace(options, timing=timing, effort=MACHINE_EFFORT), labelled)
+
+    outputs = (OBSERVATION, REWARD)
+    try:
+        discovered = find_events(traces, outputs, infer, seed=options.seed, effort=EFFORT)
+    except ContradictoryTraces:
+        return None
+    return discovered if discovered.labelling.events else None
+
+
+def count_states(labelling: Labelling, traces: TraceSet, options: InferenceOptions) -> int | None:
+    """Return the number of states of machines that read these labels; None if none explain all.
+
+    >>> import resolvent as rs
+    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0)
+    >>> count_states(OBSERVATIONS, traces, InferenceOptions(noise="none"))
+    4
+    """
+    options = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=QUICK_EFFORT)
+    try:
+        result = infer_with(options, traces)
+    except ContradictoryTraces:
+        return None
+    return sum(machine.states for machine in result.machines.values())
+
+
+def stored_sources(labelling: Labelling) -> list[tuple[Any, Any]] | None:
+    """Return the events of a labeling as JSON values; None where each source is one."""
+    return None if labelling.events is None else labelling.plain_events()
+
+
+def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> Labelling:
+    """Return the labeling that was stored like this.
+
+    >>> restored_labelling("observation", [("attic", "key")]).events
+    {'attic': 'key'}
+    """
+    named = None if events is None else {as_symbol(source): name for source, name in events}
+    return Labelling(reads, named)  # type: ignore[arg-type]
+
+
+def describe_labeling(labelling: Labelling) -> str:
+    """Describe in a few words what labels are made of; nothing where they are given.
+
+    >>> describe_labeling(Labelling("observation", {"attic": "key"}))
+    '1 event, made of observations (key)'
+    """
+    if labelling == GIVEN:
+        return ""
+    first, *rest = str(labelling).splitlines()
+    names = [line.partition(": ")[0] for line in rest]
+    return f"{first} ({', '.join(names)})" if names else first

@@ -1,0 +1,233 @@
+"""The result of `solve`: the plan, the machines and traces it rests on, and why it stopped."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from resolvent._util import html as notebook
+from resolvent._util.files import decode_json
+from resolvent._util.folders import recover, whole_folder
+from resolvent._util.records import ByValue
+from resolvent._util.text import amount, listed, short
+from resolvent._util.validation import check_arguments
+from resolvent.errors import ModelError
+from resolvent.exploration.checkpoint import Checkpoint
+from resolvent.exploration.environment import EnvironmentId
+from resolvent.exploration.stopping import Statement
+from resolvent.machines import Machines, load
+from resolvent.planning.plan import Plan, plan
+from resolvent.planning.plan_io import json_number
+from resolvent.traces import TraceSet, read_traces
+
+FORMAT, VERSION = "resolvent-solved", 1
+
+MACHINES, TRACES, POLICY, ABOUT = "machines.json", "traces.jsonl", "policy.json", "solved.json"
+"""The files of a folder; the commands `show`, `check`, `plan` and `report` take it, too."""
+
+
+class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was known after some step, and the purpose of the test at that time."""
+
+    steps: int
+    episodes: int
+    states: dict[str, int]
+    value: float
+    bound: float | None
+    after: str
+
+
+class About(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of a folder beside machines, traces and the policy."""
+
+    format: str
+    version: int
+    seed: int
+    gamma: float
+    reward_range: tuple[float, float] | None
+    statement: dict[str, Any]
+    history: list[Round]
+    point: Checkpoint | None
+    ends: list[int]
+    places: list[int] = []
+    world: EnvironmentId | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(ByValue):
+    """The best way to act in an environment, what it rests on, and why exploration stopped.
+
+    Attributes:
+        plan: The action in every augmented state, and its value.
+        machines: The machines that explain all traces.
+        traces: Everything recorded.
+        history: The progress, round by round.
+        statement: Why it stopped, with the numbers.
+        seed: The seed of all episodes.
+        point: The checkpoint from which it can be resumed.
+        ends: How each episode that is over ended, by the numbers of `exploration.buffer`.
+        places: The environment of each trace, of several side by side.
+        world: The identity of the environment; None if it is not known.
+    """
+
+    plan: Plan
+    machines: Machines
+    traces: TraceSet
+    history: tuple[Round, ...]
+    statement: Statement
+    seed: int = 0
+    reward_range: tuple[float, float] | None = None
+    point: Checkpoint | None = field(default=None, repr=False)
+    ends: tuple[int, ...] = field(default=(), repr=False)
+    places: tuple[int, ...] = field(default=(), repr=False)
+    world: EnvironmentId | None = field(default=None, repr=False)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps taken."""
+        return self.traces.steps
+
+    @property
+    def value(self) -> float:
+        """The value of the plan, averaged over the starts."""
+        return self.plan.value
+
+    @property
+    def bound(self) -> float:
+        """The largest possible improvement over the plan, averaged over the starts.
+
+        It is infinite if all rewards are equal.
+        """
+        return self.plan.bound if self.statement.gap < float("inf") else float("inf")
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no plan is better, under the conditions in `why_stopped`."""
+        return self.statement.kind == "optimal"
+
+    @property
+    def why_stopped(self) -> str:
+        """Why exploration stopped, in words."""
+        return str(self.statement)
+
+    @property
+    def states(self) -> dict[str, int]:
+        """Number of states of each machine."""
+        return {kind: machine.states for kind, machine in self.machines.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values, as `resolvent solve --json` prints them."""
+        return {
+            "steps": self.steps,
+            "episodes": len(self.traces),
+            "value": json_number(self.value),
+            "bound": json_number(self.bound),
+            "optimal": self.optimal,
+            "why_stopped": self.why_stopped,
+            "states": self.states,
+            "statement": self.statement.as_dict(),
+            "gamma": self.plan.gamma,
+            "seed": self.seed,
+            "rounds": len(self.history),
+        }
+
+    def save(self, folder: str | Path) -> None:
+        """Write machines, traces, the policy and the rest to a folder, completely or not at all."""
+        check_arguments(Solution.save, {"folder": folder})
+        with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
+            self.machines.save(made / MACHINES)
+            self.traces.save(made / TRACES)
+            self.plan.save(made / POLICY)
+            about = About(
+                FORMAT,
+                VERSION,
+                self.seed,
+                self.plan.gamma,
+                self.reward_range,
+                self.statement.as_dict(),
+                list(self.history),
+                self.point,
+                list(self.ends),
+                list(self.places),
+                self.world,
+            )
+            content = msgspec.json.format(msgspec.json.encode(about), indent=1)
+            (made / ABOUT).write_bytes(content + b"\n")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Solution":
+        """Read what `save` wrote."""
+        check_arguments(Solution.load, {"folder": folder})
+        folder = Path(folder)
+        path = folder / ABOUT
+        try:
+            recover(folder)
+            about = decode_json(path.read_bytes(), About)
+            told = {key: value for key, value in about.statement.items() if key != "text"}
+            told["gap"] = float("inf") if told.get("gap") is None else told["gap"]
+            told["reward_range"] = tuple(told["reward_range"])
+            statement = msgspec.convert(asdict(Statement(**told)), Statement)
+        except FileNotFoundError:
+            raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
+        except OSError as error:
+            raise ModelError(f"{short(str(path))} cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                f"{path}: not what Resolvent wrote: {error}; remove the folder or name another"
+            ) from error
+        if (about.format, about.version) != (FORMAT, VERSION):
+            raise ModelError(
+                f"{path}: this is {about.format} {about.version}, not {FORMAT} {VERSION}"
+            )
+        machines, traces = load(folder / MACHINES), read_traces(folder / TRACES)
+        return cls(
+            plan(machines, traces, gamma=about.gamma, reward_range=about.reward_range),
+            machines,
+            traces,
+            tuple(about.history),
+            statement,
+            about.seed,
+            about.reward_range,
+            about.point,
+            tuple(about.ends),
+            tuple(about.places),
+            about.world,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Solved({amount(self.steps, 'step')}, value {self.value:.4g}, {self.statement.kind})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<12} {text}" for name, text in self._figures())
+
+    def _repr_html_(self) -> str:
+        """Show the figures and the history in a notebook."""
+        rows = (
+            [
+                f"{one.steps:,}",
+                listed([f"{n} {kind}" for kind, n in one.states.items()]),
+                f"{one.value:.4g}",
+                "" if one.bound is None else f"{one.bound:.4g}",
+                one.after,
+            ]
+            for one in self.history
+        )
+        header = ["steps", "states", "value", "bound", "after"]
+        return notebook.panel(
+            "solved",
+            notebook.figures(self._figures()),
+            notebook.table(header, rows, len(self.history)),
+        )
+
+    def _figures(self) -> list[tuple[str, str]]:
+        states = listed([f"{kind} {size}" for kind, size in self.states.items()])
+        return [
+            ("value", f"{self.value:.4g} from the starts, discounted by {self.plan.gamma:g}"),
+            ("bound", f"{self.bound:.4g}" if self.bound < float("inf") else "not known"),
+            ("states", states),
+            ("steps", f"{self.steps:,} in {amount(len(self.traces), 'episode')}"),
+            ("stopped", self.why_stopped),
+        ]

@@ -1,0 +1,228 @@
+"""Propose queries that show whether a label led to the state it is assumed to lead to.
+
+A query that has the same output in every state shows nothing of that. So queries come first
+that another state answers differently, until every other state is ruled out after each label, and
+after two labels in a row.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel, Query
+from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
+from resolvent.exploration.state import EpisodeState, LearnerState
+
+N_CHECKS: Final = 6
+"""Number of queries that check the state after a label."""
+
+N_PAIR_CHECKS: Final = 2
+"""Number of queries that check the state after two labels in a row."""
+
+ENOUGH_IF_DISTINCT: Final = 2
+"""Number of queries that are enough if they rule out every other state."""
+
+CHECK_USE: Final = 30.0
+"""Use of a query that checks the state."""
+
+CHECK_STATE: Final = "whether a state is what it is taken for"
+
+MAX_DISTANCE: Final = 1_000
+"""Maximum number of steps to a query that checks the state."""
+
+MAX_NODES: Final = 50_000
+"""Maximum number of nodes of a search for two labels in a row."""
+
+LONG_CHECK: Final = 20
+"""Number of steps from which on a check in another episode may be shorter."""
+
+OtherState = tuple[int, int]
+"""The number of a machine, and a state in which it might be instead."""
+
+
+def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path to a label after which too little was asked, from here or from a start."""
+    model = state.present_model()
+    here = unchecked_label(model, [episode.row], N_CHECKS, state.given_up)
+    if _is_long(state, episode, here):
+        there = unchecked_label(model, model.starts, N_CHECKS, set(state.given_up))
+        if there is not None and _is_far_shorter(there, here):
+            return there
+    return here
+
+
+def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path to two labels in a row after which too little was asked.
+
+    One more state may hide behind the first of them.
+    """
+    model, given_up = state.present_model(), state.given_up_pairs
+    path = unchecked_pair(model, episode.row, episode.context, given_up)
+    if len(episode.episode) and _is_long(state, episode, path):
+        for start in model.starts:
+            begun = (-1, *model.start_symbols[start])
+            there = unchecked_pair(model, start, begun, set(given_up))
+            if there is not None and _is_far_shorter(there, path):
+                return RESET
+    return path
+
+
+def _is_long(state: LearnerState, episode: EpisodeState, path: Path | None) -> bool:
+    """Return whether it may be shorter to begin another episode than to follow the path."""
+    if state.are_resets_useless:
+        return False
+    return path is None or (len(episode.episode) > 0 and len(path.steps) >= LONG_CHECK)
+
+
+def _is_far_shorter(path: Path, other: Path | None) -> bool:
+    return other is None or 1.5 * len(path.steps) <= len(other.steps)
+
+
+def undistinguished_states(
+    model: EmpiricalModel, states: Sequence[int], asked: Iterable[Query]
+) -> list[OtherState]:
+    """Return the other states, machine by machine, that no query asked has ruled out."""
+    return [
+        (machine, state)
+        for machine, size in enumerate(model.sizes)
+        for state in range(size)
+        if state != states[machine]
+        and not any(distinguishes(model, states, (machine, state), query) for query in asked)
+    ]
+
+
+def distinguishes(
+    model: EmpiricalModel, states: Sequence[int], other: OtherState, query: Query
+) -> bool:
+    """Return whether a machine answers a query differently in another state than in these."""
+    machine, state = other
+    instead = [*states[:machine], state, *states[machine + 1 :]]
+    output = model.outputs.get(machine, states, *query)
+    other_output = model.outputs.get(machine, instead, *query)
+    return output is not None and other_output is not None and output != other_output
+
+
+def distinguishing_query(
+    model: EmpiricalModel, row: int, asked: set[Query], n_checks: int
+) -> Path | None:
+    """Return the path to an informative query that was not asked; None if enough were asked.
+
+    Queries come first that distinguish the states here from others not ruled out yet; if there
+    is none, `n_checks` queries are enough.
+    """
+    done = asked & model.informative
+    states = model.augmented_states[row][1:]
+    others = undistinguished_states(model, states, done)
+    needed = n_checks if others or max(model.sizes) == 1 else min(n_checks, ENOUGH_IF_DISTINCT)
+    is_enough = len(done) >= needed
+    if is_enough and not others:
+        return None
+    search = BreadthFirstSearch[int]([row])
+    first: Step | None = None
+    for here, action in _informative_steps(model, search, asked):
+        query = model.augmented_states[here][0], action
+        if any(distinguishes(model, states, other, query) for other in others):
+            return Path(search.steps_to(here, action), CHECK_USE, CHECK_STATE)
+        if first is None and not is_enough:
+            first = here, action
+            if not others:
+                break
+    return None if first is None else Path(search.steps_to(*first), CHECK_USE, CHECK_STATE)
+
+
+def nearest_informative(
+    model: EmpiricalModel, row: int, asked: set[Query], n_checks: int, floor: float = 0.0
+) -> Path | None:
+    """Return the path to the nearest informative query not asked, if fewer than `n_checks` were.
+
+    Its use per step has to be above the floor.
+    """
+    done = len(asked & model.informative)
+    if done >= n_checks:
+        return None
+    search = BreadthFirstSearch[int]([row])
+    use = CHECK_USE / (1 + done)
+    step = next(_informative_steps(model, search, asked, use, floor), None)
+    return None if step is None else Path(search.steps_to(*step), CHECK_USE, CHECK_STATE)
+
+
+def _informative_steps(
+    model: EmpiricalModel,
+    search: BreadthFirstSearch[int],
+    asked: set[Query],
+    use: float = CHECK_USE,
+    floor: float = 0.0,
+) -> Iterator[Step]:
+    """Yield the steps that ask an informative query not asked yet, the nearest first.
+
+    On the way only neutral labels are read. It ends where the use per step is not above the floor.
+    """
+    for row in search:
+        if use / (search.distance + 1) <= floor or search.distance > MAX_DISTANCE:
+            return
+        observation = model.augmented_states[row][0]
+        for action, target in enumerate(model.next_row[row]):
+            if target == UNKNOWN:
+                continue
+            query = observation, action
+            if query not in asked and query in model.informative:
+                yield row, action
+            if target >= 0 and model.label_read[row][action] in model.neutral_labels:
+                search.add(target, row, action)
+
+
+def unchecked_label(
+    model: EmpiricalModel,
+    sources: Iterable[int],
+    n_checks: int,
+    given_up: set[tuple[Context, int]],
+) -> Path | None:
+    """Return the shortest path to a label after which an informative query was never asked.
+
+    `given_up` are contexts, each with the row in which it was entered, from which no more is to be
+    asked. Where a label is read in several places, a query may be in reach of one only.
+    """
+    search = BreadthFirstSearch[int](sources)
+    for row in search:
+        states = model.augmented_states[row][1:]
+        for action, target in enumerate(model.next_row[row]):
+            if target < 0:
+                continue
+            label = model.label_read[row][action]
+            if label not in model.neutral_labels:
+                context = (label, *states)
+                if (context, target) not in given_up:
+                    asked = model.queries_after.get(context, set())
+                    rest = distinguishing_query(model, target, asked, n_checks)
+                    if rest is not None:
+                        steps = search.steps_to(row, action) + rest.steps
+                        return Path(steps, CHECK_USE, rest.purpose)
+                    given_up.add((context, target))
+            search.add(target, row, action)
+    return None
+
+
+def unchecked_pair(
+    model: EmpiricalModel, row: int, context: Context, given_up: set[tuple[Context, int, int]]
+) -> Path | None:
+    """Return the shortest path to two labels in a row after which too little was asked."""
+    search = BreadthFirstSearch[tuple[int, Context]]([(row, context)], MAX_NODES)
+    for node in search:
+        here, before = node
+        states = model.augmented_states[here][1:]
+        for action, target in enumerate(model.next_row[here]):
+            if target < 0:
+                continue
+            label, after = model.label_read[here][action], before
+            if label not in model.neutral_labels:
+                after = (label, *states)
+                pair = before, label
+                # After the start alone, the first label was checked by itself.
+                if before[0] >= 0 and (*pair, target) not in given_up:
+                    asked = model.queries_after_pair.get(pair, set())
+                    rest = distinguishing_query(model, target, asked, N_PAIR_CHECKS)
+                    if rest is not None:
+                        steps = search.steps_to(node, action) + rest.steps
+                        return Path(steps, CHECK_USE, rest.purpose)
+                    given_up.add((*pair, target))
+            search.add((target, after), node, action)
+    return None

@@ -1,0 +1,297 @@
+"""Decide when exploration may stop, and state what is guaranteed then.
+
+Input: the `LearnerState`. Output: the reason to stop, or None to continue; and a `Statement`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from resolvent._util.text import amount, listed
+from resolvent.errors import ModelError
+from resolvent.exploration.buffer import TRUNCATED, Buffer
+from resolvent.exploration.relabel import describe_labeling
+from resolvent.exploration.state import LearnerState
+from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent.machines.situations import augmented_state_text
+from resolvent.traces.symbols import symbol_text
+
+Kind: TypeAlias = Literal[
+    "optimal",
+    "target",
+    "budget",
+    "interrupted",
+    "failed",
+    "nothing pays",
+    "out of reach",
+    "chance",
+    "readings",
+]
+"""No plan is better; none by more than the target; no steps are left; the user interrupted; the
+environment failed; all rewards are equal; the remaining tests cannot be reached; the world is
+random; observations are measured numbers that do not recur."""
+
+MORE: Final = "say with reward_range what could be paid, or try on with a larger budget"
+
+ENOUGH_NUMBERS: Final = 1_000
+"""Number of steps after which measured numbers would have recurred."""
+
+OFTEN_TRUNCATED: Final = 3
+"""Number of times that a step was the last of a truncated episode, and never of another."""
+
+
+def is_done(state: LearnerState) -> bool:
+    """Return whether no test is open, and machines inferred from scratch are the same."""
+    return state.exhausted and state.verified
+
+
+def stop_reason(state: LearnerState, max_steps: int, *, is_interrupted: bool) -> Kind | None:
+    """Return why exploration should stop now, or None if it should continue.
+
+    An optimal policy is only reported if all tests of the hypothesis have passed and it was
+    verified (docs/decisions/exploring.md).
+    """
+    if is_done(state):
+        return reason_when_done(state)
+    if state.steps > max_steps:
+        return "budget"
+    if is_interrupted:
+        return "interrupted"
+    if state.steps >= ENOUGH_NUMBERS and _are_numbers_unique(state):
+        return "readings"
+    return None
+
+
+def reason_when_done(state: LearnerState) -> Kind:
+    """Return the guarantee by the present value bounds."""
+    if state.all_rewards_equal:
+        return "nothing pays"
+    gap = state.gap()
+    return "optimal" if gap == 0 else "target" if gap <= state.config.target else "out of reach"
+
+
+def _are_numbers_unique(state: LearnerState) -> bool:
+    """Return whether observations are measured numbers, hardly any of which recurred."""
+    observations = state.buffer.observations.values
+    if len(observations) < 0.9 * (state.steps + state.buffer.episodes):
+        return False
+    return any(
+        isinstance(number, float) and not number.is_integer() for number in _parts(observations[0])
+    )
+
+
+def _parts(symbol: Any) -> Iterator[Any]:
+    """Yield the parts of a symbol that is a nested tuple."""
+    if isinstance(symbol, tuple):
+        for part in symbol:
+            yield from _parts(part)
+    else:
+        yield symbol
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Why exploration stopped, and the guarantee that holds then.
+
+    `states` are the sizes of the machines, `moves` is the number of their transitions tested,
+    `open_steps` the number of unknown steps that could be better, and `gap` the largest possible
+    improvement over the plan from any of the starts. `capped` counts truncated episodes, and `cut`
+    names a step after which the environment truncated every episode. `contradiction` shows that
+    the world is random, if it is; `failure` is the error of the environment, if there was one;
+    `labels` describes labels that the environment does not give.
+
+    `at_most` is the maximum number of states of a machine, if the user named one. Then `tests` is
+    the number of tests of the W-method that rule out more states than were found; None where words
+    were only sampled. `untold` is the number of other machines, no larger, that explain everything
+    as well and that no known step distinguishes from those found.
+    """
+
+    kind: Kind
+    steps: int
+    episodes: int
+    states: dict[str, int]
+    situations: int
+    moves: int
+    open_steps: int
+    gap: float
+    depth: int
+    reward_range: tuple[float, float]
+    capped: int = 0
+    confidence: float | None = None
+    contradiction: str | None = None
+    at_most: int | None = None
+    tests: int | None = None
+    untold: int = 0
+    labels: str = ""
+    failure: str | None = None
+    cut: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ModelError(f"a statement cannot be {self.kind!r}: use {listed(get_args(Kind))}")
+
+    @property
+    def worlds(self) -> str:
+        """Describe the worlds for which the statement holds."""
+        found = listed([f"{size} {kind}" for kind, size in self.states.items()])
+        pays = "{:g} to {:g}".format(*self.reward_range)
+        has = f"the states that were found ({found})"
+        if self.at_most is not None and self.tests is not None:
+            has = f"at most {amount(self.at_most, 'state')} in each machine ({found} were found)"
+        seen = amount(self.steps, "step")
+        return f"every world that agrees with the {seen} seen, has {has} and pays {pays}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        values = asdict(self)
+        values["reward_range"] = list(self.reward_range)
+        values["gap"] = self.gap if self.gap < float("inf") else None
+        return {**values, "text": str(self)}
+
+    def __str__(self) -> str:
+        text = f"{self._why()}{self._left()}"
+        if self.capped:
+            were = "was" if self.capped == 1 else "were"
+            text += f"; {amount(self.capped, 'episode')} did not end and {were} cut"
+        if self.cut:
+            text += (
+                f"; the environment cut each episode that did {self.cut}: the plan takes it that "
+                f"it would have gone on, so if that is an end, have the environment terminate"
+            )
+        if self.labels:
+            text += f"; labels: {self.labels}"
+        return text
+
+    def _why(self) -> str:
+        seen = amount(self.steps, "step")
+        tested = f"{amount(self.moves, 'move')} of labels tested, up to {self.depth} in a row"
+        if self.at_most is not None:
+            tested += self._more_states(self.at_most)
+        if self.untold:
+            others = amount(self.untold, "other machine")
+            tested += f"; {others} explain all of it as well, and no known step tells them apart"
+        if self.kind == "optimal":
+            return f"optimal in {self.worlds}; {tested}"
+        if self.kind == "target":
+            return f"at most {self.gap:.4g} below the best in {self.worlds}; {tested}"
+        if self.kind == "nothing pays":
+            return (
+                "nothing that was tried pays differently from anything else, so that no way to act "
+                f"is better than another; {MORE}"
+            )
+        if self.kind == "out of reach":
+            where = "begins in starts that no longer came up"
+            if self.contradiction is not None:
+                where = f"is a matter of chance ({self.contradiction})"
+            below = f"at most {self.gap:.4g} below the best in {self.worlds}"
+            return f"what could still be better {where}: {below}"
+        if self.kind == "chance":
+            random = f"the world is random ({self.contradiction}); after {seen}"
+            if self.gap == float("inf"):
+                return f"{random} nothing was paid that tells how to act: {MORE}"
+            sure = f"{100 * (self.confidence or 0):.6g}%"
+            return f"{random} with {sure} confidence at most {self.gap:.4g} below the best"
+        if self.kind == "readings":
+            return (
+                f"what is seen are numbers that hardly ever come back: in {seen} "
+                f"{self.situations:,} different situations; make intervals of them, "
+                "for example with name_of=lambda seen: tuple(round(float(one), 1) for one in seen)"
+            )
+        spent = {"budget": "the budget is spent", "failed": "the environment failed"}
+        why = f"{spent.get(self.kind, 'interrupted')} after {seen}"
+        return f"{why} ({self.failure})" if self.failure else why
+
+    def _more_states(self, at_most: int) -> str:
+        if self.tests is None:
+            return f"; up to {amount(at_most, 'state')}, words of labels were only sampled"
+        return (
+            f"; {amount(self.tests, 'test')} of the words that known steps can read after each "
+            f"state rule out more states, up to {at_most}"
+        )
+
+    def _left(self) -> str:
+        if self.kind not in ("budget", "interrupted", "failed"):
+            return ""
+        if self.gap == float("inf"):
+            return f"; nothing was paid that tells how to act: {MORE}"
+        below = f", at most {self.gap:.4g} below the best"
+        if not self.open_steps:
+            return f"{below}; nothing better is left to try, but not all is tested"
+        were = "was" if self.open_steps == 1 else "were"
+        left = amount(self.open_steps, "step")
+        return f"{below}; {left} could be better and {were} never taken"
+
+
+def statement_of(state: LearnerState, kind: Kind | None, failure: str | None = None) -> Statement:
+    """Return what holds now; by default as if exploration had no reason to stop but the bounds."""
+    state.refresh_bounds()
+    kind = kind or reason_when_done(state)
+    model, alternatives, w_method = state.model, state.alternatives, state.w_method
+    rewards = (0.0, 0.0) if model is None else (model.least, model.most)
+    tables = state.hypothesis.tables
+    return Statement(
+        kind,
+        steps=state.steps,
+        episodes=state.buffer.episodes,
+        states={} if tables is None else dict(zip(tables.names, tables.sizes, strict=True)),
+        situations=0 if model is None else len(model),
+        moves=0 if model is None else len(model.queries_after),
+        open_steps=0 if model is None else int(np.count_nonzero(state.values.importance)),
+        gap=state.gap(),
+        depth=state.depth,
+        reward_range=state.config.reward_range or rewards,
+        capped=state.truncated_episodes,
+        contradiction=_varying_step(state) if kind == "out of reach" else None,
+        at_most=state.config.max_states,
+        tests=None if w_method is None else w_method.proven,
+        untold=0 if alternatives is None else alternatives.undistinguished,
+        labels=describe_labeling(state.labels.labelling),
+        failure=failure,
+        cut=always_truncated(tables, state.buffer),
+    )
+
+
+def _varying_step(state: LearnerState) -> str | None:
+    """Describe a step that matters and whose outcome varies, if there is one."""
+    model = state.model
+    if model is None:
+        return None
+    for row, action in sorted(model.nondeterministic):
+        if state.values.level(row, action):
+            observation, *states = model.augmented_states[row]
+            where = augmented_state_text((state.buffer.observations.values[observation], *states))
+            name = symbol_text(state.buffer.actions[action])
+            return f"which label comes after {name} in {where}, or whether it ends, varies"
+    return None
+
+
+def always_truncated(tables: TransitionTables | None, buffer: Buffer) -> str | None:
+    """Describe a step after which every episode was truncated, if there is one.
+
+    A limit on the length of episodes truncates them after the same number of steps; that is no such
+    step.
+    """
+    truncated = np.flatnonzero(np.frombuffer(buffer.ends, np.int8) == TRUNCATED)
+    if tables is None or len(truncated) < OFTEN_TRUNCATED:
+        return None
+    columns, tables = buffer.columns(), tables.for_labels(len(buffer.labels))
+    steps = QueriedSteps.of_columns(tables, columns)
+    states = [steps.walk(transitions) for transitions in tables.transitions]
+    key = steps.query.astype(np.int64)
+    for size, column in zip(tables.sizes, states, strict=True):
+        key = key * (size + 1) + column + 1
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    last = columns.offsets[1:][truncated] - 1
+    lengths = np.diff(columns.offsets)[truncated]
+    times, times_last = np.bincount(number), np.bincount(number[last], minlength=len(first))
+    is_always = (times_last == times) & (times_last >= OFTEN_TRUNCATED)
+    for candidate in np.flatnonzero(is_always).tolist():
+        if len(np.unique(lengths[number[last] == candidate])) > 1:
+            step = int(first[candidate])
+            observation = buffer.observations.values[int(columns.observations_before[step])]
+            where = augmented_state_text((observation, *(int(column[step]) for column in states)))
+            name = symbol_text(buffer.actions[int(columns.actions[step])])
+            return f"{name} in {where} ({amount(int(times_last[candidate]), 'episode')})"
+    return None

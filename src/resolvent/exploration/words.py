@@ -1,0 +1,204 @@
+"""Propose label sequences that were never read, and queries that were never asked after some.
+
+A reward may need several labels in their order, none of which has an effect by itself. So words of
+two labels, of three, and so on are read, the nearest first, and everything is asked again after
+each of the shortest label sequences.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Final
+
+from resolvent.exploration.buffer import Columns, Episode
+from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel, Query
+from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
+from resolvent.exploration.state import MAX_WORD_LENGTH, EpisodeState, LearnerState
+
+MAX_NODES: Final = 20_000
+"""Maximum number of nodes of a search, each an augmented state with the labels read before it."""
+
+REPEAT: Final = "what comes after labels read otherwise"
+
+RECENT: Final = 2
+"""Number of last labels after which it is counted how often an action was tried."""
+
+MAX_WANDERING: Final = 64
+"""Maximum number of steps of an episode that takes the actions tried least often."""
+
+REPEAT_AFTER: Final = 2
+"""Length of the label sequences after which everything is asked again."""
+
+MIN_REPEATED, REPEATED_SHARE = 150, 0.1
+"""Minimum number, and share of all steps, that ask again what is known."""
+
+Word = tuple[int, ...]
+
+
+def search_reward(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Search for a step with another reward: ever longer words, and all queries after each.
+
+    Every other episode takes the actions tried least often, since such a step may be near.
+    """
+    if state.buffer.episodes % 2:
+        return _least_tried(state, episode, "something that pays")
+    for length in range(2, MAX_WORD_LENGTH + 1):
+        path = _unread_word(state, episode, length)
+        path = path or _unasked_query(state, episode, length - 1)
+        if path is not None:
+            return path
+    return None
+
+
+def read_words(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Return the path to an unread word of three labels or more, where there may be more states."""
+    for length in range(3, state.depth + 1):
+        path = _unread_word(state, episode, length)
+        if path is not None:
+            return path
+    return None
+
+
+def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
+    """Ask everything again after one or two labels, within a share of all steps.
+
+    A state without any effect so far looks like another: the reward there was zero before, too.
+    """
+    model = state.present_model()
+    if state.repeated_steps >= max(MIN_REPEATED, REPEATED_SHARE * state.steps):
+        return None
+    for length in range(REPEAT_AFTER + 1):
+        path = _unasked_query(state, episode, length)
+        if path is not None:
+            return path
+    # Where labels are random, walks only show that once more.
+    return None if model.nondeterministic else _least_tried(state, episode, REPEAT)
+
+
+def _least_tried(state: LearnerState, episode: EpisodeState, purpose: str) -> Path:
+    """Return a step taken least often after the last labels; a reset after a while."""
+    model = state.present_model()
+    if len(episode.episode) >= MAX_WANDERING:
+        return RESET
+    word = without_neutral(model, episode.episode.labels[1:])
+    observation = model.augmented_states[episode.row][0]
+    actions = _query_log(state).least_tried(word, observation, len(state.buffer.actions))
+    action = actions[state.random_action(episode) % len(actions)]
+    return Path(((episode.row, action),), 1.0, purpose)
+
+
+def _query_log(state: LearnerState) -> "QueryLog":
+    if state.queries is None:
+        state.queries = QueryLog(state.present_model(), state.columns())
+    return state.queries
+
+
+def _unasked_query(state: LearnerState, episode: EpisodeState, length: int) -> Path | None:
+    """Return the path to a query never asked after a sequence of at most `length` labels."""
+    model, log = state.present_model(), _query_log(state)
+    word = without_neutral(model, episode.episode.labels[1:])
+    path = log.unasked(episode.row, word, length)
+    if path is None and len(episode.episode):
+        for start in model.starts:
+            if log.unasked(start, (), length):
+                return RESET
+    return path
+
+
+def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Path | None:
+    """Return the path that reads a new word of `length` labels, from here or from a start."""
+    model = state.present_model()
+    path = unread_word(model, episode.row, episode.episode, length)
+    if path is None and len(episode.episode) and not state.are_resets_useless:
+        for start in model.starts:
+            if unread_word(model, start, Episode(), length):
+                return RESET
+    return path
+
+
+def unread_word(model: EmpiricalModel, row: int, episode: Episode, length: int) -> Path | None:
+    """Return the shortest path that reads `length` labels in a row as they never were."""
+    recent, read = recent_labels(model, episode, length - 1), model.words(length)
+    search = BreadthFirstSearch[tuple[int, Word]]([(row, recent)], MAX_NODES)
+    for node in search:
+        here, word = node
+        for action, target in enumerate(model.next_row[here]):
+            if target < 0:
+                continue
+            label = model.label_read[here][action]
+            after = word
+            if label >= 0 and label not in model.neutral_labels and (not word or word[-1] != label):
+                after = (*word, label)
+                if len(after) >= length and after[-length:] not in read:
+                    purpose = f"{length} labels in a row that never were read so"
+                    return Path(search.steps_to(node, action), 1.0, purpose)
+                after = after[-(length - 1) :]
+            search.add((target, after), node, action)
+    return None
+
+
+def recent_labels(model: EmpiricalModel, episode: Episode, count: int = MAX_WORD_LENGTH) -> Word:
+    """Return the last labels that an episode read, without neutral ones and repetitions."""
+    recent: list[int] = []
+    for label in reversed(episode.labels[1:]):
+        if label not in model.neutral_labels and (not recent or recent[-1] != label):
+            recent.append(label)
+            if len(recent) == count:
+                break
+    return tuple(reversed(recent))
+
+
+def without_neutral(model: EmpiricalModel, labels: Iterable[int]) -> Word:
+    """Return the labels without neutral ones."""
+    return tuple(label for label in labels if label not in model.neutral_labels)
+
+
+class QueryLog:
+    """The queries asked after each of the shortest label sequences, and how often."""
+
+    def __init__(self, model: EmpiricalModel, columns: Columns) -> None:
+        self.model = model
+        self._asked: dict[Word, set[Query]] = {}
+        self._times: dict[tuple[Word, int], dict[int, int]] = {}
+        labels, observations, actions = (
+            column.tolist() for column in (columns.labels, columns.observations, columns.actions)
+        )
+        for number, (first, stop) in enumerate(pairwise(columns.offsets.tolist())):
+            word: Word = ()
+            for step in range(first, stop):
+                position = step + number
+                if step > first and labels[position] not in model.neutral_labels:
+                    word = (*word, labels[position])
+                self.add(word, observations[position], actions[step])
+
+    def add(self, word: Word, observation: int, action: int) -> None:
+        """Note a query asked after these labels."""
+        if len(word) <= MAX_WORD_LENGTH:
+            self._asked.setdefault(word, set()).add((observation, action))
+        times = self._times.setdefault((word[-RECENT:], observation), {})
+        times[action] = times.get(action, 0) + 1
+
+    def least_tried(self, word: Word, observation: int, n_actions: int) -> list[int]:
+        """Return the actions tried least often with this observation, after the last labels."""
+        times = self._times.get((word[-RECENT:], observation), {})
+        fewest = min(times.get(action, 0) for action in range(n_actions))
+        return [action for action in range(n_actions) if times.get(action, 0) == fewest]
+
+    def unasked(self, row: int, word: Word, length: int) -> Path | None:
+        """Return the shortest path to a query never asked after the at most `length` labels."""
+        if len(word) > length:
+            return None
+        model = self.model
+        search = BreadthFirstSearch[tuple[int, Word]]([(row, word)], MAX_NODES)
+        for node in search:
+            here, before = node
+            asked, observation = self._asked.get(before, set()), model.augmented_states[here][0]
+            for action, target in enumerate(model.next_row[here]):
+                if target == UNKNOWN:
+                    continue
+                if (observation, action) not in asked:
+                    return Path(search.steps_to(node, action), 1.0, REPEAT)
+                label = model.label_read[here][action]
+                after = before if label in model.neutral_labels else (*before, label)
+                if target >= 0 and len(after) <= length:
+                    search.add((target, after), node, action)
+        return None

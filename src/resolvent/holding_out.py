@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.inference.cross_validation import HeldOut, held_out  # noqa: F401

@@ -1,0 +1,111 @@
+"""The settings of one inference under way: options, preprocessing, clock and listener.
+
+Input: options and traces in shards. Output: the corpus that all stages of the inference share.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent._util.parallel import Workers, executor_named
+from resolvent._util.progress import Listener, Progress
+from resolvent._util.text import listed, short
+from resolvent.errors import OptionError, TimeLimitReached
+from resolvent.inference.options import InferenceOptions
+from resolvent.machines import output_order
+from resolvent.replay import Corpus
+from resolvent.replay.coded_shard import Alphabets
+from resolvent.replay.corpus import READING
+from resolvent.replay.keeping import with_cache
+from resolvent.senses import Senses
+from resolvent.traces import TraceSet
+from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED, default_outputs
+from resolvent.traces.source import InMemorySource, TraceSource
+
+NO_SECONDS_LEFT = 1e-9
+"""Seconds that are left when time is over: limits must be above 0."""
+
+
+@dataclass(frozen=True)
+class InferenceContext:
+    """Options of one inference, with its clock and listener.
+
+    `trace_numbers` are the numbers by which a user knows the traces, if some were left out
+    before. `replace` makes the context of a part of the same inference: the clock runs on.
+    """
+
+    options: InferenceOptions
+    senses: Senses
+    progress: Listener | None = None
+    started: float = field(default_factory=time.perf_counter)
+    trace_numbers: NDArray[np.int64] | None = None
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The workers that replay shards, with the cache that the options name."""
+        return with_cache(executor_named(self.options.on), self.options.resume)
+
+    def time_left(self) -> float | None:
+        """Return the number of seconds left; None without a time limit."""
+        limit = self.options.time_limit
+        if limit is None:
+            return None
+        return max(limit - (time.perf_counter() - self.started), NO_SECONDS_LEFT)
+
+    def corpus_of(self, shards: TraceSource) -> Corpus:
+        """Scan traces once, and return them as the corpus of the inference."""
+        digits = self.options.reward_digits
+        rounding = {} if digits is None else {REWARD: digits}
+        rows = getattr(shards, "rows", None) or 0
+        report = self.shard_reporter(READING, shards, rows)
+        return Corpus(shards, rounding, report, workers=self.workers)
+
+    def listener_for(self, name: str) -> Callable[[Progress], object] | None:
+        """Return a listener for the progress of one machine."""
+        if self.progress is None:
+            return None
+        listen = self.progress
+        return lambda progress: listen(name, progress)
+
+    def shard_reporter(
+        self, activity: str, shards: TraceSource, steps: int, round_number: int = 1
+    ) -> Callable[[int], None] | None:
+        """Return a function that reports progress shard by shard, and stops when time is over.
+
+        Only files take long enough to be worth stopping. `steps` is about their number of steps.
+        """
+        began = time.perf_counter()
+        count, in_files = len(shards), not isinstance(shards, InMemorySource)
+        if count == 1:
+            return None
+
+        def report(done: int) -> None:
+            if self.progress is not None:
+                seconds = time.perf_counter() - began
+                self.progress(activity, Progress(0, 0, done, count, round_number, steps, seconds))
+            if in_files and done < count and self.time_left() == NO_SECONDS_LEFT:
+                raise TimeLimitReached(
+                    f"time ran out while {activity} traces, with {done} of {count} pieces done: "
+                    f"raise the time limit"
+                )
+
+        return report
+
+
+def outputs_of(options: InferenceOptions, traces: TraceSet | Alphabets) -> list[str]:
+    """Return the columns to predict, "observation" first: the others read its states."""
+    columns = tuple(traces.columns)
+    if options.outputs is None:
+        return list(default_outputs(columns, observations=len(traces.observations)))
+    predictable = (OBSERVATION, TERMINATED, *columns)
+    for name in options.outputs:
+        if name not in predictable:
+            raise OptionError(
+                f"outputs names '{short(name)}', which the traces do not have: they have "
+                f"{listed(predictable)}"
+            )
+    return sorted(options.outputs, key=output_order)

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.inference.engine import ENGINES  # noqa: F401

@@ -1,0 +1,204 @@
+"""Alternatives to the most likely machine that the traces hardly distinguish from it.
+
+Input: samples and transitions. Output: for each transition the likeliest other target, and
+machines with one transition or another number of states.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from resolvent import _core
+from resolvent._util.math import log
+from resolvent.errors import ModelError
+from resolvent.machines.alternatives import Alternative
+from resolvent.machines.answering import answering
+from resolvent.machines.building import machine_of_tables
+from resolvent.machines.machine import Machine
+from resolvent.machines.uncertainty import AlternativeTransitions
+from resolvent.noise.outputs import SUBSAMPLE_ROWS, LikelyMachine, marginal_likelihood
+from resolvent.samples import SampleSet
+from resolvent.traces.symbols import NO_EVENT
+from resolvent.traces.vocabulary import Codes
+
+OPEN_LOG_ODDS: Final = log(100)
+"""Log odds of 100 to 1; a transition with less is reported as open."""
+
+MAX_OPEN_TRANSITIONS: Final = 10
+"""Maximum number of alternative machines with one other transition: the likeliest ones.
+
+With hundreds of labels there may be hundreds, which `Machine.confidence` lists."""
+
+MAX_CHANGES = 50
+"""Maximum number of single transitions that `improve_transitions` changes."""
+
+
+def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTransitions:
+    """Compare each transition of a machine with other targets, all other transitions fixed.
+
+    Traces that read the transition are replayed with another target: staying, and the three that
+    outputs up to the next label favor most. All outputs are then weighed as by `weigh`. Of more
+    than 200,000 rows a part of the traces is used, which understates certainty.
+
+    >>> import numpy as np, resolvent as rs
+    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> def trace(key, end):
+    ...     return rs.Trace(["a", "b", end], [None, key, None], ["go", "go"], [0, 0])
+    >>> traces = rs.TraceSet([trace("key", "c"), trace("lamp", "d")] * 20)
+    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
+    >>> samples = output_samples(traces, histories, "observation")
+    >>> key, lamp = (samples.labels.code(frozenset({name})) for name in ("key", "lamp"))
+    >>> transitions = np.full((2, len(samples.labels)), -1, np.int32)
+    >>> transitions[0, [key, lamp]] = 1, 0
+    >>> others = rivals(samples, transitions)
+    >>> int(others.target[0, key]), bool(others.log_odds[0, key] > 10)
+    (0, True)
+    """
+    states, labels = transitions.shape
+    if labels == 0:
+        nowhere = np.full((states, 0), -1, np.int32)
+        return AlternativeTransitions(nowhere, np.zeros(nowhere.shape))
+    try:
+        target, log_odds = _core.rival_moves(
+            samples.alpha,
+            samples.output,
+            samples.beta,
+            samples.offsets,
+            transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
+            labels=labels,
+            part=SUBSAMPLE_ROWS,
+        )
+    except ValueError as error:
+        raise ModelError(f"the moves do not fit the samples: {error}") from None
+    target = target.reshape(states, labels)
+    # The evidence alone does not decide whether "no event" changes a state.
+    if (silence := samples.labels.get(NO_EVENT)) is not None:
+        target[:, silence] = -1
+    return AlternativeTransitions(target, log_odds.reshape(states, labels))
+
+
+def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMachine:
+    """Change single transitions of a machine while that makes all outputs likelier.
+
+    The search uses a score that only approximates the evidence, and may leave a transition whose
+    alternative has better odds. A transition that a state depends on stays.
+    """
+    stays = np.arange(likely.states, dtype=np.int32)[:, None]
+    transitions = np.where(likely.transitions < 0, stays, likely.transitions)
+    best = likely.log_evidence
+    refused: set[tuple[int, int]] = set()
+    for _ in range(MAX_CHANGES):
+        better = _with_one_change(samples, transitions, best, refused)
+        if better is None:
+            break
+        transitions, best = better
+    if best == likely.log_evidence:
+        return likely
+    transitions = _read_transitions(samples, transitions)
+    return replace(
+        likely,
+        transitions=transitions,
+        log_evidence=best,
+        sizes={**likely.sizes, likely.states: best},
+        by_size={**likely.by_size, likely.states: transitions},
+        noise=marginal_likelihood(samples, transitions).noise,
+    )
+
+
+def _with_one_change(
+    samples: SampleSet, transitions: Codes, best: float, refused: set[tuple[int, int]]
+) -> tuple[Codes, float] | None:
+    """Return likelier transitions that differ in one place, with their evidence; or None.
+
+    Changes that leave a state unreachable or do not improve the evidence on all samples are added
+    to `refused`; those with the worst odds of the present target are tried first.
+    """
+    others = compare_transitions(samples, transitions)
+    log_odds = np.where(others.target < 0, np.inf, others.log_odds).ravel()
+    for place in np.argsort(log_odds, kind="stable").tolist():
+        if log_odds[place] >= 0:
+            break
+        target = int(others.target.flat[place])
+        if (place, target) in refused:
+            continue
+        changed = transitions.copy()
+        changed.flat[place] = target
+        if _all_reachable(_read_transitions(samples, changed)):
+            log_evidence = marginal_likelihood(samples, changed).log_evidence
+            if log_evidence > best:
+                return changed, log_evidence
+        refused.add((place, target))
+    return None
+
+
+def _read_transitions(samples: SampleSet, transitions: Codes) -> Codes:
+    """Return the transitions that samples read, −1 for all others."""
+    table = np.ascontiguousarray(transitions.ravel())
+    states = _core.walk_states(table, transitions.shape[1], samples.beta, samples.offsets)
+    before = np.roll(states, 1)
+    before[samples.offsets[:-1][np.diff(samples.offsets) > 0]] = 0
+    rows = np.flatnonzero(samples.beta >= 0)
+    read = np.full(transitions.shape, -1, np.int32)
+    places = before[rows], samples.beta[rows]
+    read[places] = transitions[places]
+    return read
+
+
+def _all_reachable(transitions: Codes) -> bool:
+    """Return whether all states are reachable from the first."""
+    reached, queue = {0}, [0]
+    for state in queue:
+        new = {target for target in transitions[state].tolist() if target >= 0} - reached
+        reached |= new
+        queue += sorted(new)
+    return len(reached) == len(transitions)
+
+
+def alternatives(
+    machine: Machine, samples: SampleSet, likely: LikelyMachine, rivals: AlternativeTransitions
+) -> tuple[Alternative, ...]:
+    """Return the machines that are less than 100 times less likely, likeliest first.
+
+    They are the best of each other number of states, and the same machine with one transition
+    that leads elsewhere, for the ten least certain transitions.
+    """
+    machines = [
+        Alternative(_with_transitions(machine, samples, likely.by_size[states]), log_odds)
+        for states, log_odds in likely.log_odds.items()
+        if states != likely.states and log_odds > -OPEN_LOG_ODDS
+    ]
+    is_open = (rivals.target >= 0) & (rivals.log_odds < OPEN_LOG_ODDS)
+    places = np.argwhere(is_open)
+    least_sure = np.argsort(rivals.log_odds[is_open], kind="stable")[:MAX_OPEN_TRANSITIONS]
+    for state, code in places[least_sure].tolist():
+        transitions, target = machine.transitions.copy(), int(rivals.target[state, code])
+        transitions[state, code] = target
+        stays = np.arange(len(transitions), dtype=np.int32)[:, None]
+        transitions = np.where(transitions < 0, stays, transitions)
+        changed = _with_transitions(machine, samples, transitions)
+        change = (state, machine.labels[code], target)
+        machines.append(Alternative(changed, -float(rivals.log_odds[state, code]), change))
+    return tuple(sorted(machines, key=lambda alternative: -alternative.log_odds))
+
+
+def _with_transitions(machine: Machine, samples: SampleSet, transitions: Codes) -> Machine:
+    """Return a machine of the same kind with other transitions, and their outputs."""
+    nothing = np.empty(0, np.int64)
+    loops = np.arange(len(transitions), dtype=np.int32)[:, None]
+    idle = ((transitions == loops) | (transitions < 0)).all(0)
+    changed, _ = machine_of_tables(
+        type(machine),
+        labels=samples.labels,
+        observations=samples.observations,
+        actions=samples.actions,
+        outputs=samples.outputs,
+        transitions=transitions,
+        initial=0,
+        answers=(nothing, nothing, np.empty(0, np.int32)),
+        trivial=tuple(np.flatnonzero(idle).tolist()),
+        predicts=machine.predicts,
+        supplemented=machine.supplemented,
+        digits=machine.digits,
+    )
+    return answering(changed, samples)

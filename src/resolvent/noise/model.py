@@ -1,0 +1,93 @@
+"""Noise that a user allows for in traces."""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from resolvent._util.validation import shown
+from resolvent.errors import OptionError
+from resolvent.traces.schema import REWARD
+
+
+def _share(name: str, value: Any, alternative: str = "") -> float:
+    is_wrong = isinstance(value, bool | np.bool_) or not isinstance(value, Real)
+    if is_wrong or not 0 <= value <= 1:
+        raise OptionError(
+            f"Noise: {name} is {shown(value)}: choose a share from 0 to 1{alternative}"
+        )
+    return float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """The kinds of noise in traces, as far as they are known; everything else is exact.
+
+    Attributes:
+        outcomes: The same step has different outcomes: actions slip, readings flicker.
+        labels: Labels are missed, false or swapped: a share of them from 0 to 1, or True for
+            a share to be estimated.
+        rewards: "gaussian" for rewards that vary around their values, "flipped" for values
+            that are sometimes mistaken for one another.
+        starts: The hidden initial state is drawn anew in each episode.
+        broken: Largest share of the traces that may be left out as useless.
+
+    >>> Noise(outcomes=True, labels=0.02)
+    Noise(outcomes=True, labels=0.02, rewards=False, starts=False, broken=0.0)
+    >>> Noise(labels=2)
+    Traceback (most recent call last):
+    resolvent.errors.OptionError: Noise: labels is 2: choose a share from 0 to 1, or True if it \
+is to be found
+    """
+
+    outcomes: bool = False
+    labels: bool | float = False
+    rewards: Literal["gaussian", "flipped"] | bool = False
+    starts: bool = False
+    broken: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("outcomes", "starts"):
+            if not isinstance(value := getattr(self, name), bool | np.bool_):
+                raise OptionError(f"Noise: {name} is {shown(value)}: choose True or False")
+            object.__setattr__(self, name, bool(value))
+        if isinstance(self.labels, bool | np.bool_):
+            labels: bool | float = bool(self.labels)
+        else:
+            labels = _share("labels", self.labels, ", or True if it is to be found")
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "broken", _share("broken", self.broken))
+        is_named = isinstance(self.rewards, str) and self.rewards in ("gaussian", "flipped")
+        if not is_named and self.rewards is not False:
+            raise OptionError(
+                f"Noise: rewards is {shown(self.rewards)}: choose 'gaussian', 'flipped' or False"
+            )
+
+    def __bool__(self) -> bool:
+        return self != Noise()
+
+    @property
+    def label_share(self) -> float | None:
+        """Share of the labels that are wrong; None if it is to be estimated."""
+        return None if isinstance(self.labels, bool) else self.labels
+
+    @property
+    def has_latent_states(self) -> bool:
+        """Whether states may have to be inferred, since labels or starts do not determine them."""
+        return bool(self.labels) or self.starts
+
+    def may_vary(self, output: str) -> bool:
+        """Return whether an output may vary in one and the same state."""
+        return self.outcomes or (self.rewards == "flipped" and output == REWARD)
+
+
+AUTO: Final = Noise(outcomes=True, labels=True, rewards="gaussian", starts=True, broken=0.05)
+"""Noise that noise="auto" allows for."""
+
+
+def allowed_noise(option: Noise | Literal["none", "auto"]) -> Noise:
+    """Return the noise that an option of `infer` allows for."""
+    if isinstance(option, Noise):
+        return option
+    return AUTO if option == "auto" else Noise()

@@ -1,0 +1,182 @@
+"""Find outliers: traces from another world, with shuffled columns, or spliced from several.
+
+The outputs of an outlier deviate much more often than the noise of the other traces explains.
+
+Input: machines that explain most traces, and these. Output: for each trace whether it is one.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent._util.math import log, log1p, log_gamma
+from resolvent.machines import Machines, machines_of
+from resolvent.replay import StepQueries, states_at_steps, step_queries
+from resolvent.traces import TraceSet
+
+_RISK: Final = 0.01
+"""Probability that any trace at all is left out though nothing is wrong with it."""
+
+_OTHER_TRACES: Final = 2
+"""Number of other traces that must have a query before an output for it can deviate."""
+
+_PRIOR_COUNT: Final = 50.0
+"""Weight, in outputs, of the overall rate of deviations in the estimate for one query."""
+
+_USUAL: Final = 0.9
+"""Share of the traces, those with the least deviations, that measure how much traces differ."""
+
+_ROUNDS: Final = 10
+"""Maximum number of rounds in which outliers and the rates of the other traces are estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutlierScores:
+    """How much the outputs of each trace deviate.
+
+    `asked` is the number of outputs that could deviate, `odd` the number that do, for the machine
+    that is most informative. `nats` is the log likelihood ratio of a rate of deviations of its own
+    against that of the other traces; a trace is an outlier beyond doubt above `needed`. `surprise`
+    is the negative log likelihood of all outputs that most other traces contradict, even if that
+    is only one.
+    """
+
+    asked: NDArray[np.int64]
+    odd: NDArray[np.int64]
+    nats: NDArray[np.float64]
+    surprise: NDArray[np.float64]
+    needed: float
+
+    @property
+    def are_outliers(self) -> NDArray[np.bool_]:
+        """For each trace, whether it is an outlier beyond doubt."""
+        return self.nats > self.needed
+
+
+def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = True) -> OutlierScores:
+    """Compare the outputs of each trace with those of the other traces in the same states.
+
+    An output deviates if most other traces have another one; a query of fewer than two others is
+    uninformative. The rate of deviations may differ from query to query. An outlier has some rate
+    of its own, any rate being as likely. Without `by_state`, states are ignored: for machines that
+    cannot be relied on.
+    """
+    if by_state:
+        asked = step_queries(machines, traces, states_at_steps(machines, traces))
+    else:  # later machines read states of the first
+        first = machines_of([next(iter(machines.values()))], machines.timing)
+        nowhere = {kind: np.zeros(traces.steps, np.int32) for kind in first}
+        asked = step_queries(first, traces, nowhere)
+    needed = log(max(len(traces), 1) * len(asked) / _RISK)
+    scores = [_score_for_machine(steps, traces, needed) for steps in asked.values()]
+    most = np.argmax([one.nats for one in scores], axis=0)
+    trace = np.arange(len(traces))
+    return OutlierScores(
+        np.array([one.asked for one in scores])[most, trace],
+        np.array([one.odd for one in scores])[most, trace],
+        np.array([one.nats for one in scores])[most, trace],
+        np.sum([one.surprise for one in scores], axis=0),
+        needed,
+    )
+
+
+def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> OutlierScores:
+    trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
+    queries = int(steps.questions.max(initial=0)) + 1
+    row, row_total = _numbered(steps.states.astype(np.int64) * queries + steps.questions)
+    answer, answer_total = _numbered(row * (len(steps.machine.outputs) + 1) + steps.outputs)
+    own_row, own_row_total = _numbered(trace * len(row_total) + row)
+    own_answer, own_answer_total = _numbered(trace * len(answer_total) + answer)
+    others = row_total[row] - own_row_total[own_row]
+    alike = answer_total[answer] - own_answer_total[own_answer]
+    informative = _traces_of(row, trace, len(row_total))[row] > _OTHER_TRACES
+    against = 2 * alike < others  # if just one other trace has a row, either may be wrong
+    deviates = informative & against
+    # Deviations of a row in other traces.
+    elsewhere = np.bincount(row, deviates, len(row_total))[row]
+    elsewhere = elsewhere - np.bincount(own_row, deviates)[own_row]
+    asked = np.bincount(trace, informative, len(traces)).astype(np.int64)
+    odd = np.bincount(trace, deviates, len(traces)).astype(np.int64)
+    own_rate = np.array([*map(_log_of_rate, asked.tolist(), odd.tolist())])
+    outliers = np.zeros(len(traces), bool)
+    for _ in range(_ROUNDS):
+        overall = (odd[~outliers].sum() + 0.5) / (asked[~outliers].sum() + 1.0)
+        chance = (elsewhere + _PRIOR_COUNT * overall) / (others + _PRIOR_COUNT)
+        chance = np.clip(chance, 1e-9, 0.5)
+        as_others = np.bincount(
+            trace, np.where(informative, np.where(deviates, log(chance), log1p(-chance)), 0.0)
+        )
+        expected = np.bincount(trace, np.where(informative, chance, 0.0))
+        variance = np.bincount(trace, np.where(informative, chance * (1 - chance), 0.0))
+        # If traces differ more than by chance anyway, it takes more to be an outlier.
+        far = np.sort((odd - expected) ** 2 / np.maximum(variance, 1e-9))
+        dispersion = far[: max(int(_USUAL * len(far)), 1)].mean()
+        nats = np.where(odd > expected, (own_rate - as_others) / max(dispersion, 1.0), 0.0)
+        beyond_doubt = nats > needed
+        if np.array_equal(beyond_doubt, outliers):
+            break
+        outliers = beyond_doubt
+    surprise: NDArray[np.float64] = np.bincount(
+        trace, np.where(against, -log(chance), 0.0), len(traces)
+    ).astype(np.float64)
+    return OutlierScores(asked, odd, nats, surprise, needed)
+
+
+@dataclass(frozen=True, eq=False)
+class UnexplainedTraces:
+    """The traces that machines without noise do not explain.
+
+    `numbers` are theirs, `asked` and `wrong` count their outputs, and `first` is the step at
+    which each fails first. `nats` is the log likelihood ratio of two explanations: these are
+    outliers and all others exact, against the same rare noise in all.
+    """
+
+    numbers: NDArray[np.int64]
+    asked: NDArray[np.int64]
+    wrong: NDArray[np.int64]
+    first: NDArray[np.int64]
+    nats: float
+
+
+def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTraces:
+    """Return the traces that machines without noise fail to explain, and the odds of outliers."""
+    asked_steps = step_queries(machines, traces, states_at_steps(machines, traces))
+    trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
+    is_answered = np.zeros(len(trace), bool)
+    is_wrong = np.zeros(len(trace), bool)
+    for steps in asked_steps.values():
+        # That no other trace showed a query in a state is no reason to mistrust one that does.
+        predicted = steps.machine.answer_many(steps.states, steps.questions, assumed=False)
+        is_answered |= predicted >= 0
+        is_wrong |= (predicted >= 0) & (predicted != steps.outputs)
+    asked = np.bincount(trace, is_answered, len(traces)).astype(np.int64)
+    wrong = np.bincount(trace, is_wrong, len(traces)).astype(np.int64)
+    numbers = np.flatnonzero(wrong)
+    at = np.flatnonzero(is_wrong)
+    first = at[np.unique(trace[at], return_index=True)[1]] - traces.offsets[numbers]
+    by_noise = _log_of_rate(int(asked.sum()), int(wrong.sum()))
+    by_outliers = sum(
+        map(_log_of_rate, asked[numbers].tolist(), wrong[numbers].tolist())
+    ) + _log_of_rate(len(traces), len(numbers))
+    return UnexplainedTraces(numbers, asked[numbers], wrong[numbers], first, by_outliers - by_noise)
+
+
+def _log_of_rate(trials: int, deviations: int) -> float:
+    """Return the log likelihood of deviations in these trials, any rate being as likely."""
+    return log_gamma(deviations + 1) + log_gamma(trials - deviations + 1) - log_gamma(trials + 2)
+
+
+def _traces_of(
+    value: NDArray[np.int64], trace: NDArray[np.int64], values: int
+) -> NDArray[np.int64]:
+    """Return the number of traces that have each value."""
+    pairs = np.unique(trace * values + value)
+    return np.bincount(pairs % values, minlength=values)
+
+
+def _numbered(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the index of each value among the distinct ones, and the counts of these."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return place, count

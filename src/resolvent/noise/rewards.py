@@ -1,0 +1,378 @@
+"""Find the values that noisy rewards vary around.
+
+Steps that read the same labels and have the same query are in the same state, so that their
+rewards differ by noise alone. This shows whether rewards are noisy, and how much. A query whose
+rewards vary no more than that over all its steps has the same reward in all states, and its mean
+is as good as exact.
+
+Input: traces. Output: `RewardLevels`; and samples in which rewards are assigned to these levels.
+"""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent._util.math import log, product
+from resolvent._util.text import amount
+from resolvent.errors import TraceError
+from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centers
+from resolvent.reduction import remove_trivial
+from resolvent.samples import Histories, LabelTiming, SampleSet
+from resolvent.senses import RewardLevels
+from resolvent.traces.schema import REWARD
+from resolvent.traces.symbols import NO_EVENT
+from resolvent.traces.trace_set import TraceSet
+
+MOST_DIFFERENT = 0.2
+"""Share of the steps above which different rewards are no symbols."""
+
+FEW = 64
+"""Maximum number of different rewards around one value that are symbols all the same."""
+
+FEWEST_VALUES = 16
+"""Number of different rewards below which they are compared as symbols: noise flips them."""
+
+_FEWEST_REPEATS = 30
+"""Number of repeated situations from which the variance of rewards is estimated."""
+
+_FEWEST_TO_VARY = 5
+"""Number of repeated situations from which rewards may count as noisy."""
+
+_EQUAL = 0.2
+"""Share of equal rewards in the same situation above which some rewards are exact."""
+
+_EXACT = 20
+"""Number of times that an exact reward occurs, and at least ten times as often as its neighbors."""
+
+_AROUND = 17
+"""Number of neighbors that an exact reward is compared with, itself included."""
+
+_FEWEST_TO_COME_BACK = 1_000
+"""Number of steps with frequent queries from which unique rewards are surely noise."""
+
+_NEVER_BACK = 0.5
+"""Share of these steps with a unique reward above which no memory predicts the rewards of new
+steps: machines would memorize the traces, with a state for nearly each step."""
+
+_LARGEST = 1e100
+"""Largest reward that is searched for levels; sums of larger squares overflow."""
+
+_ROUNDING = 1e-6
+"""Difference of rewards, absolute or relative, below which they differ by rounding."""
+
+_IMPURE = 1.1
+"""Factor by which the variance grows if states have different rewards for one query."""
+
+_FIRST_PRICE = 0.3
+"""Price of a level before there are machines. Memory is found with too many levels, and then shows
+which of them exist; with too few levels it may not be found."""
+
+_OUTLYING = 4.0
+"""Standard deviations beyond which a value is an outlier."""
+
+_MOST_STEPS = 500_000
+"""Maximum number of steps that levels are estimated from."""
+
+_WORTH = 3.0
+"""Nats by which several levels must explain the rewards of a query better than one level."""
+
+_EM_STEPS = 50
+"""Number of steps of expectation maximization for the shares of levels."""
+
+_NEVER = 1e-6
+"""Probability of a reward that no level explains."""
+
+
+@dataclass(frozen=True)
+class Situations:
+    """The rewards of steps, and keys that are equal for steps in the same situation.
+
+    All columns are parallel. `state` has the query and the labels read without "no event",
+    `moment` all labels, `memory` the states of machines instead, and `asked` the query alone.
+    """
+
+    reward: Floats
+    state: Ints
+    moment: Ints
+    memory: Ints
+    asked: Ints
+
+    @classmethod
+    def of(cls, traces: TraceSet, timing: LabelTiming, memory: Ints | None) -> "Situations":
+        """Return the situations of all steps of traces."""
+        query = _queries(traces)
+        histories = Histories.of(traces, timing)
+        quiet = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
+        state, moment = (
+            _core.history_columns(read.tree)[0].astype(np.int64) * (int(query.max()) + 1) + query
+            for read in (remove_trivial(histories, quiet), histories)
+        )
+        rewards = np.array(traces.rewards, np.float64)[traces.reward_codes]
+        memory = query if memory is None else memory * (int(query.max()) + 1) + query
+        return cls(rewards, state, moment, memory, query)
+
+    def where(self, mask: NDArray[np.bool_]) -> "Situations":
+        """Return the steps that a mask selects."""
+        keys = (self.state, self.moment, self.memory, self.asked)
+        return Situations(self.reward[mask], *(key[mask] for key in keys))
+
+
+def find_reward_levels(
+    traces: TraceSet, timing: LabelTiming, *, stated: bool = False, memory: Ints | None = None
+) -> RewardLevels | None:
+    """Find the values that rewards vary around; None if rewards are exact.
+
+    Rewards are noisy only if those in the same situation differ nearly always, or if hardly any
+    reward occurs twice; and if few values with the same noise around each explain them. With
+    `stated`, that they are noisy is known. `memory` is the state of machines at each step, if
+    there are machines: rewards in one state differ by noise alone as well, which shows the levels
+    more sharply.
+
+    >>> from resolvent.traces import Trace
+    >>> random = np.random.default_rng(0)
+    >>> def episode(label):
+    ...     rewards = [random.normal(0, 0.1), random.normal(label == "key", 0.1)]
+    ...     return Trace(["hall", "hall", "hall"], [None, label, None], ["up", "open"], rewards)
+    >>> traces = TraceSet([episode(label) for label in ["key", "bell"] * 100])
+    >>> print(find_reward_levels(traces, LabelTiming.CURRENT))
+    rewards vary by ±0.1 around 0, 1
+
+    Raises:
+        TraceError: when rewards nearly all differ, at random, and not around few values.
+    """
+    if REWARD not in traces.columns or len(traces.rewards) < FEWEST_VALUES:
+        return None
+    if max(map(abs, traces.rewards)) > _LARGEST:
+        return None
+    exact = _exact_values(traces)
+    if not stated and _first_steps_are_exact(traces, exact):
+        return None
+    steps = Situations.of(traces, timing, memory)
+    steps = steps.where(~np.isin(steps.reward, exact))
+    if len(np.unique(steps.reward)) < FEWEST_VALUES:
+        return None
+    if not stated and not _varies(steps) and not _hardly_repeats(steps):
+        return None
+    steps = _thinned(steps)
+    groups = Groups.by(_same_state(steps), steps.reward)
+    variance = _variance(groups)
+    if memory is not None:
+        by_memory = Groups.by(steps.memory, steps.reward)
+        if _variance(by_memory) < _IMPURE * variance:
+            groups = by_memory
+    sigma = variance**0.5
+    if sigma <= _ROUNDING * max(float(np.abs(steps.reward).max()), 1):
+        return None
+    price = 1.0 if memory is not None else _FIRST_PRICE
+    mixture = find_centers(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
+    if mixture is None:
+        if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
+            raise TraceError(
+                f"rewards vary at random, and not around few values: "
+                f"{amount(len(traces.rewards), 'different one')} at "
+                f"{amount(traces.steps, 'step')}; round them with reward_digits=N "
+                f"(--reward-digits N), or predict only outputs=['observation'] "
+                f"(--outputs observation)"
+            )
+        return None
+    if len(mixture.centres) == 1 and len(traces.rewards) <= FEW:
+        return None  # a die: its faces are worth more than their mean
+    return _levels(mixture, sigma, exact)
+
+
+def _queries(traces: TraceSet) -> Ints:
+    """Return the number of the query, the observation and the action, at each step."""
+    observations = traces.at_step(traces.observation_codes).astype(np.int64)
+    return observations * len(traces.actions) + traces.action_codes
+
+
+def _first_steps_are_exact(traces: TraceSet, exact: Floats) -> bool:
+    """Return whether first steps alone show that rewards are exact; this is fast."""
+    first = traces.offsets[:-1]
+    label, observation = (
+        codes[first + np.arange(len(first))]
+        for codes in (traces.label_codes, traces.observation_codes)
+    )
+    situation = label.astype(np.int64) * len(traces.observations) + observation
+    situation = situation * len(traces.actions) + traces.action_codes[first]
+    rewards = np.array(traces.rewards, np.float64)[traces.reward_codes[first]]
+    mask = ~np.isin(rewards, exact)
+    repeats, equal = _equal(situation[mask], rewards[mask])
+    return repeats >= _FEWEST_REPEATS and equal > _EQUAL
+
+
+def _varies(steps: Situations) -> bool:
+    """Return whether rewards in the very same situation nearly always differ."""
+    repeats, equal = _equal(steps.moment, steps.reward)
+    return repeats >= _FEWEST_TO_VARY and equal <= _EQUAL
+
+
+def _hardly_repeats(steps: Situations) -> bool:
+    """Return whether queries are frequent and most of their rewards occur nowhere else.
+
+    One long log has no situation twice: only this distinguishes noise from memory there.
+    """
+    _, query, times = np.unique(steps.asked, return_inverse=True, return_counts=True)
+    _, value, occurrences = np.unique(steps.reward, return_inverse=True, return_counts=True)
+    is_frequent = times[query] >= FEWEST_VALUES
+    unique = int((is_frequent & (occurrences[value] == 1)).sum())
+    frequent = int(is_frequent.sum())
+    return frequent >= _FEWEST_TO_COME_BACK and unique >= _NEVER_BACK * frequent
+
+
+def _equal(situation: Ints, rewards: Floats) -> tuple[int, float]:
+    """Return the number of repeated situations, and the share of pairs in them that are equal."""
+    different, code = np.unique(rewards, return_inverse=True)
+    _, number, size = np.unique(situation, return_inverse=True, return_counts=True)
+    _, same = np.unique(number * len(different) + code, return_counts=True)
+    pairs, equal = (int((count * (count - 1)).sum()) for count in (size, same))
+    return int((size - 1).sum()), equal / max(pairs, 1)
+
+
+def _same_state(steps: Situations) -> Ints:
+    """Return a key that steps in the same state have in common: they differ by noise alone."""
+    moments = Groups.by(steps.moment, steps.reward)
+    states = Groups.by(steps.state, steps.reward)
+    if states.repeats < _FEWEST_REPEATS:  # as in one long log: most queries have one reward
+        return steps.memory
+    if moments.repeats >= _FEWEST_REPEATS and _variance(moments) < 0.7 * _variance(states):
+        return steps.moment  # then "no event" changes the reward
+    return steps.state
+
+
+def _variance(groups: Groups) -> float:
+    """Return the variance of rewards in the same situation, without outliers."""
+    repeated = groups.where(groups.size > 1)
+    free = repeated.size - 1
+    # Half of all groups vary by less than this, however far a few lie off.
+    middle = _median(repeated.squares / _median_of_chi_squared(free), free)
+    is_usual = repeated.squares <= _OUTLYING**2 * middle * free
+    return float(repeated.squares[is_usual].sum() / max(free[is_usual].sum(), 1))
+
+
+def _usual(groups: Groups, sigma: float) -> Groups:
+    """Return the groups without outliers."""
+    return groups.where(groups.squares <= _OUTLYING**2 * sigma**2 * np.maximum(groups.size - 1, 1))
+
+
+def _sure(groups: Groups, sigma: float) -> float:
+    """Return the size from which the means of groups look normally distributed.
+
+    That is 1 if single values do. The excess kurtosis of noise shows in the difference of two
+    values, and that of a mean is smaller by the number of its values.
+    """
+    pairs = groups.squares[groups.size == 2] * 2
+    pairs = pairs[pairs <= 2 * (_OUTLYING * sigma) ** 2]
+    if len(pairs) < 100:
+        return 1
+    excess = 2 * (float((pairs**2).mean() / pairs.mean() ** 2) - 3)
+    if abs(excess) < 8 * (24 / len(pairs)) ** 0.5:
+        return 1
+    for size in np.unique(groups.size):
+        if abs(excess) / size * (float((groups.size >= size).sum()) / 24) ** 0.5 < 2:
+            return float(size)
+    return float(groups.size.max()) + 1
+
+
+def _levels(mixture: Mixture, sigma: float, exact: Floats) -> RewardLevels:
+    centres = mixture.centres.tolist()
+    errors = sigma / np.sqrt(np.maximum(mixture.values, 1))
+    levels = [_shortest(centre, 3 * error) for centre, error in zip(centres, errors, strict=True)]
+    for value in exact:  # the noise of a value that often occurs without any
+        levels = [float(value) if abs(level - value) < sigma / 2 else level for level in levels]
+    return RewardLevels(
+        tuple(sorted(set(levels))),
+        float(f"{sigma:.3g}"),
+        tuple(value for value in exact.tolist() if value not in levels),
+    )
+
+
+def _shortest(number: float, error: float) -> float:
+    """Return the number with the fewest digits that lies within an error.
+
+    >>> _shortest(0.0702, 0.001), _shortest(-3.6993, 0.004), _shortest(0.0003, 0.001)
+    (0.07, -3.7, 0.0)
+    """
+    first = -Decimal(max(error, abs(number), 1e-300)).adjusted()
+    for decimals in range(first - 1, first + 17):
+        if abs((shorter := round(number, decimals)) - number) <= error:
+            return shorter + 0.0
+    return number
+
+
+def _exact_values(traces: TraceSet) -> Floats:
+    """Return the rewards that occur often, among others that hardly do."""
+    counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
+    frequent = np.flatnonzero(counts >= _EXACT)
+    if len(counts) <= _AROUND:
+        frequent = frequent[:0]
+    begin = np.clip(frequent - _AROUND // 2, 0, max(len(counts) - _AROUND, 0))
+    beside = np.median(counts[begin[:, None] + np.arange(_AROUND)], axis=1)
+    exact = frequent[counts[frequent] >= 10 * beside]
+    values: Floats = np.array(traces.rewards, np.float64)[exact]
+    return values
+
+
+def _thinned(steps: Situations) -> Situations:
+    """Return a limited number of steps, chosen by their values: their order has no effect."""
+    if len(steps.reward) <= _MOST_STEPS:
+        return steps
+    order = np.lexsort((steps.reward, steps.moment))
+    mask = np.zeros(len(order), bool)
+    mask[order[np.linspace(0, len(order) - 1, _MOST_STEPS).astype(np.int64)]] = True
+    return steps.where(mask)
+
+
+def _median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order])
+    return float(values[order[int(np.searchsorted(below, below[-1] / 2))]])
+
+
+def _median_of_chi_squared(free: Floats) -> Floats:
+    """Return the median of the chi-squared distribution, by the rule of Wilson and Hilferty.
+
+    >>> _median_of_chi_squared(np.array([1, 2, 10])).round(1).tolist()
+    [0.5, 1.4, 9.3]
+    """
+    median: Floats = free * (1 - 2 / (9 * free)) ** 3
+    return median
+
+
+def assign_reward_levels(samples: SampleSet, traces: TraceSet, levels: RewardLevels) -> SampleSet:
+    """Return samples in which each query with one level of reward has it throughout.
+
+    The levels determine how often noise moves a reward from one to another. If one level explains
+    the rewards of a query over all its steps, and so in all states, deviations from it are noise,
+    and a search for memory need not look at them. All other queries keep their outputs. The
+    samples may be supplemented; the query here is the observation and the action alone.
+    """
+    _, query = np.unique(_queries(traces), return_inverse=True)
+    counts = _counts(query, samples.output, len(samples.outputs))
+    mistaken = levels.mistaken(list(samples.outputs))
+    by_one_level = product(counts, log(mistaken + _NEVER).T)
+    level = by_one_level.argmax(1)
+    has_one = by_one_level.max(1) + _WORTH >= _by_several_levels(counts, mistaken)
+    output = np.where(has_one[query], level[query], samples.output).astype(np.int32)
+    return replace(samples, output=output)
+
+
+def _counts(query: Ints, output: NDArray[np.int32], outputs: int) -> Floats:
+    """Return how often each query, a row, has each output."""
+    size = int(query.max()) + 1
+    cells = query * outputs + output
+    return np.bincount(cells, minlength=size * outputs).reshape(size, outputs).astype(np.float64)
+
+
+def _by_several_levels(counts: Floats, mistaken: Floats) -> Floats:
+    """Return the log likelihood of each query's rewards if it has several levels."""
+    total = counts.sum(1, keepdims=True)
+    shares = np.full(counts.shape, 1 / counts.shape[1])
+    for _ in range(_EM_STEPS):
+        expected = product(shares, mistaken) + _NEVER
+        shares = shares * product(counts / expected, mistaken.T) / total
+    log_likelihood: Floats = (counts * log(product(shares, mistaken) + _NEVER)).sum(1)
+    return log_likelihood

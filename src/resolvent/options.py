@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.inference.options import Options  # noqa: F401

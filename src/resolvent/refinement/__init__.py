@@ -1,9 +1,0 @@
-"""Moved."""
-
-from resolvent.inference.counterexamples import (  # noqa: F401
-    compacted,
-    counterexamples,
-    covering,
-    observed_termination,
-    rebuilt,
-)

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.replay.coded_shard import Alphabets, CodedShard  # noqa: F401

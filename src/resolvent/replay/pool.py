@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.replay.scan import Pool  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.replay.replaying import MachineTable, Tables  # noqa: F401

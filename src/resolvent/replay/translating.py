@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.replay.replaying import in_machine_codes  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.experiments.ablation import (EXPERIMENT, PARTS, SETTINGS, STRATEGIES, WORLD, ablate, runs)  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.tables import (ABLATION, Cell, MEAN_LENGTHS, PLOTTED, PROCESSOR, SECONDS)  # noqa: F401

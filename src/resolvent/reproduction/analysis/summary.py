@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.summary import (Record, Summary, number, percent, spread, taken)  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.experiments.comparison import (EXPERIMENT, GRIDS, compare, runs)  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.paper.run import (Run, function_called)  # noqa: F401

@@ -1,0 +1,256 @@
+"""A policy that runs an experiment: paths through observed steps to where its query is asked.
+
+Steps of traces lead on from the augmented state in which they were taken. Where there is none,
+the outcomes of the same step in other states are tried; where nothing is known, any action.
+"""
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+
+from resolvent.errors import OptionError
+from resolvent.evaluation.experiments import Experiment
+from resolvent.inference.result import InferenceResult, machines_of_result
+from resolvent.machines import Machines
+from resolvent.planning.goals import SeenSteps, States, StepOutcome, goal_of, seen_steps
+from resolvent.rl.env import LivePreprocessor
+from resolvent.rl.tracker import StateTracker
+from resolvent.samples import LabelReader
+from resolvent.traces import TraceDataset, TraceSet
+from resolvent.traces.symbols import Label, Symbol, as_label
+
+GUESS_COST: Final = 4
+"""Cost of a step that was only taken in other states; a known step costs 1."""
+
+MAX_NODES: Final = 50_000
+"""Maximum number of nodes in the search for a path."""
+
+Node: TypeAlias = tuple[Symbol, States | None, int]
+"""An observation, the states of the machines if known, and the progress to the goal."""
+
+Path: TypeAlias = list[tuple[Node, Symbol]]
+"""Nodes, and the action to take at each."""
+
+
+class _LastStep(NamedTuple):
+    """The last step: its node and action, and the environment's values of both."""
+
+    node: Node
+    action: Symbol
+    observation: Any
+    value: Any
+
+
+def experiment_policy(
+    experiment: Experiment,
+    env: gym.Env[Any, Any],
+    machines: Machines | InferenceResult,
+    traces: TraceSet | TraceDataset,
+    *,
+    name_of: Callable[[Any], Any] | None = None,
+    seed: int = 0,
+) -> "ExperimentPolicy":
+    """Return a policy that runs an experiment; see `Experiment.policy`."""
+    if not isinstance(env, gym.Env):
+        raise OptionError(f"policy needs one gymnasium.Env, not a {type(env).__name__}")
+    if seed < 0:
+        raise OptionError(f"seed={seed}: use at least 0")
+    machines = machines_of_result(machines)
+    live = LivePreprocessor(env, machines.senses, None, None, name_of)
+    actions = list(live.actions.of_space(env.action_space) or ())
+    return ExperimentPolicy(experiment, machines, live, seen_steps(machines, traces), actions, seed)
+
+
+class ExperimentPolicy:
+    """Runs an experiment, step by step.
+
+    It is a policy for `collect`, which passes labels to it. In a loop of your own, call `begin`
+    with the label of a reset and `read` with that of each step, then call it with the
+    observation for an action. `done` says whether the query was asked after the labels, `asked`
+    how often; copies that play side by side (`collect(..., on="processes")`) do not count here.
+
+    >>> import resolvent as rs
+    >>> house = rs.environments.House()
+    >>> result = rs.infer(rs.collect(house, episodes=2, seed=0))
+    >>> experiment = rs.plan(result, result.all_traces()).next_experiment
+    >>> trial = experiment.policy(house, result, result.all_traces())
+    >>> observation, info = house.reset(seed=0)
+    >>> trial.begin(info["labels"])
+    >>> while not trial.done:
+    ...     observation, reward, terminated, truncated, info = house.step(trial(observation))
+    ...     trial.read(info["labels"])
+    >>> trial.asked
+    1
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        machines: Machines,
+        live: LivePreprocessor,
+        seen: SeenSteps,
+        actions: list[Symbol],
+        seed: int,
+    ) -> None:
+        self.experiment, self.asked = experiment, 0
+        self._goal, self._seen, self._live = goal_of(experiment, machines), seen, live
+        self._memory, self._reader = StateTracker(machines), LabelReader(machines.timing)
+        self._machines = machines
+        self._actions = list(dict.fromkeys([*actions, *seen.actions]))
+        self._rng = np.random.default_rng(seed)
+        self._label: tuple[Label, bool] | None = None  # and whether it is that of a reset
+        self._last: _LastStep | None = None
+        self._path: Path = []
+        self._outcomes: dict[Node, dict[Symbol, StepOutcome]] = {}
+        self._counts: dict[Node, dict[Symbol, int]] = {}
+        self._hopeless: set[Node] = set()
+
+    @property
+    def done(self) -> bool:
+        """Whether the query was asked after the labels."""
+        return self.asked > 0
+
+    def begin(self, label: Any) -> None:
+        """Read the label of a reset."""
+        self._label, self._last = (as_label(label), True), None
+
+    def read(self, label: Any) -> None:
+        """Read the label of a step."""
+        self._label = as_label(label), False
+
+    def __call__(self, observation: Any) -> Any:
+        """Return the next action."""
+        labeled, last = self._label, self._last
+        if labeled is None or (last is None and not labeled[1]):
+            raise OptionError(
+                "the policy of an experiment goes by labels: call begin() with that of a reset "
+                "and read() with that of a step before it is asked for an action, or have "
+                "collect() do so"
+            )
+        if last is None:
+            node = self._start(observation, labeled[0])
+        else:
+            node = self._arrive(observation, labeled[0], last)
+        action = self._choose(node)
+        counts = self._counts.setdefault(node, {})
+        counts[action] = counts.get(action, 0) + 1
+        value = self._live.actions.value(action)
+        self._label, self._last = None, _LastStep(node, action, observation, value)
+        return value
+
+    def _start(self, observation: Any, label: Label) -> Node:
+        """Return the first node of an episode."""
+        if self._live.label_of is not None:
+            label = as_label(self._live.label_of(None, None, None, observation, {}))
+        self._memory.reset(label)
+        self._path = []
+        read, states = self._reader.reset(label), (0,) * len(self._machines)
+        progress = 0 if read is None else self._goal.after(0, states, read)
+        return self._live.observations(observation), self._states(), progress
+
+    def _arrive(self, observation: Any, label: Label, last: "_LastStep") -> Node:
+        """Return the node that the last step led to, and note its outcome."""
+        if self._live.label_of is not None:
+            label = as_label(
+                self._live.label_of(last.observation, last.value, None, observation, {})
+            )
+        _, states, progress = last.node
+        self._memory.step(label)
+        read, symbol = self._reader.step(label), self._live.observations(observation)
+        outcome, outcomes = (
+            StepOutcome(symbol, read, False),
+            self._outcomes.setdefault(last.node, {}),
+        )
+        if outcomes.get(last.action) != outcome:
+            outcomes[last.action] = outcome
+            self._hopeless.clear()
+        return symbol, self._states(), self._goal.after(progress, states, read)
+
+    def _states(self) -> States | None:
+        return None if self._memory.unseen else self._memory.values
+
+    def _choose(self, node: Node) -> Symbol:
+        query = self.experiment.question
+        if not self.done and self._goal.is_reached(node[2], node[1]):
+            if query is None:
+                self.asked += 1
+            elif query[0] == node[0]:
+                self.asked += 1
+                return query[1]
+        if self.done:
+            return self._least_tried(node)
+        if not self._path or self._path[0][0] != node:
+            self._path = self._find_path(node)
+        return self._path.pop(0)[1] if self._path else self._least_tried(node)
+
+    def _least_tried(self, node: Node) -> Symbol:
+        """Draw one of the actions least often taken here, unknown ones first."""
+        counts = self._counts.get(node, {})
+        known = self._seen.taken.get((node[0], node[1]), {}) if not self.done else {}
+        ranks = [(counts.get(action, 0), action in known) for action in self._actions]
+        lowest = min(ranks)
+        actions = [
+            action for action, rank in zip(self._actions, ranks, strict=True) if rank == lowest
+        ]
+        return actions[int(self._rng.integers(len(actions)))]
+
+    def _find_path(self, start: Node) -> Path:
+        """Return the cheapest path to where the query can be asked; empty if there is none."""
+        if start in self._hopeless:
+            return []
+        query, number = self.experiment.question, 0
+        parents: dict[Node, tuple[Node, Symbol] | None] = {}
+        queue: list[tuple[int, int, Node, tuple[Node, Symbol] | None]] = [(0, 0, start, None)]
+        while queue and len(parents) < MAX_NODES:
+            cost, _, node, parent = heappop(queue)
+            if node in parents:
+                continue
+            parents[node] = parent
+            is_goal = self._goal.is_reached(node[2], node[1])
+            if is_goal and (query is None or query[0] == node[0]):
+                return _path_to(node, parents)
+            for step_cost, action, following in self._steps(node):
+                if following not in parents:
+                    number += 1  # of equal costs, the first found
+                    heappush(queue, (cost + step_cost, number, following, (node, action)))
+        self._hopeless.update(parents)
+        return []
+
+    def _steps(self, node: Node) -> Iterator[tuple[int, Symbol, Node]]:
+        """Yield the cost, the action and the next node of each possible step."""
+        observation, states, progress = node
+        outcomes = self._outcomes.get(node, {})
+        taken = self._seen.taken.get((observation, states), {})
+        elsewhere = self._seen.elsewhere.get(observation, {})
+        for action in self._actions:
+            if action in outcomes:
+                possible, cost = [outcomes[action]], 1
+            elif action in taken:
+                possible, cost = [taken[action]], 1
+            else:
+                possible, cost = elsewhere.get(action, []), GUESS_COST
+            for outcome in possible:
+                if not outcome.ends:
+                    after = self._next_states(states, outcome.label)
+                    reached = self._goal.after(progress, states, outcome.label)
+                    yield cost, action, (outcome.observation, after, reached)
+
+    def _next_states(self, states: States | None, label: Label) -> States | None:
+        if states is None:
+            return None
+        next_states = []
+        for machine, state in zip(self._machines.values(), states, strict=True):
+            code = machine.labels.get(label)
+            next_states.append(-1 if code is None else int(machine.transitions[state, code]))
+        return tuple(next_states) if min(next_states) >= 0 else None
+
+
+def _path_to(node: Node, parents: dict[Node, tuple[Node, Symbol] | None]) -> Path:
+    path = []
+    while (parent := parents[node]) is not None:
+        path.append(parent)
+        node = parent[0]
+    return path[::-1]

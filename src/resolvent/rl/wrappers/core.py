@@ -1,0 +1,248 @@
+"""Build the parts that the wrappers of single and of vector environments share.
+
+Input: machines and an environment. Output: machines that fit it, the translation of its values,
+the shape of augmented observations, and the basis of each prediction.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, product
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent.errors import ModelError, OptionError
+from resolvent.inference.result import InferenceResult
+from resolvent.machines import Knowledge, Machine, Machines, load
+from resolvent.machines.knowledge import LEVELS
+from resolvent.rl.env import AnyEnv, LivePreprocessor
+from resolvent.rl.observation import Mode, augmentation, state_names
+from resolvent.rl.vector_env import Mask, split
+from resolvent.traces.labelling import Labelling
+from resolvent.traces.symbols import Symbol
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
+
+GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
+"""Machines, the result that holds them, or their file."""
+Numbers: TypeAlias = NDArray[np.int64]
+Levels: TypeAlias = dict[str, NDArray[np.int8]]
+"""For each machine a code of `LEVELS` for every environment."""
+
+_LEVEL_OF_CODE = np.array([*LEVELS, None], object)  # −1 is the last one
+
+
+class WrapperCore:
+    """The parts of an augmenting wrapper: `env` stands for all environments of a vector one."""
+
+    def __init__(
+        self,
+        machines: GivenMachines,
+        env: AnyEnv,
+        spaces: tuple[gym.Space[Any], gym.Space[Any]],
+        mode: Mode,
+        *,
+        labels: str | Labelling | None,
+        label_of: Callable[..., Any] | None,
+        name_of: Callable[[Any], Any] | None,
+        knowledge: bool,
+    ) -> None:
+        self.machines = machines_from(machines)
+        self.live = LivePreprocessor(env, self.machines.senses, labels, label_of, name_of)
+        check_fit(self.machines, self.live, *spaces)
+        self.shape = augmentation(mode, spaces[0], self.machines)
+        self.state_names = state_names(self.machines)
+        self.basis = StepBasis(self.machines, self.live, *spaces) if knowledge else None
+
+
+class StepBasis:
+    """Whether each machine's prediction of a step is witnessed, assumed or unseen.
+
+    The spaces are those of one environment. If both are Discrete, levels are looked up.
+
+    >>> from resolvent.worlds import House
+    >>> house = House()
+    >>> machines, live = house.machines(), LivePreprocessor(house, house.machines().senses)
+    >>> spaces = house.observation_space, house.action_space
+    >>> print(StepBasis(machines, live, *spaces).single(0, 2, (0, 0))["transition"])
+    witnessed
+    """
+
+    def __init__(
+        self,
+        machines: Machines,
+        live: LivePreprocessor,
+        observation_space: gym.Space[Any],
+        action_space: gym.Space[Any],
+    ) -> None:
+        self._machines = machines
+        self._observations, self._actions = live.observations, live.actions
+        self._tables: Levels | None = None
+        self._first = 0, 0
+        self._cache: dict[tuple[int, int, tuple[int, ...]], dict[str, Knowledge]] = {}
+        if isinstance(observation_space, gym.spaces.Discrete) and isinstance(
+            action_space, gym.spaces.Discrete
+        ):
+            self._first = int(observation_space.start), int(action_space.start)
+            observations = self._observations.of_space(observation_space) or ()
+            actions = self._actions.of_space(action_space) or ()
+            size = prod(machine.states for machine in machines.values())
+            if len(observations) * len(actions) * size <= MAX_TABLE_SIZE:
+                self._tables = {name: self._table(name, observations, actions) for name in machines}
+
+    def single(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Knowledge]:
+        """Return the level of each machine's prediction in these states."""
+        if self._tables is None:
+            return self._levels(observation, action, states)
+        step = int(observation), int(action), tuple(states)
+        levels = self._cache.get(step)
+        if levels is None:
+            levels = self._cache[step] = self._levels(observation, action, states)
+        return levels.copy()
+
+    def many(
+        self,
+        observation_space: gym.Space[Any],
+        observations: Any,
+        action_space: gym.Space[Any],
+        actions: Any,
+        states: Sequence[Numbers],
+    ) -> Levels:
+        """Return the codes of the levels in many environments, with their batched spaces."""
+        if self._tables is None:
+            each = zip(
+                split(observation_space, observations),
+                split(action_space, actions),
+                *(column.tolist() for column in states),
+                strict=True,
+            )
+            rows = [self._levels(row[0], row[1], row[2:]) for row in each]
+            return {
+                name: np.array([LEVELS.index(levels[name]) for levels in rows], np.int8)
+                for name in self._machines
+            }
+        observation = np.asarray(observations, np.int64) - self._first[0]
+        action = np.asarray(actions, np.int64) - self._first[1]
+        return {
+            name: table[observation, action, states[0] if table.shape[2] > 1 else 0, column]
+            for (name, table), column in zip(self._tables.items(), states, strict=True)
+        }
+
+    def _levels(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Knowledge]:
+        symbol, action_symbol = self._observations(observation), self._actions(action)
+        return {
+            name: machine.knowledge(
+                state, (symbol, states[0]) if machine.supplemented else symbol, action_symbol
+            )
+            for (name, machine), state in zip(self._machines.items(), states, strict=True)
+        }
+
+    def _table(
+        self, name: str, observations: Sequence[Symbol], actions: Sequence[Symbol]
+    ) -> NDArray[np.int8]:
+        """Return the level for each observation, action, transition state and own state.
+
+        For machines that are not supplemented the third axis has length 1.
+        """
+        machine = self._machines[name]
+        paired = self._machines.transition.states if machine.supplemented else 1
+        symbols = product(observations, range(paired)) if machine.supplemented else observations
+        observation_codes = codes_of(symbols, machine.observations, -1)
+        observation_codes = observation_codes.reshape(len(observations), 1, paired, 1)
+        action_codes = codes_of(actions, machine.actions, -1).reshape(1, len(actions), 1, 1)
+        queries = observation_codes.astype(np.int64) * len(machine.actions) + action_codes
+        queries[(observation_codes < 0) | (action_codes < 0)] = -1
+        states = np.arange(machine.states, dtype=np.int32).reshape(1, 1, 1, -1)
+        shape = np.broadcast_shapes(queries.shape, states.shape)
+        every_state = np.broadcast_to(states, shape).ravel()
+        every_query = np.broadcast_to(queries, shape).ravel()
+        return machine.knowledge_many(every_state, every_query).reshape(shape)
+
+
+def knowledge_infos(levels: Levels, mask: Mask) -> dict[str, Any]:
+    """Return levels as infos of many environments: None outside the mask, and the mask.
+
+    >>> knowledge_infos({"reward": np.int8([2, 0])}, np.array([True, False]))["reward"].tolist()
+    [<Knowledge.WITNESSED: 'witnessed'>, None]
+    """
+    infos: dict[str, Any] = {}
+    for name, codes in levels.items():
+        infos[name] = _LEVEL_OF_CODE[np.where(mask, codes, -1)]
+        infos[f"_{name}"] = mask.copy()
+    return infos
+
+
+def machines_from(source: GivenMachines) -> Machines:
+    """Return the machines of a result or a file, or machines themselves."""
+    if isinstance(source, Machines):
+        return source
+    if isinstance(source, InferenceResult):
+        return source.machines
+    if isinstance(source, str | Path):
+        return load(source)
+    raise OptionError(
+        f"machines is a {type(source).__name__}: give a MachinePair or other Machines, what infer "
+        "returned, or the path of a model file"
+    )
+
+
+def check_fit(
+    machines: Machines,
+    live: LivePreprocessor,
+    observation_space: gym.Space[Any],
+    action_space: gym.Space[Any],
+) -> None:
+    """Raise `ModelError` for machines that were certainly inferred in another environment.
+
+    Traces may lack actions and observations of the environment, and may come from a larger
+    world. But machines cannot have actions that the environment lacks, nor lack all of its
+    observations. Spaces whose values cannot be listed are not checked.
+
+    >>> from resolvent.worlds import House
+    >>> from resolvent.inference.infer import infer
+    >>> from resolvent.traces import Trace, TraceSet
+    >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
+    >>> live = LivePreprocessor(House(), shop.machines.senses)
+    >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
+    Traceback (most recent call last):
+    resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \
+(it has 'up', 'down', 'left', …): they were learned in another one
+    """
+    actions = live.actions.of_space(action_space)
+    if actions is not None:
+        of_machines = dict.fromkeys(
+            action for machine in machines.values() for action in machine.actions
+        )
+        lacking = [action for action in of_machines if action not in actions]
+        if lacking:
+            raise ModelError(
+                f"the machines know the action {_examples(lacking)}, which the environment lacks "
+                f"(it has {_examples(actions)}): they were learned in another one"
+            )
+    of_machines = dict.fromkeys(
+        symbol for machine in machines.values() for symbol in _observations_of(machine)
+    )
+    observations = live.observations.of_space(observation_space)
+    if observations is None or not of_machines:
+        return
+    if not any(observation in of_machines for observation in observations):
+        raise ModelError(
+            f"the machines know none of the environment's observations "
+            f"(they know {_examples(of_machines)}; it has {_examples(observations)}): "
+            f"they were learned in another one"
+        )
+
+
+def _observations_of(machine: Machine) -> Iterable[Symbol]:
+    """Return a machine's observations, without the states they are paired with."""
+    if not machine.supplemented:
+        return machine.observations
+    pairs: Iterable[Any] = machine.observations
+    return (observation for observation, _ in pairs)
+
+
+def _examples(symbols: Iterable[Symbol]) -> str:
+    first = list(islice(symbols, 4))
+    return ", ".join([*map(repr, first[:3]), *("…" for _ in first[3:])])

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.source import Arrangement  # noqa: F401

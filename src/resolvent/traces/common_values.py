@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.vocabulary import CommonValues  # noqa: F401

@@ -1,1 +1,0 @@
-"""Files of traces ↔ `TraceSet`, each format a module."""

@@ -1,9 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.parquet import (  # noqa: F401
-    own_columns,
-    parquet_files,
-    read_parquet,
-    traces_of_own,
-    write_parquet,
-)

@@ -1,1 +1,0 @@
-"""Live environments, one or many side by side → `TraceSet`."""

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.formats import minari_id  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent._util.storage import file_system, is_address, storage_error  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.scan.layouts import Layout  # noqa: F401

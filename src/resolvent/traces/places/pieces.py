@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.scan.shards import footers  # noqa: F401

@@ -1,1 +1,0 @@
-"""Tables: data frames, Arrow, CSV and Parquet of any layout ↔ `TraceSet`."""

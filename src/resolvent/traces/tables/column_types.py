@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.errors import first_line, known_types  # noqa: F401

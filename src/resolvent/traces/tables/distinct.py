@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.arrow import distinct  # noqa: F401

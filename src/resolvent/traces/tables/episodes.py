@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.episodes import rows_in_order  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.lines import MISSING, header_of  # noqa: F401

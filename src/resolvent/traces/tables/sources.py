@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.traces.io.sources import TableSource, open_table, without_views  # noqa: F401

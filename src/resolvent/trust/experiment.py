@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.evaluation.experiments import seldom_taken  # noqa: F401

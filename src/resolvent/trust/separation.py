@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.evaluation.observed import question_of  # noqa: F401

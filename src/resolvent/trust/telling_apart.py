@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.evaluation.experiments import telling_apart  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent._util.parallel import TASKS_PER_SLOT  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent._util.processes import in_child  # noqa: F401

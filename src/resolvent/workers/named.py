@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent._util.parallel import ray_named  # noqa: F401

@@ -1,0 +1,246 @@
+"""What is worked out at once from all steps, beside what taking them one by one gives."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent import _core
+from resolvent.exploration.buffer import Buffer, Columns, Episode
+from resolvent.exploration.empirical_model import EmpiricalModel
+from resolvent.exploration.repair import explains, predicts_endings, repaired
+from resolvent.exploration.tables import QueriedSteps
+from resolvent.worlds import RandomWorld
+
+WORLDS = [
+    ("House", lambda: gym.make("resolvent/House-v0"), 300),
+    ("TMaze", lambda: gym.make("resolvent/TMaze-v0"), 300),
+    ("TwoKeys", lambda: gym.make("resolvent/TwoKeys-v0"), 600),
+    ("RandomWorld", lambda: RandomWorld(world_seed=0), 900),
+]
+
+
+@pytest.fixture(params=WORLDS, ids=lambda one: one[0])
+def state(request):
+    """A learner that was shown random steps, a fifth of them in an episode under way."""
+    _, make, steps = request.param
+    env, draw = make(), np.random.default_rng(0)
+    explorer = rs.Explorer(env, seed=0)
+    for _ in range(5):
+        observation, info = env.reset(seed=int(draw.integers(99)))
+        while explorer.act(observation, info) is None:
+            pass
+        for _ in range(steps // 5):
+            action = draw.integers(env.action_space.n)
+            observation, reward, *ended, info = env.step(action)
+            explorer.learn(action, observation, reward, *ended, info)
+            if any(ended):
+                break
+        else:
+            explorer.cut()
+    explorer.state.rebuild()
+    return explorer.state
+
+
+def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
+    """Return what is known after all steps were taken one after another."""
+    nothing = Buffer(believed.buffer.actions).columns()
+    known = EmpiricalModel(believed.tables, believed.buffer, nothing)
+    # One by one it is the first reward, and all at once the most frequent one.
+    known.usual_reward = believed.usual_reward
+    for number, (first, stop) in enumerate(zip(columns.offsets, columns.offsets[1:], strict=False)):
+        place = int(first) + number
+        seen, labels = columns.observations.tolist(), columns.labels.tolist()
+        row = known.begin(seen[place], labels[place])
+        context, before = (-1, seen[place], labels[place]), ()
+        for step in range(int(first), int(stop)):
+            place, action = step + number, int(columns.actions[step])
+            query = known.augmented_states[row][0], action
+            known.note_query(context, before, query)
+            ended = bool(columns.terminated[number]) and step == stop - 1
+            read = labels[place] if known.lag else labels[place + 1]
+            if read not in known.neutral_labels:
+                before, context = context, (read, *known.augmented_states[row][1:])
+            taken = known.add_step(
+                row, action, float(columns.rewards[step]), seen[place + 1], labels[place + 1],
+                labels[place], ended,
+            )  # fmt: skip
+            assert taken.contradicts is None
+            row = taken.next_row
+    return known
+
+
+def steps_of(known: EmpiricalModel) -> dict:
+    """Return what is known of each step, by situations instead of their numbers."""
+    found = {}
+    for situation, row in known.rows.items():
+        for action, led in enumerate(known.next_row[row]):
+            follows = known.augmented_states[led] if led >= 0 else led
+            unsettled = (row, action) in known.nondeterministic
+            told = None if led == -2 else known.reward[row][action]
+            if led != -2 or unsettled:
+                found[situation, action] = follows, told, unsettled, known.label_read[row][action]
+    return found
+
+
+def test_all_at_once_is_the_same_as_one_by_one(state):
+    columns, known = state.buffer.columns(), state.model
+    slow = one_by_one(known, columns)
+    assert steps_of(known) == steps_of(slow)
+    assert known.n_known == slow.n_known
+    starts = {known.augmented_states[row]: times for row, times in known.starts.items()}
+    assert starts == {slow.augmented_states[row]: times for row, times in slow.starts.items()}
+    assert (known.initial_symbols, known.label_of) == (slow.initial_symbols, slow.label_of)
+    assert (known.least, known.most, known.terminates) == (slow.least, slow.most, slow.terminates)
+    assert known.terminating == slow.terminating
+    assert known.informative >= slow.informative  # one by one, what varies is known from then on
+
+
+def test_questions_in_contexts_are_those_asked_there(state):
+    """One by one, all questions are noted; all at once, only notable ones."""
+    known, slow = state.model, one_by_one(state.model, state.buffer.columns())
+    for fast, plain in (
+        (known.queries_after, slow.queries_after),
+        (known.queries_after_pair, slow.queries_after_pair),
+    ):
+        notable = {key: asked & known.informative for key, asked in plain.items()}
+        assert fast == {key: asked for key, asked in notable.items() if asked}
+
+
+def test_answers_are_those_of_each_step(state):
+    columns, known = state.buffer.columns(), state.model
+    steps = QueriedSteps.of_columns(known.tables, columns)
+    states = [steps.walk(one).tolist() for one in known.tables.transitions]
+    for step in range(columns.steps):
+        told = {"transition": columns.observations_after, "reward": columns.rewards}
+        for place, kind in enumerate(known.names):
+            here = [one[step] for one in states]
+            asked = int(columns.observations_before[step]), int(columns.actions[step])
+            assert known.outputs.get(place, here, *asked) == told.get(kind, steps.terminated)[step]
+
+
+def test_words_are_those_read_in_a_row(state):
+    columns, known = state.buffer.columns(), state.model
+    for length in (1, 2, 3):
+        words = set()
+        for number, first in enumerate(columns.offsets[:-1]):
+            stop = columns.offsets[number + 1] + number + 1
+            read = columns.labels[first + number + 1 : stop].tolist()
+            read = [one for one in read if one not in known.neutral_labels]
+            read = [one for place, one in enumerate(read) if not place or read[place - 1] != one]
+            words |= {tuple(read[at : at + length]) for at in range(len(read) - length + 1)}
+        assert known.words(length) == words
+
+
+def test_columns_are_made_once_until_something_is_added(state):
+    log, under_way = state.buffer, Episode()
+    assert log.columns() is log.columns()
+    before = log.columns(0, [under_way])
+    under_way.begin(0, 0)
+    under_way.step(0, 0.5, 0, 0)
+    assert log.columns(0, [under_way]).steps == before.steps + 1
+    assert 0.5 in log.columns(0, [under_way]).reward_levels[0]
+
+
+def clashes_by_hand(steps, place, states, beside):
+    """Return the steps with another answer than the first one in the same state, and that one."""
+    first, found = {}, []
+    for step, state in enumerate(states):
+        other = 0 if beside is None else beside[step]
+        if min(state, other) < 0:
+            continue
+        key = state, other, int(steps.query[step])
+        witness = first.setdefault(key, step)
+        if steps.outputs[place][witness] != steps.outputs[place][step]:
+            found.append((step, witness))
+    return found
+
+
+def test_clashes_are_those_found_by_hand(state):
+    believed, draw = state.model.tables, np.random.default_rng(1)
+    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    assert explains(believed, steps)
+    first = steps.walk(believed.transitions[0])
+    for place in (0, 1):
+        beside, size = (None, 1) if place == 0 else (first, believed.sizes[0])
+        for _ in range(20):
+            moves = believed.transitions[place].copy()
+            moves.ravel()[draw.integers(moves.size)] = draw.integers(-1, len(moves))
+            states = steps.walk(moves)
+            by_hand = clashes_by_hand(steps, place, states.tolist(), beside)
+            found = steps.conflicts(place, moves, beside, size)
+            assert (found.count, found.lost) == (len(by_hand), int((states < 0).sum()))
+            if by_hand:
+                assert (found.step, found.witness) == by_hand[0]
+                assert steps.conflicts(place, moves, beside, size, enough=1).count == 1
+
+
+def test_a_wrong_move_is_mended(state):
+    believed = state.model.tables
+    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    for state, label in zip(*np.nonzero(believed.transitions[0] >= 0), strict=True):
+        moves = [one.copy() for one in believed.transitions]
+        moves[0][state, label] = (moves[0][state, label] + 1) % len(moves[0])
+        wrong = type(believed)(believed.names, tuple(moves), believed.timing)
+        if not explains(wrong, steps):
+            found = repaired(wrong, steps)
+            assert found is None or explains(found, steps)
+
+
+def test_endings_are_told_where_no_situation_both_ends_and_goes_on(state):
+    believed = state.model.tables
+    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    together = zip(*(steps.walk(one).tolist() for one in believed.transitions), strict=True)
+    ends = {}
+    for states, question, ended in zip(together, steps.query, steps.terminated, strict=True):
+        ends.setdefault((states, int(question)), set()).add(bool(ended))
+    assert predicts_endings(believed, steps) == all(len(one) == 1 for one in ends.values())
+
+
+def test_values_are_numbered_as_they_come_up():
+    draw = np.random.default_rng(0)
+    for size, most in ((0, 1), (1, 1), (50, 5), (5_000, 3_000), (5_000, 2**62)):
+        values = draw.integers(-most, most, size)
+        first, number = _core.numbered(values)
+        order = {}
+        for value in values.tolist():
+            order.setdefault(value, len(order))
+        assert number.tolist() == [order[value] for value in values.tolist()]
+        assert values[first].tolist() == list(order)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"question": np.int32([0, 2])},
+        {"question": np.int32([0])},
+        {"read": np.int32([-2, 0])},
+        {"offsets": np.int64([0, 1])},
+    ],
+)
+def test_steps_that_do_not_fit_are_refused(wrong):
+    right = {"read": np.int32([0, 1]), "offsets": np.int64([0, 2]), "question": np.int32([0, 1])}
+    with pytest.raises(ValueError, match=r"range|equally long|below -1|offsets"):
+        _core.AskedSteps(**(right | wrong), questions=2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"transitions": np.int32([0, 2])},
+        {"answer": np.int32([0])},
+        {"beside": np.int32([0])},
+        {"beside": np.int32([0, 1])},
+        {"besides": 0},
+        {"besides": 2**62},
+    ],
+)
+def test_moves_that_do_not_fit_are_refused(wrong):
+    steps = _core.AskedSteps(np.int32([0, 1]), np.int64([0, 2]), np.int32([0, 1]), questions=2)
+    right = {
+        "transitions": np.int32([0, 0]), "labels": 2, "answer": np.int32([0, 1]),
+        "beside": np.empty(0, np.int32), "besides": 1, "enough": 1,
+    }  # fmt: skip
+    assert steps.clashes(**right) == (0, 0, -1, -1)
+    with pytest.raises(ValueError, match=r"range|equally long|exist|at least one|too many"):
+        steps.clashes(**(right | wrong))

@@ -1,0 +1,108 @@
+"""`resolvent solve` that is interrupted, or killed: nothing is lost that was kept."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import resolvent as rs
+from interrupting import PATIENCE
+from resolvent._util.folders import recover, whole_folder
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "solve_kills.py"
+SOLVE = (sys.executable, "-m", "resolvent", "solve")
+
+SLOW_HOUSE = """
+import time
+from pathlib import Path
+from resolvent.worlds import House
+
+class SlowHouse(House):
+    def step(self, action):
+        # Once something is kept, it goes on until somebody interrupts it between two steps.
+        time.sleep(1.0 if Path("kept").exists() else 0.005)
+        return super().step(action)
+"""
+
+
+def dead_process():
+    """Return the number of a process that is over."""
+    over = subprocess.Popen([sys.executable, "-c", ""])
+    over.wait()
+    return over.pid
+
+
+def test_a_folder_whose_writer_was_killed_comes_back(tmp_path):
+    solved = rs.solve("resolvent/House-v0", budget=30, folder=tmp_path / "solved")
+    (tmp_path / "solved").rename(tmp_path / f".solved.{dead_process()}-0.old")
+    (tmp_path / f".solved.{dead_process()}-1.part").mkdir()
+    assert rs.Solution.load(tmp_path / "solved").traces == solved.traces
+    assert [one.name for one in tmp_path.iterdir()] == ["solved"]
+
+
+def test_what_somebody_else_is_writing_is_left_alone(tmp_path):
+    theirs = tmp_path / f".solved.{os.getpid()}-7.part"
+    theirs.mkdir()
+    (tmp_path / f".solved-too.{dead_process()}-0.old").mkdir()
+    recover(tmp_path / "solved")
+    assert theirs.exists()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_folder_is_whole_when_two_write_it_in_turns(tmp_path):
+    for content in ("one", "two"):
+        with whole_folder(tmp_path / "kept", ("file",)) as made:
+            (made / "file").write_text(content)
+    assert (tmp_path / "kept" / "file").read_text() == "two"
+    assert [one.name for one in tmp_path.iterdir()] == ["kept"]
+
+
+def test_ctrl_c_keeps_everything(tmp_path):
+    (tmp_path / "slow.py").write_text(textwrap.dedent(SLOW_HOUSE))
+    folder = tmp_path / "kept"
+    command = [*SOLVE, "slow:SlowHouse", "-o", str(folder)]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs these tests in the background has them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not folder.exists() and process.poll() is None:
+        time.sleep(0.02)
+    before = json.loads((folder / "solved.json").read_text())["statement"]["steps"]
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, out + err
+    assert "interrupted after" in out
+    assert "--resume" in out
+    kept = rs.Solution.load(folder)
+    assert kept.steps >= before > 0
+    assert kept.statement.kind == "interrupted"
+    whole = rs.solve("resolvent/House-v0")
+    for one, other in zip(kept.traces, whole.traces, strict=False):
+        assert one.actions == other.actions[: len(one.actions)]
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_ends_in_the_same_bytes(tmp_path):
+    counts = tmp_path / "counts.json"
+    found = subprocess.run(
+        [sys.executable, BENCHMARK, "--solves", "3", "--seed", "5", "--output", counts],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr[-2000:]
+    assert "3 of 3 solves" in found.stdout
+    told = json.loads(counts.read_text())
+    assert (told["solves"], told["same"], told["leftovers"]) == (3, 3, 0)

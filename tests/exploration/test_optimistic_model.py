@@ -1,0 +1,141 @@
+"""What unknown steps are supposed to do: what their like did elsewhere, whichever is best."""
+
+import numpy as np
+import pytest
+
+from resolvent.exploration.buffer import ABANDONED, TERMINATED, Buffer, Episode
+from resolvent.exploration.empirical_model import EmpiricalModel
+from resolvent.exploration.optimistic_model import MAX_OUTCOMES, ObservedOutcomes, optimistic_model
+from resolvent.exploration.tables import TransitionTables
+from resolvent.exploration.values import ValueBounds
+from resolvent.samples import LabelTiming
+
+HALL, DOOR, GOAL, TOWER = range(4)
+NOTHING, BELL, THERE = range(3)
+WAIT, ON, RING = range(3)
+
+
+def seen(*steps):
+    """An episode that begins in the hall: of (action, reward, observation, label)."""
+    episode = Episode()
+    episode.begin(HALL, NOTHING)
+    for step in steps:
+        episode.step(*step)
+    return episode
+
+
+RUNG = (RING, 0.0, TOWER, BELL), (WAIT, 0.0, HALL, NOTHING)
+THROUGH = (ON, 0.0, DOOR, NOTHING), (ON, 1.0, GOAL, THERE)
+
+
+@pytest.fixture
+def hall():
+    """A hall, a door, a goal and a tower; the door is shut until the bell in the tower was rung.
+
+    Nobody has come to the door after that.
+    """
+    log = Buffer(["wait", "on", "ring"])
+    for name in ("hall", "door", "goal", "tower"):
+        log.observations(name)
+    for name in ((), ("bell",), ("there",)):
+        log.labels(frozenset(name))
+    log.close(
+        seen((WAIT, 0.0, HALL, NOTHING), (ON, 0.0, DOOR, NOTHING), (ON, 0.0, DOOR, NOTHING)),
+        ABANDONED,
+    )
+    log.close(seen(*RUNG, (WAIT, 0.0, HALL, NOTHING)), ABANDONED)
+    return log, tables_of([[0, 1, -1], [1, -1, 1]])
+
+
+def tables_of(moves):
+    tables = np.array(moves, np.int32), np.array([[0, 0, 0]], np.int32)
+    return TransitionTables(("transition", "reward"), tables, LabelTiming.CURRENT)
+
+
+def known_of(log, tables):
+    return EmpiricalModel(tables, log, log.columns())
+
+
+def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
+    log, tables = hall
+    model = known_of(log, tables)
+    world = optimistic_model(model, *model.arrays())
+    rung = HALL * 2 + 1  # the hall in the second state
+    columns = world.next_number[rung].reshape(3, world.width)
+    assert columns[ON, 0] == DOOR * 2 + 1
+    assert not world.known[rung, ON]
+    assert world.known[rung, WAIT]
+    assert columns[WAIT, 0] == rung
+
+
+def test_what_changed_nothing_may_do_something_elsewhere(hall):
+    log, tables = hall
+    model = known_of(log, tables)
+    novelty = optimistic_model(model, *model.arrays()).novelty
+    assert novelty[DOOR * 2, ON] == 0  # it was tried there
+    assert novelty[DOOR * 2 + 1, ON] == pytest.approx(1 / 2)  # tried in one other state
+    assert novelty[DOOR * 2 + 1, WAIT] == 1  # never tried at all
+    assert novelty[HALL * 2 + 1, ON] == 0  # it led somewhere
+
+
+def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
+    log, _ = hall
+    log.close(seen(*RUNG, *THROUGH), TERMINATED)
+    # In the second state, which the bell leads to, the way through the door is known. In the
+    # first the door is shut, and in the third nobody has rung the bell.
+    model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
+    world = optimistic_model(model, *model.arrays())
+    third = HALL * 3 + 2
+    assert world.anywhere[third].reshape(3, world.width)[RING].tolist() == [True, False, False]
+    assert world.novelty[third, RING] == 1
+    solved, following = world.solve(0.0, None, 0.5)
+    assert following[third].reshape(3, world.width)[RING, 0] == TOWER * 3 + 1
+    assert solved.value[TOWER * 3 + 1] == 0.5**2  # back in the hall, to the door, and through it
+    assert not world.anywhere[HALL * 3].any()  # there it is known where the bell leads
+
+
+def test_the_best_of_several_outcomes_is_supposed(hall):
+    log, _ = hall
+    log.close(seen(*RUNG, *THROUGH), TERMINATED)
+    log.close(seen(*RUNG, *RUNG), ABANDONED)  # a third state, in which the door was never tried
+    model = known_of(log, tables_of([[0, 1, -1], [1, 2, 1], [2, -1, 2]]))
+    world = optimistic_model(model, *model.arrays())
+    door = world.next_number[DOOR * 3 + 2].reshape(3, world.width)[ON]
+    assert door.tolist() == [DOOR * 3 + 2, -1, -1]  # shut as at first, or through it to the end
+    solved, _ = world.solve(0.0, None, 0.5)
+    assert solved.value[DOOR * 3 + 2] == 1
+    assert solved.value[HALL * 3 + 2] == 0.5
+
+
+def test_what_is_supposed_decides_which_steps_a_plan_relies_on(hall):
+    log, _ = hall
+    log.close(seen(*RUNG, *THROUGH), TERMINATED)
+    third = Episode()
+    third.begin(TOWER, NOTHING)  # an episode that begins where the way on is not known
+    third.step(RING, 0.0, TOWER, NOTHING)
+    log.close(third, ABANDONED)
+    model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1]]))
+    values = ValueBounds(0.9)
+    values.update(model, None, 0.0)
+    assert values.value[model.rows[HALL, 0, 0]] == pytest.approx(0.9**3)
+    assert values.relied_on == {(model.rows[TOWER, 0, 0], WAIT)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_noted_one_by_one_and_at_once_are_the_same(seed):
+    rng = np.random.default_rng(seed)
+    observations = rng.integers(90, size=600).astype(np.int32)
+    actions = rng.integers(3, size=600).astype(np.int32)
+    states = rng.integers(4, size=600).astype(np.int32)
+    # What follows is fixed by state, observation and action, as in a deterministic world.
+    led = (observations * 7 + actions * 5 + states * 31) % 90
+    led = led.astype(np.int32)
+    single, together = ObservedOutcomes(4, 3), ObservedOutcomes(4, 3)
+    for step in zip(
+        states.tolist(), observations.tolist(), actions.tolist(), led.tolist(), strict=True
+    ):
+        single.note(*step)
+    together.note_all(states, observations, actions, led)
+    assert np.array_equal(single.in_state[:, :90], together.in_state[:, :90])
+    assert np.array_equal(single.in_any[:90], together.in_any[:90])
+    assert (single.in_any[:90] >= 0).sum(axis=2).max() <= MAX_OUTCOMES

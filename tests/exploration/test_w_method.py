@@ -1,0 +1,166 @@
+"""The last doubts before exploring stops: other machines, and states that nothing has shown."""
+
+from dataclasses import replace
+from itertools import product
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.exploration import w_method
+from resolvent.exploration.alternatives import (
+    Alternative,
+    AlternativeHypotheses,
+    distinguishing_path,
+)
+from resolvent.exploration.repair import explains
+from resolvent.exploration.tables import QueriedSteps
+from resolvent.worlds import House
+from worlds_to_explore import Bells, SecondMission, TwoDoors
+
+BELL = frozenset({"bell"})
+
+
+@pytest.mark.parametrize("rings", [3, 7])
+@pytest.mark.parametrize("more", [1, 2])
+def test_states_that_nothing_shows_are_found_where_there_may_be_so_many(rings, more):
+    solved = rs.solve(Bells(rings), states=rings + more)
+    assert solved.optimal
+    assert solved.states == {"transition": 1, "reward": rings + 1}
+    assert solved.value == pytest.approx(5 * 0.95 ** (rings + 1))
+    assert solved.statement.tests > 0
+    assert f"has at most {rings + more} states in each machine" in solved.why_stopped
+
+
+def test_without_a_number_of_states_the_statement_is_about_those_found():
+    solved = rs.solve(Bells(4))
+    assert solved.states["reward"] == 1  # nobody rings four times for nothing
+    assert "has the states that were found (1 transition, 1 reward)" in solved.why_stopped
+    assert solved.statement.tests is None
+
+
+def test_every_question_is_asked_after_every_word():
+    """Two rings matter, so three states are found; with a fourth, three rings in a row count."""
+    solved = rs.solve(Bells(2), states=4)
+    asked = set()
+    for trace in solved.traces:
+        rung = 0
+        for step, action in enumerate(trace.actions):
+            rung += trace.labels[step] == BELL
+            asked.add((rung, trace.observations[step], action))
+    wanted = set(product(range(4), Bells.rooms, Bells.action_names))
+    assert wanted <= asked
+
+
+@pytest.mark.parametrize("limit", ["MAX_TESTS", "MAX_NODES"])
+def test_where_there_are_too_many_words_that_is_said(monkeypatch, limit):
+    monkeypatch.setattr(w_method, limit, 5)
+    solved = rs.solve("resolvent/House-v0", states=3)
+    assert solved.optimal
+    assert solved.statement.tests is None
+    assert "up to 3 states, words of labels were only sampled" in solved.why_stopped
+    assert "has the states that were found" in solved.why_stopped
+
+
+def test_more_states_than_there_may_be_are_said_to_be_sampled():
+    solved = rs.solve(SecondMission(), states=2)
+    assert solved.states["reward"] > 2
+    assert "only sampled" in solved.why_stopped
+
+
+def explored(env, steps):
+    """What an explorer knows after so many steps, and the episodes under way."""
+    explorer = rs.Explorer(env, seed=1)
+    observation, info = env.reset(seed=0)
+    while explorer.steps < steps:
+        action = explorer.act(observation, info)
+        if action is None:
+            observation, info = env.reset()
+            continue
+        observation, reward, terminated, truncated, info = env.step(action)
+        explorer.learn(action, observation, reward, terminated, truncated, info)
+        if terminated or truncated:
+            observation, info = env.reset()
+    state = explorer.state
+    state.rebuild()
+    return state, state.open_episodes
+
+
+def answer(machines, place, states, observation, action):
+    return machines.outputs.get(place, states, observation, action)
+
+
+@pytest.mark.parametrize(("world", "steps"), [(House, 40), (SecondMission, 80)])
+def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things(world, steps):
+    state, under_way = explored(world(), steps)
+    model, columns = state.model, state.buffer.columns(0, under_way)
+    found = 0
+    for tables in AlternativeHypotheses(state.hypothesis, model, under_way).candidates():
+        assert explains(tables, QueriedSteps.of_columns(tables, columns))
+        rival, theirs = Alternative.of(tables, columns), [0] * len(tables.transitions)
+        for start in model.starts:
+            way = distinguishing_path(model, start, tuple(theirs), rival)
+            if way is None:
+                continue
+            found += 1
+            for row, action in way.steps[:-1]:
+                label = model.label_read[row][action]
+                theirs = [
+                    int(one[now, label])
+                    for one, now in zip(tables.transitions, theirs, strict=True)
+                ]
+            row, action = way.steps[-1]
+            observation, *own = model.augmented_states[row]
+            both = [
+                (
+                    answer(model, place, own, observation, action),
+                    answer(rival, place, theirs, observation, action),
+                )
+                for place in range(len(own))
+            ]
+            assert any(None not in one and one[0] != one[1] for one in both)
+    assert found
+
+
+def test_in_the_end_every_other_move_contradicts_what_was_seen():
+    solved = rs.solve("resolvent/House-v0", seed=4)
+    machines = solved.machines
+    assert solved.statement.untold == 0
+    for kind, machine in machines.items():
+        for state, code in np.argwhere(machine.transitions >= 0).tolist():
+            for target in range(machine.states):
+                moves = machine.transitions.copy()
+                moves[state, code] = target
+                other = machines.replacing(replace(machine, transitions=moves))
+                explained = other.score(solved.traces)[kind].wrong == 0
+                if code not in machine.trivial:
+                    assert explained == (target == machine.transitions[state, code])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_grid_with_a_state_more_is_ruled_out(seed):
+    solved = rs.solve(gym.make("resolvent/PhaseGrid3-v0"), states=3, seed=seed)
+    assert solved.optimal
+    assert solved.statement.tests > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 5))
+def test_a_patrol_is_not_called_optimal_with_a_state_too_few(seed):
+    """Plants end episodes in every state: walking into them tells states apart no more."""
+    solved = rs.solve(gym.make("resolvent/OfficePatrol-v0"), seed=seed, budget=200_000)
+    assert solved.optimal
+    assert solved.states["reward"] == 4
+    assert solved.plan.run(gym.make("resolvent/OfficePatrol-v0"), episodes=1).returns.mean() == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_label_is_tested_wherever_it_is_read(seed):
+    """After the lever, door 0 is nearer, but only from door 5 can it be seen what has changed."""
+    solved = rs.solve(TwoDoors(), seed=seed)
+    assert solved.optimal
+    assert solved.states == {"transition": 2, "reward": 1}
+    paid_once_before, paid_for_ever_after = 0.95, 0.95**6 / (1 - 0.95)
+    assert solved.value == pytest.approx(paid_once_before + paid_for_ever_after)

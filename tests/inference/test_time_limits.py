@@ -1,0 +1,82 @@
+"""A time limit is kept between rounds and stages, with the best found so far."""
+
+import gymnasium as gym
+import pytest
+
+import resolvent as rs
+from resolvent.inference import refinement
+from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext
+from resolvent.machines.asking import times_asked
+from resolvent.reduction import Basis, judge_labels
+from resolvent.samples import Histories, LabelTiming, output_samples
+
+
+@pytest.fixture(scope="module")
+def traces():
+    env = gym.make("resolvent/RandomWorld-v0", world_seed=1)
+    return rs.collect(env, episodes=300, max_steps=100, seed=0)
+
+
+def learning_from_few(monkeypatch):
+    for name in ("SAMPLE_STEPS", "FIRST_COUNTEREXAMPLES", "RARE_TIMES"):
+        monkeypatch.setattr(refinement, name, 1)
+
+
+def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
+    learning_from_few(monkeypatch)
+    whole = rs.infer(traces, refine=True)
+    assert whole.refinement.rounds > 1
+    assert not whole.unfinished
+
+    learned = []
+    learn = refinement.MachineFitter.fit
+
+    def learning(self, *given, **options):
+        found = learn(self, *given, **options)
+        learned.append(found)
+        return found
+
+    monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
+    monkeypatch.setattr(
+        InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
+    )
+    cut = rs.infer(traces, refine=True)
+    assert len(learned) == 1
+    assert cut.refinement.rounds == 1
+    assert cut.unfinished
+    assert not cut.explains_all_traces
+    assert cut.warnings[0].kind == "time-ran-out"
+    assert cut.steps == traces.steps
+    # What all traces show is part of the machines, though there was no time to learn from it.
+    counted = sum(int(times.sum()) for times in times_asked(cut.machines.transition))
+    assert counted > cut.refinement.steps
+    score = cut.machines.score(traces)
+    assert sum(one.wrong for one in score.values()) > 0
+
+
+def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
+    whole = rs.infer(traces, refine=False)
+    learned = []
+    learn = refinement.MachineFitter.fit
+
+    def learning(self, *given, **options):
+        learned.append(learn(self, *given, **options))
+        return learned[-1]
+
+    monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
+    monkeypatch.setattr(
+        InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
+    )
+    found = rs.infer(traces, refine=False)
+    assert not found.unfinished
+    assert found.machines.transition == whole.machines.transition
+
+
+def test_labels_are_not_judged_without_time(traces):
+    histories = Histories.of(traces, LabelTiming.CURRENT)
+    samples = output_samples(traces, histories, "observation")
+    judged = judge_labels(samples)
+    hasty = judge_labels(samples, in_time=lambda: False)
+    assert [one.label for one in hasty] == [one.label for one in judged] == list(traces.labels)
+    assert any(one.basis is Basis.EVIDENCE and one.label for one in judged)
+    assert not any(one.basis is Basis.EVIDENCE and one.label for one in hasty)

@@ -1,0 +1,121 @@
+"""Whether rewards vary by noise, and around which values."""
+
+import numpy as np
+import pytest
+
+import resolvent as rs
+from resolvent.noise.rewards import assign_reward_levels, find_reward_levels
+from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.senses import RewardLevels
+from resolvent.traces import Trace, TraceSet
+
+CURRENT = LabelTiming.CURRENT
+
+
+def episodes(pay, count=300, length=6, seed=0):
+    """Traces of a corridor; `pay` is told the step, the observation, whether "key" was read."""
+    random = np.random.default_rng(seed)
+    made = []
+    for _ in range(count):
+        seen = random.integers(0, 3, length + 1).tolist()
+        labels = [None, *(["key"] if one < 0.2 else None for one in random.random(length))]
+        read = [any(labels[: step + 1]) for step in range(length)]
+        paid = [pay(random, step, seen[step], read[step]) for step in range(length)]
+        made.append(Trace(seen, labels, ["go"] * length, paid))
+    return TraceSet(made)
+
+
+def truth(seen, key):
+    return 2.0 if seen == 2 and key else -0.5 if seen == 1 else 0.0
+
+
+def test_levels_are_those_of_the_world():
+    traces = episodes(lambda random, _, seen, key: random.normal(truth(seen, key), 0.2))
+    levels = find_reward_levels(traces, CURRENT)
+    assert levels.centres == pytest.approx([-0.5, 0, 2], abs=0.05)
+    assert levels.sigma == pytest.approx(0.2, rel=0.1)
+    assert levels.exact == ()
+    shuffled = traces.take(np.random.default_rng(0).permutation(len(traces)))
+    assert find_reward_levels(shuffled, CURRENT) == levels
+
+
+def test_what_is_paid_exactly_stays_exact():
+    def pay(random, _, seen, key):
+        return random.normal(2, 0.2) if truth(seen, key) == 2 else truth(seen, key)
+
+    levels = find_reward_levels(episodes(pay, 600), CURRENT)
+    assert levels.exact == (-0.5, 0.0)
+    assert levels.centres == pytest.approx([2], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "pay",
+    [
+        lambda random, step, seen, key: truth(seen, key),
+        lambda random, step, seen, key: 1 - 0.0137 * step * (seen + 1) + key * 0.31 * seen,
+        lambda random, step, seen, key: truth(seen, key) if random.random() > 0.05 else 1.0,
+        lambda random, step, seen, key: float(random.integers(0, 30)),
+    ],
+    ids=["exact", "by the step", "flipped", "dice"],
+)
+def test_rewards_that_are_exact_or_symbols_have_no_levels(pay):
+    assert find_reward_levels(episodes(pay), CURRENT) is None
+
+
+def test_a_lawful_reward_for_each_situation_is_no_noise():
+    worth = np.random.default_rng(9).normal(size=(6, 3, 2))
+    traces = episodes(lambda random, step, seen, key: float(worth[step, seen, int(key)]))
+    assert len(traces.rewards) > 16
+    assert find_reward_levels(traces, CURRENT) is None
+
+
+def test_last_digits_are_for_rounding():
+    def pay(random, _, seen, key):
+        return truth(seen, key) + 1e-8 * random.random()
+
+    assert find_reward_levels(episodes(pay), CURRENT) is None
+
+
+def test_noise_around_no_few_values_says_so():
+    worth = np.random.default_rng(9).normal(size=(6, 3, 2))
+    traces = episodes(
+        lambda random, step, seen, key: worth[step, seen, int(key)] + random.normal(0, 0.1)
+    )
+    with pytest.raises(rs.TraceError, match="1,800 different ones at 1,800 steps; round them"):
+        find_reward_levels(traces, CURRENT)
+
+
+def one_log(steps):
+    random = np.random.default_rng(0)
+    seen = random.integers(0, 3, steps + 1).tolist()
+    paid = random.normal([0.0, 1.0, 5.0], 0.1, (steps, 3))[np.arange(steps), seen[:-1]]
+    return TraceSet([Trace(seen, [None] * (steps + 1), ["go"] * steps, paid.tolist())])
+
+
+def test_one_long_log_shows_levels_once_it_is_sure_that_rewards_never_come_back():
+    for steps, stated in ((2_000, False), (2_000, True), (999, True)):
+        levels = find_reward_levels(one_log(steps), CURRENT, stated=stated)
+        assert levels.centres == pytest.approx([0, 1, 5], abs=0.05)
+    assert find_reward_levels(one_log(999), CURRENT) is None
+
+
+def test_rewards_that_come_back_are_none_of_noise_in_one_long_log():
+    log = one_log(2_000)
+    rounded = [round(paid, 2) for paid in log[0].rewards]
+    again = TraceSet([Trace(log[0].observations, log[0].labels, log[0].actions, rounded)])
+    assert len(again.rewards) > 100
+    assert find_reward_levels(again, CURRENT) is None
+
+
+def test_questions_that_pay_one_level_are_settled_and_others_are_not():
+    levels = RewardLevels((-0.5, 0.0, 2.0), 0.25)
+    raw = episodes(lambda random, _, seen, key: random.normal(truth(seen, key), 0.25))
+    traces = levels.on(raw)
+    samples = output_samples(traces, Histories.of(traces, CURRENT), "reward")
+    seen = traces.at_step(traces.observation_codes)
+    found = assign_reward_levels(samples, traces, levels)
+    outputs = list(samples.outputs)
+    assert {outputs[one] for one in found.output[seen == 1]} == {-0.5}
+    assert {outputs[one] for one in found.output[seen == 0]} == {0.0}
+    assert np.array_equal(found.output[seen == 2], samples.output[seen == 2])
+    assert len(set(samples.output[seen == 0].tolist())) > 1

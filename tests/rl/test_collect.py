@@ -1,0 +1,435 @@
+"""Collecting traces from the house and from tiny made-up environments."""
+
+import enum
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from resolvent.errors import OptionError, TraceError
+from resolvent.rl.collect import collect
+from resolvent.traces.symbols import Label
+from resolvent.traces.trace_set import TraceSet
+from resolvent.worlds import House
+
+
+class Corridor(gym.Env[Any, Any]):
+    """Cells 0 to 3; action 1 walks on, action 0 stays; the last cell ends and pays 1."""
+
+    def __init__(self, reward: Any = 1.0) -> None:
+        self.observation_space = spaces.Discrete(4)
+        self.action_space = spaces.Discrete(2)
+        self.reward = reward
+        self.cell = 0
+
+    def told(self) -> dict[str, Any]:
+        return {}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.cell = 0
+        return self.cell, self.told()
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        self.cell += int(action)
+        done = self.cell == 3
+        return self.cell, self.reward if done else 0.0, done, False, self.told()
+
+
+class Told(Corridor):
+    """Tells in `info`, under any key, whether the cell is odd."""
+
+    def __init__(self, *keys: str) -> None:
+        super().__init__()
+        self.keys = keys
+
+    def told(self) -> dict[str, Any]:
+        odd = {"odd"} if self.cell % 2 else set()
+        return {key: odd if key == self.keys[0] else {"wrong"} for key in self.keys}
+
+
+class Event(enum.Enum):
+    ODD = 1
+
+
+class Asked(Corridor):
+    def get_events(self) -> set[Event]:
+        return {Event.ODD} if self.cell % 2 else set()
+
+
+class AskedByAnotherName(Corridor):
+    def labels(self) -> list[str]:
+        return ["odd"] if self.cell % 2 else []
+
+
+def walk_on(observation: Any) -> int:
+    return 1
+
+
+def walk(env: gym.Env[Any, Any], **options: Any) -> tuple[Label, ...]:
+    return collect(env, episodes=1, policy=walk_on, **options)[0].labels
+
+
+def label(*propositions: str) -> Label:
+    return frozenset(propositions)
+
+
+ODD = (label(), label("odd"), label(), label("odd"))
+
+
+def test_a_house_walked_by_hand() -> None:
+    plan = iter(["left", "right", "up", "down", "right", "sit"])
+    traces = collect(
+        House(), episodes=1, policy=lambda observation: House.action_names.index(next(plan))
+    )
+    (trace,) = traces
+    assert trace.observations == (
+        "corridor",
+        "orangeroom",
+        "corridor",
+        "cyanroom",
+        "corridor",
+        "limegreenroom",
+        "limegreenroom",
+    )
+    assert trace.labels == (
+        label(),
+        label("key"),
+        label(),
+        label("toilet"),
+        label(),
+        label("sofa"),
+        label("sofa"),
+    )
+    assert trace.actions == ("left", "right", "up", "down", "right", "sit")
+    assert trace.rewards == (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+    assert (trace.terminated, trace.truncated) == (True, False)
+
+
+@pytest.mark.parametrize("key", ["labels", "label", "events"])
+def test_labels_from_info(key: str) -> None:
+    assert walk(Told(key)) == ODD
+
+
+def test_labels_come_before_label_before_events_before_methods() -> None:
+    assert walk(Told("labels", "label", "events")) == ODD
+    assert walk(Told("label", "events")) == ODD
+
+    class Both(Told):
+        def get_events(self) -> set[str]:
+            return {"wrong"}
+
+    assert walk(Both("events")) == ODD
+
+
+def test_labels_from_methods_also_through_wrappers() -> None:
+    assert walk(Asked()) == (label(), label("ODD"), label(), label("ODD"))
+    assert walk(gym.wrappers.TimeLimit(AskedByAnotherName(), 10)) == ODD
+
+
+def test_an_attribute_that_is_not_a_method_gives_no_labels() -> None:
+    env = Corridor()
+    env.labels = ["odd"]  # type: ignore[attr-defined]
+    with pytest.raises(TraceError, match="gives no label"):
+        walk(env)
+
+
+def test_label_of_an_observation_comes_first() -> None:
+    found = walk(Told("labels"), label_of=lambda cell: {f"cell {cell}"})
+    assert found == (label("cell 0"), label("cell 1"), label("cell 2"), label("cell 3"))
+
+
+def test_label_of_a_step_has_no_event_at_first() -> None:
+    found = walk(Told("labels"), label_of=lambda o, a, following: f"{o}-{a}-{following}")
+    assert found == (label(), label("0-1-1"), label("1-1-2"), label("2-1-3"))
+
+
+def test_bound_constants_of_label_of_do_not_count_as_parameters() -> None:
+    found = walk(
+        Corridor(),
+        label_of=lambda cell, first=1, last=3: {"end"} if cell in (first, last) else None,
+    )
+    assert found == (label(), label("end"), label(), label("end"))
+
+
+def test_label_of_with_two_parameters_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"label_of has 2 parameters: give it \(observation\)"):
+        walk(Corridor(), label_of=lambda observation, action: None)
+
+
+def test_label_of_sees_the_raw_observation() -> None:
+    seen: list[Any] = []
+    collect(House(), episodes=1, seed=0, max_steps=1, label_of=lambda o: seen.append(o))
+    assert seen[0] == 0
+
+
+def test_no_labels_at_all_says_how_to_supply_them() -> None:
+    with pytest.raises(
+        TraceError,
+        match=r'^episode 0: step 0: .*pass labels="auto".*label_of=.*info\["labels"\]',
+    ):
+        walk(Corridor())
+
+
+def test_a_reset_without_labels_is_no_event_but_a_step_must_have_them() -> None:
+    class Late(Told):
+        def told(self) -> dict[str, Any]:
+            return {} if self.cell == 0 else super().told()
+
+    assert walk(Late("labels")) == ODD
+    with pytest.raises(TraceError, match="episode 0: step 0: the environment gives no label"):
+        collect(Late("labels"), episodes=1, policy=lambda observation: 0)
+
+
+def test_a_label_that_is_no_proposition_is_located() -> None:
+    with pytest.raises(TraceError, match=r"episode 0: step 1: .*0\.5 cannot be a proposition"):
+        walk(Corridor(), label_of=lambda cell: [0.5] if cell == 2 else None)
+
+
+def test_without_names_integers_stay_and_arrays_become_tuples() -> None:
+    class Pairs(Told):
+        def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+            cell, *rest = super().step(action)
+            return np.array([cell, -cell]), *rest
+
+        def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+            cell, info = super().reset(**options)
+            return np.array([cell, -cell]), info
+
+    trace = collect(Pairs("labels"), episodes=1, policy=lambda pair: np.int64(1))[0]
+    assert trace.observations == ((0, 0), (1, -1), (2, -2), (3, -3))
+    assert trace.actions == (1, 1, 1)
+
+
+def test_names_are_found_through_wrappers_and_must_be_enough() -> None:
+    env = Told("labels")
+    env.observation_names = ("a", "b", "c")  # type: ignore[attr-defined]
+    assert walk(gym.wrappers.TimeLimit(env, 2)) == ODD[:3]
+    with pytest.raises(TraceError, match="episode 0: step 2: observation 3 has no name"):
+        walk(env)
+
+
+def test_the_same_seed_gives_the_same_traces() -> None:
+    first = collect(House(), episodes=50, seed=7)
+    assert collect(House(), episodes=50, seed=7) == first
+    assert collect(House(), episodes=50, seed=8) != first
+    assert len({trace.actions for trace in first}) > 1
+
+
+def test_the_seed_reaches_the_first_reset_only() -> None:
+    seeds: list[int | None] = []
+
+    class Seeded(Told):
+        def reset(
+            self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        ) -> tuple[Any, dict[str, Any]]:
+            seeds.append(seed)
+            return super().reset(seed=seed)
+
+    collect(Seeded("labels"), episodes=3, seed=5)
+    assert seeds == [5, None, None]
+
+
+def test_the_environments_own_action_space_is_left_alone() -> None:
+    touched, untouched = House(), House()
+    touched.action_space.seed(3)
+    untouched.action_space.seed(3)
+    collect(touched, episodes=5, seed=0)
+    draws = [[env.action_space.sample() for _ in range(20)] for env in (touched, untouched)]
+    assert draws[0] == draws[1]
+
+
+def test_random_actions_try_everything() -> None:
+    assert set(collect(House(), episodes=50, seed=0).actions) == set(House.action_names)
+
+
+def test_max_steps_truncates_unless_the_episode_ends_there() -> None:
+    def ends(max_steps: int) -> tuple[int, bool, bool]:
+        trace = collect(Told("labels"), episodes=1, policy=walk_on, max_steps=max_steps)[0]
+        return len(trace), trace.terminated, trace.truncated
+
+    assert ends(2) == (2, False, True)
+    assert ends(3) == (3, True, False)
+    assert ends(4) == (3, True, False)
+
+
+def test_truncation_by_the_environment_is_kept() -> None:
+    trace = collect(
+        gym.wrappers.TimeLimit(Told("labels"), 5), episodes=1, policy=lambda observation: 0
+    )[0]
+    assert (len(trace), trace.terminated, trace.truncated) == (5, False, True)
+
+
+def test_each_trace_has_its_own_steps() -> None:
+    traces = collect(House(), episodes=30, seed=1)
+    assert isinstance(traces, TraceSet)
+    assert len(traces) == 30
+    for trace in traces:
+        assert trace.observations[0] == "corridor"
+        assert trace.observations[-1] == "limegreenroom"
+        assert trace.actions[-1] == "sit"
+        assert trace.terminated
+
+
+def test_progress_ends_at_one() -> None:
+    stepped: list[float] = []
+    collect(House(), episodes=4, policy=lambda room: 4 if room == 3 else 3, progress=stepped.append)
+    assert stepped == [0.25, 0.5, 0.75, 1.0]
+    rolled: list[float] = []  # worlds that play by themselves tell it less often
+    collect(House(), episodes=1_000, seed=0, progress=rolled.append)
+    assert rolled == sorted(rolled)
+    assert len(rolled) > 1
+    assert rolled[-1] == 1.0
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("-inf")])
+def test_a_reward_that_is_not_finite_is_located(reward: Any) -> None:
+    with pytest.raises(TraceError, match=r"episode 0: step 2: the reward is .*finite"):
+        walk(Corridor(reward), label_of=lambda cell: None)
+
+
+def test_a_reward_that_is_no_number_is_refused() -> None:
+    with pytest.raises(TraceError, match="step 2: the reward is None; rewards must be numbers"):
+        walk(Corridor(None), label_of=lambda cell: None)
+
+
+def test_a_column_of_two_types_is_refused() -> None:
+    env = Corridor()
+    with pytest.raises(TraceError, match="episode 0: actions: step 1: 'on' is a str"):
+        collect(
+            gym.wrappers.TransformAction(env, lambda action: 1, None),
+            episodes=1,
+            policy=lambda cell: 1 if cell == 0 else "on",
+            label_of=lambda cell: None,
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"episodes": 0}, "episodes=0: collect at least one"),
+        ({"episodes": -3}, "episodes=-3"),
+        ({"episodes": 1, "max_steps": 0}, "max_steps=0"),
+    ],
+)
+def test_options_that_cannot_be_honoured(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        collect(House(), **options)
+
+
+def test_a_name_or_a_function_makes_the_environment() -> None:
+    given = collect(House(), episodes=3, seed=1)
+    assert collect("resolvent/House-v0", episodes=3, seed=1) == given
+    assert collect(House, episodes=3, seed=1) == given
+
+
+def test_what_is_no_environment_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"not a int: use gym.make"):
+        collect(3, episodes=1)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match=r"the environment gave a str: it has to return"):
+        collect(lambda: "house", episodes=1)  # type: ignore[arg-type,return-value]
+    with pytest.raises(OptionError, match=r"len> cannot make the environment, for it needs arg"):
+        collect(len, episodes=1)  # type: ignore[arg-type]
+
+
+class Costly(Corridor):
+    """Tells after each step what it cost, as NumPy has it, and whether it was the last."""
+
+    def told(self) -> dict[str, Any]:
+        if self.cell == 0:
+            return {"labels": set(), "cost": "at reset"}
+        return {
+            "labels": set(),
+            "cost": np.int64(10 + self.cell),
+            "near": {"end": self.cell == 3},
+        }
+
+
+def test_columns_are_what_infos_say_after_each_step() -> None:
+    traces = collect(Costly(), episodes=2, policy=lambda cell: 1, columns=["near", "cost"])
+    assert list(traces.columns) == ["reward", "cost", "near"]
+    for trace in traces:
+        assert trace.columns["cost"] == (11, 12, 13)
+        assert trace.columns["near"] == ((("end", False),), (("end", False),), (("end", True),))
+        assert trace.rewards == (0.0, 0.0, 1.0)
+
+
+def test_a_column_that_no_info_tells_is_located() -> None:
+    message = r'^episode 0: step 0: the environment gives no info\["cots"\] .*info\["cost"\]'
+    with pytest.raises(TraceError, match=message):
+        collect(Costly(), episodes=2, policy=lambda cell: 1, columns=["cots"])
+
+    class Nan(Costly):
+        def told(self) -> dict[str, Any]:
+            return {"labels": set(), "cost": float("nan")}
+
+    with pytest.raises(TraceError, match=r'step 0: info\["cost"\]: nan cannot be a symbol'):
+        collect(Nan(), episodes=1, policy=lambda cell: 1, columns=["cost"])
+    with pytest.raises(TraceError, match="a column cannot be called `reward`"):
+        collect(Costly(), episodes=2, columns=["reward"])
+
+
+def test_a_world_that_rolls_out_is_stepped_for_its_infos() -> None:
+    class Priced(House):
+        rolls_out = True
+
+        def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+            room, reward, terminated, truncated, info = super().step(action)
+            return room, reward, terminated, truncated, {**info, "cost": int(action)}
+
+    traces = collect(Priced(), episodes=3, seed=0, columns=["cost"])
+    for trace in traces:
+        assert [House.action_names[cost] for cost in trace.columns["cost"]] == list(trace.actions)
+    plain = collect(House(), episodes=3, seed=0)
+    assert [trace.actions for trace in traces] == [trace.actions for trace in plain]
+    with pytest.raises(TraceError, match=r'^episode 0: step 0: .* no info\["cost"\]'):
+        collect(House(), episodes=1, seed=0, columns=["cost"])
+
+
+class Coin(gym.Env[Any, Any]):
+    """Tosses a fair coin each step, and pays 1 for guessing it."""
+
+    def __init__(self) -> None:
+        self.observation_space = spaces.Discrete(1)
+        self.action_space = spaces.Discrete(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        return 0, float(action == self.toss()), False, False, {}
+
+    def toss(self) -> int:
+        return int(self.np_random.integers(2))
+
+
+class CoinByShare(Coin):
+    """Tosses as a vector of action spaces draws."""
+
+    def toss(self) -> int:
+        return int(2 * self.np_random.random())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 7, 2**40])
+def test_random_actions_do_not_follow_the_environments_chance(seed: int) -> None:
+    traces = collect(Coin(), episodes=1, seed=seed, max_steps=2_000, labels="observation")
+    assert 0.4 < np.mean(traces[0].rewards) < 0.6
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_random_actions_do_not_follow_the_chance_of_a_vector_environment(seed: int) -> None:
+    envs = gym.vector.SyncVectorEnv([CoinByShare])
+    traces = collect(envs, episodes=1, seed=seed, max_steps=2_000, labels="observation")
+    assert 0.4 < np.mean(traces[0].rewards) < 0.6
+
+
+def test_a_seed_below_0_is_refused() -> None:
+    with pytest.raises(OptionError, match="seed=-1: use at least 0"):
+        collect(Corridor(), episodes=1, seed=-1)

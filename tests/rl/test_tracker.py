@@ -1,0 +1,216 @@
+"""The states of both machines in a live episode, on machines made by hand."""
+
+import numpy as np
+import pytest
+
+from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
+from resolvent.rl.tracker import StateTracker, VectorStateTracker
+from resolvent.samples import LabelTiming
+from resolvent.traces import Vocabulary
+
+
+def machine(kind, labels, transitions):
+    """A machine without answers: only where labels lead matters here."""
+    none = np.empty(0, np.int32)
+    return kind(
+        labels=Vocabulary([frozenset(label) for label in labels]),
+        observations=Vocabulary([]),
+        actions=Vocabulary([]),
+        outputs=Vocabulary([]),
+        transitions=np.array(transitions, np.int32),
+        trivial=(),
+        output_state=none,
+        output_question=none.astype(np.int64),
+        output_value=none,
+        constant_question=none.astype(np.int64),
+        constant_value=none,
+    )
+
+
+A, B, C = frozenset("a"), frozenset("b"), frozenset("c")
+
+# a toggles the transition machine, b is unseen in its state 1; the reward machine
+# counts b up to 2, knows c, and never saw a in state 2.
+PAIR = MachinePair(
+    machine(TransitionMachine, ["a", "b"], [[1, 0], [0, -1]]),
+    machine(RewardMachine, ["a", "b", "c"], [[0, 1, 0], [1, 2, 1], [-1, 2, 2]]),
+)
+
+
+def states(memory):
+    return memory.transition_state, memory.reward_state, memory.unseen
+
+
+def after(timing, *labels):
+    memory = StateTracker(PAIR.replacing(timing=timing))
+    memory.reset(labels[0])
+    for label in labels[1:]:
+        memory.step(label)
+    return states(memory)
+
+
+def test_both_machines_read_the_labels_after_the_first():
+    assert after(LabelTiming.CURRENT, A) == (0, 0, 0)
+    assert after(LabelTiming.CURRENT, A, A) == (1, 0, 0)
+    assert after(LabelTiming.CURRENT, A, A, A, B) == (0, 1, 0)
+
+
+def test_the_first_label_is_read_where_the_timing_says_so():
+    assert after(LabelTiming.CURRENT_WITH_INITIAL, A) == (1, 0, 0)
+    assert after(LabelTiming.CURRENT_WITH_INITIAL, B, A) == (1, 1, 0)
+
+
+def test_labels_are_read_a_step_late_where_the_timing_says_so():
+    assert after(LabelTiming.LAGGED, A) == (0, 0, 0)
+    assert after(LabelTiming.LAGGED, A, B) == (1, 0, 0)
+    assert after(LabelTiming.LAGGED, B, A, A) == (1, 1, 0)
+
+
+def test_a_machine_that_never_saw_the_label_stays_and_the_other_moves():
+    assert after(LabelTiming.CURRENT, A, A, B) == (1, 1, 1)
+    assert after(LabelTiming.CURRENT, A, C) == (0, 0, 1)
+    assert after(LabelTiming.CURRENT, A, B, B, A) == (1, 2, 1)
+
+
+def test_a_label_that_neither_machine_knows_moves_nothing_and_counts_once():
+    assert after(LabelTiming.CURRENT, A, A, {"d"}, {"a", "b"}, A) == (0, 0, 2)
+
+
+def test_a_reset_forgets():
+    memory = StateTracker(PAIR)
+    memory.reset(None)
+    memory.step(A)
+    memory.step(B)
+    assert states(memory) == (1, 1, 1)
+    memory.reset(None)
+    assert states(memory) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("label", [A, {"a"}, ["a"], "a", np.array(["a"])])
+def test_labels_may_be_spelled_as_in_traces(label):
+    assert after(LabelTiming.CURRENT, None, label) == (1, 0, 0)
+
+
+def test_raise_names_label_states_and_what_to_do():
+    memory = StateTracker(PAIR, on_unseen="raise")
+    memory.reset(None)
+    memory.step(A)
+    with pytest.raises(
+        ModelError,
+        match=r"^label 'b' was never seen in state 1 of the transition machine: "
+        r'collect traces that show it there and infer again, or go on with on_unseen="stay"$',
+    ):
+        memory.step(B)
+
+
+def test_raise_names_both_machines_or_says_that_the_label_is_new():
+    memory = StateTracker(PAIR, on_unseen="raise")
+    memory.reset(None)
+    with pytest.raises(ModelError, match="label 'c' was never seen in state 0 of the transition"):
+        memory.step(C)
+    with pytest.raises(ModelError, match="label 'd & e' was never seen at all: collect traces"):
+        memory.step({"d", "e"})
+
+
+def test_raise_at_reset_where_the_first_label_is_read():
+    memory = StateTracker(
+        PAIR.replacing(timing=LabelTiming.CURRENT_WITH_INITIAL), on_unseen="raise"
+    )
+    with pytest.raises(ModelError, match="label 'c' was never seen"):
+        memory.reset(C)
+
+
+def test_the_last_label_of_a_terminated_episode_is_asked_of_nobody():
+    memory = StateTracker(PAIR, on_unseen="raise")
+    memory.reset(None)
+    memory.step({"the end"}, terminated=True)
+    assert states(memory) == (0, 0, 0)
+
+
+def test_only_known_ways_to_treat_the_unseen():
+    with pytest.raises(OptionError, match="on_unseen='guess': use 'stay' or 'raise'"):
+        StateTracker(PAIR, on_unseen="guess")
+    with pytest.raises(OptionError, match="on_unseen='guess'"):
+        VectorStateTracker(PAIR, 2, on_unseen="guess")
+
+
+# ---- many at once ----------------------------------------------------------
+
+ALL = np.ones(3, bool)
+
+
+def columns(memory):
+    return [column.tolist() for column in states(memory)]
+
+
+@pytest.mark.parametrize("timing", LabelTiming)
+def test_many_memories_are_as_many_single_ones(timing):
+    rng = np.random.default_rng(0)
+    labels = [A, B, C, frozenset("d"), frozenset()]
+    pair = PAIR.replacing(timing=timing)
+    many, single = VectorStateTracker(pair, 3), [StateTracker(pair) for _ in range(3)]
+    for step in range(200):
+        told = [labels[code] for code in rng.integers(len(labels), size=3)]
+        ended, terminated = rng.random(3) < 0.2, rng.random(3) < 0.2
+        if step == 0 or rng.random() < 0.2:
+            ended = ALL if step == 0 else ended
+            many.reset(told, ended)
+            for number in np.flatnonzero(ended):
+                single[number].reset(told[number])
+        else:
+            masked = rng.random() < 0.5
+            many.step(told, ~ended if masked else None, terminated)
+            for number in np.flatnonzero(~ended) if masked else range(3):
+                single[number].step(told[number], bool(terminated[number]))
+        assert columns(many) == [list(column) for column in zip(*map(states, single), strict=True)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        np.array([A, B, frozenset()]),
+        [A, B, None],
+        [{"a"}, ["b"], ()],
+        np.array(["a", "b", "d"]),
+        ("a", B, {"d"}),
+        np.array([["a", "a"], ["b", "b"], ["d", "d"]]),
+    ],
+)
+def test_columns_of_labels_may_be_spelled_in_any_way(told):
+    memory = VectorStateTracker(PAIR, 3)
+    memory.step(told, None, ~ALL)
+    memory.step(told, None, ~ALL)
+    assert columns(memory) == [[0, 0, 0], [0, 2, 0], [0, 0, 2]]
+
+
+def test_numbers_are_labels_too():
+    pair = MachinePair(
+        machine(TransitionMachine, ["1", "2"], [[1, 0], [1, 0]]),
+        machine(RewardMachine, ["1", "2"], [[0, 0]]),
+    )
+    memory = VectorStateTracker(pair, 3)
+    memory.step(np.array([1, 2, 3]), None, ~ALL)
+    assert columns(memory) == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+
+
+def test_a_label_that_is_none_names_its_environment():
+    with pytest.raises(TraceError, match=r"^environment 1: 0\.5 cannot be a proposition"):
+        VectorStateTracker(PAIR, 3).step(["a", 0.5, "b"], None, ~ALL)
+
+
+@pytest.mark.parametrize("timing", [LabelTiming.CURRENT, LabelTiming.LAGGED])
+def test_raise_names_the_environment_too(timing):
+    memory = VectorStateTracker(PAIR.replacing(timing=timing), 3, on_unseen="raise")
+    memory.reset([A, A, A], ALL)
+    memory.step([A, frozenset({"new"}), A], None, np.array([False, timing == "current", False]))
+    with pytest.raises(ModelError, match=r"^environment 1: label 'new' was never seen at all"):
+        memory.step([A, frozenset({"new"}), A], None, ~ALL)
+
+
+def test_what_a_memory_gave_out_does_not_change_later():
+    memory = VectorStateTracker(PAIR, 3)
+    memory.reset([A, A, A], ALL)
+    before = memory.transition_state
+    memory.step([A, A, A], None, ~ALL)
+    assert (before.tolist(), memory.transition_state.tolist()) == ([0, 0, 0], [1, 1, 1])
