@@ -6,7 +6,7 @@ no state; `judge_labels` tests this by deleting them. A contradiction proves a l
 good: samples that contradict without it also do so without it and others, so each label can be
 tested by itself. The absence of contradictions proves little, since most histories occur once.
 A label is therefore dropped on positive evidence only: its deletion made histories equal, and
-their outputs agreed. See docs/decisions/trivial-labels.md.
+their outputs agreed. See docs/decisions/preprocess.md.
 """
 
 from collections.abc import Callable, Iterable

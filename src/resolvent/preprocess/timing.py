@@ -3,7 +3,7 @@
 The paper's definition of a resolvent has the machine read l_1 … l_t before it answers
 (o_t, a_t); its printed samples and its supplement algorithm have it read l_0 … l_{t-1}.
 `labels_read` applies a timing to traces, `LabelReader` to live steps. See
-docs/decisions/label-timing.md.
+docs/decisions/preprocess.md.
 """
 
 from enum import StrEnum

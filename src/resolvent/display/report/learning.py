@@ -94,7 +94,7 @@ def _planned_policy(plan: PlanFile, gallery: Gallery) -> dict[str, Any]:
     order = sorted(plan.policy, key=lambda row: -_expected(row))
     return {
         "situations": len(order),
-        "name_of_number": True,
+        "named": True,
         "rows": [
             [
                 gallery.told(
@@ -143,7 +143,7 @@ def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
     situations = [learned.situations[number] for number in order]
     return {
         "situations": len(learned.situations),
-        "name_of_number": learned.action_names is not None,
+        "named": learned.action_names is not None,
         "rows": [
             [
                 gallery.told(
