@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines import Decision
+from resolvent.machines import MergeDecision
 from resolvent.machines.io.json import decode, encode
 
 BELL, KEY = frozenset({"bell"}), frozenset({"key"})
@@ -33,8 +33,8 @@ def test_decisions_by_hand():
     # The tree: start answers no, bell no, key yes, bell then key yes. In shortlex order bell
     # comes first: its no agrees with the start's, and the yes below it with that of key.
     assert PAIR.transition.decisions == (
-        Decision(0, BELL, 0, new=False, agreeing=2, folded=2),
-        Decision(0, KEY, 1, new=True, agreeing=0, folded=0),
+        MergeDecision(0, BELL, 0, new=False, agreeing=2, folded=2),
+        MergeDecision(0, KEY, 1, new=True, agreeing=0, folded=0),
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from oracles import asked_in
 
 import resolvent as rs
-from resolvent.machines.likelihood import Smoothing, chances, smoothing_of
+from resolvent.machines.likelihood import Smoothing, output_probabilities, smoothing_of
 from strategies import noisy_machines, world_traces
 
 NOISE = (0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.01)
@@ -45,7 +45,7 @@ def test_chances_follow_their_definition(found, others):
         machine = machines[kind]
         rows = [row for name, *row in asked_in(machines, [*traces, *others]) if name == kind]
         state, question, output = np.array([coded(machine, *row) for row in rows]).T
-        told = chances(machine, FEW, state.astype(np.int32), question, output.astype(np.int32))
+        told = output_probabilities(machine, FEW, state.astype(np.int32), question, output.astype(np.int32))
         assert told == pytest.approx([plain_chance(machine, *row) for row in rows], nan_ok=True)
 
 
@@ -59,6 +59,6 @@ def test_chances_of_all_outputs_and_of_any_other_sum_to_one(found):
         outputs = np.tile(
             np.arange(-1, len(machine.outputs), dtype=np.int32), len(machine.output_value)
         )
-        told = chances(machine, smoothing_of(machine), states, questions, outputs)
+        told = output_probabilities(machine, smoothing_of(machine), states, questions, outputs)
         assert np.all(told > 0)
         assert told.reshape(-1, len(machine.outputs) + 1).sum(1) == pytest.approx(1)

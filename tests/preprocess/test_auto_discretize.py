@@ -7,10 +7,10 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import OptionError, TraceError
-from resolvent.preprocess.auto_discretize import auto_discretise
-from resolvent.preprocess.discretize import Discretise
-from resolvent.preprocess.labeling import Labelling
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.auto_discretize import auto_discretize
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces import Trace, TraceSet
 
 
@@ -36,9 +36,9 @@ def edges(discretise):
 @pytest.mark.parametrize("drift", [0.05, 0.3])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_thermostat_is_found_from_its_log(seed, drift):
-    fitted = auto_discretise(thermostat(seed, drift=drift), ["heater"])
+    fitted = auto_discretize(thermostat(seed, drift=drift), ["heater"])
     assert edges(fitted) == {(): pytest.approx((18, 22), abs=0.02)}
-    senses = Senses(Labelling("observation"), fitted)
+    senses = Preprocessor(LabelingFunction("observation"), fitted)
     result = rs.infer(
         senses.on(thermostat(seed, drift=drift)), outputs=["heater"], timing="current-with-initial"
     )
@@ -62,11 +62,11 @@ def as_log(traces):
 
 
 def test_inputs_of_a_log_are_read_as_well():
-    fitted = auto_discretise(as_log(thermostat(0)), ["heater"])
-    assert fitted == auto_discretise(as_log(thermostat(0)), ["heater"], of="action")
+    fitted = auto_discretize(as_log(thermostat(0)), ["heater"])
+    assert fitted == auto_discretize(as_log(thermostat(0)), ["heater"], of="action")
     assert edges(fitted) == {(): pytest.approx((18, 22), abs=0.02)}
     assert str(fitted) == "the action: below 18, 18…22, above 22"
-    senses = Senses(Labelling("action"), fitted)
+    senses = Preprocessor(LabelingFunction("action"), fitted)
     machines = rs.infer(senses.on(as_log(thermostat(0))), outputs=["heater"]).machines
     assert machines["heater"].states == 2
     score = machines.score(senses.on(as_log(thermostat(7))))["heater"]
@@ -78,7 +78,7 @@ def test_order_and_number_of_traces_make_no_difference():
     again = [*logs, *list(logs)[3:7]]
     random.Random(1).shuffle(again)
     for outputs in (["heater"], None):
-        assert auto_discretise(TraceSet(again), outputs) == auto_discretise(logs, outputs)
+        assert auto_discretize(TraceSet(again), outputs) == auto_discretize(logs, outputs)
 
 
 def test_the_sampled_steps_do_not_depend_on_the_order_of_traces(monkeypatch):
@@ -86,7 +86,7 @@ def test_the_sampled_steps_do_not_depend_on_the_order_of_traces(monkeypatch):
     logs = thermostat(0, days=12, minutes=100)
     mixed = list(logs)
     random.Random(1).shuffle(mixed)
-    assert auto_discretise(TraceSet(mixed)) == auto_discretise(logs)
+    assert auto_discretize(TraceSet(mixed)) == auto_discretize(logs)
 
 
 def test_a_useless_number_gets_no_edge():
@@ -95,7 +95,7 @@ def test_a_useless_number_gets_no_edge():
     for number, (first, _) in enumerate(noise[:-1]):
         pays.append(float(first > 0.5) if number % 2 else 0.0)
     seen = [(first, other, str(number % 2)) for number, (first, other) in enumerate(noise.tolist())]
-    fitted = auto_discretise(TraceSet([Trace(seen, [None] * 801, "a" * 800, pays)]))
+    fitted = auto_discretize(TraceSet([Trace(seen, [None] * 801, "a" * 800, pays)]))
     assert edges(fitted) == {(0,): (pytest.approx(0.5, abs=0.02),), (1,): ()}
     assert fitted(seen[0])[1:] == ("any number", "0")
 
@@ -103,8 +103,8 @@ def test_a_useless_number_gets_no_edge():
 def test_no_number_has_more_intervals_than_allowed():
     walk = np.random.default_rng(0).normal(size=2001).cumsum().tolist()
     traces = TraceSet([Trace(walk, [None] * 2001, "a" * 2000)])
-    assert len(edges(auto_discretise(traces))[()]) > 3
-    assert len(edges(auto_discretise(traces, bins=3))[()]) == 2
+    assert len(edges(auto_discretize(traces))[()]) > 3
+    assert len(edges(auto_discretize(traces, bins=3))[()]) == 2
 
 
 def test_an_edge_lies_exactly_where_outputs_change():
@@ -112,15 +112,15 @@ def test_an_edge_lies_exactly_where_outputs_change():
     seen = [chance.uniform(0, 10) for _ in range(3001)]
     rings = [number >= 3.7 for number in seen[:-1]]
     trace = Trace(seen, [None] * 3001, "a" * 3000, columns={"rings": rings})
-    fitted = auto_discretise(TraceSet([trace]), ["rings"])
+    fitted = auto_discretize(TraceSet([trace]), ["rings"])
     ((edge,),) = edges(fitted).values()
     assert max(one for one in seen if one < 3.7) < edge <= min(one for one in seen if one >= 3.7)
 
 
 def test_the_result_can_be_stored_and_applied_twice():
-    fitted = auto_discretise(thermostat(0, days=3), ["heater"])
+    fitted = auto_discretize(thermostat(0, days=3), ["heater"])
     assert fitted.method == "auto"
-    assert Discretise.from_dict(fitted.as_dict()) == fitted
+    assert Discretizer.from_dict(fitted.as_dict()) == fitted
     logs = thermostat(0, days=3)
     assert fitted.on(fitted.on(logs)) == fitted.on(logs)
     assert fitted.fit(thermostat(1, days=3)) == fitted
@@ -132,11 +132,11 @@ symbols = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: auto_discretise(thermostat(0, 1), bins=1), OptionError, "from 2 to 256"),
-        (lambda: auto_discretise(thermostat(0, 1), ["heat"]), TraceError, "no column `heat`"),
-        (lambda: auto_discretise(thermostat(0, 1), of="x"), OptionError, "use 'observation' or"),
-        (lambda: auto_discretise(symbols), TraceError, "no numbers to put into intervals"),
-        (lambda: auto_discretise(TraceSet()), TraceError, "there are no traces"),
+        (lambda: auto_discretize(thermostat(0, 1), bins=1), OptionError, "from 2 to 256"),
+        (lambda: auto_discretize(thermostat(0, 1), ["heat"]), TraceError, "no column `heat`"),
+        (lambda: auto_discretize(thermostat(0, 1), of="x"), OptionError, "use 'observation' or"),
+        (lambda: auto_discretize(symbols), TraceError, "no numbers to put into intervals"),
+        (lambda: auto_discretize(TraceSet()), TraceError, "there are no traces"),
     ],
 )
 def test_errors_have_one_line(wrong, kind, message):

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent.errors import MissingExtra, ModelError, OptionError, TraceError
-from resolvent.preprocess.discretize import Discretise
+from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.intervals import Intervals
-from resolvent.preprocess.labeling import Labelling
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces import Trace, TraceSet, as_symbol
 
 readings = st.one_of(
@@ -52,7 +52,7 @@ def measured(draw):
 @st.composite
 def fitted(draw, traces):
     method = draw(st.sampled_from(["quantile", "uniform"]))
-    return Discretise(method, draw(st.integers(2, 9))).fit(traces)
+    return Discretizer(method, draw(st.integers(2, 9))).fit(traces)
 
 
 @given(st.data())
@@ -81,7 +81,7 @@ def test_order_and_number_of_traces_make_no_difference(data, chance):
     traces = data.draw(measured())
     again = [*traces, *chance.choices(list(traces), k=3)]
     chance.shuffle(again)
-    asked = Discretise(data.draw(st.sampled_from(["quantile", "uniform"])), 3)
+    asked = Discretizer(data.draw(st.sampled_from(["quantile", "uniform"])), 3)
     assert asked.fit(traces) == asked.fit(TraceSet(again))
 
 
@@ -90,7 +90,7 @@ def test_order_and_number_of_traces_make_no_difference(data, chance):
 def test_json_and_pickle_give_back_an_equal_one(data):
     traces = data.draw(measured())
     one = data.draw(fitted(traces))
-    stored = Discretise.from_dict(json.loads(json.dumps(one.as_dict())))
+    stored = Discretizer.from_dict(json.loads(json.dumps(one.as_dict())))
     for copy in (stored, pickle.loads(pickle.dumps(one))):  # noqa: S301
         assert copy == one
         assert hash(copy) == hash(one)
@@ -99,8 +99,8 @@ def test_json_and_pickle_give_back_an_equal_one(data):
 
 @given(st.lists(readings, min_size=2, max_size=60), st.integers(2, 9))
 def test_no_interval_of_quantiles_is_empty_and_there_are_no_more_than_asked_for(numbers, bins):
-    names = [Discretise("quantile", bins).fit(numbers)(number) for number in numbers]
-    made = dict(Discretise("quantile", bins).fit(numbers).intervals)[()]
+    names = [Discretizer("quantile", bins).fit(numbers)(number) for number in numbers]
+    made = dict(Discretizer("quantile", bins).fit(numbers).intervals)[()]
     assert set(made.names) == set(names)
     assert len(made) <= min(bins, len(set(numbers)))
 
@@ -108,7 +108,7 @@ def test_no_interval_of_quantiles_is_empty_and_there_are_no_more_than_asked_for(
 @pytest.mark.parametrize("bins", [2, 5, 8])
 def test_quantiles_are_those_of_numpy(bins):
     numbers = np.random.default_rng(0).normal(size=5000)
-    edges = np.array(dict(Discretise("quantile", bins).fit(numbers).intervals)[()].edges)
+    edges = np.array(dict(Discretizer("quantile", bins).fit(numbers).intervals)[()].edges)
     exact = np.quantile(numbers, np.arange(1, bins) / bins)
     held = np.histogram(numbers, [-np.inf, *edges, np.inf])[0]
     assert np.abs(held - 5000 / bins).max() <= 0.02 * 5000 / bins + 1
@@ -121,7 +121,7 @@ def test_equal_widths_are_those_of_scikit_learn(bins):
 
     table = np.random.default_rng(1).normal(size=(400, 2)).round(2)
     theirs = KBinsDiscretizer(bins, encode="ordinal", strategy="uniform").fit(table)
-    ours = Discretise("uniform", bins).fit(table)
+    ours = Discretizer("uniform", bins).fit(table)
     codes = np.array(
         [
             [
@@ -146,7 +146,7 @@ def test_centres_are_no_worse_than_those_of_scikit_learn(seed):
         return sum(((part - part.mean()) ** 2).sum() for part in parts)
 
     theirs = KBinsDiscretizer(4, encode="ordinal", strategy="kmeans", subsample=None)
-    ours = Discretise("kmeans", 4).fit(numbers)
+    ours = Discretizer("kmeans", 4).fit(numbers)
     codes = dict(ours.intervals)[()].codes(numbers)
     assert spread(codes) <= 1.01 * spread(theirs.fit_transform(numbers.reshape(-1, 1))[:, 0])
     assert ours.fit(chance.permutation(numbers)) == ours
@@ -155,7 +155,7 @@ def test_centres_are_no_worse_than_those_of_scikit_learn(seed):
 
 
 def test_a_reading_on_an_edge_lies_above_it():
-    heat = Discretise.at([18, 21.5])
+    heat = Discretizer.at([18, 21.5])
     assert [heat(value) for value in (17.999, 18.0, 18, 21.5)] == [
         "below 18",
         "18…21.5",
@@ -167,65 +167,65 @@ def test_a_reading_on_an_edge_lies_above_it():
 def test_only_floats_are_readings_unless_asked_for():
     seen = [(0.5, 3, "on"), (1.5, 4, "off"), (2.5, 5, "on")]
     traces = TraceSet([Trace(seen, [None] * 3, "ab")])
-    assert Discretise(bins=2).fit(traces)((0.1, 9, "off")) == ("below 1.5", 9, "off")
-    assert Discretise(bins=2, ints=True).fit(traces)((0.1, 9, "off")) == (
+    assert Discretizer(bins=2).fit(traces)((0.1, 9, "off")) == ("below 1.5", 9, "off")
+    assert Discretizer(bins=2, ints=True).fit(traces)((0.1, 9, "off")) == (
         "below 1.5",
         "above 4",
         "off",
     )
-    assert Discretise(bins=2, columns=[1]).fit(traces)((0.1, 9, "off")) == (0.1, "above 4", "off")
+    assert Discretizer(bins=2, columns=[1]).fit(traces)((0.1, 9, "off")) == (0.1, "above 4", "off")
 
 
 def test_an_int_where_floats_stand_is_a_reading():
     traces = TraceSet([Trace([(0.5, "a"), (2, "a"), (3.5, "b")], [None] * 3, "ab")])
-    assert Discretise(bins=3).fit(traces).on(traces).observations[0] == ("1.5…2.5", "a")
+    assert Discretizer(bins=3).fit(traces).on(traces).observations[0] == ("1.5…2.5", "a")
 
 
 def test_counts_may_differ_by_number():
     table = np.arange(40.0).reshape(20, 2)
-    assert [len(one) for _, one in Discretise(bins=[2, 5]).fit(table).intervals] == [2, 5]
+    assert [len(one) for _, one in Discretizer(bins=[2, 5]).fit(table).intervals] == [2, 5]
 
 
 def test_a_number_that_never_changes_has_one_interval():
-    senses = Discretise(bins=4).fit([[0.5, 1.0], [0.5, 2.0]])
+    senses = Discretizer(bins=4).fit([[0.5, 1.0], [0.5, 2.0]])
     assert senses((0.5, 1.0)) == senses((7.5, 1.0)) == ("any number", "below 1.5")
 
 
 def test_text_among_readings_stays():
     traces = TraceSet([Trace([(0.5,), ("broken",), (2.5,)], [None] * 3, "ab")])
-    transformed = Discretise(bins=2).fit(traces).on(traces)
+    transformed = Discretizer(bins=2).fit(traces).on(traces)
     assert transformed[0].observations == (("below 1.5",), ("broken",), ("above 1.5",))
 
 
 def test_pictures_beside_readings_stay():
     seen = [as_symbol({"image": [[0.5, level]], "speed": level}) for level in (0.5, 1.5)]
-    senses = Discretise(bins=2).fit(TraceSet([Trace(seen, [None] * 2, "a")]))
+    senses = Discretizer(bins=2).fit(TraceSet([Trace(seen, [None] * 2, "a")]))
     assert senses(seen[0]) == (("image", ((0.5, 0.5),)), ("speed", "below 1"))
 
 
 def test_arrays_and_mappings_are_read_as_they_come():
-    senses = Discretise.at({"heat": [20]})
+    senses = Discretizer.at({"heat": [20]})
     assert senses({"heat": np.float32(18.5)}) == (("heat", "below 20"),)
-    assert Discretise.at({0: [1]})(np.array([0.5, 7.0])) == ("below 1", 7.0)
+    assert Discretizer.at({0: [1]})(np.array([0.5, 7.0])) == ("below 1", 7.0)
 
 
 def test_actions_are_read_if_they_have_the_numbers():
     traces = TraceSet([Trace([0.5] * 4, [None] * 4, [0.2, 0.9, 0.4])])
-    halves = Discretise(bins=2, of="action").fit(traces)
+    halves = Discretizer(bins=2, of="action").fit(traces)
     transformed = halves.on(traces)
     assert transformed[0].actions == ("below 0.4", "above 0.4", "above 0.4")
     assert transformed[0].observations == traces[0].observations
     assert halves.on(transformed) == transformed
-    assert Discretise.from_dict(halves.as_dict()) == halves
+    assert Discretizer.from_dict(halves.as_dict()) == halves
     assert (
         repr(halves) == "Discretise('quantile', bins=2, of='action', edges={'the action': [0.4]})"
     )
-    assert Discretise.at([0.4], of="action").on(traces) == transformed
+    assert Discretizer.at([0.4], of="action").on(traces) == transformed
 
 
 def test_intervals_come_before_labels():
     traces = TraceSet([Trace([0.2, 0.9], [None] * 2, "a")])
-    senses = Senses(Labelling("observation"), Discretise.at([0.5]))
+    senses = Preprocessor(LabelingFunction("observation"), Discretizer.at([0.5]))
     assert not senses.are_plain
     transformed = senses.on(traces)
     assert transformed[0].labels == (frozenset({"below 0.5"}), frozenset({"above 0.5"}))
@@ -248,48 +248,48 @@ mixed = TraceSet.from_columns(
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: Discretise("kmeens"), OptionError, "use one of 'quantile', 'uniform', 'kmeans'"),
-        (lambda: Discretise("given"), OptionError, "Discretise.at with edges"),
-        (lambda: Discretise(bins=1), OptionError, "bins=1: give a whole number of at least 2"),
-        (lambda: Discretise(bins=2.5), OptionError, "bins=2.5: give a whole number"),
-        (lambda: Discretise(bins=[4, 1]), OptionError, "of at least 2, or a row"),
-        (lambda: Discretise(bins=[]), OptionError, "of at least 2, or a row"),
-        (lambda: Discretise(columns=[]), OptionError, "name each number once, and at least one"),
-        (lambda: Discretise(columns=[0, 0]), OptionError, "name each number once"),
-        (lambda: Discretise(columns=[0.5]), OptionError, "use positions in a row"),
-        (lambda: Discretise(of="reward"), OptionError, "use 'observation' or 'action'"),
-        (lambda: Discretise().fit(rooms), TraceError, r"Discretise\(of='action'\) if actions have"),
-        (lambda: Discretise(of="action").fit(rooms), TraceError, "actions have no numbers"),
-        (lambda: Discretise(bins=[2, 2, 2]).fit(row), OptionError, r"have 2 \(\[0\], \[1\]\)"),
-        (lambda: Discretise(columns=[2]).fit(row), OptionError, r"\[2\] is no number"),
-        (lambda: Discretise()(0.5), OptionError, "not fitted yet: call fit"),
-        (lambda: Discretise().on(row), OptionError, "not fitted yet: call fit"),
-        (lambda: Discretise().fit(TraceSet()), TraceError, "there are no traces"),
-        (lambda: Discretise().fit([1, 2]), TraceError, "taken for symbols: pass ints=True"),
-        (lambda: Discretise().fit([0.5, np.nan]), TraceError, "row 1: nan is not finite"),
-        (lambda: Discretise().fit(["a"]), TraceError, "has no readings: give numbers"),
-        (lambda: Discretise().fit([]), TraceError, "has no readings"),
-        (lambda: Discretise().fit([[1.0], [1.0, 2.0]]), TraceError, "differ in length"),
-        (lambda: Discretise().fit(np.zeros((2, 2, 2))), TraceError, r"shape \(2, 2, 2\)"),
-        (lambda: Discretise().fit(picture), TraceError, "array of 2×2 numbers: pictures"),
-        (lambda: Discretise().fit(mixed), TraceError, "must have one shape"),
-        (lambda: Discretise(bins=2).fit(row)((0.5, 1.5, 2.5)), TraceError, "it has 3 parts"),
-        (lambda: Discretise(bins=2).fit(row)(0.5), TraceError, "a tuple of 2 parts should be"),
-        (lambda: Discretise(bins=2).fit(row).on(mixed), TraceError, "observation 0.5: it is 0.5"),
-        (lambda: Discretise.at([1])(float("inf")), TraceError, "readings must be finite"),
-        (lambda: Discretise.at([1])(True), TraceError, "True is no number"),
-        (lambda: Discretise.at({"heat": [1]})((("cold", 1.0),)), TraceError, "no part 'heat'"),
-        (lambda: Discretise.at([1, 1]), OptionError, "edges must rise"),
-        (lambda: Discretise.at(["a"]), OptionError, "edges must be a row of numbers"),
-        (lambda: Discretise.at([np.inf]), OptionError, "edges must be finite"),
-        (lambda: Discretise.at({}), OptionError, "at least one number"),
-        (lambda: Discretise.at([]), OptionError, r"edges=\[\]: give a row of at least one number"),
-        (lambda: Discretise.at({0: 3}), OptionError, "edges=3: give a row"),
-        (lambda: Discretise.at("12"), OptionError, "edges='12': give a row"),
-        (lambda: Discretise.at({0: [1], (0, 1): [2]}), OptionError, "name each number once"),
-        (lambda: Discretise.at({1: [1], "1": [1], (1, 0): [2]}), OptionError, "each number once"),
-        (lambda: Discretise(ints="no"), OptionError, "ints='no': choose True or False"),
-        (lambda: Discretise.from_dict({"method": "uniform"}), ModelError, "bins"),
+        (lambda: Discretizer("kmeens"), OptionError, "use one of 'quantile', 'uniform', 'kmeans'"),
+        (lambda: Discretizer("given"), OptionError, "Discretise.at with edges"),
+        (lambda: Discretizer(bins=1), OptionError, "bins=1: give a whole number of at least 2"),
+        (lambda: Discretizer(bins=2.5), OptionError, "bins=2.5: give a whole number"),
+        (lambda: Discretizer(bins=[4, 1]), OptionError, "of at least 2, or a row"),
+        (lambda: Discretizer(bins=[]), OptionError, "of at least 2, or a row"),
+        (lambda: Discretizer(columns=[]), OptionError, "name each number once, and at least one"),
+        (lambda: Discretizer(columns=[0, 0]), OptionError, "name each number once"),
+        (lambda: Discretizer(columns=[0.5]), OptionError, "use positions in a row"),
+        (lambda: Discretizer(of="reward"), OptionError, "use 'observation' or 'action'"),
+        (lambda: Discretizer().fit(rooms), TraceError, r"Discretise\(of='action'\) if actions have"),
+        (lambda: Discretizer(of="action").fit(rooms), TraceError, "actions have no numbers"),
+        (lambda: Discretizer(bins=[2, 2, 2]).fit(row), OptionError, r"have 2 \(\[0\], \[1\]\)"),
+        (lambda: Discretizer(columns=[2]).fit(row), OptionError, r"\[2\] is no number"),
+        (lambda: Discretizer()(0.5), OptionError, "not fitted yet: call fit"),
+        (lambda: Discretizer().on(row), OptionError, "not fitted yet: call fit"),
+        (lambda: Discretizer().fit(TraceSet()), TraceError, "there are no traces"),
+        (lambda: Discretizer().fit([1, 2]), TraceError, "taken for symbols: pass ints=True"),
+        (lambda: Discretizer().fit([0.5, np.nan]), TraceError, "row 1: nan is not finite"),
+        (lambda: Discretizer().fit(["a"]), TraceError, "has no readings: give numbers"),
+        (lambda: Discretizer().fit([]), TraceError, "has no readings"),
+        (lambda: Discretizer().fit([[1.0], [1.0, 2.0]]), TraceError, "differ in length"),
+        (lambda: Discretizer().fit(np.zeros((2, 2, 2))), TraceError, r"shape \(2, 2, 2\)"),
+        (lambda: Discretizer().fit(picture), TraceError, "array of 2×2 numbers: pictures"),
+        (lambda: Discretizer().fit(mixed), TraceError, "must have one shape"),
+        (lambda: Discretizer(bins=2).fit(row)((0.5, 1.5, 2.5)), TraceError, "it has 3 parts"),
+        (lambda: Discretizer(bins=2).fit(row)(0.5), TraceError, "a tuple of 2 parts should be"),
+        (lambda: Discretizer(bins=2).fit(row).on(mixed), TraceError, "observation 0.5: it is 0.5"),
+        (lambda: Discretizer.at([1])(float("inf")), TraceError, "readings must be finite"),
+        (lambda: Discretizer.at([1])(True), TraceError, "True is no number"),
+        (lambda: Discretizer.at({"heat": [1]})((("cold", 1.0),)), TraceError, "no part 'heat'"),
+        (lambda: Discretizer.at([1, 1]), OptionError, "edges must rise"),
+        (lambda: Discretizer.at(["a"]), OptionError, "edges must be a row of numbers"),
+        (lambda: Discretizer.at([np.inf]), OptionError, "edges must be finite"),
+        (lambda: Discretizer.at({}), OptionError, "at least one number"),
+        (lambda: Discretizer.at([]), OptionError, r"edges=\[\]: give a row of at least one number"),
+        (lambda: Discretizer.at({0: 3}), OptionError, "edges=3: give a row"),
+        (lambda: Discretizer.at("12"), OptionError, "edges='12': give a row"),
+        (lambda: Discretizer.at({0: [1], (0, 1): [2]}), OptionError, "name each number once"),
+        (lambda: Discretizer.at({1: [1], "1": [1], (1, 0): [2]}), OptionError, "each number once"),
+        (lambda: Discretizer(ints="no"), OptionError, "ints='no': choose True or False"),
+        (lambda: Discretizer.from_dict({"method": "uniform"}), ModelError, "bins"),
     ],
 )
 def test_errors_have_one_line(wrong, kind, message):
@@ -301,7 +301,7 @@ def test_errors_have_one_line(wrong, kind, message):
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     with pytest.raises(MissingExtra, match=r"resolvent\[discretise\]"):
-        Discretise("kmeans", 2).fit([0.5, 1.5, 2.5])
+        Discretizer("kmeans", 2).fit([0.5, 1.5, 2.5])
 
 
 def test_the_package_does_not_import_scikit_learn():
@@ -320,13 +320,13 @@ def test_many_readings_are_read_together(monkeypatch):
         terminated=[False],
         truncated=[False],
     )
-    senses = Discretise("uniform", 8).fit(seen)
+    senses = Discretizer("uniform", 8).fit(seen)
     monkeypatch.setattr(Intervals, "__call__", lambda self, value: pytest.fail("one by one"))
     assert len(senses.on(traces).observations) == 8
 
 
 def test_a_row_of_one_number_is_that_number():
-    at = Discretise.at([18, 22])
+    at = Discretizer.at([18, 22])
     traces = TraceSet([Trace([[17.5], [20.0]], [None] * 2, ["wait"])])
     assert at(np.array([17.5])) == ("below 18",)
     assert at.on(traces)[0].observations == (("below 18",), ("18…22",))
@@ -348,6 +348,6 @@ def test_a_row_of_one_number_is_that_number():
     ],
 )
 def test_fields_changed_by_hand_are_refused(changed, says):
-    transformed = Discretise(bins=2).fit([[0.5, 7.0], [1.5, 9.0]]).as_dict()
+    transformed = Discretizer(bins=2).fit([[0.5, 7.0], [1.5, 9.0]]).as_dict()
     with pytest.raises(ModelError, match=says):
-        Discretise.from_dict({**transformed, **changed})
+        Discretizer.from_dict({**transformed, **changed})

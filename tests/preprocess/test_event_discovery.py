@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.preprocess.event_discovery import events_of, find_events
+from resolvent.preprocess.event_discovery import discover_labels, events_of
 from resolvent.preprocess.event_steps import event_steps
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
@@ -18,7 +18,7 @@ def blank(name, episodes, seed=0):
     """Traces of a built-in world that tell no events, and its true machines."""
     env = gym.make(f"resolvent/{name}-v0")
     traces = rs.collect(env, episodes=episodes, seed=seed)
-    return Labelling("observation", {}).on(traces), env.unwrapped.machines()
+    return LabelingFunction("observation", {}).on(traces), env.unwrapped.machines()
 
 
 def infer(outputs=BOTH):
@@ -39,14 +39,14 @@ def infer(outputs=BOTH):
 )
 def test_small_worlds_have_as_many_states_as_with_labels(name, episodes):
     traces, truth = blank(name, episodes)
-    discovered = find_events(traces, BOTH, infer()).inferred
+    discovered = discover_labels(traces, BOTH, infer()).inferred
     assert discovered.transition.states == truth.transition.states
     assert discovered.reward.states == truth.reward.states
 
 
 def test_the_phase_grids_events_are_the_places_of_its_task():
     traces, _ = blank("PhaseGrid4", 100)
-    discovered = find_events(traces, BOTH, infer())
+    discovered = discover_labels(traces, BOTH, infer())
     # Coffee and sofa; the stair, where the episode ends, need not be remembered.
     assert discovered.labelling.events == {(3, 0): "(3, 0)", (0, 1): "(0, 1)"}
     assert discovered.timing is LabelTiming.CURRENT
@@ -54,8 +54,8 @@ def test_the_phase_grids_events_are_the_places_of_its_task():
 
 def test_without_memory_nothing_is_an_event():
     traces = TraceSet([Trace([0, 1, 0], [None] * 3, ["a", "b"], [0, 1])] * 3)
-    discovered = find_events(traces, BOTH, infer())
-    assert discovered.labelling == Labelling("observation", {})
+    discovered = discover_labels(traces, BOTH, infer())
+    assert discovered.labelling == LabelingFunction("observation", {})
     assert discovered.inferred.transition.states == discovered.inferred.reward.states == 1
 
 
@@ -73,17 +73,17 @@ def test_actions_are_events_without_observations():
         columns = {"response": answers}
         traces.append(Trace(seen, [None] * 21, actions, columns=columns))
     outputs = ("response",)
-    discovered = find_events(TraceSet(traces), outputs, infer(outputs))
-    assert discovered.labelling == Labelling("action", {"coin": "coin", "push": "push"})
+    discovered = discover_labels(TraceSet(traces), outputs, infer(outputs))
+    assert discovered.labelling == LabelingFunction("action", {"coin": "coin", "push": "push"})
     assert discovered.inferred["response"].states == 2
 
 
 def test_order_and_number_of_traces_and_their_labels_make_no_difference():
     traces, _ = blank("PhaseGrid3", 60)
-    once = find_events(traces, BOTH, infer()).labelling
+    once = discover_labels(traces, BOTH, infer()).labelling
     order = np.random.default_rng(0).permutation(np.tile(np.arange(60), 2))
-    labelled = Labelling("action").on(traces.take(order))
-    again = find_events(labelled, BOTH, infer()).labelling
+    labelled = LabelingFunction("action").on(traces.take(order))
+    again = discover_labels(labelled, BOTH, infer()).labelling
     assert again == once
     assert str(again) == str(once)
 
@@ -92,13 +92,13 @@ def test_random_traces_raise_their_contradiction():
     random = np.random.default_rng(0)
     coins = [Trace([0, int(side)], [None] * 2, ["toss"]) for side in random.integers(0, 2, 50)]
     with pytest.raises(rs.ContradictoryTraces, match="different next observations"):
-        find_events(TraceSet(coins), ["observation"], infer(["observation"]))
+        discover_labels(TraceSet(coins), ["observation"], infer(["observation"]))
 
 
 def test_without_time_each_observation_is_a_label():
     traces, _ = blank("House", 50)
-    discovered = find_events(traces, BOTH, infer(), time_left=lambda: 0.0)
-    assert discovered.labelling == Labelling("observation")
+    discovered = discover_labels(traces, BOTH, infer(), time_left=lambda: 0.0)
+    assert discovered.labelling == LabelingFunction("observation")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_without_time_each_observation_is_a_label():
 )
 def test_invalid_arguments_are_refused(traces, outputs, options, words):
     with pytest.raises(rs.ResolventError, match=words):
-        find_events(traces, outputs, infer(outputs), **options)
+        discover_labels(traces, outputs, infer(outputs), **options)
 
 
 def walks(*observations):
@@ -130,13 +130,13 @@ def events(traces, moves, begins=(), states=2):
         table[names.index(name)] = row
     for name, row in dict(begins).items():
         table[names.index(name) + len(names)] = row
-    labelling = Labelling("observation")
+    labelling = LabelingFunction("observation")
     return events_of(traces, labelling, [(event_steps(traces, labelling, "observation"), table)])
 
 
 def test_sources_with_the_same_moves_are_one_class():
     discovered = events(walks("saxbyabx"), {"a": [1, 1], "b": [1, 1], "x": [0, 0]})
-    assert discovered.labelling == Labelling(
+    assert discovered.labelling == LabelingFunction(
         "observation", {"a": "a or b", "b": "a or b", "x": "x"}
     )
     assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL

@@ -12,7 +12,7 @@ from resolvent.preprocess.event_steps import (
     distinct_traces,
     event_steps,
 )
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import Trace, TraceSet
 
 SWITCH = TraceSet(
@@ -25,31 +25,31 @@ SWITCH = TraceSet(
 
 
 def test_only_questions_with_several_answers_tell_something():
-    steps = event_steps(SWITCH, Labelling("observation"), "reward")
+    steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     assert steps.output.tolist() == [-1, 1, -1, 0]
     assert steps.query_of.tolist() == [0, 0]
     assert steps.informative.tolist() == [1, 3]
 
 
 def test_beginnings_are_sources_of_their_own():
-    steps = event_steps(SWITCH, Labelling("observation"), "reward")
+    steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     assert steps.n_sources == 6
     assert steps.source.tolist() == [3 + 0, 2, 3 + 0, 2]
 
 
 def test_an_episode_begins_without_an_action():
-    steps = event_steps(SWITCH, Labelling("action"), "observation")
+    steps = event_steps(SWITCH, LabelingFunction("action"), "observation")
     assert steps.source.tolist() == [-1, 1, -1, 1]  # look 0, push 1
 
 
 def test_another_observation_column_separates_queries():
     apart = np.array([0, 1, 0, 2], np.int32)
-    steps = event_steps(SWITCH, Labelling("observation"), "reward", apart)
+    steps = event_steps(SWITCH, LabelingFunction("observation"), "reward", apart)
     assert steps.n_outputs == 0
 
 
 def test_output_counts_follow_the_table():
-    steps = event_steps(SWITCH, Labelling("observation"), "reward")
+    steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     table = np.tile(np.arange(2), (6, 1))
     assert steps.output_counts(table).tolist() == [[1, 1], [0, 0]]
     table[2] = [1, 0]
@@ -76,7 +76,7 @@ def test_answers_after_count_from_entering_a_state():
 
 
 def test_the_state_that_all_begin_in_is_state_0():
-    steps = event_steps(SWITCH, Labelling("observation"), "reward")
+    steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     table = np.tile(np.arange(2), (6, 1))
     assert steps.rooted(table) is None
     table[3] = [1, 1]  # "dark" at the beginning
@@ -89,7 +89,7 @@ def test_the_state_that_all_begin_in_is_state_0():
 
 
 def test_the_first_steps_are_those_of_whole_traces():
-    steps = event_steps(SWITCH, Labelling("observation"), "reward")
+    steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     assert steps.first(3).source.tolist() == [3, 2]
     assert steps.first(1).offsets.tolist() == [0, 2]
     assert steps.first(100).offsets.tolist() == [0, 2, 4]

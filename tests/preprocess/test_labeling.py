@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent.errors import OptionError, TraceError
-from resolvent.preprocess.labeling import LABELLINGS, Labelling, as_labelling
+from resolvent.preprocess.labeling import LABEL_ORIGINS, LabelingFunction, as_labeling_function
 from resolvent.rl.collect import collect
 from resolvent.traces import NO_EVENT, Trace, TraceSet
 from resolvent.worlds import House
 from strategies import trace_sets
 
-MADE = LABELLINGS[1:]
+MADE = LABEL_ORIGINS[1:]
 
 made = pytest.mark.parametrize("reads", MADE)
 
 
-def label_by_label(labelling: Labelling, trace: Trace) -> list[Any]:
+def label_by_label(labelling: LabelingFunction, trace: Trace) -> list[Any]:
     """The labels of one trace, made one step after the other as in a live episode."""
     steps = zip(trace.actions, trace.observations[1:], strict=True)
     first = labelling.at_reset(trace.observations[0])
@@ -29,11 +29,11 @@ def label_by_label(labelling: Labelling, trace: Trace) -> list[Any]:
 
 @given(trace_sets(any_columns=True), st.sampled_from(MADE), st.data())
 def test_traces_have_the_labels_that_a_live_episode_has(traces, reads, data):
-    sources, _ = Labelling(reads).sources(traces)
+    sources, _ = LabelingFunction(reads).sources(traces)
     events = data.draw(
         st.none() | st.dictionaries(st.sampled_from(sources), st.sampled_from(["a", "b"]))
     )
-    labelling = Labelling(reads, events)
+    labelling = LabelingFunction(reads, events)
     labelled = labelling.on(traces)
     assert [list(trace.labels) for trace in labelled] == [
         label_by_label(labelling, trace) for trace in traces
@@ -52,13 +52,13 @@ def test_traces_have_the_labels_that_a_live_episode_has(traces, reads, data):
 
 @given(trace_sets(), st.sampled_from(MADE))
 def test_made_again_they_are_the_same(traces, reads):
-    once = Labelling(reads).on(traces)
-    assert Labelling(reads).on(once) == once
+    once = LabelingFunction(reads).on(traces)
+    assert LabelingFunction(reads).on(once) == once
 
 
 @given(trace_sets(), st.sampled_from(MADE))
 def test_sources_that_differ_have_labels_that_differ(traces, reads):
-    labelling = Labelling(reads)
+    labelling = LabelingFunction(reads)
     sources, codes = labelling.sources(traces)
     assert len({labelling.name_of(one) for one in sources}) == len(sources)
     assert codes.max() < len(sources)
@@ -66,18 +66,18 @@ def test_sources_that_differ_have_labels_that_differ(traces, reads):
 
 def test_names_tell_numbers_from_their_texts():
     traces = TraceSet([Trace([("7", 7), (7, "7")], [None] * 2, "a")])
-    assert len(Labelling("observation").on(traces).labels) == 2
-    names = [Labelling("action").name_of(one) for one in (7, "7", True, "True", "a → b", "a#1")]
+    assert len(LabelingFunction("observation").on(traces).labels) == 2
+    names = [LabelingFunction("action").name_of(one) for one in (7, "7", True, "True", "a → b", "a#1")]
     assert names == ["7", "'7'", "True", "'True'", "'a → b'", "'a#1'"]
 
 
 def test_given_labels_stay():
     traces = collect(House(), episodes=3, seed=0)
-    assert Labelling().on(traces) is traces
+    assert LabelingFunction().on(traces) is traces
 
 
 def test_an_unknown_source_is_no_event_where_events_are_named():
-    labelling = Labelling("action+observation", {("up", "attic"): "climbed", ("hall",): "began"})
+    labelling = LabelingFunction("action+observation", {("up", "attic"): "climbed", ("hall",): "began"})
     assert labelling.at_reset("hall") == {"began"}
     assert labelling.at_reset("attic") == NO_EVENT
     assert labelling.after_step("up", "attic") == {"climbed"}
@@ -85,11 +85,11 @@ def test_an_unknown_source_is_no_event_where_events_are_named():
 
 
 def test_in_words():
-    assert str(Labelling()) == "as given with each step"
-    assert str(Labelling("action")) == "each action is an event of its own"
-    assert str(Labelling("observation", {})) == "no observation is an event"
+    assert str(LabelingFunction()) == "as given with each step"
+    assert str(LabelingFunction("action")) == "each action is an event of its own"
+    assert str(LabelingFunction("observation", {})) == "no observation is an event"
     events = {("up", "attic"): "a", ("up", "loft"): "a", ("hall",): "b"}
-    assert str(Labelling("action+observation", events)).splitlines() == [
+    assert str(LabelingFunction("action+observation", events)).splitlines() == [
         "2 events, made of pairs of action and observation",
         "b: → hall",
         "a: up → attic, up → loft",
@@ -99,7 +99,7 @@ def test_in_words():
 @pytest.mark.parametrize("word", ["obs", "", None, 3])
 def test_a_word_that_means_nothing_is_refused(word):
     with pytest.raises(OptionError, match=r"^labels=.*: use one of 'given', 'observation'"):
-        as_labelling(word)
+        as_labeling_function(word)
 
 
 def test_two_ways_to_make_labels_exclude_each_other():
@@ -113,7 +113,7 @@ def test_two_ways_to_make_labels_exclude_each_other():
 @made
 def test_collected_labels_are_those_made_afterwards(reads):
     plain = collect(House(), episodes=20, seed=0)
-    assert collect(House(), episodes=20, seed=0, labels=reads) == Labelling(reads).on(plain)
+    assert collect(House(), episodes=20, seed=0, labels=reads) == LabelingFunction(reads).on(plain)
 
 
 @made
@@ -126,7 +126,7 @@ def test_so_are_those_of_many_environments(reads, autoreset):
     if autoreset is gym.vector.AutoresetMode.SAME_STEP:
         options["max_steps"] = None
     plain = collect(houses(), **options)
-    assert collect(houses(), labels=reads, **options) == Labelling(reads).on(plain)
+    assert collect(houses(), labels=reads, **options) == LabelingFunction(reads).on(plain)
 
 
 class Silent(gym.Wrapper[Any, Any, Any, Any]):
@@ -147,7 +147,7 @@ def test_auto_takes_the_labels_there_are_and_else_none():
     assert collect(House(), labels="auto", **options) == told
     silent = collect(Silent(House()), labels="auto", **options)
     assert list(silent.labels) == [NO_EVENT]
-    assert silent == Labelling("observation", {}).on(told)
+    assert silent == LabelingFunction("observation", {}).on(told)
     with pytest.raises(TraceError, match='the environment gives no label: pass labels="auto"'):
         collect(Silent(House()), **options)
 
@@ -223,18 +223,18 @@ def test_a_name_that_is_none(name_of, says):
 )
 def test_events_that_are_no_table(events: Any, says: str) -> None:
     with pytest.raises(OptionError, match=says):
-        Labelling("observation", events)
+        LabelingFunction("observation", events)
 
 
 def test_a_source_is_taken_as_traces_hold_it():
-    assert Labelling("observation", {np.int64(3): "key"}) == Labelling("observation", {3: "key"})
+    assert LabelingFunction("observation", {np.int64(3): "key"}) == LabelingFunction("observation", {3: "key"})
 
 
 def test_a_word_in_an_array_is_no_word():
     with pytest.raises(OptionError, match="use one of 'given'"):
-        as_labelling(np.array(["observation"]))  # type: ignore[arg-type]
+        as_labeling_function(np.array(["observation"]))  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="use one of 'given'"):
-        Labelling(np.array(["observation"]))  # type: ignore[arg-type]
+        LabelingFunction(np.array(["observation"]))  # type: ignore[arg-type]
 
 
 def test_an_exception_of_the_function_becomes_one_line():

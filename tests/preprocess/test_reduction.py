@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.preprocess.reduction import (
-    Basis,
     ConstantOutputs,
-    LabelVerdict,
-    Verdict,
-    judge_labels,
+    Triviality,
+    TrivialityBasis,
+    TrivialityTest,
+    assess_labels,
     remove_redundant,
     remove_trivial,
     trivial_codes,
@@ -135,7 +135,7 @@ def test_the_core_refuses_invalid_columns(change, words):
 
 def verdicts(traces, timing=LabelTiming.CURRENT, **options):
     samples = output_samples(traces, Histories.of(traces, timing), "observation")
-    return {one.label: one for one in judge_labels(samples, **options)}
+    return {one.label: one for one in assess_labels(samples, **options)}
 
 
 def walk(observations, labels):
@@ -149,30 +149,30 @@ LAMP = TraceSet([walk("abab", [None, None, None, None]), walk("abac", [None, Non
 def test_a_contradiction_proves_a_label_needed_and_is_named():
     traces = TraceSet([walk("ab", [None, None]), walk("bac", [None, "key", None])])
     found = verdicts(traces)[frozenset({"key"})]
-    assert (found.verdict, found.witness) == (Verdict.NEEDED, ((0, 0), (1, 1)))
+    assert (found.verdict, found.witness) == (Triviality.NEEDED, ((0, 0), (1, 1)))
     traces = TraceSet([walk("xx", [None, None]), *traces])
     only = np.array([False, True, True])
     assert verdicts(traces, among=only)[frozenset({"key"})].witness == ((1, 0), (2, 1))
 
 
 def test_no_event_is_trivial_until_it_is_shown_otherwise():
-    assert verdicts(LAMP)[NO_EVENT] == LabelVerdict(NO_EVENT, Verdict.TRIVIAL, Basis.DEFAULT)
+    assert verdicts(LAMP)[NO_EVENT] == TrivialityTest(NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT)
     waiting = TraceSet([walk("aab", [None, None, None])])
     found = verdicts(waiting)[NO_EVENT]
-    assert (found.verdict, found.witness) == (Verdict.NEEDED, ((0, 0), (0, 1)))
+    assert (found.verdict, found.witness) == (Triviality.NEEDED, ((0, 0), (0, 1)))
 
 
 def test_traces_that_contradict_each_other_anyway_prove_nothing():
     traces = TraceSet([walk("ab", [None, "key"]), walk("ac", [None, "key"])])
-    assert {one.verdict for one in verdicts(traces).values() if one.label} == {Verdict.UNDECIDED}
+    assert {one.verdict for one in verdicts(traces).values() if one.label} == {Triviality.UNDECIDED}
     traces = TraceSet([walk("ab", ["key", "key"]), walk("ac", ["key", "key"])])
-    assert verdicts(traces)[frozenset({"key"})].verdict is Verdict.UNDECIDED
+    assert verdicts(traces)[frozenset({"key"})].verdict is Triviality.UNDECIDED
 
 
 def test_a_label_without_evidence_is_kept():
     traces = TraceSet([walk("abc", [None, "key", None])])
     found = verdicts(traces)[frozenset({"key"})]
-    assert (found.verdict, found.agreements) == (Verdict.UNDECIDED, 0)
+    assert (found.verdict, found.agreements) == (Triviality.UNDECIDED, 0)
 
 
 @pytest.fixture(scope="module")
@@ -182,14 +182,14 @@ def decoyed():
 
 def test_decoys_are_found_and_nothing_else(decoyed):
     found = verdicts(decoyed.rollouts(600, seed=0))
-    trivial = {label for label, one in found.items() if one.verdict is Verdict.TRIVIAL}
+    trivial = {label for label, one in found.items() if one.verdict is Triviality.TRIVIAL}
     assert trivial == {NO_EVENT, frozenset({"3"}), frozenset({"4"})}
-    assert all(found[frozenset({name})].verdict is Verdict.NEEDED for name in "012")
+    assert all(found[frozenset({name})].verdict is Triviality.NEEDED for name in "012")
 
 
 def test_only_no_event_when_nothing_else_may_go(decoyed):
     found = verdicts(decoyed.rollouts(600, seed=0), beyond_no_event=False)
-    assert [one.label for one in found.values() if one.verdict is Verdict.TRIVIAL] == [NO_EVENT]
+    assert [one.label for one in found.values() if one.verdict is Triviality.TRIVIAL] == [NO_EVENT]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -199,7 +199,7 @@ def test_no_needed_label_is_dropped_however_scarce_the_traces(seed, episodes):
     for label, one in verdicts(world.rollouts(episodes, seed)).items():
         code = int(next(iter(label), 4))
         loops = all(row[code] == state for state, row in enumerate(world.tm_transitions))
-        assert loops or one.verdict is not Verdict.TRIVIAL
+        assert loops or one.verdict is not Triviality.TRIVIAL
 
 
 def test_a_label_that_matters_in_one_rare_state_only_is_not_dropped():
@@ -211,7 +211,7 @@ def test_a_label_that_matters_in_one_rare_state_only_is_not_dropped():
         rare = replace(world, tm_transitions=tuple(map(tuple, table)))
         for episodes in (100, 300, 1000):
             found = verdicts(rare.rollouts(episodes, seed, max_steps=300))
-            assert found[frozenset({"0"})].verdict is not Verdict.TRIVIAL
+            assert found[frozenset({"0"})].verdict is not Triviality.TRIVIAL
 
 
 @settings(deadline=None, max_examples=60)
@@ -231,7 +231,7 @@ def test_the_order_of_traces_and_repeats_change_no_verdict(seed, samples):
     again = sample_set([rows[at] for at in order] * 2, outputs=len(samples.outputs), **size)
 
     def told(samples):
-        return [(one.verdict, one.agreements) for one in judge_labels(samples)]
+        return [(one.verdict, one.agreements) for one in assess_labels(samples)]
 
     assert told(again) == told(samples)
 
@@ -257,12 +257,12 @@ def test_a_contradiction_stays_when_more_labels_are_deleted():
     ("verdict", "text"),
     [
         (
-            LabelVerdict(NO_EVENT, Verdict.TRIVIAL, Basis.DEFAULT),
+            TrivialityTest(NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT),
             "no event: trivial, unless shown otherwise",
         ),
-        (LabelVerdict(frozenset("k"), Verdict.TRIVIAL, Basis.GIVEN), "k: trivial: named as such"),
+        (TrivialityTest(frozenset("k"), Triviality.TRIVIAL, TrivialityBasis.GIVEN), "k: trivial: named as such"),
         (
-            LabelVerdict(frozenset("k"), Verdict.UNDECIDED, agreements=1),
+            TrivialityTest(frozenset("k"), Triviality.UNDECIDED, agreements=1),
             "k: undecided, so it is kept: 1 answer agrees without it, none disagrees, but that is "
             "too little to go by",
         ),

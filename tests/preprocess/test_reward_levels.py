@@ -6,7 +6,7 @@ import pytest
 import resolvent as rs
 from resolvent.machines.io.schema import senses_in, stored_senses
 from resolvent.preprocess.reward_levels import RewardLevels
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces import Trace, TraceSet
 
 LEVELS = RewardLevels((-1.0, 0.0, 0.5), 0.2, exact=(7.0,))
@@ -27,7 +27,7 @@ def test_to_see_traces_twice_changes_nothing():
     once = LEVELS.on(paying(0.1, -0.8, 0.45, 7.0))
     assert once[0].rewards == (0.0, -1.0, 0.5, 7.0)
     assert LEVELS.on(once) is once
-    senses = Senses(rewards=LEVELS)
+    senses = Preprocessor(rewards=LEVELS)
     assert not senses.are_plain
     assert senses.on(once) is once
 
@@ -38,7 +38,7 @@ def test_traces_without_rewards_stay_as_they_are():
 
 
 def test_a_file_holds_them():
-    senses = Senses(rewards=LEVELS)
+    senses = Preprocessor(rewards=LEVELS)
     assert senses_in(stored_senses(senses)) == senses
 
 

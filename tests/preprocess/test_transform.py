@@ -11,12 +11,12 @@ import pytest
 
 import resolvent as rs
 from resolvent.planning import plan_io as plan_files
-from resolvent.preprocess.discretize import Discretise
-from resolvent.preprocess.labeling import LABELLINGS, Labelling
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LABEL_ORIGINS, LabelingFunction
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.worlds import House
 
-MADE = LABELLINGS[1:]
+MADE = LABEL_ORIGINS[1:]
 ENOUGH = 300
 
 
@@ -45,7 +45,7 @@ def found(walked):
 
 
 def test_machines_keep_how_labels_are_made(found, tmp_path):
-    assert found.machines.senses == Senses(Labelling("observation"))
+    assert found.machines.senses == Preprocessor(LabelingFunction("observation"))
     assert found.machines.timing is rs.LabelTiming.CURRENT_WITH_INITIAL
     found.machines.save(tmp_path / "house.json")
     loaded = rs.load(tmp_path / "house.json")
@@ -56,11 +56,11 @@ def test_machines_keep_how_labels_are_made(found, tmp_path):
 
 
 def test_events_and_intervals_are_kept_too(found, tmp_path):
-    numbers = Discretise.at({"heat": [0.1, 0.3]})
-    labelling = Labelling("action+observation", {("up", (1, 2.5)): "a", (("x",),): "b"})
-    machines = found.machines.replacing(senses=Senses(labelling, numbers))
+    numbers = Discretizer.at({"heat": [0.1, 0.3]})
+    labelling = LabelingFunction("action+observation", {("up", (1, 2.5)): "a", (("x",),): "b"})
+    machines = found.machines.replacing(senses=Preprocessor(labelling, numbers))
     machines.save(tmp_path / "machines.json")
-    assert rs.load(tmp_path / "machines.json").senses == Senses(labelling, numbers)
+    assert rs.load(tmp_path / "machines.json").senses == Preprocessor(labelling, numbers)
     assert rs.load(tmp_path / "machines.json") != found.machines
 
 
@@ -112,7 +112,7 @@ def test_wrappers_and_plans_make_labels_by_themselves(walked, labels):
     plan = rs.plan(machines, walked)
     runs = plan.run(Silent(), episodes=3)
     assert runs.returns.tolist() == [1.0] * 3
-    assert runs.traces == Labelling(labels).on(runs.traces)
+    assert runs.traces == LabelingFunction(labels).on(runs.traces)
     wrapped = rs.AugmentObservation(Silent(), machines, on_unseen="raise")
     again = rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))
     assert again[0] == runs.traces[0]
@@ -133,12 +133,12 @@ def test_who_makes_labels_by_themselves_takes_no_function_for_it(found):
 
 
 def test_traces_labelled_when_collected_need_the_same_word_in_wrappers(walked):
-    machines = rs.infer(Labelling("observation").on(walked)).machines
-    assert machines.senses == Senses()
+    machines = rs.infer(LabelingFunction("observation").on(walked)).machines
+    assert machines.senses == Preprocessor()
     wrapped = rs.AugmentObservation(Silent(), machines, labels="observation")
     wrapped.reset()
     assert wrapped.step(2)[0]["transition_state"] == 1
-    runs = rs.plan(machines, Labelling("observation").on(walked)).run(
+    runs = rs.plan(machines, LabelingFunction("observation").on(walked)).run(
         Silent(), episodes=1, labels="observation"
     )
     assert runs.returns.tolist() == [1.0]
@@ -171,7 +171,7 @@ def test_readings_that_are_numbers_from_traces_to_wrappers(tmp_path):
     traces = rs.collect(Scale(), episodes=80, seed=0, labels="auto")
     options = {"outputs": ["reward"], "labels": "observation"}
     asked = {0: [1.0, 3.0]}
-    result = rs.infer(traces, **options, discretise=Discretise.at(asked))
+    result = rs.infer(traces, **options, discretise=Discretizer.at(asked))
     assert result.machines["reward"].states == 2
     result.machines.save(tmp_path / "scale.json")
     machines = rs.load(tmp_path / "scale.json")
@@ -191,8 +191,8 @@ def test_readings_that_are_numbers_from_traces_to_wrappers(tmp_path):
 
 def test_intervals_are_fitted_to_the_traces_or_kept():
     traces = rs.collect(Scale(), episodes=30, seed=0, labels="auto")
-    fitted = Discretise("uniform", bins=3).fit(traces)
-    for given in (fitted, Discretise("uniform", bins=3)):
+    fitted = Discretizer("uniform", bins=3).fit(traces)
+    for given in (fitted, Discretizer("uniform", bins=3)):
         result = rs.infer(
             traces, outputs=["terminated"], labels="observation", discretise=given, timing="current"
         )
@@ -211,14 +211,14 @@ class Wider(Scale):
 
 def test_an_error_does_not_blame_derived_labels():
     traces = rs.collect(Scale(), episodes=10, seed=0, labels="auto")
-    thirds = Discretise("uniform", bins=3).fit(traces)
+    thirds = Discretizer("uniform", bins=3).fit(traces)
     result = rs.infer(traces, outputs=["terminated"], labels="observation", discretise=thirds)
     wrapped = rs.AugmentObservation(Wider(), result)
     with pytest.raises(rs.TraceError, match=r"^observation \(2.0, 0.0\): it has 2 parts where"):
         wrapped.reset()
 
 
-@pytest.mark.parametrize("labels", ["action", "given", Labelling("observation", {"sofa": "sit"})])
+@pytest.mark.parametrize("labels", ["action", "given", LabelingFunction("observation", {"sofa": "sit"})])
 def test_machines_that_make_labels_take_no_other_ones(labels):
     house = House()
     traces = rs.collect(house, episodes=50, seed=0, labels="observation")
@@ -242,7 +242,7 @@ def heating_log(tmp_path, seed):
     return rs.read_log(path, episode="day", input="heat", output="answer")
 
 
-@pytest.mark.parametrize("discretise", ["auto", Discretise.at([19, 21.5], of="action")])
+@pytest.mark.parametrize("discretise", ["auto", Discretizer.at([19, 21.5], of="action")])
 def test_labels_of_a_log_follow_its_inputs_into_intervals(tmp_path, discretise):
     result = rs.infer(heating_log(tmp_path, 0), discretise=discretise)
     assert result.machines["answer"].states == 2
@@ -255,8 +255,8 @@ def test_labels_of_a_log_follow_its_inputs_into_intervals(tmp_path, discretise):
 
 def test_other_labels_stay_where_actions_are_put_into_intervals():
     pushes = [rs.Trace("abb", [None, "bell", None], [0.1, 0.9], [0, 1])]
-    result = rs.infer(pushes, discretise=Discretise.at([0.5], of="action"))
-    assert result.senses == Senses(discretise=Discretise.at([0.5], of="action"))
+    result = rs.infer(pushes, discretise=Discretizer.at([0.5], of="action"))
+    assert result.senses == Preprocessor(discretise=Discretizer.at([0.5], of="action"))
     assert frozenset({"bell"}) in result.machines.reward.labels
 
 
@@ -274,7 +274,7 @@ def test_intervals_of_a_plan_that_were_changed_by_hand_name_the_file(tmp_path):
 def test_q_learning_takes_no_numbers_that_only_machines_see_as_intervals():
     traces = rs.collect(Scale(), episodes=30, seed=0, labels="auto")
     machines = rs.infer(
-        traces, outputs=["reward"], labels="observation", discretise=Discretise.at([1.0, 3.0])
+        traces, outputs=["reward"], labels="observation", discretise=Discretizer.at([1.0, 3.0])
     ).machines
     with pytest.raises(rs.OptionError, match="numbers that hardly come twice"):
         rs.q_learning(rs.AugmentObservation(Scale(), machines), episodes=1)
@@ -289,4 +289,4 @@ def test_auto_takes_the_labels_of_a_log():
     ]
     log = rs.read_log(pd.DataFrame(rows), episode="session", input="event", output="response")
     result = rs.infer(log, labels="auto")
-    assert result.senses == Senses()
+    assert result.senses == Preprocessor()

@@ -31,7 +31,7 @@ from resolvent.exploration.runner import Shown, StepResult
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Label
@@ -159,7 +159,7 @@ def first_checkpoint(state: LearnerState, count: int) -> Checkpoint:
 
 
 def checkpoint_of_closed(
-    state: LearnerState, checkpoint: Checkpoint, traces: TraceSet, labelling: Labelling, count: int
+    state: LearnerState, checkpoint: Checkpoint, traces: TraceSet, labelling: LabelingFunction, count: int
 ) -> Checkpoint:
     """Return a checkpoint at which all these traces are over, and machines are to be inferred.
 

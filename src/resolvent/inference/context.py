@@ -17,7 +17,7 @@ from resolvent._util.text import listed, short
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import output_order
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import READING
@@ -39,7 +39,7 @@ class InferenceContext:
     """
 
     options: InferenceOptions
-    senses: Senses
+    senses: Preprocessor
     progress: Listener | None = None
     started: float = field(default_factory=time.perf_counter)
     trace_numbers: NDArray[np.int64] | None = None

@@ -18,10 +18,10 @@ from resolvent.inference.exact.certificate import MinimalityProof
 from resolvent.inference.fit import Fit, MachineStatistics, MergeLog
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import Strategy
-from resolvent.machines import Alternative, Machine, kind_of, machines_of
+from resolvent.machines import Alternative, Machine, machine_name, machines_of
 from resolvent.machines.automaton import RawAutomaton
 from resolvent.preprocess.contradictions import SampleBuilder
-from resolvent.preprocess.reduction import LabelVerdict
+from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
@@ -38,7 +38,7 @@ class MachineFit:
 
     machine: Machine
     statistics: MachineStatistics
-    verdicts: tuple[LabelVerdict, ...]
+    verdicts: tuple[TrivialityTest, ...]
     log: MergeLog
     finished: bool
     certificate: MinimalityProof[Machine] | None = None
@@ -108,7 +108,7 @@ class LearningTask:
     @property
     def kind(self) -> str:
         """Name of the machine."""
-        return kind_of(self.predicts)
+        return machine_name(self.predicts)
 
     @property
     def digits(self) -> int | None:

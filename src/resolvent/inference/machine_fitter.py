@@ -28,10 +28,10 @@ from resolvent.machines import (
     Machine,
     build_machine,
     decisions_of,
-    kind_of,
-    loop_where_read,
     machine_class,
+    machine_name,
     machines_of,
+    restore_loops,
 )
 from resolvent.machines.automaton import RawAutomaton, automaton_of_transitions
 from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
@@ -39,7 +39,7 @@ from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.outputs import fit_likely_machine
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
-from resolvent.preprocess.labeling import GIVEN
+from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.preprocess.reduction import ConstantOutputs, remove_redundant, remove_trivial
 from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
 from resolvent.preprocess.supplement import supplement
@@ -166,7 +166,7 @@ class _Stages:
             self.most_states,
             context.options,
             context.time_left,
-            context.listener_for(kind_of(predicts)),
+            context.listener_for(machine_name(predicts)),
         )
 
     def reduce(self, task: LearningTask) -> _Reduced:
@@ -224,7 +224,7 @@ class _Stages:
                 digits=task.digits,
             )
             dropped = tuple(code for code in without if code not in set(everywhere))
-            return loop_where_read(machine, dropped, task.samples.histories)
+            return restore_loops(machine, dropped, task.samples.histories)
 
         everywhere = self._in_every_state(choice.trivial)
         portfolio = Portfolio(task, reduced.samples, choice.trivial, everywhere, build)
@@ -321,7 +321,7 @@ class _Stages:
             options.timing,
             trivial,
             lambda trace, step: corpus.place(int(task.trace_numbers[trace]), step),
-            labels_made=options.labels != GIVEN,
+            labels_made=options.labels != AS_RECORDED,
             alone=self._predictable(task, histories),
         )
 

@@ -3,18 +3,18 @@
 from resolvent.machines.build import (
     build_machine,
     decisions_of,
-    loop_where_read,
     machine_of_tables,
+    restore_loops,
 )
 from resolvent.machines.compare import Alternative, is_isomorphic, is_minimal
-from resolvent.machines.counts import Spread, Support
+from resolvent.machines.counts import OutputCounts, Support
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.io.guards import Guard
 from resolvent.machines.io.json import load
 from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.io.reward_machine_text import read_reward_machine, write_reward_machine
-from resolvent.machines.knowledge import UNSEEN, Decision, Knowledge, Unseen, kind_of
+from resolvent.machines.knowledge import UNSEEN, Basis, MergeDecision, Unseen, machine_name
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, machine_class
 from resolvent.machines.machine_set import (
     MachinePair,
@@ -30,11 +30,11 @@ from resolvent.machines.situations import Termination
 __all__ = [
     "UNSEEN",
     "Alternative",
-    "Decision",
+    "MergeDecision",
     "Edge",
     "EdgeRewardMachine",
     "Guard",
-    "Knowledge",
+    "Basis",
     "Machine",
     "MachinePair",
     "MachineScore",
@@ -43,7 +43,7 @@ __all__ = [
     "Provenance",
     "RewardMachine",
     "Score",
-    "Spread",
+    "OutputCounts",
     "Support",
     "Termination",
     "TransitionMachine",
@@ -52,9 +52,9 @@ __all__ = [
     "decisions_of",
     "is_isomorphic",
     "is_minimal",
-    "kind_of",
+    "machine_name",
     "load",
-    "loop_where_read",
+    "restore_loops",
     "machine_class",
     "machine_of_tables",
     "machines_of",

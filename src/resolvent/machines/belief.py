@@ -11,7 +11,7 @@ from resolvent import _core
 from resolvent._util.math import product
 from resolvent._util.text import amount
 from resolvent.errors import ModelError
-from resolvent.machines.likelihood import chances, smoothing_of
+from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.machines.machine_set import Machines
 from resolvent.preprocess.samples import rounded
 from resolvent.preprocess.timing import NONE, LabelReader
@@ -184,16 +184,16 @@ class Belief:
         code = machine.outputs.get(value)
         output = np.full(len(states), NONE if code is None else code, np.int32)
         smoothing = self._smoothing[name]
-        chance = chances(machine, smoothing, states, queries, output)
-        return telling(chance.reshape(1, -1)).ravel()
+        chance = output_probabilities(machine, smoothing, states, queries, output)
+        return fill_unknown(chance.reshape(1, -1)).ravel()
 
 
-def telling(chance: NDArray[np.float64]) -> NDArray[np.float64]:
+def fill_unknown(chance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace unknown probabilities of an output by the mean of the known ones: no evidence.
 
     There is a row for each output and a column for each state, nan where the query is unseen.
 
-    >>> telling(np.array([[0.2, np.nan, 0.6], [np.nan] * 3])).tolist()
+    >>> fill_unknown(np.array([[0.2, np.nan, 0.6], [np.nan] * 3])).tolist()
     [[0.2, 0.4, 0.6], [1.0, 1.0, 1.0]]
     """
     is_known = ~np.isnan(chance)

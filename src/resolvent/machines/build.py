@@ -14,8 +14,8 @@ from resolvent import _core
 from resolvent._core import binary_log, log_gamma, log_gammas, natural_log, power
 from resolvent._util.validation import check_table
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.machines.counts import Support, answered
-from resolvent.machines.knowledge import Decision
+from resolvent.machines.counts import Support, group_outputs
+from resolvent.machines.knowledge import MergeDecision
 from resolvent.machines.machine import Machine
 from resolvent.machines.tables import breadth_first
 from resolvent.preprocess.reduction import ConstantOutputs
@@ -135,7 +135,7 @@ def machine_of_tables(
     return machine, number[swapped]
 
 
-def loop_where_read(machine: M, dropped: tuple[int, ...], histories: Histories) -> M:
+def restore_loops(machine: M, dropped: tuple[int, ...], histories: Histories) -> M:
     """Return a machine with the labels it was inferred without: loops in the states that read them.
 
     In other states they stay unseen. Unlike labels known to be trivial these
@@ -158,7 +158,7 @@ def loop_where_read(machine: M, dropped: tuple[int, ...], histories: Histories) 
     )
 
 
-def answering(machine: M, samples: SampleSet) -> M:
+def with_sample_counts(machine: M, samples: SampleSet) -> M:
     """Return the machine with the outputs and counts of noisy samples.
 
     The machine and the samples share their codes. Transitions that no sample takes are removed.
@@ -170,7 +170,7 @@ def answering(machine: M, samples: SampleSet) -> M:
         [states[rows], samples.alpha_keys[samples.alpha[rows]], samples.output[rows]]
     )
     (state, query, output), count = np.unique(columns, axis=1, return_counts=True)
-    by_state = answered(
+    by_state = group_outputs(
         state.astype(np.int32), query.astype(np.int64), output.astype(np.int32), count
     )
     source = np.zeros_like(states)
@@ -196,7 +196,7 @@ def answering(machine: M, samples: SampleSet) -> M:
 
 def decisions_of(
     machine: Machine, histories: Histories, automaton: RawAutomaton
-) -> tuple[Decision, ...]:
+) -> tuple[MergeDecision, ...]:
     """Return the events of state merging as decisions about the states of its machine.
 
     Each blue node hangs from one red state by one label, so every event decides one transition,
@@ -209,7 +209,7 @@ def decisions_of(
     blue = np.array([event.blue for event in automaton.events], np.int64)
     return tuple(
         map(
-            Decision,
+            MergeDecision,
             states[parent[blue]].tolist(),
             map(machine.labels.__getitem__, label[blue].tolist()),
             states[blue].tolist(),

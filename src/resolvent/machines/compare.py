@@ -17,7 +17,7 @@ from resolvent._util.validation import check_arguments
 from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
-from resolvent.preprocess.labeling import Labelling, whole_label
+from resolvent.preprocess.labeling import LabelingFunction, label_of_event
 from resolvent.traces.symbols import Label, label_text
 
 _HISTORY_ENDS: Final = 8
@@ -114,13 +114,13 @@ def history_text(history: Sequence[Label]) -> str:
     return ", ".join([*map(label_text, first), _omitted(len(history)), *map(label_text, last)])
 
 
-def ways_text(machine: Machine) -> list[str]:
+def history_texts(machine: Machine) -> list[str]:
     """Return the shortest history of each state as text, as `history_text` has it.
 
     In one pass: the histories of a long chain are together as long as its square.
 
     >>> from resolvent.worlds import House
-    >>> ways_text(House().machines().transition)
+    >>> history_texts(House().machines().transition)
     ['start', 'key']
     """
     texts = ["no labels lead here"] * machine.states
@@ -145,7 +145,7 @@ def _omitted(length: int) -> str:
 
 
 @dataclass(frozen=True)
-class Event:
+class LabelClass:
     """Labels with the same transitions in all states.
 
     `moves` are the states that change, with their targets. `made_of` names the observations,
@@ -169,22 +169,22 @@ class Event:
         return f"{_first_parts(self.made_of or tuple(map(label_text, self.labels)))}: state {moves}"
 
 
-class Events(Mapping[str, tuple[Event, ...]]):
+class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
     """The events of each machine, by its name: the labels that change a state, in classes.
 
     >>> from resolvent.worlds import House
-    >>> print(Events.of(House().machines()))
+    >>> print(LabelClasses.of(House().machines()))
     transition: 1 event, 3 labels change nothing
       key: state 0 → 1
     reward: 1 event, 3 labels change nothing
       toilet: state 0 → 1
     """
 
-    def __init__(self, events: Mapping[str, tuple[Event, ...]], idle: Mapping[str, int]) -> None:
+    def __init__(self, events: Mapping[str, tuple[LabelClass, ...]], idle: Mapping[str, int]) -> None:
         self._events, self._idle = dict(events), dict(idle)
 
     @classmethod
-    def of(cls, machines: Machines) -> "Events":
+    def of(cls, machines: Machines) -> "LabelClasses":
         """Return the events of machines."""
         sources = _sources(machines.senses.labelling)
         events = {name: _events(machine, sources) for name, machine in machines.items()}
@@ -196,7 +196,7 @@ class Events(Mapping[str, tuple[Event, ...]]):
             },
         )
 
-    def __getitem__(self, name: str) -> tuple[Event, ...]:
+    def __getitem__(self, name: str) -> tuple[LabelClass, ...]:
         return self._events[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -225,7 +225,7 @@ class Events(Mapping[str, tuple[Event, ...]]):
         return "\n".join(lines)
 
 
-def _events(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[Event, ...]:
+def _events(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[LabelClass, ...]:
     targets = np.ascontiguousarray(machine.transitions.T)  # a row for each label
     changed = (targets >= 0) & (targets != np.arange(machine.states))
     classes: dict[bytes, list[int]] = {}
@@ -239,15 +239,15 @@ def _events(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[Event
         moves = tuple(zip(states.tolist(), targets[codes[0], states].tolist(), strict=True))
         labels = tuple(machine.labels[code] for code in codes)
         names = tuple(name for label in labels for name in sources.get(label, ()))
-        events.append(Event(labels, moves, names))
+        events.append(LabelClass(labels, moves, names))
     return tuple(sorted(events, key=lambda event: event.moves))
 
 
-def _sources(labeling: Labelling) -> dict[Label, list[str]]:
+def _sources(labeling: LabelingFunction) -> dict[Label, list[str]]:
     """Return the names of the sources of each label; nothing where labels were recorded."""
     sources: dict[Label, list[str]] = {}
     for source, name in (labeling.events or {}).items():
-        sources.setdefault(whole_label(name), []).append(labeling.name_of(source))
+        sources.setdefault(label_of_event(name), []).append(labeling.name_of(source))
     return sources
 
 

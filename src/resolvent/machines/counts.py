@@ -31,14 +31,14 @@ class Support:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class OutputCounts:
     """All outputs of the queries that have more than one output in a state.
 
     Four parallel columns, sorted by state, query and output: `value` is the output's code,
     `count` its count. Two spreads are equal when every output has the same share in both,
     since repeated traces add no information.
 
-    >>> coin = Spread(
+    >>> coin = OutputCounts(
     ...     np.zeros(2, np.int32), np.zeros(2, np.int64), np.array([0, 1]), np.array([3, 9])
     ... )
     >>> len(coin), coin.main.tolist(), coin.totals.tolist()
@@ -101,7 +101,7 @@ class Spread:
         return int(self.count.sum() - self.most.sum())
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Spread):
+        if not isinstance(other, OutputCounts):
             return NotImplemented
         return all(map(np.array_equal, self._shares, other._shares))
 
@@ -119,35 +119,35 @@ class Spread:
         return tuple(column.astype(np.int64) for column in columns)
 
 
-class Answered(NamedTuple):
+class OutputRows(NamedTuple):
     """A row for each state and query: its most frequent output, its count, and all variation."""
 
     state: Codes
     question: NDArray[np.int64]
     value: Codes
     asked: NDArray[np.int64]
-    spread: Spread
+    spread: OutputCounts
 
 
-def answered(
+def group_outputs(
     state: Codes, question: NDArray[np.int64], value: Codes, count: NDArray[np.int64]
-) -> Answered:
+) -> OutputRows:
     """Group output counts by state and query; the columns are sorted by state, query and output.
 
     >>> states, queries = np.array([0, 0, 1]), np.array([7, 7, 7])
-    >>> outputs = answered(states, queries, np.array([2, 5, 5]), np.array([1, 9, 4]))
+    >>> outputs = group_outputs(states, queries, np.array([2, 5, 5]), np.array([1, 9, 4]))
     >>> outputs.value.tolist(), outputs.asked.tolist(), outputs.spread.count.tolist()
     ([5, 5], [10, 4], [1, 9])
     """
     starts = _starts(state, question)
     if len(starts) == len(state):
-        return Answered(state, question, value, count, Spread())
+        return OutputRows(state, question, value, count, OutputCounts())
     sizes = np.diff(starts, append=len(state))
     varies = np.repeat(sizes > 1, sizes)
-    spread = Spread(state[varies], question[varies], value[varies], count[varies])
+    spread = OutputCounts(state[varies], question[varies], value[varies], count[varies])
     main = value[starts]
     main[varies[starts]] = spread.main
-    return Answered(state[starts], question[starts], main, _totals(count, starts), spread)
+    return OutputRows(state[starts], question[starts], main, _totals(count, starts), spread)
 
 
 def _starts(state: Codes, question: NDArray[np.int64]) -> NDArray[np.int64]:

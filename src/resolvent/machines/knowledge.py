@@ -26,14 +26,14 @@ UNSEEN: Final = Unseen.UNSEEN
 State: TypeAlias = int | Literal[Unseen.UNSEEN]
 
 
-class Knowledge(StrEnum):
+class Basis(StrEnum):
     """The basis of a machine's output for a query in a state.
 
     WITNESSED: the traces show this query in this state. ASSUMED: the output was the same in all
     states with this query, but the query was never observed in this state, or the state is not
     known. UNSEEN: there is no output.
 
-    >>> Knowledge.ASSUMED, str(Knowledge.ASSUMED)
+    >>> Basis.ASSUMED, str(Basis.ASSUMED)
     (<Knowledge.ASSUMED: 'assumed'>, 'assumed')
     """
 
@@ -43,14 +43,14 @@ class Knowledge(StrEnum):
 
 
 UNSEEN_CODE: Final = 0
-ASSUMED_CODE: Final = 1
-WITNESSED_CODE: Final = 2
+GENERALIZED_CODE: Final = 1
+OBSERVED_CODE: Final = 2
 
-LEVELS: Final = (Knowledge.UNSEEN, Knowledge.ASSUMED, Knowledge.WITNESSED)
+BASIS_BY_CODE: Final = (Basis.UNSEEN, Basis.ASSUMED, Basis.WITNESSED)
 """Each basis at its code in columns; a higher code is better knowledge."""
 
 
-class Answer(NamedTuple):
+class TableEntry(NamedTuple):
     """One entry of a machine's output table; `state` is None where all states agree."""
 
     state: int | None
@@ -59,12 +59,12 @@ class Answer(NamedTuple):
     output: Any
 
     @property
-    def knowledge(self) -> Knowledge:
+    def knowledge(self) -> Basis:
         """Basis of the output; one for all states is assumed where it was never observed."""
-        return Knowledge.ASSUMED if self.state is None else Knowledge.WITNESSED
+        return Basis.ASSUMED if self.state is None else Basis.WITNESSED
 
 
-class Decision(NamedTuple):
+class MergeDecision(NamedTuple):
     """One decision of state merging: the target of one transition, and the evidence for it.
 
     Either `target` is a `new` state, incompatible with all states before it, or the subtree
@@ -81,10 +81,10 @@ class Decision(NamedTuple):
     folded: int
 
 
-def kind_of(predicts: str) -> str:
+def machine_name(predicts: str) -> str:
     """Return the name of the machine that predicts a column.
 
-    >>> kind_of("observation"), kind_of("reward"), kind_of("cost")
+    >>> machine_name("observation"), machine_name("reward"), machine_name("cost")
     ('transition', 'reward', 'cost')
     """
     return "transition" if predicts == "observation" else predicts

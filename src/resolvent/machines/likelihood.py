@@ -76,7 +76,7 @@ def smoothing_of(machine: Machine) -> Smoothing:
     return Smoothing(*_noise_and_strength(rest), *_deviating_strengths(machine), novelty)
 
 
-def chances(
+def output_probabilities(
     machine: Machine,
     smoothing: Smoothing,
     states: Codes,
@@ -94,7 +94,7 @@ def chances(
     >>> row = machine.output_state[:1], machine.output_question[:1]
     >>> right, unknown = machine.output_value[:1], np.array([-1], np.int32)
     >>> few = Smoothing((0.2,) * 7, strength=1, odd_strength=1, even_strength=1, novelty=0.01)
-    >>> [chances(machine, few, *row, output).round(3).tolist() for output in (right, unknown)]
+    >>> [output_probabilities(machine, few, *row, output).round(3).tolist() for output in (right, unknown)]
     [[0.891], [0.01]]
     """
     row = machine.output_rows(states, questions)
@@ -348,7 +348,7 @@ class Bin(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Forecasts:
+class PredictionSums:
     """Sums of predicted probabilities and observed outputs, for log loss and calibration.
 
     `loss` is the sum of −ln p over the steps with a prediction, p being the probability of the
@@ -362,13 +362,13 @@ class Forecasts:
     @classmethod
     def of(
         cls, chance: _Reals, main: _Reals, right: NDArray[np.bool_], count: _Numbers
-    ) -> "Forecasts":
+    ) -> "PredictionSums":
         """Sum up steps by the probabilities of the observed and of the most likely output.
 
         `right` marks where these are the same, `count` is the number of such steps.
 
         >>> right, count = np.array([True, False]), np.array([3, 1])
-        >>> sums = Forecasts.of(np.array([0.8, 0.2]), np.array([0.8, 0.8]), right, count)
+        >>> sums = PredictionSums.of(np.array([0.8, 0.2]), np.array([0.8, 0.8]), right, count)
         >>> round(sums.log_loss, 4), [tuple(map(float, row)) for row in sums.calibration]
         (0.5697, [(0.8, 0.85, 0.8, 0.75, 4.0)])
         """
@@ -408,18 +408,18 @@ class Forecasts:
             if entry.steps
         )
 
-    def __add__(self, other: "Forecasts") -> "Forecasts":
+    def __add__(self, other: "PredictionSums") -> "PredictionSums":
         return self._combined(other, 1)
 
-    def __sub__(self, other: "Forecasts") -> "Forecasts":
+    def __sub__(self, other: "PredictionSums") -> "PredictionSums":
         return self._combined(other, -1)
 
-    def _combined(self, other: "Forecasts", sign: int) -> "Forecasts":
+    def _combined(self, other: "PredictionSums", sign: int) -> "PredictionSums":
         bins = (
             Bin(*(mine + sign * yours for mine, yours in zip(*pair, strict=True)))
             for pair in zip(self.bins, other.bins, strict=True)
         )
-        return Forecasts(self.loss + sign * other.loss, tuple(bins))
+        return PredictionSums(self.loss + sign * other.loss, tuple(bins))
 
 
 def _total(values: _Reals, count: _Numbers) -> int:

@@ -20,20 +20,20 @@ from resolvent._util.math import exp, log2
 from resolvent._util.text import visible
 from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError
-from resolvent.machines.counts import Spread, Support
+from resolvent.machines.counts import OutputCounts, Support
 from resolvent.machines.knowledge import (
-    ASSUMED_CODE,
+    GENERALIZED_CODE,
+    OBSERVED_CODE,
     UNSEEN,
     UNSEEN_CODE,
-    WITNESSED_CODE,
-    Answer,
-    Decision,
-    Knowledge,
+    Basis,
+    MergeDecision,
     State,
-    kind_of,
+    TableEntry,
+    machine_name,
 )
 from resolvent.machines.tables import (
-    is_among,
+    is_member,
     look_up,
     no_codes,
     no_numbers,
@@ -48,7 +48,7 @@ class _Kind:
     """Name of a machine, or of a class of machines, derived from the predicted column."""
 
     def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
-        return kind_of(owner.predicts if machine is None else machine.predicts)
+        return machine_name(owner.predicts if machine is None else machine.predicts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +84,13 @@ class Machine:
     constant_question: NDArray[np.int64]
     constant_value: Codes
     support: Support | None = field(default=None, repr=False)
-    decisions: tuple[Decision, ...] | None = field(default=None, repr=False)
+    decisions: tuple[MergeDecision, ...] | None = field(default=None, repr=False)
     asked_state: Codes = field(default_factory=no_codes)
     asked_question: NDArray[np.int64] = field(default_factory=no_numbers)
     predicts: str = "output"
     supplemented: bool = False
     digits: int | None = None
-    spread: Spread = field(default_factory=Spread)
+    spread: OutputCounts = field(default_factory=OutputCounts)
 
     kind = _Kind()
     """"transition" for the machine that predicts the next observation, else the column."""
@@ -251,7 +251,7 @@ class Machine:
         # Below 0 the other target is likelier; no number is as small as e to the −700.
         return 1 / (1 + exp(min(-float(rivals.log_odds[state, code]), 700.0)))
 
-    def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
+    def knowledge(self, state: State, observation: Any, action: Any) -> Basis:
         """Return the basis of the output for an observation and an action.
 
         >>> from resolvent.worlds import House
@@ -263,15 +263,15 @@ class Machine:
         if state is not UNSEEN:
             self._check_state(state)
             if (state, query) in self._answers or (state, query) in self._asked:
-                return Knowledge.WITNESSED
-        return Knowledge.ASSUMED if query in self._constants else Knowledge.UNSEEN
+                return Basis.WITNESSED
+        return Basis.ASSUMED if query in self._constants else Basis.UNSEEN
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Iterator[TableEntry]:
         """Iterate over the output table, outputs that are the same in all states first."""
         for query, value in self._constants.items():
-            yield Answer(None, *self.question(query), self.outputs[value])
+            yield TableEntry(None, *self.question(query), self.outputs[value])
         for (state, query), value in self._answers.items():
-            yield Answer(state, *self.question(query), self.outputs[value])
+            yield TableEntry(state, *self.question(query), self.outputs[value])
 
     @property
     def constant_outputs(self) -> dict[tuple[Symbol, Symbol], Any]:
@@ -341,20 +341,20 @@ class Machine:
         by_state = look_up(self._output_keys, self.output_value, keys)
         constant = look_up(self.constant_question, self.constant_value, questions)
         if not assumed:
-            constant[~is_among(self._asked_keys, keys)] = -1
+            constant[~is_member(self._asked_keys, keys)] = -1
         return np.where(constant >= 0, constant, by_state)
 
     def knowledge_many(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return for each state and query the code of the basis of its output.
 
-        The codes are `WITNESSED_CODE`, `ASSUMED_CODE` and `UNSEEN_CODE` of
+        The codes are `OBSERVED_CODE`, `GENERALIZED_CODE` and `UNSEEN_CODE` of
         `resolvent.machines.knowledge`.
         """
         keys = self._keys(states, questions)
         levels = np.full(len(keys), UNSEEN_CODE, np.int8)
-        levels[is_among(self.constant_question, questions)] = ASSUMED_CODE
-        is_observed = is_among(self._output_keys, keys) | is_among(self._asked_keys, keys)
-        levels[is_observed] = WITNESSED_CODE
+        levels[is_member(self.constant_question, questions)] = GENERALIZED_CODE
+        is_observed = is_member(self._output_keys, keys) | is_member(self._asked_keys, keys)
+        levels[is_observed] = OBSERVED_CODE
         return levels
 
     def witnessing(self, states: Codes, questions: NDArray[np.int64]) -> Self:
@@ -363,7 +363,7 @@ class Machine:
         Rows with a state or query of −1, and those whose output depends on the
         state, change nothing. Support then holds no counts by state.
         """
-        is_new = is_among(self.constant_question, questions) & (states >= 0)
+        is_new = is_member(self.constant_question, questions) & (states >= 0)
         keys, _ = distinct_numbers(
             np.concatenate([self._asked_keys, self._keys(states[is_new], questions[is_new])]),
             self.states * self._queries,

@@ -19,7 +19,7 @@ from resolvent.machines.score import Score
 from resolvent.machines.situations import Termination
 from resolvent.machines.uncertainty import StateUncertainty
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
@@ -71,7 +71,7 @@ class Machines(Mapping[str, Machine]):
     timing: LabelTiming = LabelTiming.CURRENT
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
-    senses: Senses = field(default_factory=Senses)
+    senses: Preprocessor = field(default_factory=Preprocessor)
     doubt: StateUncertainty = field(default_factory=StateUncertainty)
 
     def __post_init__(self) -> None:
@@ -304,7 +304,7 @@ class MachinePair(Machines):
         timing: LabelTiming = LabelTiming.CURRENT,
         termination: Termination | None = None,
         provenance: Provenance | None = None,
-        senses: Senses | None = None,
+        senses: Preprocessor | None = None,
         doubt: StateUncertainty | None = None,
     ) -> None:
         super().__init__(
@@ -312,7 +312,7 @@ class MachinePair(Machines):
             timing,
             termination or Termination(),
             provenance,
-            senses or Senses(),
+            senses or Preprocessor(),
             doubt or StateUncertainty(),
         )
 
@@ -338,7 +338,7 @@ def machines_of(
     timing: LabelTiming = LabelTiming.CURRENT,
     termination: Termination | None = None,
     provenance: Provenance | None = None,
-    senses: Senses | None = None,
+    senses: Preprocessor | None = None,
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
@@ -347,7 +347,7 @@ def machines_of(
     'MachinePair'
     """
     collection = Machines(
-        tuple(machines), timing, termination or Termination(), provenance, senses or Senses()
+        tuple(machines), timing, termination or Termination(), provenance, senses or Preprocessor()
     )
     return collection.as_pair() if set(collection) == set(_PAIR) else collection
 

@@ -7,7 +7,7 @@ from typing import Any
 from resolvent._util import html
 from resolvent._util.text import listed, short, visible
 from resolvent.errors import ModelError
-from resolvent.machines.likelihood import Calibration, Forecasts
+from resolvent.machines.likelihood import Calibration, PredictionSums
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
 _COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
@@ -46,7 +46,7 @@ class MachineScore:
     """Number of steps that one machine predicts right and wrong.
 
     `right` and `wrong` count outputs that were observed in the state of the step,
-    `assumed_right` and `assumed_wrong` those only assumed there (see `Knowledge`), and `unseen`
+    `assumed_right` and `assumed_wrong` those only assumed there (see `Basis`), and `unseen`
     the steps without a prediction. Where outputs vary, the most frequent one is right.
     `forecasts` hold the predicted probabilities.
     """
@@ -57,7 +57,7 @@ class MachineScore:
     assumed_wrong: int = 0
     unseen: int = 0
     first_mismatch: Mismatch | None = None
-    forecasts: Forecasts = field(default_factory=Forecasts)
+    forecasts: PredictionSums = field(default_factory=PredictionSums)
 
     @property
     def log_loss(self) -> float | None:

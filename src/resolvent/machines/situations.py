@@ -13,9 +13,9 @@ from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import symbol_text
 
 AugmentedState: TypeAlias = tuple[Any, ...]
-"""An observation and the states of the machines that matter, in the order of `KINDS`."""
+"""An observation and the states of the machines that matter, in the order of `ACTING_MACHINES`."""
 
-KINDS: Final = ("transition", "reward", TERMINATED)
+ACTING_MACHINES: Final = ("transition", "reward", TERMINATED)
 """Names of the machines that matter for acting; the last one is optional."""
 
 
@@ -26,7 +26,7 @@ def by_name(situation: AugmentedState) -> dict[str, Any]:
     {'observation': 'hall', 'transition_state': 0, 'reward_state': 1}
     """
     observation, *states = situation
-    names = (f"{name}_state" for name in KINDS)
+    names = (f"{name}_state" for name in ACTING_MACHINES)
     return {"observation": observation, **dict(zip(names, states, strict=False))}
 
 
@@ -42,7 +42,7 @@ def augmented_state_text(situation: AugmentedState) -> str:
 
 def states_text(states: Iterable[int]) -> str:
     """Return the states of an augmented state as text."""
-    return ", ".join(f"{name} state {state}" for name, state in zip(KINDS, states, strict=False))
+    return ", ".join(f"{name} state {state}" for name, state in zip(ACTING_MACHINES, states, strict=False))
 
 
 @dataclass(frozen=True)

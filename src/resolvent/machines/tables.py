@@ -46,7 +46,7 @@ def places(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> Codes:
     return look_up(keys, np.arange(len(keys), dtype=np.int32), wanted)
 
 
-def is_among(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+def is_member(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return for each wanted key whether it is among the sorted keys."""
     return np.asarray(look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0)
 

@@ -12,7 +12,7 @@ import numpy as np
 from resolvent import _core
 from resolvent._util.math import log
 from resolvent.errors import ModelError
-from resolvent.machines.build import answering, machine_of_tables
+from resolvent.machines.build import machine_of_tables, with_sample_counts
 from resolvent.machines.compare import Alternative
 from resolvent.machines.machine import Machine
 from resolvent.machines.uncertainty import AlternativeTransitions
@@ -200,4 +200,4 @@ def _with_transitions(machine: Machine, samples: SampleSet, transitions: Codes) 
         supplemented=machine.supplemented,
         digits=machine.digits,
     )
-    return answering(changed, samples)
+    return with_sample_counts(changed, samples)

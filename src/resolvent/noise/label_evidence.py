@@ -52,10 +52,10 @@ def explain_more(
     other, until they differ.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.preprocess.labeling import Labelling
+    >>> from resolvent.preprocess.labeling import LabelingFunction
     >>> from resolvent.rl.collect import collect
     >>> traces = collect(House(), episodes=100, seed=0)
-    >>> unlabeled = Labelling("observation", {}).on(traces)
+    >>> unlabeled = LabelingFunction("observation", {}).on(traces)
     >>> options = {"timing": LabelTiming.CURRENT, "rounding": {}}
     >>> explain_more(traces, unlabeled, ["observation"], **options)
     True
@@ -90,10 +90,10 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
     by their transitions alone.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.preprocess.labeling import Labelling
+    >>> from resolvent.preprocess.labeling import LabelingFunction
     >>> from resolvent.rl.collect import collect
     >>> traces, machines = collect(House(), episodes=50, seed=0), House().machines()
-    >>> unlabeled = Labelling("observation", {}).on(traces)
+    >>> unlabeled = LabelingFunction("observation", {}).on(traces)
     >>> log_evidence(machines, traces) > log_evidence(machines, unlabeled)
     True
     """

@@ -1,20 +1,20 @@
 """Preprocessing (paper: "Preprocessing"): recorded traces → samples for inference."""
 
-from resolvent.preprocess.auto_discretize import auto_discretise
-from resolvent.preprocess.discretize import Discretise
-from resolvent.preprocess.event_discovery import FoundEvents, find_events
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.auto_discretize import auto_discretize
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.event_discovery import DiscoveredLabels, discover_labels
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.transform import Preprocessor
 
 __all__ = [
-    "Discretise",
-    "FoundEvents",
+    "Discretizer",
+    "DiscoveredLabels",
     "LabelTiming",
-    "Labelling",
+    "LabelingFunction",
     "RewardLevels",
-    "Senses",
-    "auto_discretise",
-    "find_events",
+    "Preprocessor",
+    "auto_discretize",
+    "discover_labels",
 ]

@@ -1,6 +1,6 @@
 """Automatic discretization: edges at those values that help most to predict the next step.
 
-Input: traces whose observations, or actions, are numbers. Output: a fitted `Discretise`.
+Input: traces whose observations, or actions, are numbers. Output: a fitted `Discretizer`.
 """
 
 import math
@@ -12,7 +12,7 @@ import numpy as np
 from resolvent._util.math import log2
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError
-from resolvent.preprocess.discretize import AUTO, Discretise, distinct_traces, numbers_in
+from resolvent.preprocess.discretize import AUTO, Discretizer, distinct_traces, numbers_in
 from resolvent.preprocess.intervals import Floats, Intervals, magnitude, shorter_numbers
 from resolvent.preprocess.predictive_code import (
     MOST_BINS,
@@ -40,7 +40,7 @@ each interval is another observation that machines have to see in each state.
 """
 
 
-def auto_discretise(
+def auto_discretize(
     traces: TraceSet,
     outputs: Iterable[str] | None = None,
     *,
@@ -48,7 +48,7 @@ def auto_discretise(
     columns: Iterable[Any] | None = None,
     ints: bool = False,
     of: str | None = None,
-) -> Discretise:
+) -> Discretizer:
     """Return intervals whose edges help most to predict the next step.
 
     Starting with one interval for each number, the edge is added that saves most bits of the
@@ -61,7 +61,7 @@ def auto_discretise(
         outputs: The outputs to predict, as in `infer`; by default those that `infer` predicts by
             default, and the ends of episodes.
         bins: Maximum number of intervals of a number.
-        columns: The numbers to discretize, as in `Discretise`.
+        columns: The numbers to discretize, as in `Discretizer`.
         ints: Whether ints are discretized, too.
         of: `"observation"` or `"action"`: which of them has the numbers; by default
             observations, and the inputs of a log, which has no observations.
@@ -76,14 +76,14 @@ def auto_discretise(
     ...     heat += (0.37 if on else -0.29) + 0.1 * math.sin(minute)
     ...     seen.append(heat)
     >>> log = TraceSet([Trace(seen, [None] * 501, ["wait"] * 500, columns={"heats": heats})])
-    >>> print(auto_discretise(log, outputs=["heats"]))
+    >>> print(auto_discretize(log, outputs=["heats"]))
     the observation: below 18, 18…22, above 22
     """
     if type(bins) is not int or not 2 <= bins <= MOST_BINS:
         raise OptionError(f"bins={shown(bins)}: give a whole number from 2 to {MOST_BINS}")
     if of is None:
         of = ACTION if len(traces.observations) == 1 else OBSERVATION
-    options = Discretise(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]
+    options = Discretizer(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]
     content = numbers_in(traces, of)
     numbers = options.chosen(content)
     max_steps = min(max(STEPS_OF_NUMBERS // len(numbers), LEAST_STEPS), MOST_STEPS)

@@ -1,7 +1,7 @@
 """Discretization: observations that are numbers → observations that are names of intervals.
 
-`numbers_in` finds the numbers in observations or actions, `Discretise.fit` the edges for them,
-and `Discretise.on` replaces them.
+`numbers_in` finds the numbers in observations or actions, `Discretizer.fit` the edges for them,
+and `Discretizer.on` replaces them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,11 +41,11 @@ _FIELDS = {"method", "bins", "columns", "ints", "of", "intervals", "sizes"}
 
 
 @dataclass(frozen=True)
-class Discretise:
+class Discretizer:
     """Replaces the numbers in observations by intervals, so that similar observations are equal.
 
     A new one holds options. `fit` computes intervals from data and returns one that has them;
-    `Discretise.at` takes the edges of intervals. Only these can be called with an observation,
+    `Discretizer.at` takes the edges of intervals. Only these can be called with an observation,
     or used `on` traces.
 
     Floats are discretized. Ints, strings and everything else stay as they are, and so do arrays
@@ -65,7 +65,7 @@ class Discretise:
 
     >>> from resolvent.traces import Trace
     >>> cart = TraceSet([Trace([-0.3, 0.04, 0.1, 0.4], [None] * 4, "lrr")])
-    >>> halves = Discretise("quantile", bins=2).fit(cart)
+    >>> halves = Discretizer("quantile", bins=2).fit(cart)
     >>> halves(0.02), halves.on(cart)[0].observations
     ('below 0.07', ('below 0.07', 'below 0.07', 'above 0.07', 'above 0.07'))
     """
@@ -101,17 +101,17 @@ class Discretise:
     @classmethod
     def at(
         cls, edges: Sequence[float] | Mapping[Any, Sequence[float]], *, of: str = OBSERVATION
-    ) -> "Discretise":
+    ) -> "Discretizer":
         """Return one with these edges, for all numbers or for each by its place.
 
         An edge belongs to the interval above it. Numbers without edges stay as they are. A
         row of one number is that number.
 
-        >>> Discretise.at([-0.2, 0.0, 0.2])(0.13)
+        >>> Discretizer.at([-0.2, 0.0, 0.2])(0.13)
         '0…0.2'
-        >>> Discretise.at({0: [0.5], 2: [10, 20]})((0.25, 7, 20.0))
+        >>> Discretizer.at({0: [0.5], 2: [10, 20]})((0.25, 7, 20.0))
         ('below 0.5', 7, 'above 20')
-        >>> Discretise.at({"heat": [20]})((("door", "open"), ("heat", 18.5)))
+        >>> Discretizer.at({"heat": [20]})((("door", "open"), ("heat", 18.5)))
         (('door', 'open'), ('heat', 'below 20'))
         """
         by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
@@ -136,14 +136,14 @@ class Discretise:
         """The edges of each number's intervals, by the number's name; empty before `fit`."""
         return {self._text(place): list(row.edges) for place, row in self.intervals or ()}
 
-    def fit(self, data: TraceSet | ArrayLike, seed: int = 0) -> "Discretise":
+    def fit(self, data: TraceSet | ArrayLike, seed: int = 0) -> "Discretizer":
         """Return one with intervals for the numbers in traces or in an array.
 
         Equal traces count once, so that repeated traces change nothing. An array has a number,
         or a row of numbers, for each observation. `seed` is that of k-means. With explicit
-        edges, or those of `auto_discretise`, it is returned unchanged.
+        edges, or those of `auto_discretize`, it is returned unchanged.
 
-        >>> Discretise("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
+        >>> Discretizer("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
         Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
         """
         if self.method not in METHODS:
@@ -166,7 +166,7 @@ class Discretise:
 
     def with_intervals(
         self, content: "Content", intervals: Mapping[Place, Intervals], method: str | None = None
-    ) -> "Discretise":
+    ) -> "Discretizer":
         """Return one with these intervals, for observations of this shape."""
         prefixes = {place[:length] for place in intervals for length in range(len(place))}
         sizes = tuple((place, size) for place, size in content.sizes if place in prefixes)
@@ -233,7 +233,7 @@ class Discretise:
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as JSON values, from which `from_dict` makes an equal one.
 
-        >>> Discretise.at({"heat": [20]}).as_dict()
+        >>> Discretizer.at({"heat": [20]}).as_dict()
         {'method': 'given', 'bins': [2], 'intervals': [{'at': ['heat'], 'edges': [20.0]}]}
         """
         fields: dict[str, Any] = {
@@ -257,11 +257,11 @@ class Discretise:
         return fields
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> "Discretise":
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Discretizer":
         """Return the one that `as_dict` wrote; `ModelError` if a field is wrong.
 
-        >>> halves = Discretise(bins=2).fit([0.5, 1.5, 4.0, 4.5])
-        >>> Discretise.from_dict(halves.as_dict()) == halves
+        >>> halves = Discretizer(bins=2).fit([0.5, 1.5, 4.0, 4.5])
+        >>> Discretizer.from_dict(halves.as_dict()) == halves
         True
         """
         try:

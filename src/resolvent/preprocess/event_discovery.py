@@ -23,7 +23,7 @@ from resolvent.preprocess.event_steps import (
     event_steps,
     is_over,
 )
-from resolvent.preprocess.labeling import Labelling, Reads
+from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces.schema import OBSERVATION
@@ -31,9 +31,9 @@ from resolvent.traces.symbols import Symbol, symbol_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, distinct_pairs
 
-Found = TypeVar("Found")
+Inferred = TypeVar("Inferred")
 
-SOURCES: Final[tuple[Reads, ...]] = ("observation", "action", "action+observation")
+SOURCES: Final[tuple[LabelOrigin, ...]] = ("observation", "action", "action+observation")
 """What labels may be derived from, in the order of trial."""
 
 UNMET: Final = -1  # next state of a source that was never read in a state
@@ -41,37 +41,37 @@ _MAX_LETTERS: Final = 24
 """Maximum length of the names of two members for the name of a class to contain both."""
 
 
-class Events(NamedTuple):
+class DerivedLabels(NamedTuple):
     """Derived labels, and the timing that says whether those of first observations are read."""
 
-    labelling: Labelling
+    labelling: LabelingFunction
     timing: LabelTiming
 
 
 @dataclass(frozen=True)
-class FoundEvents(Generic[Found]):
+class DiscoveredLabels(Generic[Inferred]):
     """Discovered labels, when they are read, and the result of inference with them.
 
     `states` are the numbers of states that explain each output, so that no machine needs more;
     empty if each source is a label of its own.
     """
 
-    labelling: Labelling
+    labelling: LabelingFunction
     timing: LabelTiming
-    inferred: Found
+    inferred: Inferred
     states: Mapping[str, int] = field(default_factory=dict)
 
 
-def find_events(
+def discover_labels(
     traces: TraceSet,
     outputs: Sequence[str],
-    infer: Callable[[TraceSet, LabelTiming], Found],
+    infer: Callable[[TraceSet, LabelTiming], Inferred],
     *,
-    length: Callable[[Found], float] = lambda inferred: 0.0,
+    length: Callable[[Inferred], float] = lambda inferred: 0.0,
     seed: int = 0,
     effort: float = 1.0,
     time_left: TimeLeft = lambda: None,
-) -> FoundEvents[Found]:
+) -> DiscoveredLabels[Inferred]:
     """Discover the labels with which machines explain all outputs.
 
     Labels recorded in the traces are ignored. `infer` takes labeled traces and the label timing,
@@ -83,7 +83,7 @@ def find_events(
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
     >>> infer = lambda labeled, timing: rs.infer(labeled, timing=timing, noise="none").machines
-    >>> discovered = find_events(traces, ["observation", "reward"], infer)
+    >>> discovered = discover_labels(traces, ["observation", "reward"], infer)
     >>> print(discovered.labelling)
     2 events, made of observations
     cyanroom: cyanroom
@@ -99,21 +99,21 @@ def find_events(
         raise OptionError(f"effort is {effort}: choose a number above 0")
 
     def inferred_with(
-        labelling: Labelling, timing: LabelTiming, states: Mapping[str, int] | None = None
-    ) -> FoundEvents[Found]:
-        return FoundEvents(labelling, timing, infer(labelling.on(traces), timing), states or {})
+        labelling: LabelingFunction, timing: LabelTiming, states: Mapping[str, int] | None = None
+    ) -> DiscoveredLabels[Inferred]:
+        return DiscoveredLabels(labelling, timing, infer(labelling.on(traces), timing), states or {})
 
-    finest = Labelling("action+observation"), LabelTiming.CURRENT_WITH_INITIAL
+    finest = LabelingFunction("action+observation"), LabelTiming.CURRENT_WITH_INITIAL
     if _contradict(finest[0].on(traces), outputs):  # then fewer labels do, too
         return inferred_with(*finest)
     for events, states in candidates(traces, outputs, seed, effort, time_left):
         with suppress(ContradictoryTraces):
             return inferred_with(*events, states)
-    results: list[FoundEvents[Found]] = []
+    results: list[DiscoveredLabels[Inferred]] = []
     for reads in SOURCES[:2]:
         if _varies(traces, reads):
             with suppress(ContradictoryTraces):
-                results.append(inferred_with(Labelling(reads), finest[1]))
+                results.append(inferred_with(LabelingFunction(reads), finest[1]))
     if results:
         return min(results, key=lambda result: length(result.inferred))
     return inferred_with(*finest)
@@ -132,7 +132,7 @@ def candidates(
     seed: int,
     effort: float,
     time_left: TimeLeft,
-) -> Iterator[tuple[Events, dict[str, int]]]:
+) -> Iterator[tuple[DerivedLabels, dict[str, int]]]:
     """Yield events among observations, among actions, and among pairs of both.
 
     Each comes with the number of states by output.
@@ -142,23 +142,23 @@ def candidates(
         if not _varies(distinct, reads):
             continue
         limits = SearchLimits(seed, effort, time_left)
-        tables = _tables(distinct, Labelling(reads), outputs, limits)
+        tables = _tables(distinct, LabelingFunction(reads), outputs, limits)
         if tables is not None:
             states = [table.shape[1] for _, table in tables]
-            events = events_of(distinct, Labelling(reads), tables)
+            events = events_of(distinct, LabelingFunction(reads), tables)
             yield events, dict(zip(outputs, states, strict=True))
         if is_over(time_left):
             break
 
 
-def _varies(traces: TraceSet, reads: Reads) -> bool:
+def _varies(traces: TraceSet, reads: LabelOrigin) -> bool:
     """Return whether labels derived in this way carry more information than simpler ones."""
     varies = {"observation": len(traces.observations) > 1, "action": len(traces.actions) > 1}
     return varies.get(reads, all(varies.values()))
 
 
 def _tables(
-    traces: TraceSet, labelling: Labelling, outputs: Sequence[str], limits: SearchLimits
+    traces: TraceSet, labelling: LabelingFunction, outputs: Sequence[str], limits: SearchLimits
 ) -> list[tuple[EventSteps, Table]] | None:
     """Find a table for each output; None if some output is not explained."""
     tables: list[tuple[EventSteps, Table]] = []
@@ -199,8 +199,8 @@ def _table_of_known_events(
 
 
 def events_of(
-    traces: TraceSet, labelling: Labelling, tables: Sequence[tuple[EventSteps, Table]]
-) -> Events:
+    traces: TraceSet, labelling: LabelingFunction, tables: Sequence[tuple[EventSteps, Table]]
+) -> DerivedLabels:
     """Return the sources that move a state as events, with a label for each class.
 
     `tables` has the steps and the table of each output. Sources that never contradict each
@@ -217,19 +217,19 @@ def events_of(
         events = _named(labelling, sources, _classes(after_step, stay))
         is_read = any(sources[index] in events for index in np.flatnonzero(is_start))
         timing = LabelTiming.CURRENT if is_read else LabelTiming.CURRENT_WITH_INITIAL
-        return Events(Labelling(labelling.reads, events), timing)
+        return DerivedLabels(LabelingFunction(labelling.reads, events), timing)
     timing = LabelTiming.CURRENT_WITH_INITIAL
     is_in_both = (after_step[:, initial] != UNMET) & is_start[:, None]
     differs = is_in_both & (after_step[:, initial] != from_initial)
     if labelling.reads != "observation" or not differs.any():
         after_step[np.ix_(is_start, initial)] = from_initial[is_start]
         events = _named(labelling, sources, _classes(after_step, stay))
-        return Events(Labelling(labelling.reads, events), timing)
+        return DerivedLabels(LabelingFunction(labelling.reads, events), timing)
     # Pairs of action and observation distinguish starts from steps.
     classes = _classes(np.concatenate([after_step, at_start]), stay)
     class_of = {index: number for number, members in enumerate(classes) for index in members}
     index_of = {source: index for index, source in enumerate(sources)}
-    pairs = Labelling("action+observation")
+    pairs = LabelingFunction("action+observation")
     members: list[list[int]] = [[] for _ in classes]
     pair_sources = pairs.sources(traces)[0]
     for number, pair in enumerate(pair_sources):
@@ -237,7 +237,7 @@ def events_of(
         if index in class_of:
             members[class_of[index]].append(number)
     events = _named(pairs, pair_sources, [numbers for numbers in members if numbers])
-    return Events(Labelling(pairs.reads, events), timing)
+    return DerivedLabels(LabelingFunction(pairs.reads, events), timing)
 
 
 def class_codes(steps: EventSteps, table: Table) -> NDArray[np.int64]:
@@ -274,7 +274,7 @@ def _classes(rows: Table, stay: NDArray[np.int64]) -> list[list[int]]:
 
 
 def _named(
-    labelling: Labelling, sources: Sequence[Symbol], classes: list[list[int]]
+    labelling: LabelingFunction, sources: Sequence[Symbol], classes: list[list[int]]
 ) -> dict[Symbol, str]:
     """Return the label of each source in a class, made of the names of the class's members."""
     events: dict[Symbol, str] = {}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.math import log
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.trace_set import TraceSet
@@ -157,7 +157,7 @@ class EventSteps:
 
 
 def event_steps(
-    traces: TraceSet, labelling: Labelling, predicts: str, observed: Codes | None = None
+    traces: TraceSet, labelling: LabelingFunction, predicts: str, observed: Codes | None = None
 ) -> EventSteps:
     """Return the steps of traces for the discovery of events that explain one output.
 

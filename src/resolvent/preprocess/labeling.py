@@ -25,10 +25,10 @@ from resolvent.traces.symbols import (
 from resolvent.traces.trace_set import TraceSet, with_column
 from resolvent.traces.vocabulary import Codes, distinct_pairs
 
-Reads: TypeAlias = Literal["given", "observation", "action", "action+observation"]
+LabelOrigin: TypeAlias = Literal["given", "observation", "action", "action+observation"]
 """Origin of labels: recorded with the traces, or derived from the last observation or action."""
 
-LABELLINGS: tuple[str, ...] = get_args(Reads)
+LABEL_ORIGINS: tuple[str, ...] = get_args(LabelOrigin)
 
 _NOUNS = {
     "observation": ("observation", "observations"),
@@ -39,7 +39,7 @@ _NOUNS = {
 
 
 @dataclass(frozen=True)
-class Labelling:
+class LabelingFunction:
     """Labels as recorded with each step, or derived from observations and actions.
 
     The label of a step is derived from the next observation, the action, or both; the label of
@@ -52,21 +52,21 @@ class Labelling:
 
     >>> from resolvent.traces import Trace
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
-    >>> [sorted(label) for label in Labelling("observation").on(traces)[0].labels]
+    >>> [sorted(label) for label in LabelingFunction("observation").on(traces)[0].labels]
     [['hall'], ['attic']]
-    >>> [sorted(label) for label in Labelling("action+observation").on(traces)[0].labels]
+    >>> [sorted(label) for label in LabelingFunction("action+observation").on(traces)[0].labels]
     [['→ hall'], ['up → attic']]
-    >>> [sorted(label) for label in Labelling("observation", {"attic": "key"}).on(traces)[0].labels]
+    >>> [sorted(label) for label in LabelingFunction("observation", {"attic": "key"}).on(traces)[0].labels]
     [[], ['key']]
     """
 
-    reads: Reads = "given"
+    reads: LabelOrigin = "given"
     events: Mapping[Symbol, str | Label] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reads, str) or self.reads not in LABELLINGS:
+        if not isinstance(self.reads, str) or self.reads not in LABEL_ORIGINS:
             raise OptionError(
-                f"labels={shown(self.reads)}: use one of {', '.join(map(repr, LABELLINGS))}"
+                f"labels={shown(self.reads)}: use one of {', '.join(map(repr, LABEL_ORIGINS))}"
             )
         if self.events is not None:
             if self.reads == "given":
@@ -112,7 +112,7 @@ class Labelling:
 
         >>> from resolvent.traces import Trace
         >>> traces = TraceSet([Trace([0, 1], [None] * 2, ["up"]), Trace([0, 0], [None] * 2, "x")])
-        >>> Labelling("action+observation").sources(traces)
+        >>> LabelingFunction("action+observation").sources(traces)
         ([(0,), ('up', 1), ('x', 0)], array([0, 1, 0, 2], dtype=int32))
         """
         if self.reads == "observation":
@@ -141,12 +141,12 @@ class Labelling:
         if self.events is None:
             return frozenset((self.name_of(source),))
         name = self.events.get(source)
-        return NO_EVENT if name is None else whole_label(name)
+        return NO_EVENT if name is None else label_of_event(name)
 
     def plain_events(self) -> list[tuple[Symbol, str | list[str]]]:
         """Return the events as stored in files; labels of several propositions are lists.
 
-        >>> Labelling("observation", {"attic": {"key", "red"}}).plain_events()
+        >>> LabelingFunction("observation", {"attic": {"key", "red"}}).plain_events()
         [('attic', ['key', 'red'])]
         """
         return [
@@ -157,7 +157,7 @@ class Labelling:
     def name_of(self, source: Symbol) -> str:
         """Return the name of a source; different sources have different names.
 
-        >>> Labelling("action").name_of("up"), Labelling("action+observation").name_of(("up", 3))
+        >>> LabelingFunction("action").name_of("up"), LabelingFunction("action+observation").name_of(("up", 3))
         ('up', 'up → 3')
         """
         if self.reads != "action+observation":
@@ -176,7 +176,7 @@ class Labelling:
             return f"no {noun} is an event"
         names: dict[str, list[str]] = {}
         for source, name in self.events.items():
-            names.setdefault(label_text(whole_label(name)), []).append(self.name_of(source))
+            names.setdefault(label_text(label_of_event(name)), []).append(self.name_of(source))
         return "\n".join(
             [
                 f"{amount(len(names), 'event')}, made of {plural}",
@@ -185,10 +185,10 @@ class Labelling:
         )
 
 
-def whole_label(event: str | Label) -> Label:
+def label_of_event(event: str | Label) -> Label:
     """Return the label of an event: one proposition, or the set of them.
 
-    >>> sorted(whole_label("key")), sorted(whole_label(frozenset({"key", "red"})))
+    >>> sorted(label_of_event("key")), sorted(label_of_event(frozenset({"key", "red"})))
     (['key'], ['key', 'red'])
     """
     return frozenset((event,)) if isinstance(event, str) else event
@@ -218,28 +218,28 @@ def _checked_events(events: Any) -> dict[Symbol, str | Label]:
     return {source: checked[source] for source in sorted(checked, key=symbol_order)}
 
 
-GIVEN = Labelling()  # labels as recorded with the steps
+AS_RECORDED = LabelingFunction()  # labels as recorded with the steps
 
 
-def as_labelling(
-    labels: str | Labelling, label_of: object = None, *, found: bool = False
-) -> Labelling:
+def as_labeling_function(
+    labels: str | LabelingFunction, label_of: object = None, *, found: bool = False
+) -> LabelingFunction:
     """Return the labeling function for an option's value.
 
     `found`: whether the error for a wrong word may suggest "auto", which the caller handles.
 
-    >>> as_labelling("observation").reads
+    >>> as_labeling_function("observation").reads
     'observation'
-    >>> as_labelling("obs")
+    >>> as_labeling_function("obs")
     Traceback (most recent call last):
     resolvent.errors.OptionError: labels='obs': use one of 'given', 'observation', 'action', \
 'action+observation'
     """
-    if not isinstance(labels, Labelling):
-        if not (isinstance(labels, str) and labels in LABELLINGS):
-            words = (*LABELLINGS, "auto") if found else LABELLINGS
+    if not isinstance(labels, LabelingFunction):
+        if not (isinstance(labels, str) and labels in LABEL_ORIGINS):
+            words = (*LABEL_ORIGINS, "auto") if found else LABEL_ORIGINS
             raise OptionError(f"labels={shown(labels)}: use one of {', '.join(map(repr, words))}")
-        labels = Labelling(labels)  # type: ignore[arg-type]
+        labels = LabelingFunction(labels)  # type: ignore[arg-type]
     if label_of is not None and not labels.is_given:
         raise OptionError(
             f"labels={labels.reads!r} and label_of both say how labels are made: leave out one"

@@ -2,7 +2,7 @@
 
 Input: `SampleSet` or `Histories`. Output: a smaller one, and a record of the removed parts,
 which the machine gets back. Redundant alphas have one output everywhere. Trivial labels change
-no state; `judge_labels` tests this by deleting them. A contradiction proves a label needed, for
+no state; `assess_labels` tests this by deleting them. A contradiction proves a label needed, for
 good: samples that contradict without it also do so without it and others, so each label can be
 tested by itself. The absence of contradictions proves little, since most histories occur once.
 A label is therefore dropped on positive evidence only: its deletion made histories equal, and
@@ -25,11 +25,11 @@ from resolvent.preprocess.timing import NONE
 from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
-ENOUGH_BITS: Final = 64.0
+MIN_EVIDENCE_BITS: Final = 64.0
 """Evidence, in bits, needed in every context that matters for a label to be dropped."""
 
 COMMON_CONTEXT: Final = 0.02  # least share of a label's occurrences for a context to matter
-MOST_LABELS: Final = 16
+MAX_LABELS: Final = 16
 """Number of labels tested together, most frequent first; each costs a pass over the tree.
 
 The next labels are tested only if one of these was dropped.
@@ -38,7 +38,7 @@ The next labels are tested only if one of these was dropped.
 _MAX_LABELS_NAMED: Final = 20
 """Maximum number of labels that an error lists."""
 
-Place = tuple[int, int]
+Location = tuple[int, int]
 """Trace and step."""
 
 
@@ -117,7 +117,7 @@ def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
     return histories.reduced[codes]
 
 
-class Verdict(StrEnum):
+class Triviality(StrEnum):
     """Whether a machine can do without a label."""
 
     TRIVIAL = "trivial"
@@ -125,7 +125,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-class Basis(StrEnum):
+class TrivialityBasis(StrEnum):
     """The reason for a verdict."""
 
     EVIDENCE = "evidence"
@@ -135,25 +135,25 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True)
-class LabelVerdict:
+class TrivialityTest:
     """Whether one machine can do without a label, and the evidence.
 
     `agreements` counts outputs that agree once the deletion of the label has made their
     histories equal; `witness` are two steps that contradict each other then.
 
-    >>> print(LabelVerdict(frozenset({"sofa"}), Verdict.TRIVIAL, agreements=1204))
+    >>> print(TrivialityTest(frozenset({"sofa"}), Triviality.TRIVIAL, agreements=1204))
     sofa: trivial: 1,204 answers agree without it, none disagrees
-    >>> print(LabelVerdict(frozenset({"key"}), Verdict.NEEDED, witness=((3, 5), (9, 2))))
+    >>> print(TrivialityTest(frozenset({"key"}), Triviality.NEEDED, witness=((3, 5), (9, 2))))
     key: needed: deleting it makes trace 3, step 5 and trace 9, step 2 contradict each other
     """
 
     label: Label
-    verdict: Verdict
-    basis: Basis = Basis.EVIDENCE
+    verdict: Triviality
+    basis: TrivialityBasis = TrivialityBasis.EVIDENCE
     agreements: int = 0
-    witness: tuple[Place, Place] | None = None
+    witness: tuple[Location, Location] | None = None
 
-    def renumbered(self, numbers: NDArray[np.int64]) -> "LabelVerdict":
+    def renumbered(self, numbers: NDArray[np.int64]) -> "TrivialityTest":
         """Return the verdict with new trace numbers."""
         if self.witness is None:
             return self
@@ -177,10 +177,10 @@ class LabelVerdict:
         if self.witness is not None:
             first, second = (f"trace {trace}, step {step}" for trace, step in self.witness)
             return f"{name}: deleting it makes {first} and {second} contradict each other"
-        if self.basis is Basis.GIVEN:
+        if self.basis is TrivialityBasis.GIVEN:
             return f"{name}: named as such"
-        is_undecided = self.verdict is Verdict.UNDECIDED
-        if self.basis is Basis.DEFAULT:
+        is_undecided = self.verdict is Triviality.UNDECIDED
+        if self.basis is TrivialityBasis.DEFAULT:
             return (
                 f"{name}: kept, and not judged"
                 if is_undecided
@@ -188,8 +188,8 @@ class LabelVerdict:
             )
         agree = "answer agrees" if self.agreements == 1 else "answers agree"
         evidence = f"{self.agreements:,} {agree} without it, none disagrees"
-        if self.basis is Basis.SEARCH:
-            if self.verdict is Verdict.TRIVIAL:
+        if self.basis is TrivialityBasis.SEARCH:
+            if self.verdict is Triviality.TRIVIAL:
                 return f"{name}: {evidence}, and the machine found without it is smaller"
             return f"{name}, so it is kept: {evidence}, but the machine found without it is larger"
         if is_undecided:
@@ -197,19 +197,19 @@ class LabelVerdict:
         return f"{name}: {evidence}"
 
 
-def given_verdicts(labels: Vocabulary[Label], trivial: Iterable[int]) -> tuple[LabelVerdict, ...]:
+def declared_trivial(labels: Vocabulary[Label], trivial: Iterable[int]) -> tuple[TrivialityTest, ...]:
     """Return the verdicts on labels that the user named trivial, and on "no event"."""
-    bases = {code: Basis.DEFAULT if labels[code] == NO_EVENT else Basis.GIVEN for code in trivial}
-    return tuple(LabelVerdict(labels[code], Verdict.TRIVIAL, bases[code]) for code in bases)
+    bases = {code: TrivialityBasis.DEFAULT if labels[code] == NO_EVENT else TrivialityBasis.GIVEN for code in trivial}
+    return tuple(TrivialityTest(labels[code], Triviality.TRIVIAL, bases[code]) for code in bases)
 
 
-def judge_labels(
+def assess_labels(
     samples: SampleSet,
     *,
     beyond_no_event: bool = True,
     among: NDArray[np.bool_] | None = None,
     in_time: Callable[[], bool] = lambda: True,
-) -> tuple[LabelVerdict, ...]:
+) -> tuple[TrivialityTest, ...]:
     """Return for every label whether the machine of these samples can do without it.
 
     "No event" is trivial unless its deletion proves otherwise. Samples that contradict each
@@ -224,9 +224,9 @@ def judge_labels(
     offsets, rows = samples.offsets, None
     if among is not None:
         rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
-        samples = some_traces(samples, among)
+        samples = select_traces(samples, among)
 
-    def place(row: int) -> Place:
+    def place(row: int) -> Location:
         row = row if rows is None else int(rows[row])
         trace = int(np.searchsorted(offsets, row, side="right")) - 1
         return trace, row - int(offsets[trace])
@@ -236,16 +236,16 @@ def judge_labels(
     if beyond_no_event:
         deletion.test_other_labels(in_time)
     # Of very many labels hardly any is judged.
-    undecided, default = Verdict.UNDECIDED, Basis.DEFAULT
-    verdicts = [LabelVerdict(label, undecided, default) for label in samples.labels]
+    undecided, default = Triviality.UNDECIDED, TrivialityBasis.DEFAULT
+    verdicts = [TrivialityTest(label, undecided, default) for label in samples.labels]
     for code in {*deletion.trivial, *deletion.contradictions, *deletion.agreements}:
         witness = deletion.contradictions.get(code)
-        verdict = Verdict.UNDECIDED if witness is None else Verdict.NEEDED
+        verdict = Triviality.UNDECIDED if witness is None else Triviality.NEEDED
         is_tested = witness is not None or code in deletion.agreements
-        verdicts[code] = LabelVerdict(
+        verdicts[code] = TrivialityTest(
             samples.labels[code],
-            Verdict.TRIVIAL if code in deletion.trivial else verdict,
-            Basis.EVIDENCE if is_tested else Basis.DEFAULT,
+            Triviality.TRIVIAL if code in deletion.trivial else verdict,
+            TrivialityBasis.EVIDENCE if is_tested else TrivialityBasis.DEFAULT,
             deletion.agreements.get(code, 0),
             None if witness is None else (place(witness[0]), place(witness[1])),
         )
@@ -285,14 +285,14 @@ class _LabelDeletion:
         # Distinct histories are counted, so that repeated traces change nothing.
         count = np.bincount(read[1:], minlength=len(self.samples.labels))
         order = sorted(np.flatnonzero(count).tolist(), key=lambda code: (-count[code], code))
-        for first in range(0, len(order), MOST_LABELS):
+        for first in range(0, len(order), MAX_LABELS):
             n_trivial = len(self.trivial)
-            undecided = order[first : first + MOST_LABELS]
+            undecided = order[first : first + MAX_LABELS]
             # Dropping labels makes more histories equal, which may decide others.
             while droppable := self._delete_each(undecided):
                 self._drop(droppable)
                 decided = {*self.trivial, *self.contradictions}
-                undecided = [code for code in order[: first + MOST_LABELS] if code not in decided]
+                undecided = [code for code in order[: first + MAX_LABELS] if code not in decided]
             if len(self.trivial) == n_trivial or not in_time():
                 return
 
@@ -314,7 +314,7 @@ class _LabelDeletion:
             is_common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
             # Of many labels each may make a rare context: then all are one.
             evidence = bits[is_common].min() if is_common.any() else bits.sum()
-            if evidence >= ENOUGH_BITS:
+            if evidence >= MIN_EVIDENCE_BITS:
                 droppable.append(code)
         return droppable
 
@@ -332,7 +332,7 @@ class _LabelDeletion:
         return _core.find_contradiction(self.histories.tree, samples.alpha, samples.output)
 
 
-def some_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
+def select_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
     """Return the samples of the marked traces."""
     lengths = np.diff(samples.offsets)
     rows = np.repeat(among, lengths)

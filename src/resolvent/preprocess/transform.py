@@ -2,27 +2,27 @@
 
 from dataclasses import dataclass, field
 
-from resolvent.preprocess.discretize import Discretise
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.traces.source import InMemorySource, MappedSource, TraceSource
 from resolvent.traces.trace_set import TraceSet
 
 
 @dataclass(frozen=True)
-class Senses:
+class Preprocessor:
     """Transforms raw steps: discretizes numbers, denoises rewards, then derives labels.
 
     A second transformation of the same traces changes nothing.
 
     >>> from resolvent.traces import Trace
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
-    >>> Senses().on(traces) is traces
+    >>> Preprocessor().on(traces) is traces
     True
     """
 
-    labelling: Labelling = field(default_factory=Labelling)
-    discretise: Discretise | None = None
+    labelling: LabelingFunction = field(default_factory=LabelingFunction)
+    discretise: Discretizer | None = None
     rewards: RewardLevels | None = None
 
     @property

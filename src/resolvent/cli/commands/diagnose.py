@@ -14,7 +14,7 @@ from resolvent.cli.printing import name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import ProgressBar
 from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
-from resolvent.preprocess.labeling import LABELLINGS
+from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.scan.listing import uri_text
@@ -29,7 +29,7 @@ def diagnose(
         str,
         choice(
             "--labels",
-            (*LABELLINGS, "auto"),
+            (*LABEL_ORIGINS, "auto"),
             "What a label is made of: those of TRACES, or what is seen and done.",
         ),
     ] = "given",

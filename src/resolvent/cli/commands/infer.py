@@ -37,8 +37,8 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
-from resolvent.preprocess.discretize import Discretise
-from resolvent.preprocess.labeling import LABELLINGS
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
@@ -78,7 +78,7 @@ def infer(
         str,
         choice(
             "--labels",
-            (*LABELLINGS, "auto"),
+            (*LABEL_ORIGINS, "auto"),
             "What machines read as labels: those of the traces; what is seen or done, each as a "
             "label; or the events found in that.",
         ),
@@ -307,7 +307,7 @@ class _About:
         return lines
 
 
-def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
+def _intervals(how: str | None) -> Discretizer | Literal["auto"] | None:
     """Return how numbers are put into intervals, by what a user writes.
 
     >>> _intervals("uniform:4")
@@ -318,7 +318,7 @@ def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
     method, colon, count = how.partition(":")
     if colon and not count.isdecimal():
         raise OptionError(f"--discretise {how}: write a number of intervals, as in quantile:6")
-    return Discretise(method, int(count)) if colon else Discretise(method)
+    return Discretizer(method, int(count)) if colon else Discretizer(method)
 
 
 def _may_be_scarce(result: InferenceResult, about: _About) -> bool:

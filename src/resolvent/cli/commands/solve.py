@@ -17,7 +17,7 @@ from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
-from resolvent.preprocess.labeling import LABELLINGS
+from resolvent.preprocess.labeling import LABEL_ORIGINS
 
 
 def solve(
@@ -48,7 +48,7 @@ def solve(
         str,
         choice(
             "--labels",
-            ("auto", *LABELLINGS),
+            ("auto", *LABEL_ORIGINS),
             "What a label is made of: given by the environment, or what is seen and done; auto "
             "takes those given, if there are any.",
         ),

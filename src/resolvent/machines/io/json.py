@@ -23,14 +23,14 @@ from resolvent._util.validation import (
     telling_of_memory,
 )
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
-from resolvent.machines.counts import Spread, Support
+from resolvent.machines.counts import OutputCounts, Support
 from resolvent.machines.io import schema
 from resolvent.machines.io.schema import doubt_in, senses_in, stored_doubt, stored_senses
-from resolvent.machines.knowledge import Decision
+from resolvent.machines.knowledge import MergeDecision
 from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.situations import Termination
-from resolvent.machines.tables import is_among
+from resolvent.machines.tables import is_member
 from resolvent.machines.uncertainty import AlternativeTransitions
 from resolvent.traces.symbols import as_symbol, ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
@@ -247,7 +247,7 @@ def _stored_support(machine: Machine, support: Support) -> schema.Support:
     )
 
 
-def _stored_decisions(machine: Machine, decisions: Sequence[Decision]) -> schema.Decisions:
+def _stored_decisions(machine: Machine, decisions: Sequence[MergeDecision]) -> schema.Decisions:
     number = np.cumsum(machine.transitions.ravel() >= 0) - 1
     width = len(machine.labels)
     cell = [step.source * width + machine.labels.code(step.label) for step in decisions]
@@ -352,7 +352,7 @@ def _machine(
     )
     if not isinstance(stored.spread, UnsetType):
         machine = replace(machine, spread=_spread(stored.spread, machine))
-    if is_among(constant, query).any():
+    if is_member(constant, query).any():
         raise ValueError("a constant answer depends on the state as well")
     if machine.kind == "reward" and not all(isinstance(output, float) for output in outputs):
         raise ValueError("the reward machine has an output that is not a number with a point")
@@ -387,7 +387,7 @@ def _asked(
     return state[order], np.repeat(queries, sizes)[order]
 
 
-def _spread(stored: Sequence[tuple[int, int, int]], machine: Machine) -> Spread:
+def _spread(stored: Sequence[tuple[int, int, int]], machine: Machine) -> OutputCounts:
     row, value, count = np.array(stored, np.int64).reshape(len(stored), 3).T
     if len(row) == 0:
         raise ValueError("spread is there, and holds nothing")
@@ -397,7 +397,7 @@ def _spread(stored: Sequence[tuple[int, int, int]], machine: Machine) -> Spread:
     _check_rising(row * outputs + value, "spread")
     if np.any((count < 1) | (count > _MAX_COUNT)):
         raise ValueError(f"spread holds a count that is not from 1 to {_MAX_COUNT:,}")
-    spread = Spread(
+    spread = OutputCounts(
         machine.output_state[row],
         machine.output_question[row],
         value.astype(np.int32),
@@ -453,7 +453,7 @@ def _rivals(stored: Sequence[tuple[int, int, float]], machine: Machine) -> Alter
     return AlternativeTransitions(target, log_odds)
 
 
-def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[Decision, ...]:
+def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[MergeDecision, ...]:
     """Return the decisions, checked to be a possible run of state merging for this machine."""
     cells = np.argwhere(machine.transitions >= 0).tolist()
     if not len(stored.transitions) == len(stored.agreeing) == len(stored.folded):
@@ -476,7 +476,7 @@ def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[Decision, ..
         if is_new == (folded > 0) or (is_new and agreeing > 0):
             raise ValueError(f"decisions fold nothing into state {target}, or too much")
         reached.add(target)
-        decisions.append(Decision(state, machine.labels[label], target, is_new, agreeing, folded))
+        decisions.append(MergeDecision(state, machine.labels[label], target, is_new, agreeing, folded))
     if len(reached) < machine.states:
         raise ValueError("decisions never find some of the states")
     return tuple(decisions)

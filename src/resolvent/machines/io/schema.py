@@ -7,11 +7,11 @@ from msgspec import UNSET, UnsetType
 
 from resolvent.machines.machine_set import Machines, Provenance
 from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
-from resolvent.preprocess.discretize import Discretise
-from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces.symbols import Label, as_symbol
 
 StoredShares: TypeAlias = list[tuple[list[str], float]]
@@ -147,7 +147,7 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     provenance: Provenance | None
 
 
-def stored_senses(senses: Senses) -> StoredSenses | UnsetType:
+def stored_senses(senses: Preprocessor) -> StoredSenses | UnsetType:
     """Return the preprocessing as a file holds it; `UNSET` if raw steps are read as they are."""
     if senses.are_plain:
         return UNSET
@@ -160,7 +160,7 @@ def stored_senses(senses: Senses) -> StoredSenses | UnsetType:
     )
 
 
-def senses_in(stored: StoredSenses | UnsetType) -> Senses:
+def senses_in(stored: StoredSenses | UnsetType) -> Preprocessor:
     """Return the preprocessing that `stored_senses` encoded.
 
     Raises:
@@ -170,15 +170,15 @@ def senses_in(stored: StoredSenses | UnsetType) -> Senses:
         TraceError: when the source of an event cannot be observed or done.
     """
     if isinstance(stored, UnsetType):
-        return Senses()
+        return Preprocessor()
     events: Any = None
     if stored.events is not None:
         events = {as_symbol(source): name for source, name in stored.events}
         if len(events) < len(stored.events):
             raise ValueError("senses name an event twice")
-    return Senses(
-        Labelling(stored.labels, events),  # type: ignore[arg-type]  # it checks
-        None if stored.discretise is None else Discretise.from_dict(stored.discretise),
+    return Preprocessor(
+        LabelingFunction(stored.labels, events),  # type: ignore[arg-type]  # it checks
+        None if stored.discretise is None else Discretizer.from_dict(stored.discretise),
         None if stored.rewards is None else RewardLevels.from_dict(stored.rewards),
     )
 

@@ -20,7 +20,7 @@ from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
-from resolvent.preprocess.transform import Senses
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.rl.env import (
     LabelsOfSymbols,
     LabelSource,
@@ -349,7 +349,7 @@ class PositionTracker:
         )
 
 
-def _symbol_labels(senses: Senses) -> LabelsOfSymbols | None:
+def _symbol_labels(senses: Preprocessor) -> LabelsOfSymbols | None:
     """Return the function that makes labels of symbols; None if labels are recorded."""
     if senses.labelling.is_given:
         return None
