@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from resolvent.display import progress
-from resolvent.display.progress import Amount, ProgressBar
+from resolvent.viz import terminal
+from resolvent.viz.terminal import Amount, ProgressBar
 
 
 class Screen(io.StringIO):
@@ -24,7 +24,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
 
 def test_silent_in_the_first_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         now += 0.9
@@ -36,7 +36,7 @@ def test_silent_in_the_first_second(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_shows_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BEFORE_FIRST", 0.0)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         bar.stage("reading house.jsonl")(0.5)
@@ -47,8 +47,8 @@ def test_shows_and_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_makes_way_for_a_line_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_REFRESHES", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BEFORE_FIRST", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_REFRESHES", 0.0)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         bar.show("first", 0.1)
@@ -61,7 +61,7 @@ def test_it_makes_way_for_a_line_and_comes_back(monkeypatch: pytest.MonkeyPatch)
 def test_silent_when_nobody_watches(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BEFORE_FIRST", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")  # which makes Rich take anything for a terminal
     with ProgressBar() as bar:
         bar.show("reading", 0.5)
@@ -70,7 +70,7 @@ def test_silent_when_nobody_watches(
 
 def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         reading = bar.stage("reading", Amount(40e9, "B"))
@@ -89,7 +89,7 @@ def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_long_text_leaves_room_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BEFORE_FIRST", 0.0)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         bar.show("reading " + "x" * 200, 0.5)
@@ -100,8 +100,8 @@ def test_a_long_text_leaves_room_for_the_rest(monkeypatch: pytest.MonkeyPatch) -
 def test_where_nobody_knows_how_much_is_left_there_is_no_bar(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_REFRESHES", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BEFORE_FIRST", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_REFRESHES", 0.0)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         bar.show("1,234 steps", None, stage="solving")
@@ -113,7 +113,7 @@ def test_where_nobody_knows_how_much_is_left_there_is_no_bar(
 
 def test_reading_knows_how_much_there_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     now = 1000.0
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: now)
     shown = screen(monkeypatch)
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"x" * 4000)
@@ -131,8 +131,8 @@ def test_reading_knows_how_much_there_is(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_the_end_of_a_stage_is_shown_however_soon_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_OF_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_REFRESHES", 60.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BEFORE_FIRST", 0.0)
+    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_REFRESHES", 60.0)
     shown = screen(monkeypatch)
     with ProgressBar() as bar:
         bar.show("9 of 10 pieces", 0.9, stage="reading")

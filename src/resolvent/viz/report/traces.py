@@ -88,7 +88,7 @@ def replays(
 
 def _steps(
     machines: Machines, trace: TraceSet, start: int, captions: _Captions, gallery: Gallery
-) -> list[list[int]]:
+) -> list[list[Any]]:
     shown = slice(start, start + MOST_STEPS)
     seen = trace.at_step(trace.observation_codes)[shown]
     read = labels_read(trace, machines.timing)[shown]
@@ -97,15 +97,15 @@ def _steps(
         captions.numbers(read, event_text, trace.labels),
         captions.numbers(trace.action_codes[shown], value_text, trace.actions),
     ]
-    for asked in steps_asked(machines, trace, states_at_steps(machines, trace)).values():
-        columns += _predictions(asked, trace, shown, captions, gallery)
-    return [list(step) for step in zip(*columns, strict=True)]
+    asked = steps_asked(machines, trace, states_at_steps(machines, trace)).values()
+    predictions = (_predictions(steps, trace, shown, captions, gallery) for steps in asked)
+    return [list(step) for step in zip(*columns, *predictions, strict=True)]
 
 
 def _predictions(
     asked: StepsAsked, trace: TraceSet, shown: slice, captions: _Captions, gallery: Gallery
 ) -> list[list[int]]:
-    """Return the columns of a machine for some steps of a trace."""
+    """Return the numbers of a machine for some steps of a trace."""
     machine = asked.machine
     if machine.predicts == "observation":
         values: Sequence[Any] = trace.observations
@@ -118,13 +118,14 @@ def _predictions(
     def caption_of(output: Any) -> Caption:
         return gallery.output_caption(machine, output)
 
-    return [
+    columns = (
         captions.numbers(codes[shown], caption_of, values),
         captions.numbers(predicted, caption_of, machine.outputs, unknown=value_text(UNSEEN)),
         asked.states[shown].tolist(),
         np.where(predicted < 0, -1, predicted == asked.outputs[shown]).tolist(),
         (basis == ASSUMED_CODE).astype(int).tolist(),
-    ]
+    )
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import resolvent as rs
-from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS
+from resolvent.viz.report.machine import MOST_COLUMNS, MOST_ROWS
 from synthetic_pair import synthetic
 
 

@@ -11,8 +11,8 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.display.report.page import inert_json
 from resolvent.errors import ResolventError
+from resolvent.viz.report.page import inert_json
 from synthetic_pair import synthetic
 
 EVIL = "</script><script>alert(1)</script>"

@@ -8,11 +8,11 @@ import pytest
 from report_worlds import has_read, lamp_machines, lit_wait, with_cost
 
 import resolvent as rs
-from resolvent.display.report.contents import contents, verdict
 from resolvent.errors import ModelError
 from resolvent.evaluation import evidence_pass
 from resolvent.evaluation.gathering import gather
 from resolvent.replay import replaying
+from resolvent.viz.report.contents import contents, verdict
 
 
 @pytest.fixture(scope="module")

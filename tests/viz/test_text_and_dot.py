@@ -1,14 +1,18 @@
 import re
 
+import gymnasium as gym
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import resolvent as rs
 from noisy_worlds import loaded_die
 from resolvent._util.text import visible
 from resolvent.machines import TransitionMachine
-from resolvent.machines.drawing import edges, table
 from resolvent.traces import Vocabulary
+from resolvent.viz.dot import edges
+from resolvent.viz.text import table
+from vending_machine import log
 
 HOSTILE = [
     *('say "hi"', "two\nlines", "back\\slash", "a --> b", "x];", "%% no", ": ;#", "\\", "<b>&"),
@@ -128,10 +132,8 @@ def test_text_survives_hostile_labels(name):
 
 
 def test_parallel_edges_are_joined_and_trivial_ones_left_out():
-    assert edges(machine_with(["bell", "key", "rain"], trivial=(2,))) == [
-        (0, 1, ["bell", "key"]),
-        (1, 0, ["bell"]),
-    ]
+    joined = edges(machine_with(["bell", "key", "rain"], trivial=(2,)))
+    assert [edge[:3] for edge in joined] == [(0, 1, ("bell", "key")), (1, 0, ("bell",))]
 
 
 def test_labels_of_several_propositions_and_none():
@@ -140,10 +142,10 @@ def test_labels_of_several_propositions_and_none():
     from dataclasses import replace
 
     both = replace(machine, labels=labels, transitions=np.array([[1, 0], [1, 1]], np.int32))
-    assert edges(both) == [
-        (0, 0, ["a & b"]),
-        (0, 1, ["no event"]),
-        (1, 1, ["no event", "a & b"]),
+    assert [edge[:3] for edge in edges(both)] == [
+        (0, 0, ("a & b",)),
+        (0, 1, ("no event",)),
+        (1, 1, ("no event", "a & b")),
     ]
 
 
@@ -162,3 +164,69 @@ def test_answers_that_vary_are_shown_with_their_share():
         "noise: 25% of all answers were others than the most frequent ones\n"
     )
     assert "%" not in rs.to_text(loaded_die(1.0, 1.0).reward)
+
+
+def machine_of_log(sessions):
+    traces = rs.read_log(
+        pa.Table.from_pylist(log(sessions, seed=0)),
+        episode="session",
+        order="time",
+        input="event",
+        output="response",
+    )
+    return rs.infer(traces).machines["response"]
+
+
+def test_every_move_and_answer_is_told_once():
+    machine = machine_of_log(400)
+    assert machine.states == 15
+    title, empty, *lines = rs.to_text(machine).splitlines()
+    assert title.startswith("Response Machine: 15 states, answers with the response")
+    assert empty == ""
+    told, state = {}, None
+    for line in lines:
+        if not line.startswith(" "):
+            state = int(re.match(r"state (\d+), (after|the start)", line)[1])
+            continue
+        where, rest = re.match(r"  (stays|→ \d+) +(.*)", line).groups()
+        target = state if where == "stays" else int(where[2:])
+        for part in rest.split("; "):
+            names, answer = part.split(" / ")
+            for name in names.split(", "):
+                assert (state, name) not in told
+                told[state, name] = (target, answer)
+    assert told == {
+        (state, event): (
+            machine.step(state, {event}),
+            machine.output(state, "nothing", event),
+        )
+        for state in range(15)
+        for event in machine.actions
+    }
+
+
+def test_what_was_never_given_is_left_out():
+    machine = machine_of_log(8)
+    assert machine.states > 13
+    lines = rs.to_text(machine).splitlines()
+    unseen = next(
+        (state, event)
+        for state in range(machine.states)
+        for event in machine.actions
+        if machine.output(state, "nothing", event) is rs.UNSEEN
+        and machine.step(state, {event}) is rs.UNSEEN
+    )
+    start = next(n for n, line in enumerate(lines) if line.startswith(f"state {unseen[0]}, "))
+    own = []
+    for line in lines[start + 1 :]:
+        if not line.startswith(" "):
+            break
+        own.append(line)
+    assert unseen[1] not in " ".join(own)
+
+
+def test_machines_of_worlds_keep_their_tables():
+    of_log = machine_of_log(400)
+    assert "reached after" not in rs.to_text(of_log)
+    house = rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50))
+    assert "reached after" in rs.to_text(house.machines.transition)

@@ -6,11 +6,10 @@ from report_worlds import has_read
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.display.report.contents import contents, verdict
-from resolvent.display.report.grids import grid_map
-from resolvent.display.report.proofs import MOST_IN_MATRIX
-from resolvent.display.report.replays import MOST_STEPS
 from resolvent.evaluation.gathering import gather
+from resolvent.viz.report.contents import contents, verdict
+from resolvent.viz.report.machine import MOST_IN_MATRIX
+from resolvent.viz.report.traces import MOST_STEPS, grid_map
 from synthetic_pair import synthetic
 from worlds import random_world
 

@@ -11,8 +11,8 @@ from picture_machines import random_machine
 
 import resolvent as rs
 from resolvent.errors import MissingExtra, ResolventError
-from resolvent.machines.picture import layout as laying_out
-from resolvent.machines.picture.layout import Link, Size, lay_out
+from resolvent.viz import graphviz as layouts
+from resolvent.viz.graphviz import Link, Size, lay_out
 
 MACHINE = random_machine(7, "012", seed=1)
 
@@ -91,7 +91,7 @@ def test_the_program_dot_is_used_where_the_wheel_cannot_run(tmp_path, monkeypatc
 
 @pytest.mark.usefixtures("no_addresses")
 def test_a_report_is_written_where_nothing_can_draw(tmp_path, monkeypatch):
-    from resolvent.display.report.page import drawing
+    from resolvent.viz.report.page import drawing
 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ResolventError, match="mmap failed to reserve"):
@@ -130,7 +130,7 @@ def test_a_process_forked_while_another_thread_draws_says_that_it_cannot(monkeyp
     monkeypatch.setenv("PATH", "")  # so that there is no program dot either
     machine = random_machine(3, ["bell"], seed=1)
     read, write = os.pipe()
-    with laying_out._ONE_AT_A_TIME, warnings.catch_warnings():
+    with layouts._ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python 3.12 warns of what is tested here
         child = os.fork()
     if child == 0:

@@ -7,7 +7,7 @@ from PIL import Image
 
 import resolvent as rs
 from resolvent.errors import MissingExtra, OptionError
-from resolvent.machines.picture.style import PAPER_STYLE
+from resolvent.viz.svg import PAPER_STYLE
 
 MACHINE = random_machine(4, ["bell", "key"], seed=1)
 
