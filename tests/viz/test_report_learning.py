@@ -20,7 +20,7 @@ def policy(given):
 
 @pytest.fixture(scope="module")
 def house():
-    return rs.environments.House()
+    return rs.worlds.House()
 
 
 def test_a_long_curve_is_drawn_by_means():
