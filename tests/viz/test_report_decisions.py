@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.machines import Decision
 from resolvent.viz.report.contents import contents, log_notes
 from resolvent.viz.report.machine import MOST_COLUMNS, MOST_ROWS, timeline
@@ -37,7 +37,7 @@ def made_up(number):
 
 def test_the_house_has_a_column_for_each_decision(house):
     pair, traces = house
-    said = contents(pair, gather(pair, traces))
+    said = contents(pair, collect_evidence(pair, traces))
     assert said["found"] == []
     shown = said["machines"][0]["timeline"]
     decisions = pair.transition.decisions

@@ -6,7 +6,7 @@ from report_worlds import lamp_traces, lamps
 
 import resolvent as rs
 from resolvent.errors import OptionError
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.traces.symbols import as_symbol
 from resolvent.viz.report import gallery as galleries
 from resolvent.viz.report.contents import contents
@@ -33,7 +33,7 @@ def test_a_picture_has_one_number_wherever_it_is_told():
 def test_where_observations_appear_they_are_pictured():
     traces = lamp_traces()
     pair = rs.infer(traces).machines
-    said = contents(pair, gather(pair, traces))
+    said = contents(pair, collect_evidence(pair, traces))
     texts = said["player"]["texts"]
     one = next(one for one in said["player"]["traces"] if one["number"] == 0)
     seen = [texts[step[0]]["pictures"] for step in one["steps"]]

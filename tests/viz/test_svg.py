@@ -15,6 +15,7 @@ from PIL import ImageFont
 import resolvent as rs
 from resolvent.errors import OptionError
 from resolvent.viz.picture import MOST_ARROWS
+from resolvent.viz.svg import to_svg
 
 OPEN_SANS = Path(find_spec("ttf_opensans").origin).parent / "ttf" / "OpenSans-Regular.ttf"
 CORNER = 4.0  # how far a rounded corner lies within the box that arrows are led to
@@ -34,7 +35,7 @@ def width_of(text, size):
 
 
 def drawn(machine, **options):
-    return Drawn(rs.to_svg(machine, **options), width_of)
+    return Drawn(to_svg(machine, **options), width_of)
 
 
 @each_machine
@@ -97,9 +98,9 @@ def test_names_fit_into_their_states_and_all_into_the_picture(machine):
 
 @each_machine
 def test_the_same_machine_gives_the_same_text(machine):
-    first = rs.to_svg(machine)
-    rs.to_svg(MACHINES[0])
-    assert rs.to_svg(machine) == first
+    first = to_svg(machine)
+    to_svg(MACHINES[0])
+    assert to_svg(machine) == first
 
 
 def test_opposite_arrows_are_apart():
@@ -151,7 +152,7 @@ def test_hostile_labels_are_only_text():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True))
 def test_any_label_can_be_drawn(names):
-    picture = Drawn(rs.to_svg(machine_of([[0] * len(names)], names)), lambda text, size: 0)
+    picture = Drawn(to_svg(machine_of([[0] * len(names)], names)), lambda text, size: 0)
     assert set(picture.curves) == {(0, 0)}
 
 
@@ -173,7 +174,7 @@ def test_as_many_states_as_asked_for():
     assert list(drawn(machine, most_states=3).boxes) == [0, 1, 2]
     assert "too many" not in drawn(machine, most_states=7).notes()
     with pytest.raises(OptionError, match="most_states=0: use at least 1"):
-        rs.to_svg(machine, most_states=0)
+        to_svg(machine, most_states=0)
 
 
 def test_colours_follow_light_and_dark():
@@ -188,14 +189,14 @@ def pair():
 
 
 def test_a_machine_shows_its_picture(pair):
-    assert pair.reward._repr_svg_() == rs.to_svg(pair.reward)
+    assert pair.reward._repr_svg_() == to_svg(pair.reward)
 
 
 def test_a_pair_shows_both(pair):
     html = pair._repr_html_()
-    first = html.index(rs.to_svg(pair.transition))
+    first = html.index(to_svg(pair.transition))
     assert html.index("<b>Transition Machine</b>") < first < html.index("<b>Reward Machine</b>")
-    assert html.index("<b>Reward Machine</b>") < html.index(rs.to_svg(pair.reward))
+    assert html.index("<b>Reward Machine</b>") < html.index(to_svg(pair.reward))
 
 
 def test_without_graphviz_a_notebook_shows_text(pair, monkeypatch, tmp_path):

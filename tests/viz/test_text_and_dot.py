@@ -10,8 +10,8 @@ from noisy_worlds import loaded_die
 from resolvent._util.text import visible
 from resolvent.machines import TransitionMachine
 from resolvent.traces import Vocabulary
-from resolvent.viz.dot import edges
-from resolvent.viz.text import table
+from resolvent.viz.dot import edges, to_dot, to_mermaid
+from resolvent.viz.text import table, to_text
 from vending_machine import log
 
 HOSTILE = [
@@ -42,7 +42,7 @@ def machine_with(names, trivial=()):
 
 
 def test_text_by_hand():
-    assert rs.to_text(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
+    assert to_text(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
         "TransitionMachine: 2 states, answers with the next observation\n"
         "\n"
         "state  reached after  bell  key\n"
@@ -61,14 +61,14 @@ def test_text_by_hand():
 
 
 def test_text_shows_no_more_outputs_than_asked():
-    text = rs.to_text(machine_with(["bell"]), most_outputs=0)
+    text = to_text(machine_with(["bell"]), most_outputs=0)
     assert "… and 1 more that depend on the state" in text
     assert "observation  action" not in text
     assert "yard" not in text
 
 
 def test_dot_by_hand():
-    assert rs.to_dot(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
+    assert to_dot(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
         "digraph transition_machine {\n"
         "  rankdir=LR;\n"
         "  node [shape=circle];\n"
@@ -83,7 +83,7 @@ def test_dot_by_hand():
 
 
 def test_mermaid_by_hand():
-    assert rs.to_mermaid(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
+    assert to_mermaid(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
         "stateDiagram-v2\n"
         "  direction LR\n"
         "  [*] --> s0\n"
@@ -101,7 +101,7 @@ def dot_strings(text):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_dot_quotes_hostile_labels(name):
-    text = rs.to_dot(machine_with([name]))
+    text = to_dot(machine_with([name]))
     assert len(text.splitlines()) == 10  # one line a statement
     for line in text.splitlines():
         bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
@@ -112,7 +112,7 @@ def test_dot_quotes_hostile_labels(name):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_mermaid_keeps_its_syntax_out_of_hostile_labels(name):
-    text = rs.to_mermaid(machine_with([name]))
+    text = to_mermaid(machine_with([name]))
     lines = text.splitlines()
     assert len(lines) == 7
     for line in lines[5:]:
@@ -125,7 +125,7 @@ def test_mermaid_keeps_its_syntax_out_of_hostile_labels(name):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_text_survives_hostile_labels(name):
-    text = rs.to_text(machine_with([name]))
+    text = to_text(machine_with([name]))
     assert "2 states" in text
     assert visible(name) in text
     assert all(line.isprintable() for line in text.split("\n"))
@@ -155,7 +155,7 @@ def test_tables_are_as_wide_as_what_they_hold():
 
 
 def test_answers_that_vary_are_shown_with_their_share():
-    text = rs.to_text(loaded_die(6.0, 1.0, 1.0, 1.0).reward)
+    text = to_text(loaded_die(6.0, 1.0, 1.0, 1.0).reward)
     assert text.endswith(
         "observation  action  state 0\n"
         "-----------  ------  -------\n"
@@ -163,7 +163,7 @@ def test_answers_that_vary_are_shown_with_their_share():
         "\n"
         "noise: 25% of all answers were others than the most frequent ones\n"
     )
-    assert "%" not in rs.to_text(loaded_die(1.0, 1.0).reward)
+    assert "%" not in to_text(loaded_die(1.0, 1.0).reward)
 
 
 def machine_of_log(sessions):
@@ -180,7 +180,7 @@ def machine_of_log(sessions):
 def test_every_move_and_answer_is_told_once():
     machine = machine_of_log(400)
     assert machine.states == 15
-    title, empty, *lines = rs.to_text(machine).splitlines()
+    title, empty, *lines = to_text(machine).splitlines()
     assert title.startswith("Response Machine: 15 states, answers with the response")
     assert empty == ""
     told, state = {}, None
@@ -208,7 +208,7 @@ def test_every_move_and_answer_is_told_once():
 def test_what_was_never_given_is_left_out():
     machine = machine_of_log(8)
     assert machine.states > 13
-    lines = rs.to_text(machine).splitlines()
+    lines = to_text(machine).splitlines()
     unseen = next(
         (state, event)
         for state in range(machine.states)
@@ -227,6 +227,6 @@ def test_what_was_never_given_is_left_out():
 
 def test_machines_of_worlds_keep_their_tables():
     of_log = machine_of_log(400)
-    assert "reached after" not in rs.to_text(of_log)
+    assert "reached after" not in to_text(of_log)
     house = rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50))
-    assert "reached after" in rs.to_text(house.machines.transition)
+    assert "reached after" in to_text(house.machines.transition)

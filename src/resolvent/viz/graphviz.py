@@ -17,7 +17,7 @@ from math import ceil
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
-from resolvent._util.processes import in_child
+from resolvent._util.processes import run_after_fork
 from resolvent.errors import MissingExtra, ResolventError
 
 START_DOT = 10.0
@@ -31,7 +31,7 @@ _forked_while_drawing = False
 """Whether another thread was drawing when this process was forked: the sandbox would block."""
 
 
-@in_child
+@run_after_fork
 def _renew_lock() -> None:
     global _ONE_AT_A_TIME, _forked_while_drawing
     _forked_while_drawing = _forked_while_drawing or _ONE_AT_A_TIME.locked()

@@ -22,7 +22,7 @@ def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
-    >>> rs.to_png(rs.infer(traces).machines.transition)[:4]
+    >>> to_png(rs.infer(traces).machines.transition)[:4]
     b'\x89PNG'
 
     Raises:

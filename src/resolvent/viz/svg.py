@@ -101,7 +101,7 @@ def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
-    >>> svg = rs.to_svg(rs.infer(traces).machines.transition)
+    >>> svg = to_svg(rs.infer(traces).machines.transition)
     >>> svg[:4], "after key" in svg
     ('<svg', True)
 

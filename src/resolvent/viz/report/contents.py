@@ -4,7 +4,7 @@ from typing import Any
 
 from resolvent._util.text import amount, short
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines import Machine, Machines, Score
 from resolvent.replay import score_of
@@ -75,7 +75,7 @@ def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
     """Return whether noisy machines are wrong more often than noise explains."""
     if not any(machine.is_noisy for machine in machines.values()):
         return None
-    checks = {kind: Foretold.of(machine_score) for kind, machine_score in score.items()}
+    checks = {kind: CalibrationCheck.of(machine_score) for kind, machine_score in score.items()}
     words = "; ".join(f"{short(kind)} machine: {check}" for kind, check in checks.items())
     text = f"Answers vary, as far as noise goes. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())

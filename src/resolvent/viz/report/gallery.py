@@ -14,7 +14,14 @@ from resolvent._util.text import amount, short
 from resolvent.errors import OptionError
 from resolvent.machines import UNSEEN, Machine
 from resolvent.traces import Label, Symbol, label_text, symbol_text
-from resolvent.traces.thumbnails import Pixels, Thumbnail, arrays_in, shrunk, thumbnail, thumbnails
+from resolvent.traces.thumbnails import (
+    Pixels,
+    Thumbnail,
+    pictures_in,
+    shrunk,
+    thumbnail,
+    thumbnails,
+)
 
 MOST_PICTURES = 400
 """Maximum number of pictures in a page."""
@@ -105,7 +112,7 @@ class Gallery:
         ]
 
     def _pictures(self, symbol: Symbol) -> list[int]:
-        arrays = arrays_in(symbol) if self._draw_of is None else self._drawn(symbol)
+        arrays = pictures_in(symbol) if self._draw_of is None else self._drawn(symbol)
         return [number for array in arrays if (number := self._number(array)) is not None]
 
     def _number(self, array: NDArray[Any]) -> int | None:

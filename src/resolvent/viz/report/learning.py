@@ -16,7 +16,7 @@ from resolvent.planning import plan_io
 from resolvent.planning.plan import Plan
 from resolvent.planning.plan_io import PlanFile, Row
 from resolvent.rl import q_table
-from resolvent.rl.q_table import Learned, named, observed, shown_text
+from resolvent.rl.q_table import QTable, name_of_number, observation_text, observed
 from resolvent.viz.report.gallery import Gallery, value_text
 
 _MOST_POINTS, _MOST_ROWS = 400, 300
@@ -67,20 +67,20 @@ def curve(returns: list[float]) -> dict[str, Any]:
     }
 
 
-def read_policy(path: str | Path) -> Learned | PlanFile:
+def read_policy(path: str | Path) -> QTable | PlanFile:
     """Read a file that `resolvent train -o` or `resolvent plan -o` wrote."""
     wanted = "a policy: give the file of `resolvent train -o` or `resolvent plan -o`"
     match read_json(path, _Header, wanted).format:
         case plan_io.FORMAT:
             return plan_io.load(path)
         case q_table.FORMAT:
-            return Learned.load(path)
+            return QTable.load(path)
     raise ModelError(f"{path}: not {wanted}")
 
 
-def policy(source: Learned | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]:
+def policy(source: QTable | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]:
     """Return action and value of the augmented states, the most valuable first."""
-    if isinstance(source, Learned):
+    if isinstance(source, QTable):
         return _learned_policy(source, gallery)
     return _planned_policy(
         plan_io.content_of(source) if isinstance(source, Plan) else source, gallery
@@ -133,14 +133,14 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _learned_policy(learned: Learned, gallery: Gallery) -> dict[str, Any]:
+def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
     values = learned.q.max(axis=1)
     rows = []
     for number in np.argsort(-values, kind="stable")[:_MOST_ROWS].tolist():
         situation = learned.situations[number]
-        observation = named(observed(situation), learned.observation_names)
-        text = shown_text(situation, learned.observation_names)
-        action = value_text(named(learned.action(situation), learned.action_names))
+        observation = name_of_number(observed(situation), learned.observation_names)
+        text = observation_text(situation, learned.observation_names)
+        action = value_text(name_of_number(learned.action(situation), learned.action_names))
         rows.append([gallery.caption(observation, text), action, f"{values[number]:.4g}"])
     return {
         "situations": len(learned.situations),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.text import amount, odds_text, short
 from resolvent.evaluation.evidence import MachineEvidence
-from resolvent.evaluation.observed import question_of
+from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Decision, Machine, MachineScore
 from resolvent.machines.ways import history_text
@@ -119,7 +119,7 @@ def _distinguishing_outputs(
     outputs = []
     for row in best[others[best] > 0].tolist():
         number = int(machine.output_question[row])
-        query = question_of(machine, number)
+        query = query_of(machine, number)
         share = main_share(machine, state, *machine.question(number))
         output = machine.outputs[int(machine.output_value[row])]
         outputs.append(
@@ -194,7 +194,7 @@ def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
     for number, value in zip(
         machine.constant_question[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
     ):
-        query = question_of(machine, number)
+        query = query_of(machine, number)
         caption = gallery.caption(query.observation, short(str(query)))
         answers.append([caption, gallery.output_caption(machine, machine.outputs[int(value)])])
     return {

@@ -20,10 +20,10 @@ from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence as gather_evidence
-from resolvent.inference.result import InferenceResult, machines_in
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machine, Machines
 from resolvent.replay import Corpus
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.viz.report.contents import contents
 from resolvent.viz.report.gallery import DrawOf, Gallery
@@ -33,7 +33,7 @@ from resolvent.viz.text import to_text
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
     from resolvent.planning.plan_io import PlanFile
-    from resolvent.rl.q_table import Learned
+    from resolvent.rl.q_table import QTable
 
 _SCRIPTS = (
     *("elements", "links", "summary", "drawings", "player", "playing", "map"),
@@ -44,11 +44,11 @@ _INERT = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 def report(
     machines: Machines | InferenceResult,
-    traces: TraceSet | TraceFolder | Corpus,
+    traces: TraceSet | TraceDataset | Corpus,
     path: str | Path,
     *,
     evidence: Evidence | None = None,
-    policy: "Learned | Plan | PlanFile | None" = None,
+    policy: "QTable | Plan | PlanFile | None" = None,
     returns: list[float] | None = None,
     draw_of: DrawOf | None = None,
     on: str | Workers = "threads",
@@ -79,16 +79,16 @@ def report(
     """
     from resolvent.planning.plan import Plan
     from resolvent.planning.plan_io import PlanFile
-    from resolvent.rl.q_table import Learned
+    from resolvent.rl.q_table import QTable
     from resolvent.viz.report import learning
 
     check_arguments(report, locals(), leaving=["machines", "traces", "draw_of"])
-    if not isinstance(policy, Learned | Plan | PlanFile | None):
+    if not isinstance(policy, QTable | Plan | PlanFile | None):
         raise OptionError(
             f"policy is a {type(policy).__name__}: give what rs.plan or rs.q_learning returned"
         )
     gallery = Gallery(draw_of)
-    pair = machines_in(machines)
+    pair = machines_of_result(machines)
     source = traces if isinstance(traces, Corpus) else as_traces(traces)
     if evidence is None:
         evidence = gather_evidence(machines, source, on=on)
@@ -98,7 +98,7 @@ def report(
     if isinstance(machines, InferenceResult):
         sentences += [f"Noise: {line}." for line in machines.noise_text()]
         sentences.append(f"Inference took {machines.seconds['total']:.3g} s.")
-    if returns is None and isinstance(policy, Learned):
+    if returns is None and isinstance(policy, QTable):
         returns = policy.curve.returns.tolist()
     data["curve"] = learning.curve(returns) if returns else None
     data["policy"] = None if policy is None else learning.policy(policy, gallery)
@@ -109,7 +109,7 @@ def report(
 
 
 def _check_about(
-    evidence: Evidence, machines: Machines, traces: TraceSet | TraceFolder | Corpus
+    evidence: Evidence, machines: Machines, traces: TraceSet | TraceDataset | Corpus
 ) -> None:
     if {kind: about.machine for kind, about in evidence.items()} != dict(machines):
         raise ModelError("the evidence is about other machines: gather it with those of the report")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.evidence_pass import Examples
+from resolvent.evaluation.evidence_pass import NotableExamples
 from resolvent.machines import UNSEEN, Machine, Machines, Score
 from resolvent.machines.knowledge import ASSUMED_CODE
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, Symbol, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
@@ -57,7 +57,7 @@ class _Captions:
 
 
 def replays(
-    machines: Machines, examples: Examples, score: Score, gallery: Gallery
+    machines: Machines, examples: NotableExamples, score: Score, gallery: Gallery
 ) -> dict[str, Any]:
     """Return the example traces, step by step.
 
@@ -97,13 +97,13 @@ def _steps(
         captions.numbers(read, event_text, trace.labels),
         captions.numbers(trace.action_codes[shown], value_text, trace.actions),
     ]
-    asked = steps_asked(machines, trace, states_at_steps(machines, trace)).values()
+    asked = step_queries(machines, trace, states_at_steps(machines, trace)).values()
     predictions = (_predictions(steps, trace, shown, captions, gallery) for steps in asked)
     return [list(step) for step in zip(*columns, *predictions, strict=True)]
 
 
 def _predictions(
-    asked: StepsAsked, trace: TraceSet, shown: slice, captions: _Captions, gallery: Gallery
+    asked: StepQueries, trace: TraceSet, shown: slice, captions: _Captions, gallery: Gallery
 ) -> list[list[int]]:
     """Return the numbers of a machine for some steps of a trace."""
     machine = asked.machine
