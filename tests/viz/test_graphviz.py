@@ -12,7 +12,7 @@ from picture_machines import random_machine
 import resolvent as rs
 from resolvent.errors import MissingExtra, ResolventError
 from resolvent.viz import graphviz as layouts
-from resolvent.viz.graphviz import Link, Size, lay_out
+from resolvent.viz.graphviz import Size, lay_out
 from resolvent.viz.svg import to_svg
 
 MACHINE = random_machine(7, "012", seed=1)
@@ -35,11 +35,11 @@ def test_one_box_by_itself():
     layout = lay_out([Size(50, 40)], [])
     assert layout.boxes[0].x - 25 > layout.start.x
     assert layout.boxes[0].y == pytest.approx(layout.start.y)
-    assert layout.start_curve.tip.x == pytest.approx(layout.boxes[0].x - 25, abs=1)
+    assert layout.start_curve[-1].x == pytest.approx(layout.boxes[0].x - 25, abs=1)
 
 
 def test_a_text_has_room_beside_its_arrow():
-    layout = lay_out([Size(50, 40), Size(50, 40)], [Link(0, 1, Size(100, 30))])
+    layout = lay_out([Size(50, 40), Size(50, 40)], [(0, 1, Size(100, 30))])
     left, right = layout.boxes
     assert right.x - left.x > 100 + 50
     assert abs(layout.texts[0].y - left.y) >= 15

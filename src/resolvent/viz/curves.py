@@ -16,6 +16,8 @@ from resolvent.rl.q_table import Curve
 Measure: TypeAlias = Literal["return", "discounted return", "steps"]
 Numbers: TypeAlias = NDArray[np.float64]
 
+_COLUMNS = {"return": "returns", "discounted return": "discounted_returns", "steps": "steps"}
+
 # Okabe and Ito's colors, which color-blind readers can distinguish.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLE = {"svg.hashsalt": "resolvent", "svg.fonttype": "path", "font.size": 10.0}
@@ -55,7 +57,7 @@ def draw_curves(
             _draw_line(axes, name, rows, _COLORS[number % len(_COLORS)])
         if optimum is not None:
             axes.axhline(optimum, color="0.4", linestyle="--", linewidth=1, label="optimum")
-        _label(axes, measure, window, title, with_legend=len(lines) > 1 or optimum is not None)
+        _label(axes, measure, window, title)
         metadata = _NO_METADATA[path.suffix]
         with atomic_write(path) as file:
             figure.savefig(file, format=path.suffix[1:], dpi=150, metadata=metadata)
@@ -96,14 +98,10 @@ def import_matplotlib() -> Any:
 
 
 def _measured(curve: Curve, measure: Measure) -> NDArray[Any]:
-    columns = {
-        "return": curve.returns,
-        "discounted return": curve.discounted_returns,
-        "steps": curve.steps,
-    }
-    if measure not in columns:
-        raise OptionError(f"measure={shown(measure)}: use one of {', '.join(map(repr, columns))}")
-    return columns[measure]
+    if measure not in _COLUMNS:
+        raise OptionError(f"measure={shown(measure)}: use one of {', '.join(map(repr, _COLUMNS))}")
+    column: NDArray[Any] = getattr(curve, _COLUMNS[measure])
+    return column
 
 
 def _draw_line(axes: Any, name: str, rows: Numbers, color: str) -> None:
@@ -116,9 +114,7 @@ def _draw_line(axes: Any, name: str, rows: Numbers, color: str) -> None:
         )
 
 
-def _label(
-    axes: Any, measure: Measure, window: int, title: str | None, *, with_legend: bool
-) -> None:
+def _label(axes: Any, measure: Measure, window: int, title: str | None) -> None:
     axes.set_xlabel("episode")
     axes.set_ylabel(measure if window == 1 else f"{measure}, mean of {window} episodes")
     axes.margins(x=0)
@@ -127,5 +123,5 @@ def _label(
     axes.spines[["top", "right"]].set_visible(False)
     if title:
         axes.set_title(title)
-    if with_legend:
+    if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend(frameon=False)

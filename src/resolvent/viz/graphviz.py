@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from math import ceil
 from threading import Lock, Thread, current_thread, main_thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from resolvent._util.processes import run_after_fork
 from resolvent.errors import MissingExtra, ResolventError
@@ -52,20 +52,11 @@ class Size(NamedTuple):
     height: float
 
 
-class Link(NamedTuple):
-    """An arrow to lay out, and the size of its text."""
+Link: TypeAlias = tuple[int, int, Size]
+"""Source and target of an arrow, and the size of its text."""
 
-    source: int
-    target: int
-    size: Size
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Points of joined cubic Bézier curves, and the tip of the arrow head after the last."""
-
-    points: tuple[Point, ...]
-    tip: Point
+Curve: TypeAlias = tuple[Point, ...]
+"""Points of joined cubic Bézier curves, and the tip of the arrow head."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +193,7 @@ def _curve(text: str, height: float) -> Curve:
     tip, *points = text[2:].split()
     if text[0] == "s":
         points.reverse()
-    return Curve(tuple(_point(point, height) for point in points), _point(tip, height))
+    return tuple(_point(point, height) for point in (*points, tip))
 
 
 def _point(text: str, height: float) -> Point:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from math import sqrt
 
+from resolvent._util.html import panel
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ResolventError
 from resolvent.machines.machine import Machine
-from resolvent.viz.graphviz import START_DOT, Curve, Layout, Link, Point, Size, lay_out
+from resolvent.viz.graphviz import START_DOT, Curve, Layout, Point, Size, lay_out
 from resolvent.viz.picture import (
     LABEL_SIZE,
     MOST_STATES,
@@ -31,27 +32,16 @@ _PADDING, _CORNER, _MARGIN, _NOTE_GAP = 11.0, 9.0, 10.0, 14.0
 _LEAST_BOX, _LEAST_WIDTH = 46.0, 340.0
 _HEAD_HALF_WIDTH, _LINE_WIDTH = 3.6, 1.3
 
-_LIGHT = {
-    "fill": "#edf4fc",
-    "border": "#2f6db3",
-    "number": "#12263f",
-    "name": "#43566b",
-    "line": "#66727f",
-    "label": "#1b2733",
-    "halo": "#ffffff",
-    "note": "#5a6673",
-    "lit": "#c2410c",
-}
-_DARK = {
-    "fill": "#18293b",
-    "border": "#6ea8e5",
-    "number": "#edf4fc",
-    "name": "#afc0d2",
-    "line": "#8f9ba8",
-    "label": "#e6ecf2",
-    "halo": "#0d1117",
-    "note": "#9aa6b3",
-    "lit": "#fb923c",
+_COLORS = {  # on light and on dark ground
+    "fill": ("#edf4fc", "#18293b"),
+    "border": ("#2f6db3", "#6ea8e5"),
+    "number": ("#12263f", "#edf4fc"),
+    "name": ("#43566b", "#afc0d2"),
+    "line": ("#66727f", "#8f9ba8"),
+    "label": ("#1b2733", "#e6ecf2"),
+    "halo": ("#ffffff", "#0d1117"),
+    "note": ("#5a6673", "#9aa6b3"),
+    "lit": ("#c2410c", "#fb923c"),
 }
 
 
@@ -73,21 +63,21 @@ stroke:{color["halo"]};stroke-width:3px;stroke-linejoin:round;paint-order:stroke
 """
 
 
-def _variables(colors: dict[str, str]) -> str:
-    values = ";".join(f"--rs-{name}:{color}" for name, color in colors.items())
+def _variables(ground: int) -> str:
+    values = ";".join(f"--rs-{name}:{colors[ground]}" for name, colors in _COLORS.items())
     return f".resolvent-machine{{{values}}}"
 
 
 SCREEN_STYLE = (
-    f"\n{_variables(_LIGHT)}\n@media (prefers-color-scheme:dark){{{_variables(_DARK)}}}"
-    + _rules({name: f"var(--rs-{name})" for name in _LIGHT})
+    f"\n{_variables(0)}\n@media (prefers-color-scheme:dark){{{_variables(1)}}}"
+    + _rules({name: f"var(--rs-{name})" for name in _COLORS})
     + ".resolvent-machine{color-scheme:light dark}\n"
     + ".rs-arrow:hover .rs-line{stroke:var(--rs-lit);stroke-width:2.2}\n"
     + ".rs-arrow:hover .rs-head{fill:var(--rs-lit)}\n"
 )
 """Style sheet that follows the reader's choice of light or dark; a hovered arrow lights up."""
 
-PAPER_STYLE = _rules(_LIGHT)
+PAPER_STYLE = _rules({name: light for name, (light, _) in _COLORS.items()})
 """Style sheet in plain colors on white, without syntax that only browsers understand."""
 
 
@@ -127,8 +117,7 @@ def html_of_machines(machines: Iterable[Machine]) -> str | None:
         picture = svg_or_nothing(machine)
         if picture is None:
             return None
-        name = escape(machine.title)
-        parts.append(f'<div style="overflow-x:auto"><p><b>{name}</b></p>\n{picture}</div>')
+        parts.append(panel(machine.title, picture))
     return "\n".join(parts)
 
 
@@ -139,7 +128,7 @@ def draw(machine: Machine, most_states: int, style: str) -> str:
     """
     picture = picture_of(machine, most_states)
     sizes = [_box_size(box) for box in picture.boxes]
-    links = [Link(arrow.source, arrow.target, _text_size(arrow)) for arrow in picture.arrows]
+    links = [(arrow.source, arrow.target, _text_size(arrow)) for arrow in picture.arrows]
     layout = lay_out(sizes, links)
     least_width = max(layout.size.width, _LEAST_WIDTH)
     notes = [line for note in picture.notes for line in _wrapped(note, least_width)]
@@ -250,13 +239,12 @@ def _height(lines: Sequence[str], size: float) -> float:
 def _curve(curve: Curve, line_width: float = _LINE_WIDTH, is_dashed: bool = False) -> Iterator[str]:
     # Attributes, not styles: a page that allows its own styles only would not apply a line's.
     dashes = ' stroke-dasharray="6 4"' if is_dashed else ""
-    first, *rest = curve.points
-    path = " ".join(f"{_n(point.x)} {_n(point.y)}" for point in rest)
+    first, *rest, base, tip = curve
+    path = " ".join(f"{_n(point.x)} {_n(point.y)}" for point in (*rest, base))
     yield (
         f'<path class="rs-line" stroke-width="{line_width:.1f}"{dashes} '
         f'd="M{_n(first.x)} {_n(first.y)}C{path}"/>'
     )
-    base, tip = curve.points[-1], curve.tip
     length = sqrt((tip.x - base.x) ** 2 + (tip.y - base.y) ** 2) or 1.0
     aside_x = (tip.y - base.y) / length * _HEAD_HALF_WIDTH
     aside_y = (base.x - tip.x) / length * _HEAD_HALF_WIDTH

@@ -145,9 +145,7 @@ def _reductions(machine: Machine) -> list[str]:
         f"and {by_state:,} depend on its state."
     )
     if machine.supplemented:
-        sentences.append(
-            f"The {name} is told the Transition Machine's state with each observation."
-        )
+        sentences.append(f"The {name} reads the Transition Machine's state with each observation.")
     return sentences
 
 
