@@ -214,7 +214,7 @@ def test_many_answers_are_cut_short():
 def test_arrows_of_noisy_machines_are_as_thick_as_they_were_often_taken():
     drawn = picture_of(noisy_house()[0].transition)
     found = {(one.source, one.target): one for one in drawn.arrows}
-    taken = {edge[:2]: edge.count for edge in edges(noisy_house()[0].transition)}
+    taken = {edge[:2]: edge.times for edge in edges(noisy_house()[0].transition)}
     assert taken[0, 1] < taken[1, 1]
     assert found[0, 1].width < found[1, 1].width == 3.2
     assert f"taken {taken[0, 1]:,} times" in found[0, 1].hover

@@ -31,17 +31,17 @@ class Edge(NamedTuple):
     target: int
     labels: tuple[str, ...]
     """Label texts; those of uncertain transitions end with their confidence."""
-    count: int | None
+    times: int | None
     """Number of times the edge was taken; None if the machine has no counts."""
     width: float | None
-    """Line width by `count`; of noisy machines with counts only."""
+    """Line width by `times`; of noisy machines with counts only."""
     is_uncertain: bool
     """Whether a label may lead elsewhere, at odds of less than 100 to 1; if there is a `width`."""
 
     @property
     def is_rare(self) -> bool:
         """Whether the edge of an exact machine was taken once or twice."""
-        return self.width is None and self.count is not None and 0 < self.count <= _RARE
+        return self.width is None and self.times is not None and 0 < self.times <= _RARE
 
 
 def edges(machine: Machine) -> list[Edge]:
@@ -49,7 +49,7 @@ def edges(machine: Machine) -> list[Edge]:
 
     >>> from resolvent.worlds import House
     >>> [(edge.source, edge.target, edge.labels) for edge in edges(House().machines().transition)]
-    [(0, 1, ('key',)), (1, 1, ('key',))]
+    [(0, 0, ('sofa',)), (0, 1, ('key',)), (1, 1, ('key', 'sofa', 'toilet'))]
     """
     check_arguments(to_dot, locals())
     is_drawn = machine.transitions >= 0

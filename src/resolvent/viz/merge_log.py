@@ -19,14 +19,14 @@ def log_lines(result: InferenceResult) -> Iterator[str]:
     when = " in the last round" if result.refinement.rounds > 1 else ""
     yield f"how states were merged{when}, learned from {result.learned_from}"
     yield from result.tried_text()
-    for kind, machine in result.machines.items():
+    for name, machine in result.machines.items():
         yield f"{machine.title}: {summary(machine)}"
-        for attempt in result.tried[kind]:
+        for attempt in result.tried[name]:
             strategy = STRATEGIES.get(attempt.strategy)
             if attempt.outcome == CHOSEN and strategy is not None and not strategy.merges:
                 yield merges_note(strategy)
         for line in decision_lines(machine):
-            yield f"{short_name(kind)}  {line}"
+            yield f"{short_name(name)}  {line}"
 
 
 def merges_note(strategy: Strategy) -> str:

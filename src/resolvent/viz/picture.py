@@ -208,8 +208,8 @@ def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:
 
 def _arrow(edge: Edge) -> Arrow:
     hover = f"from {edge.source} to {edge.target}: {listed(edge.labels)}"
-    if edge.width is not None and edge.count is not None:
-        hover += f"\ntaken {amount(edge.count, 'time')}"
+    if edge.width is not None and edge.times is not None:
+        hover += f"\ntaken {amount(edge.times, 'time')}"
         hover += "; it might lead elsewhere" if edge.is_uncertain else ""
     elif edge.is_rare:
         hover += "\ntaken once or twice"

@@ -1,7 +1,7 @@
 """Draw machines as SVG, for light and dark screens or for paper.
 
 Graphviz only says where things go: its own SVG has one font size per state and measures letters
-outside Latin too narrow (docs/decisions/drawings.md).
+outside Latin too narrow (docs/decisions/viz.md).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

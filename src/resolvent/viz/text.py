@@ -19,7 +19,7 @@ _FEWEST_STATES_LISTED = 13
 """Least number of states that are listed line by line; a table of them is wider than a screen."""
 
 _SHORT_NAMES = {"transition": "TM", "reward": "RM"}
-_PREDICTIONS = {"observation": "the next observation", "terminated": "whether the episode ends"}
+_OUTPUT_NAMES = {"observation": "the next observation", "terminated": "whether the episode ends"}
 
 
 def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
@@ -29,7 +29,7 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     """
     check_arguments(to_text, locals())
     name = machine.title if type(machine) is Machine else type(machine).__name__
-    title = f"{name}: {amount(machine.states, 'state')}, answers with {answer_text(machine)}"
+    title = f"{name}: {amount(machine.states, 'state')}, answers with {output_name(machine)}"
     inputs = _inputs(machine) if machine.states >= _FEWEST_STATES_LISTED else None
     if inputs is not None:
         head = f"{title}; inputs / answer, by where they lead"
@@ -62,18 +62,18 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join([line(header), "  ".join("-" * width for width in widths), *map(line, rows)])
 
 
-def answer_text(machine: Machine) -> str:
+def output_name(machine: Machine) -> str:
     """Name the output of a machine, such as "the next observation" or "the cost"."""
-    return _PREDICTIONS.get(machine.predicts) or visible(f"the {machine.predicts}")
+    return _OUTPUT_NAMES.get(machine.predicts) or visible(f"the {machine.predicts}")
 
 
-def short_name(kind: str) -> str:
+def short_name(name: str) -> str:
     """Return the short name of a machine, which may be named by any column.
 
     >>> short_name("transition"), short_name("reward"), short_name("cost")
     ('TM', 'RM', 'cost')
     """
-    return _SHORT_NAMES.get(kind) or visible(kind)
+    return _SHORT_NAMES.get(name) or visible(name)
 
 
 def main_share(machine: Machine, state: int, observation: Symbol, action: Symbol) -> str:

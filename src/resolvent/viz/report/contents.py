@@ -43,8 +43,8 @@ def contents(
     return {
         "summary": summary(machines, score, evidence),
         "machines": [
-            about_machine(machine_evidence, score[kind], place, gallery)
-            for place, (kind, machine_evidence) in enumerate(evidence.items(), 1)
+            about_machine(machine_evidence, score[name], place, gallery)
+            for place, (name, machine_evidence) in enumerate(evidence.items(), 1)
         ],
         "player": player,
         "map": grid_map(machines, evidence),
@@ -56,7 +56,10 @@ def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, A
     """Return the sizes of the machines, how well they predict, and sentences on their origin."""
     return {
         "figures": [
-            *([short(f"{kind} states", 40), f"{one.states:,}"] for kind, one in machines.items()),
+            *(
+                [short(f"{name} states", 40), f"{machine.states:,}"]
+                for name, machine in machines.items()
+            ),
             ["traces", f"{evidence.traces:,}"],
             ["steps", f"{evidence.steps:,}"],
         ],
@@ -75,8 +78,8 @@ def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
     """Return whether noisy machines are wrong more often than noise explains."""
     if not any(machine.is_noisy for machine in machines.values()):
         return None
-    checks = {kind: CalibrationCheck.of(machine_score) for kind, machine_score in score.items()}
-    words = "; ".join(f"{short(kind)} machine: {check}" for kind, check in checks.items())
+    checks = {name: CalibrationCheck.of(machine_score) for name, machine_score in score.items()}
+    words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
     text = f"Answers vary, as far as noise goes. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())
     return _verdict("right" if is_right else "wrong", text, score)
@@ -94,9 +97,9 @@ def verdict(score: Score) -> dict[str, Any]:
     """
     assumed = _assumed_text(score)
     if score.first_mismatch is not None:
-        wrong = amount(sum(one.all_wrong for one in score.values()), "wrong prediction")
+        wrong = amount(sum(counts.all_wrong for counts in score.values()), "wrong prediction")
         return _verdict("wrong", f"{wrong}.{assumed} First: {score.first_mismatch}", score)
-    unseen = max(one.unseen for one in score.values())
+    unseen = max(counts.unseen for counts in score.values())
     if unseen:
         text = f"No prediction is wrong; for {amount(unseen, 'step')} there is none."
         return _verdict("unseen", f"{text}{assumed}", score)
@@ -112,8 +115,8 @@ def _verdict(kind: str, text: str, score: Score) -> dict[str, Any]:
 
 def _assumed_text(score: Score) -> str:
     """Return the number of generalized outputs, if any."""
-    wrong = sum(one.assumed_wrong for one in score.values())
-    assumed = sum(one.assumed_right for one in score.values()) + wrong
+    wrong = sum(counts.assumed_wrong for counts in score.values())
+    assumed = sum(counts.assumed_right for counts in score.values()) + wrong
     if not assumed:
         return ""
     verb = "is" if assumed == 1 else "are"

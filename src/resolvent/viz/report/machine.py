@@ -14,7 +14,7 @@ from resolvent.machines import Decision, Machine, MachineScore
 from resolvent.machines.ways import history_text
 from resolvent.viz.merge_log import basis_text, summary
 from resolvent.viz.report.gallery import Caption, Gallery, event_text
-from resolvent.viz.text import answer_text, main_share, short_name
+from resolvent.viz.text import output_name, main_share, short_name
 
 MOST_STATES = 300
 MOST_IN_MATRIX = 60
@@ -44,7 +44,7 @@ def about_machine(
         "name": short(machine.title),
         "short": short(short_name(machine.kind)),
         "happens": _VERBS.get(machine.kind) or short(machine.kind),
-        "answers": short(answer_text(machine)),
+        "answers": short(output_name(machine)),
         "count": machine.states,
         "score": {
             "right": score.right,
@@ -161,7 +161,7 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
         "complete": evidence.completeness.structure_complete,
         "least": [
             *(short(line.strip(), 300) for line in evidence.weakness.lines()),
-            *(short(str(one), 300) for one in (*evidence.transitions(3), *evidence.outputs(3))),
+            *(short(str(row), 300) for row in (*evidence.transitions(3), *evidence.outputs(3))),
         ],
         "next": [short(str(experiment), 300) for experiment in experiments[:_MOST_EXPERIMENTS]],
         "more": max(len(experiments) - _MOST_EXPERIMENTS, 0),

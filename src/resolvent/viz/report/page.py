@@ -111,7 +111,7 @@ def report(
 def _check_about(
     evidence: Evidence, machines: Machines, traces: TraceSet | TraceDataset | Corpus
 ) -> None:
-    if {kind: about.machine for kind, about in evidence.items()} != dict(machines):
+    if {name: about.machine for name, about in evidence.items()} != dict(machines):
         raise ModelError("the evidence is about other machines: gather it with those of the report")
     if not isinstance(traces, TraceSet):
         return  # counting them would take another pass

@@ -48,8 +48,10 @@ class _Captions:
         return [number_of[code] for code in codes.tolist()]
 
     def _number(self, caption: Caption) -> int:
-        is_text = isinstance(caption, str)
-        key = (caption, ()) if is_text else (caption["text"], tuple(caption["pictures"]))
+        if isinstance(caption, str):
+            key: tuple[str, tuple[int, ...]] = (caption, ())
+        else:
+            key = (caption["text"], tuple(caption["pictures"]))
         if key not in self._numbers:
             self._numbers[key] = len(self.all)
             self.all.append(caption)
