@@ -14,7 +14,7 @@ from resolvent.machines import Decision, Machine, MachineScore
 from resolvent.machines.ways import history_text
 from resolvent.viz.merge_log import basis_text, summary
 from resolvent.viz.report.gallery import Caption, Gallery, event_text
-from resolvent.viz.text import output_name, main_share, short_name
+from resolvent.viz.text import main_share, output_name, short_name
 
 MOST_STATES = 300
 MOST_IN_MATRIX = 60
