@@ -135,8 +135,8 @@ def test_a_place_never_shown_is_no_prediction(house, opened, tmp_path):
     rs.report(pair, traces, tmp_path / "report.html")
     page = opened(tmp_path / "report.html", "#trace-0-step-0")
     assert page.locator("#moment .unseen").all_inner_texts() == [
-        "then sees\nattic\nnever shown: no prediction",
-        "is paid\n0\nnever shown: no prediction",
+        "then sees\nattic\nunseen: no prediction",
+        "is paid\n0\nunseen: no prediction",
     ]
 
 

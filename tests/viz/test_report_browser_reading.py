@@ -158,7 +158,7 @@ def test_paper_cuts_nothing_off(grid, opened):
     assert len(page.pdf()) > 10_000
 
 
-def test_what_the_search_was_spared_is_listed_by_name(house, opened):
+def test_what_took_no_part_in_the_search_is_listed_by_name(house, opened):
     page = opened(house[0])
     spared = page.locator("#found details", has_text="Transition Machine: answers that are")
     assert "(19)" in spared.locator("summary").inner_text()

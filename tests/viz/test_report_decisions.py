@@ -100,10 +100,10 @@ def test_machines_without_a_log_say_so(house):
     bare = [replace(one, decisions=None) for one in (pair.transition, pair.reward)]
     assert timeline(bare[0]) is None
     assert log_notes(pair.replacing(bare[0])) == [
-        "How the Transition Machine came about is not known: infer again to see it."
+        "How the Transition Machine was inferred is not known: infer again to see it."
     ]
     assert log_notes(pair.replacing(*bare)) == [
-        "How the Transition Machine and the Reward Machine came about is not known: "
+        "How the Transition Machine and the Reward Machine were inferred is not known: "
         "infer again to see it."
     ]
     made, _ = synthetic(5, 10, 5)

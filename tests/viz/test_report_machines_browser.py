@@ -35,7 +35,7 @@ def test_every_section_has_every_machine(three, opened):
     assert page.locator("#summary tbody tr").count() == 3
     header = page.locator("#steps th").all_inner_texts()
     assert header == [
-        *("step", "sees", "event read", "TM", "RM", "cost state", "does"),
+        *("step", "sees", "label read", "TM", "RM", "cost state", "does"),
         *("then sees", "predicted", "is paid", "predicted", "cost", "predicted"),
     ]
     page.locator('#machine-3 .rs-state[data-state="1"]').click()
@@ -48,7 +48,7 @@ def test_what_is_assumed_has_a_mark(lamp, opened):
     assert "Of the answers 4 are assumed, 1 wrong." in page.locator(".verdict").inner_text()
     table = page.locator("#summary table")
     assert table.locator("th").all_inner_texts() == [
-        *("predicts", "right", "wrong", "assumed, right", "assumed, wrong", "never shown")
+        *("predicts", "right", "wrong", "assumed, right", "assumed, wrong", "unseen")
     ]
     reward = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()
     assert reward == ["Reward Machine: the reward", "2", "0", "1", "1", "0"]

@@ -67,7 +67,7 @@ def test_tables_have_pictures_beside_the_names(opened, tmp_path):
     question, answer = (pixels(one) for one in row.locator("img").all())
     assert np.array_equal(question, off)
     assert np.array_equal(answer, on)
-    assert "unlike in 1 other state" in row.text_content()
+    assert "unlike 1 other state" in row.text_content()
     assert page.locator("#steps img").count() >= 3
     assert page.locator("#evidence img").count() == 3
 

@@ -79,7 +79,7 @@ def test_without_a_log_there_is_a_sentence_and_no_chart(house, opened, tmp_path)
     bare = pair.replacing(*(replace(one, decisions=None) for one in pair.values()))
     rs.report(bare, traces, tmp_path / "old.html")
     page = opened(tmp_path / "old.html")
-    assert "came about is not known" in page.locator("#found").inner_text()
+    assert "inferred is not known" in page.locator("#found").inner_text()
     assert page.locator("#found svg, #found .timeline").count() == 0
 
 

@@ -16,15 +16,15 @@ from resolvent.viz.report.traces import grid_map, replays
 
 _TIMING = {
     LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "
-    "up to this one, the first left out.",
+    "up to this one, except the first.",
     LabelTiming.CURRENT_WITH_INITIAL: "Before a step the machines have read the labels of all "
-    "observations up to this one, the first included.",
+    "observations up to this one.",
     LabelTiming.LAGGED: "Before a step the machines have read the labels of all observations "
     "before this one.",
 }
 _ASSUMED = (
-    "An answer is assumed where its question had the same answer wherever it was asked, but was "
-    "never asked in this state."
+    "An answer is assumed if its question had the same answer in every state where it was asked, "
+    "but was never asked in this state."
 )
 _MOST_TRIVIAL = 12
 
@@ -80,7 +80,7 @@ def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
         return None
     checks = {name: CalibrationCheck.of(machine_score) for name, machine_score in score.items()}
     words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
-    text = f"Answers vary, as far as noise goes. {words[:1].upper()}{words[1:]}."
+    text = f"Answers vary because of noise. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())
     return _verdict("right" if is_right else "wrong", text, score)
 
@@ -160,7 +160,8 @@ def log_notes(machines: Machines) -> list[str]:
     notes = []
     if unlogged:
         names = " and ".join([*([", ".join(unlogged[:-1])] if unlogged[1:] else []), unlogged[-1]])
-        notes.append(f"How {names} came about is not known: infer again to see it.")
+        verb = "were" if unlogged[1:] else "was"
+        notes.append(f"How {names} {verb} inferred is not known: infer again to see it.")
     name = machines.provenance.options.get("strategy") if machines.provenance else None
     strategy = STRATEGIES.get(name) if isinstance(name, str) else None  # None if user-defined
     if len(unlogged) < len(machines) and strategy is not None and not strategy.merges:

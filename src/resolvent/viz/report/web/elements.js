@@ -1,6 +1,6 @@
 "use strict";
-// What every part of the page is made of. Texts from the data only ever become text nodes or
-// attribute values that hold text.
+// The elements of the page. Texts from the data only ever become text nodes or attribute values
+// that hold text.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
@@ -11,13 +11,14 @@ function make(tag, kind, ...children) {
   return element;
 }
 
-// A text that tells of something with a picture is { text, pictures }, the others are strings.
-const words = (told) => told.text ?? told;
-const around = (told, say) => told.pictures ? { ...told, text: say(told.text) } : say(told);
+// A caption with pictures is { text, pictures }, the others are strings.
+const words = (caption) => caption.text ?? caption;
+const around = (caption, write) =>
+  caption.pictures ? { ...caption, text: write(caption.text) } : write(caption);
 const nodes = (child) => child.pictures ? [make("span", "pictured",
   ...child.pictures.flatMap(picture), make("span", "", child.text))] : [child];
 
-// Of pictures that would make the file too large there is none.
+// Pictures that would make the file too large are null.
 function picture(number) {
   if (!data.pictures[number]) return [];
   const image = document.createElement("img");
@@ -58,7 +59,7 @@ function list(items) {
   return make("ul", "", ...items.map((item) => make("li", "", item)));
 }
 
-// Made once: that takes longer than all it writes.
+// Created once: that takes longer than writing all numbers.
 const thousandsApart = new Intl.NumberFormat("en");
 const count = (number) => thousandsApart.format(number);
 const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

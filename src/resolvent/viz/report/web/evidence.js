@@ -22,7 +22,7 @@ function heatCell(one, other, entry, most) {
   if (!entry) return make("td", "self", "·");
   if (entry.depth < 0) {
     const cell = make("td", "none", "0");
-    cell.title = `nothing tells states ${one} and ${other} apart`;
+    cell.title = `nothing distinguishes states ${one} and ${other}`;
     return cell;
   }
   const after = entry.depth ? ` after reading ${plural(entry.depth, "label")}` : "";
@@ -43,28 +43,28 @@ function showEvidence() {
     const section = byId("evidence");
     section.append(make("h3", "", name));
     if (proof.left_out) {
-      section.append(make("p", "note", `What tells states apart is left out: ${proof.left_out}`));
+      section.append(make("p", "note", `The pairs of states are left out: ${proof.left_out}`));
     } else if (all > 1) {
       section.append(
-        make("p", "note", "State against state: how many questions tell them apart, and how often " +
-          "these were asked; red where nothing does." +
+        make("p", "note", "Pairs of states: the number of questions that distinguish them, and how often " +
+          "these were asked; red if nothing does." +
           (proof.shown < all ? ` The first ${proof.shown} of ${count(all)} states.` : "")),
-        scrolling(`What tells states apart: ${name}`, heatMap(proof)),
+        scrolling(`Pairs of states: ${name}`, heatMap(proof)),
         make("h4", "", proof.weakest.length < proof.pairs
-          ? `The weakest ${proof.weakest.length} of ${count(proof.pairs)} pairs` : "What tells them apart"),
+          ? `The weakest ${proof.weakest.length} of ${count(proof.pairs)} pairs` : "Pairs of states"),
         scrolling(`Weakest pairs: ${name}`, table(
-          ["states", "told apart by, such as", "questions", "asked", "answers", "first seen"],
+          ["states", "distinguished by, for example", "questions", "asked", "answers", "first seen"],
           proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.questions),
-            count(one.support), make("td", "", ...one.answers.flatMap((told, at) => at ? [" / ", told] : [told])),
+            count(one.support), make("td", "", ...one.answers.flatMap((answer, at) => at ? [" / ", answer] : [answer])),
             places(one.places)]), [2, 3])));
     } else {
-      section.append(make("p", "note", "One state: there is nothing to tell apart."));
+      section.append(make("p", "note", "One state: there is nothing to distinguish."));
     }
     section.append(
       make("h4", "", proof.complete ? "Structure complete" : "Not structure complete"),
-      make("p", "note", "The paper's conditions under which the machine found is bound to be the true one:"),
+      make("p", "note", "The paper's conditions under which the inferred machine must be the true one:"),
       list(proof.completeness));
-    if (proof.least.length) section.append(make("h4", "", "Where the data is thinnest"), list(proof.least));
+    if (proof.least.length) section.append(make("h4", "", "Least evidence"), list(proof.least));
     if (proof.next.length) {
       section.append(make("h4", "", "What to collect next"), list(proof.next));
       if (proof.more) section.append(make("p", "note", `and ${count(proof.more)} more`));

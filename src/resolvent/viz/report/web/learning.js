@@ -20,13 +20,13 @@ function showLearning() {
   if (data.policy) {
     const { rows, situations, named } = data.policy;
     byId("learning").append(make("h3", "", "Policy"),
-      scrolling("Policy", table(["situation", "best action", "worth"], rows, [2])));
+      scrolling("Policy", table(["augmented state", "best action", "value"], rows, [2])));
     if (!named) {
-      byId("learning").append(make("p", "note", "Numbers as the environment counts them: the policy does not name its actions."));
+      byId("learning").append(make("p", "note", "Actions are shown by the environment's numbers: the policy does not name them."));
     }
     if (rows.length < situations) {
       byId("learning").append(make("p", "note",
-        `The ${count(rows.length)} most valuable of ${count(situations)} situations.`));
+        `The ${count(rows.length)} most valuable of ${count(situations)} augmented states.`));
     }
   }
   byId("learning").hidden = !data.curve && !data.policy;

@@ -34,11 +34,11 @@ function cellMark({ element }) {
 }
 
 function mapKey() {
-  const told = new Map();
+  const answersByMark = new Map();
   for (const machine of data.machines) {
     const mark = cellMark(machine);
-    told.set(mark, [...(told.get(mark) ?? []), machine.answers]);
+    answersByMark.set(mark, [...(answersByMark.get(mark) ?? []), machine.answers]);
   }
-  return [...told].flatMap(([mark, answers]) => [make("span", `key ${mark}`),
+  return [...answersByMark].flatMap(([mark, answers]) => [make("span", `key ${mark}`),
     `${answers.join(" or ")} depends on memory`]);
 }

@@ -1,4 +1,4 @@
-// A step is what is seen, read and done, and then for each machine what came of it.
+// A step: observation, label read, action, and for each machine the output and its prediction.
 const SEEN = 0, READ = 1, DONE = 2, MACHINES = 3;
 const player = { trace: 0, step: 0, rows: [] };
 const text = (number) => data.player.texts[number];
@@ -19,7 +19,7 @@ const KINDS = { 1: "right", 0: "wrong", "-1": "unseen" };
 
 function outcome({ happens }, { happened, predicted, verdict, assumed }) {
   const said = verdict === 1 ? "as predicted"
-    : verdict === 0 ? around(predicted, (name) => `predicted ${name}`) : "never shown: no prediction";
+    : verdict === 0 ? around(predicted, (name) => `predicted ${name}`) : "unseen: no prediction";
   return fact(happens, happened, `${KINDS[verdict]}${assumed ? " assumed" : ""}`,
     around(said, (what) => `${what}${assumed ? " (assumed)" : ""}`));
 }
@@ -31,7 +31,7 @@ function showStep() {
   const remembered = answers.map(({ state }, at) => `${data.machines[at].short} ${stateText(state)}`);
   byId("moment").replaceChildren(
     fact("sees", text(step[SEEN])),
-    fact("event read", text(step[READ]) || "nothing yet"),
+    fact("label read", text(step[READ]) || "nothing yet"),
     fact("remembers", remembered[0], "", ...remembered.slice(1)),
     fact("does", text(step[DONE])),
     ...answers.map((answer, at) => outcome(data.machines[at], answer)));
@@ -101,7 +101,7 @@ function showTrace(place, step) {
   player.trace = place;
   const { steps, first, length } = current();
   const states = data.machines.map(({ short, happens }) => short === happens ? `${short} state` : short);
-  const header = ["step", "sees", "event read", ...states, "does",
+  const header = ["step", "sees", "label read", ...states, "does",
     ...data.machines.flatMap(({ happens }) => [happens, "predicted"])];
   const all = table(header, [], [0, ...states.map((_, at) => MACHINES + at)]);
   player.rows = steps.map((one, number) => stepRow(one, number, first));

@@ -8,17 +8,17 @@ function showSummary() {
   byId("summary-body").append(
     make("div", "figures", ...boxes),
     make("p", `verdict ${verdict.kind}`, verdict.text, ...shown(verdict)),
-    scrolling("How many predictions are right",
+    scrolling("Number of right predictions",
       table(["predicts", ...columns.map(([, words]) => words)], rows, columns.map((_, at) => at + 1))),
     list(sentences));
 }
 
-// What is only assumed is counted apart; where nothing is, there is no column for it.
+// Assumed answers are counted apart, if there are any.
 function scoreColumns() {
   const assumes = data.machines.some(({ score }) => score.assumed_right || score.assumed_wrong);
   return [["right", "right"], ["wrong", "wrong"],
     ...(assumes ? [["assumed_right", "assumed, right"], ["assumed_wrong", "assumed, wrong"]] : []),
-    ["unseen", "never shown"]];
+    ["unseen", "unseen"]];
 }
 
 function shown({ place }) {

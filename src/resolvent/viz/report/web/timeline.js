@@ -42,7 +42,7 @@ function timelineColumn(one, place, { each, up, across }) {
 }
 
 // A dot for each new state; where a column stands for several decisions, a mark as high as the
-// part of them that found one. The number of the first stands where there is room for it.
+// share of them that found one. The number of the first stands where there is room for it.
 function timelineDots(columns, { each, across }) {
   const marks = [];
   let taken = -Infinity;
@@ -109,12 +109,12 @@ function timelineChart(name, timeline, choose) {
 function timelineKey({ bare, columns, total }) {
   const key = make("p", "note", "From the first decision to the last.",
     make("span", "key new"), "a new state", make("span", "key merge"),
-    "a merge, as high as answers agreed (the scale is logarithmic)");
+    "a merge, its height the number of answers that agreed (on a logarithmic scale)");
   if (bare) key.append(make("span", "key bare"), "a merge on which no answer agreed, and none differed");
   if (columns.length < total) {
     key.append(make("br"), `Each column stands for up to ${Math.ceil(total / columns.length)} of ` +
       `${plural(total, "decision")}: full colour up to the fewest answers that agreed, pale up to the most; ` +
-      "above them, how many of these found a new state.");
+      "above them, the number of new states.");
   }
   return key;
 }
@@ -143,7 +143,7 @@ function showTimeline({ name, timeline }) {
   section.append(timelineKey(timeline), beside);
   if (merges) {
     beside.append(make("div", "", make("h4", "", "Merges with the least evidence"),
-      make("p", "note", "If two states were taken for one by mistake, it is most likely here." +
+      make("p", "note", "If a merge is wrong, it is most likely one of these." +
         (weakest.length < merges ? ` The weakest ${weakest.length} of ${plural(merges, "merge")}.` : "") +
         (constants ? " Answers that are the same in every state do not count." : "")),
       decisionTable(`Weakest merges: ${name}`, weakest)));
