@@ -1,5 +1,15 @@
 # Written by docs/generate.py: edit the table in __init__.py instead.
 
+from resolvent import config as config
+from resolvent import errors as errors
+from resolvent import evaluation as evaluation
+from resolvent import inference as inference
+from resolvent import machines as machines
+from resolvent import paper as paper
+from resolvent import rl as rl
+from resolvent import worlds as worlds
+from resolvent import wrappers as wrappers
+from resolvent.display.report.writing import report as report
 from resolvent.errors import ContradictoryTraces as ContradictoryTraces
 from resolvent.errors import OptionError as OptionError
 from resolvent.errors import ResolventError as ResolventError
@@ -40,16 +50,6 @@ from resolvent.traces.scan.dataset import TraceDataset as TraceDataset
 from resolvent.traces.scan.dataset import scan_traces as scan_traces
 from resolvent.traces.trace import Trace as Trace
 from resolvent.traces.trace_set import TraceSet as TraceSet
-from resolvent.display.report.writing import report as report
-from resolvent import config as config
-from resolvent import errors as errors
-from resolvent import evaluation as evaluation
-from resolvent import inference as inference
-from resolvent import machines as machines
-from resolvent import paper as paper
-from resolvent import rl as rl
-from resolvent import worlds as worlds
-from resolvent import wrappers as wrappers
 
 __version__: str
 

@@ -94,7 +94,7 @@ class Experiment:
             **options: `name_of` as in `collect`, and `seed` for random actions.
 
         >>> import resolvent as rs
-        >>> house = rs.environments.House()
+        >>> house = rs.worlds.House()
         >>> result = rs.infer(rs.collect(house, episodes=2, seed=0))
         >>> experiment = rs.plan(result, result.all_traces()).next_experiment
         >>> trial = experiment.policy(house, result, result.all_traces())

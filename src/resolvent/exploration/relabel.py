@@ -162,7 +162,7 @@ def discover_labels(
     """Return a few events that explain all traces, and machines that read them, if there are any.
 
     >>> import resolvent as rs
-    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0, labels="observation")
+    >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0, labels="observation")
     >>> discovered = discover_labels(traces, InferenceOptions(noise="none"))
     >>> sorted(discovered.labelling.events), discovered.inferred.machines.reward.states
     (['cyanroom', 'orangeroom'], 2)
@@ -183,7 +183,7 @@ def count_states(labelling: Labelling, traces: TraceSet, options: InferenceOptio
     """Return the number of states of machines that read these labels; None if none explain all.
 
     >>> import resolvent as rs
-    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0)
+    >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0)
     >>> count_states(OBSERVATIONS, traces, InferenceOptions(noise="none"))
     4
     """

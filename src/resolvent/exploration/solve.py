@@ -84,7 +84,7 @@ def solve(
     >>> solved = rs.solve("resolvent/House-v0")
     >>> solved.optimal, solved.states, round(solved.value, 4)
     (True, {'transition': 2, 'reward': 2}, 0.7738)
-    >>> print(solved.plan.run(rs.environments.House(), episodes=3))
+    >>> print(solved.plan.run(rs.worlds.House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
     check_arguments(solve, locals(), leaving=["env"])

@@ -103,7 +103,7 @@ def traces_with_rare_transitions(
     transitions are kept.
 
     >>> moves, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
-    >>> covering([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
+    >>> traces_with_rare_transitions([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
     array([0, 1])
     """
     lengths = np.diff(offsets)

@@ -2,7 +2,7 @@
 
 `ENTRANTS` lists the portfolio of strategy "auto". An entrant is one line: a name, the round in
 which it runs, a function that finds a candidate or gives up, and a condition.
-docs/decisions/auto.md says why these, and how they were measured.
+docs/decisions/inference.md says why these, and how they were measured.
 
 Input: a `Portfolio`, the reduced samples of one output. Output: the best `Candidate`.
 """

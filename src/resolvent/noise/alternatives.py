@@ -51,7 +51,7 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
     >>> key, lamp = (samples.labels.code(frozenset({name})) for name in ("key", "lamp"))
     >>> transitions = np.full((2, len(samples.labels)), -1, np.int32)
     >>> transitions[0, [key, lamp]] = 1, 0
-    >>> others = rivals(samples, transitions)
+    >>> others = compare_transitions(samples, transitions)
     >>> int(others.target[0, key]), bool(others.log_odds[0, key] > 10)
     (0, True)
     """

@@ -180,7 +180,7 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
     >>> traces = rs.TraceSet([step("c")] * 9 + [step("d")])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> samples = output_samples(traces, histories, "observation")
-    >>> weigh(samples, np.zeros((1, len(samples.labels)), np.int32)).noise
+    >>> marginal_likelihood(samples, np.zeros((1, len(samples.labels)), np.int32)).noise
     0.05
     """
     if transitions.ndim != 2 or transitions.shape[1] != len(samples.labels):

@@ -126,7 +126,7 @@ def seen_steps(machines: Machines, traces: TraceSet | TraceDataset) -> SeenSteps
     """Return the outcomes of the steps of traces, with the states that machines were in.
 
     >>> import resolvent as rs
-    >>> traces = rs.collect(rs.environments.House(), episodes=20, seed=0)
+    >>> traces = rs.collect(rs.worlds.House(), episodes=20, seed=0)
     >>> seen = seen_steps(rs.infer(traces).machines, traces)
     >>> seen.taken["corridor", (0, 0)]["left"].observation
     'orangeroom'

@@ -312,7 +312,7 @@ def checked_step(returned: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
 def checked_flag(flag: Any, name: str) -> bool:
     """Return `terminated` or `truncated` as a bool.
 
-    >>> ended(1, "terminated")
+    >>> checked_flag(1, "terminated")
     True
     """
     try:

@@ -73,7 +73,7 @@ class ExperimentPolicy:
     how often; copies that play side by side (`collect(..., on="processes")`) do not count here.
 
     >>> import resolvent as rs
-    >>> house = rs.environments.House()
+    >>> house = rs.worlds.House()
     >>> result = rs.infer(rs.collect(house, episodes=2, seed=0))
     >>> experiment = rs.plan(result, result.all_traces()).next_experiment
     >>> trial = experiment.policy(house, result, result.all_traces())

@@ -61,7 +61,7 @@ class Runs(ByValue):
             "mean_length": float(self.lengths.mean()),
             "terminated": int(self.terminated.sum()),
             "random_steps": self.random_steps,
-            "bound_violations": len(self.contradicts),
+            "contradictions": len(self.contradicts),
             "first_contradiction": self.contradicts[0].as_dict() if self.contradicts else None,
             **({} if self.surprises is None else {"surprises": self.surprises}),
         }

@@ -71,7 +71,7 @@ class StateTracker(_ByMachine):
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> memory = Memory(rs.infer(traces).machines)
+    >>> memory = StateTracker(rs.infer(traces).machines)
     >>> memory.reset(None)
     >>> memory.step({"key"})
     >>> memory.states, memory.transition_state, memory.unseen

@@ -60,7 +60,7 @@ class Readings:
 def place_text(place: Place, of: str = OBSERVATION) -> str:
     """Write a place in an observation, or an action, as a reader of the data would.
 
-    >>> uri_text(()), uri_text((2,)), uri_text(("position", 0))
+    >>> place_text(()), place_text((2,)), place_text(("position", 0))
     ('the observation', '[2]', 'position[0]')
     """
     if not place:

@@ -31,7 +31,7 @@ TOP_TRACES: Final = 20_000
 OUTPUTS: Final = 4000
 """Number of further outputs in the first part, in whole traces. A part large enough to determine
 the machine is easier than a tiny one: proofs are longest near the threshold where a smaller machine
-just fits (docs/decisions/exact-search.md)."""
+just fits (docs/decisions/inference.md)."""
 
 ROWS: Final = 20_000
 """Number of rows of a single trace that are given before a conflict needs more."""
