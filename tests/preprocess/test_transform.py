@@ -218,7 +218,9 @@ def test_an_error_does_not_blame_derived_labels():
         wrapped.reset()
 
 
-@pytest.mark.parametrize("labels", ["action", "given", LabelingFunction("observation", {"sofa": "sit"})])
+@pytest.mark.parametrize(
+    "labels", ["action", "given", LabelingFunction("observation", {"sofa": "sit"})]
+)
 def test_machines_that_make_labels_take_no_other_ones(labels):
     house = House()
     traces = rs.collect(house, episodes=50, seed=0, labels="observation")

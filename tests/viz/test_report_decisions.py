@@ -7,7 +7,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.evaluation.gathering import collect_evidence
-from resolvent.machines import Decision
+from resolvent.machines.knowledge import MergeDecision
 from resolvent.viz.report.contents import contents, log_notes
 from resolvent.viz.report.machine import MOST_COLUMNS, MOST_ROWS, timeline
 from resolvent.viz.report.page import inert_json

@@ -279,7 +279,10 @@ def _following_inputs(
 
 
 def _reward_levels(
-    options: InferenceOptions, senses: Preprocessor, source: TraceSource, machines: Machines | None = None
+    options: InferenceOptions,
+    senses: Preprocessor,
+    source: TraceSource,
+    machines: Machines | None = None,
 ) -> RewardLevels | None:
     """Return the levels that rewards vary around, if they do; those of the first traces.
 

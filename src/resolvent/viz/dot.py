@@ -11,8 +11,8 @@ import numpy as np
 from resolvent._util.math import log1p
 from resolvent._util.text import percent
 from resolvent._util.validation import check_arguments
+from resolvent.machines.compare import history_texts
 from resolvent.machines.machine import Machine
-from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import label_text
 
 CONFIDENT: Final = 0.99
@@ -95,7 +95,7 @@ def to_dot(machine: Machine) -> str:
         '  start [shape=point, label=""];',
         "  start -> s0;",
     ]
-    for state, path in enumerate(ways_text(machine)):
+    for state, path in enumerate(history_texts(machine)):
         tooltip = _quoted(f"after {path}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={tooltip}];')
     for edge in edges(machine):

@@ -10,9 +10,9 @@ import numpy as np
 
 from resolvent._util.text import amount, percent, visible
 from resolvent._util.validation import check_arguments
+from resolvent.machines.compare import history_texts
+from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.machine import Machine
-from resolvent.machines.unseen import UNSEEN
-from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 _FEWEST_STATES_LISTED = 13
@@ -93,7 +93,7 @@ def _transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: the path to each state, and the successor for each label."""
     codes = np.setdiff1d(np.arange(len(machine.labels)), machine.trivial)
     header = ["state", "reached after", *(label_text(machine.labels[code]) for code in codes)]
-    paths = ways_text(machine)
+    paths = history_texts(machine)
     rows = [
         [str(state), paths[state], *("·" if target < 0 else str(target) for target in targets)]
         for state, targets in enumerate(machine.transitions[:, codes].tolist())
@@ -146,7 +146,7 @@ def _state_lines(machine: Machine, inputs: dict[int, Symbol]) -> Iterator[str]:
     Inputs that were never read in a state are left out.
     """
     observation = machine.observations[0]
-    for state, path in enumerate(ways_text(machine)):
+    for state, path in enumerate(history_texts(machine)):
         yield f"state {state}, {f'after {path}' if state else 'the start'}"
         by_target: dict[int, dict[str, list[str]]] = {}
         for code, action in inputs.items():

@@ -12,11 +12,11 @@ from resolvent.cli.environments import Environment, Imports, Settings, named_env
 from resolvent.cli.options import Json, MaxSteps, OnIfAsked, choice
 from resolvent.cli.printing import command, name_text, print_json, size
 from resolvent.cli.targets import check_trace_target
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.rl.collect import collect as collect_traces
 from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.symbols import Label, label_text
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _SHOWN = 20
 

@@ -26,8 +26,6 @@ from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
-from resolvent.display.merge_lines import log_lines
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
 from resolvent.inference.cross_validation import HoldoutReport, holdout_report
@@ -45,6 +43,8 @@ from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.scan.listing import uri_text
+from resolvent.viz.merge_log import log_lines
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""
@@ -382,7 +382,7 @@ def _proven(states: int, least: int | None) -> str:
 def _print_summary(
     result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
 ) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     found = f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}"
     print(f"{name_text(uri_text(source))}: {found}\n")

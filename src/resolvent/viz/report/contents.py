@@ -7,8 +7,8 @@ from resolvent.evaluation.evidence import Evidence
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines import Machine, Machines, Score
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import score_of
-from resolvent.samples import LabelTiming
 from resolvent.viz.merge_log import merges_note
 from resolvent.viz.report.gallery import Gallery, event_text
 from resolvent.viz.report.machine import about_machine

@@ -10,8 +10,8 @@ from resolvent._util.text import amount, odds_text, short
 from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
-from resolvent.machines import Decision, Machine, MachineScore
-from resolvent.machines.ways import history_text
+from resolvent.machines import Machine, MachineScore, MergeDecision
+from resolvent.machines.compare import history_text
 from resolvent.viz.merge_log import basis_text, summary
 from resolvent.viz.report.gallery import Caption, Gallery, event_text
 from resolvent.viz.text import main_share, output_name, short_name
@@ -30,7 +30,7 @@ _MOST_LISTED = 300
 
 _VERBS = {"transition": "then sees", "reward": "is paid"}
 
-NumberedDecision = tuple[int, Decision]
+NumberedDecision = tuple[int, MergeDecision]
 
 
 def about_machine(
@@ -267,6 +267,6 @@ def _row(numbered: NumberedDecision) -> list[Any]:
     return [number, _transition_text(decision), *counts]
 
 
-def _transition_text(decision: Decision) -> str:
+def _transition_text(decision: MergeDecision) -> str:
     target = f"new state {decision.target}" if decision.new else str(decision.target)
     return f"{decision.source} —{event_text(decision.label)}→ {target}"

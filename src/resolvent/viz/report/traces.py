@@ -9,9 +9,9 @@ import numpy as np
 from resolvent.evaluation.evidence import Evidence
 from resolvent.evaluation.evidence_pass import NotableExamples
 from resolvent.machines import UNSEEN, Machine, Machines, Score
-from resolvent.machines.knowledge import ASSUMED_CODE
+from resolvent.machines.knowledge import GENERALIZED_CODE
+from resolvent.preprocess.timing import labels_read
 from resolvent.replay import StepQueries, states_at_steps, step_queries
-from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, Symbol, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 from resolvent.viz.report.gallery import Caption, Gallery, event_text, value_text
@@ -125,7 +125,7 @@ def _predictions(
         captions.numbers(predicted, caption_of, machine.outputs, unknown=value_text(UNSEEN)),
         asked.states[shown].tolist(),
         np.where(predicted < 0, -1, predicted == asked.outputs[shown]).tolist(),
-        (basis == ASSUMED_CODE).astype(int).tolist(),
+        (basis == GENERALIZED_CODE).astype(int).tolist(),
     )
     return [list(row) for row in zip(*columns, strict=True)]
 

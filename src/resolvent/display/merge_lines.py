@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.viz.merge_log import log_lines  # noqa: F401

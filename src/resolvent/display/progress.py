@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.viz.terminal import Amount, ProgressBar  # noqa: F401

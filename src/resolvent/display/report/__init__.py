@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.viz.report.page import report  # noqa: F401

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.viz.report.contents import contents  # noqa: F401

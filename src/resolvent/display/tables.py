@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.viz.terminal import show, table  # noqa: F401
