@@ -16,9 +16,8 @@ from typer.models import ArgumentInfo, OptionInfo
 import resolvent
 from resolvent.cli.app import function_of
 from resolvent.cli.table import COMMANDS
-from resolvent.machines.files import layout as file_layout
-from resolvent.machines.files import layout_v1 as file_layout_v1
-from resolvent.machines.files import storage
+from resolvent.machines.io import json as machine_json
+from resolvent.machines.io import schema as machine_schema
 from resolvent.planning import plan_io as plan_files
 from resolvent.rl import q_table as policy_files
 from resolvent.traces.io import jsonl
@@ -118,26 +117,22 @@ def _sentence(text: str | None) -> str:
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each format that a struct of the package describes, by name."""
     found = {
-        "machines": _schema("machines", file_layout.File, storage.FORMAT, storage.VERSION),
-        "machines-v1": _schema(
-            "machines-v1", file_layout_v1.File, storage.FORMAT, file_layout_v1.VERSION
+        "machines": _schema(
+            "machines", machine_schema.File, machine_json.FORMAT, machine_json.VERSION
         ),
         "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
         "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
         "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
         "episode": _schema("episode", jsonl._Episode),
     }
-    for name, tables in (("machines", ["Tables"]), ("machines-v1", ["Tables", "Reward"])):
-        for defined in tables:
-            table = found[name]["$defs"][defined]["properties"]
-            table["states"]["minimum"] = 1
-            for column in ("observations", "actions", "outputs"):
-                _hold_symbols(found[name], table[column])
-        counts = "Support" if name == "machines" else "Counts"
-        for defined in ("Decisions", counts):
-            for column in found[name]["$defs"][defined]["properties"].values():
-                column["items"]["minimum"] = 0
     parts = found["machines"]["$defs"]
+    tables = parts["Tables"]["properties"]
+    tables["states"]["minimum"] = 1
+    for column in ("observations", "actions", "outputs"):
+        _hold_symbols(found["machines"], tables[column])
+    for defined in ("Decisions", "Support"):
+        for column in parts[defined]["properties"].values():
+            column["items"]["minimum"] = 0
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
     parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0

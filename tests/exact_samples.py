@@ -5,8 +5,8 @@ from itertools import pairwise, product
 import numpy as np
 from oracles import answers_by_history
 
-from resolvent.inference.conflict import find_contradiction
 from resolvent.machines.automaton import RawAutomaton
+from resolvent.preprocess.contradictions import find_contradiction
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
 from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import sample_set, sample_sets

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 import resolvent as rs
 from resolvent.display.curves import import_matplotlib
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import chances, smoothing_of
 from resolvent.replay import replay_traces
 from resolvent.replay.replaying import to_machine_codes
 

@@ -166,7 +166,7 @@ def _drawn(**given: Any) -> object:
     machine = given["machine"]
     return (
         [write(machine) for write in (rs.to_text, rs.to_dot, rs.to_mermaid, rs.to_mealy_dot)],
-        rs.is_minimal(machine),
+        machine.is_minimal(),
         rs.is_isomorphic(machine, given["other"]),
     )
 

@@ -18,8 +18,8 @@ from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import merge
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
 from resolvent.reduction import remove_redundant, remove_trivial
 from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import columns, sample_set, sample_sets, targets

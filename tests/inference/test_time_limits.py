@@ -6,7 +6,6 @@ import pytest
 import resolvent as rs
 from resolvent.inference import refinement
 from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext
-from resolvent.machines.asking import times_asked
 from resolvent.reduction import Basis, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
 
@@ -48,7 +47,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     assert cut.warnings[0].kind == "time-ran-out"
     assert cut.steps == traces.steps
     # What all traces show is part of the machines, though there was no time to learn from it.
-    counted = sum(int(times.sum()) for times in times_asked(cut.machines.transition))
+    counted = sum(int(times.sum()) for times in cut.machines.transition.query_counts())
     assert counted > cut.refinement.steps
     score = cut.machines.score(traces)
     assert sum(one.wrong for one in score.values()) > 0

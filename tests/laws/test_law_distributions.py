@@ -11,7 +11,7 @@ from oracles import asked_in
 
 import resolvent as rs
 from noisy_worlds import taught
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from strategies import noisy_machines
 
 

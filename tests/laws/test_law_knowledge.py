@@ -11,7 +11,7 @@ from oracles import state_at
 import resolvent as rs
 from resolvent import Knowledge
 from resolvent.inference import refinement
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from resolvent.machines.knowledge import LEVELS
 from strategies import infer_options, world_traces
 

@@ -75,7 +75,7 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
     for kind, machine in pair.items():
         stepped = [state_at(machine, x, t, timing) for x in traces for t in range(len(x))]
         assert states[kind].tolist() == stepped
-    vocabulary, codes = supplement(pair.transition, traces, states["transition"])
+    vocabulary, codes = supplement(traces, states["transition"])
     assert [vocabulary[code] for code in codes] == [
         (trace.observations[t], state_at(pair.transition, trace, t, timing))
         for trace in traces

@@ -9,7 +9,7 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import bell_world, noisy_house
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from resolvent.noise import marginal_likelihood
 from resolvent.samples import Histories, LabelTiming, output_samples
 

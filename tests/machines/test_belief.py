@@ -9,8 +9,7 @@ import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import belief as belief_module
 from resolvent.machines.belief import Belief
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import chances, smoothing_of
 from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvent.machines.likelihood.forecasts import Forecasts
+from resolvent.machines.likelihood import Forecasts
 
 
 def forecasts(*rows):

@@ -14,10 +14,13 @@ from resolvent.machines import (
     TransitionMachine,
     Unseen,
 )
-from resolvent.machines.answer import Answer
-from resolvent.machines.knowledge import WITNESSED_CODE
+from resolvent.machines.compare import is_minimal
+from resolvent.machines.drawing import to_dot, to_mermaid, to_text
+from resolvent.machines.io.mealy_dot import to_mealy_dot
+from resolvent.machines.knowledge import WITNESSED_CODE, Answer
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
+from resolvent.worlds import House
 
 
 def lock(kind=TransitionMachine, **changes):
@@ -179,7 +182,7 @@ def test_replay_gives_the_state_at_each_row():
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_answers_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
     assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
@@ -187,7 +190,7 @@ def test_many_answers_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_levels_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
     machine = shown()
@@ -201,7 +204,7 @@ def test_many_levels_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.ones(3, np.int64), np.array([4]), np.array([4]))
     states = np.array([0, 0, -1, 1, 0, 1], np.int32)
@@ -216,7 +219,7 @@ def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     machine = lock(
         output_state=none.astype(np.int32),
@@ -357,3 +360,13 @@ def test_machines_that_answer_with_other_shares_differ():
     assert hash(sticking(spread=scaled)) == hash(machine)
     assert lock() != machine
     assert sticking(spread=replace(machine.spread, count=machine.spread.count + 1)) != machine
+
+
+def test_methods_give_what_the_functions_give():
+    machine = House().machines().transition
+    assert machine.to_text(most_outputs=1) == to_text(machine, most_outputs=1)
+    assert machine.to_text() == str(machine)
+    assert machine.to_dot() == to_dot(machine)
+    assert machine.to_mermaid() == to_mermaid(machine)
+    assert machine.to_mealy_dot(complete=True) == to_mealy_dot(machine, complete=True)
+    assert machine.is_minimal() is is_minimal(machine) is True

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import RewardMachine
-from resolvent.machines.ways import history_text, ways_text
+from resolvent.machines.compare import history_text, ways_text
 from resolvent.traces import Vocabulary
 
 

@@ -1,5 +1,3 @@
-"""Events: traces without labels → which observations or actions are events, in classes."""
+"""Moved."""
 
-from resolvent.events.finding import FoundEvents, find_events
-
-__all__ = ["FoundEvents", "find_events"]
+from resolvent.preprocess.event_discovery import FoundEvents, find_events  # noqa: F401

@@ -10,7 +10,7 @@ from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.inference.counterexamples import observed_termination
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, Machines, Provenance, machines_of
-from resolvent.machines.building import machine_of_tables
+from resolvent.machines.build import machine_of_tables
 from resolvent.machines.machine import machine_class
 from resolvent.replay import replay_traces
 from resolvent.senses import Senses

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
-from resolvent.inference.conflict import ContradictoryRows, fitting_timing
 from resolvent.inference.learning_task import LearningTask
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
+from resolvent.preprocess.contradictions import ContradictoryRows, fitting_timing
 from resolvent.reduction import (
     Basis,
     LabelVerdict,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from resolvent._util.progress import Progress
 from resolvent.inference.attempts import Attempt
-from resolvent.inference.conflict import SampleBuilder
 from resolvent.inference.context import NO_SECONDS_LEFT
 from resolvent.inference.engine import merge
 from resolvent.inference.exact.certificate import MinimalityProof
@@ -21,6 +20,7 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import Strategy
 from resolvent.machines import Alternative, Machine, kind_of, machines_of
 from resolvent.machines.automaton import RawAutomaton
+from resolvent.preprocess.contradictions import SampleBuilder
 from resolvent.reduction import LabelVerdict
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import TraceSet

@@ -17,12 +17,7 @@ from resolvent import _core
 from resolvent._util.parallel import Workers
 from resolvent.inference.algorithm import infer_machines
 from resolvent.inference.attempts import WorkerRun
-from resolvent.inference.conflict import (
-    Conflict,
-    ContradictoryRows,
-    explain_conflict,
-    find_contradiction,
-)
+from resolvent.inference.conflict import Conflict, explain_conflict
 from resolvent.inference.context import InferenceContext
 from resolvent.inference.fit import MachineStatistics, MergeLog
 from resolvent.inference.label_choice import LabelChoice, choose_labels
@@ -43,6 +38,7 @@ from resolvent.noise.alternatives import alternatives, compare_transitions, impr
 from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.outputs import fit_likely_machine
 from resolvent.noise.rewards import assign_reward_levels
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial
 from resolvent.replay import Corpus, states_at_steps
 from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
@@ -210,7 +206,7 @@ class _Stages:
             return None
         machines = machines_of([fit.machine for fit in fits], options.timing)
         states = states_at_steps(machines, self.traces)["transition"]
-        return supplement(machines.transition, self.traces, states)
+        return supplement(self.traces, states)
 
     def _learn_exact(self, reduced: _Reduced) -> MachineFit | Conflict:
         task, choice = reduced.task, reduced.choice

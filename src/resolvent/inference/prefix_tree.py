@@ -7,7 +7,7 @@ numbered in shortlex order of their histories: by length, then label by label. T
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from resolvent.inference.conflict import ContradictoryRows
+from resolvent.preprocess.contradictions import ContradictoryRows
 from resolvent.samples import NONE, SampleSet
 
 

@@ -24,7 +24,7 @@ from resolvent.inference.summary import (
     trivial_lines,
 )
 from resolvent.machines import Alternative, Machine, Machines
-from resolvent.machines.event_classes import Events
+from resolvent.machines.compare import Events
 from resolvent.noise import LabelNoise
 from resolvent.reduction import LabelVerdict
 from resolvent.replay import Corpus

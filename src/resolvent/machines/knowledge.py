@@ -1,15 +1,37 @@
-"""How far an answer of a machine can be trusted: witnessed, assumed, or unseen."""
+"""The values that machines consist of and reply with: outputs, `UNSEEN`, the basis of an output."""
 
-from enum import StrEnum
-from typing import Final
+from enum import Enum, StrEnum
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from resolvent.traces.symbols import Label, Symbol
+
+
+class Unseen(Enum):
+    """Type of `UNSEEN`, its only value."""
+
+    UNSEEN = "unseen"
+
+    def __repr__(self) -> str:
+        return "UNSEEN"
+
+    __str__ = __repr__
+
+    def __bool__(self) -> bool:
+        raise TypeError("UNSEEN is neither true nor false: compare with `is UNSEEN`")
+
+
+UNSEEN: Final = Unseen.UNSEEN
+"""Output or next state where the traces show none."""
+
+State: TypeAlias = int | Literal[Unseen.UNSEEN]
 
 
 class Knowledge(StrEnum):
-    """What a machine's answer to a question in a state rests on.
+    """The basis of a machine's output for a query in a state.
 
-    WITNESSED: the traces asked this question in this state. ASSUMED: the answer was
-    the same wherever the question was asked, but it was never asked in this state, or
-    the state is not known. UNSEEN: there is no answer.
+    WITNESSED: the traces show this query in this state. ASSUMED: the output was the same in all
+    states with this query, but the query was never observed in this state, or the state is not
+    known. UNSEEN: there is no output.
 
     >>> Knowledge.ASSUMED, str(Knowledge.ASSUMED)
     (<Knowledge.ASSUMED: 'assumed'>, 'assumed')
@@ -25,4 +47,44 @@ ASSUMED_CODE: Final = 1
 WITNESSED_CODE: Final = 2
 
 LEVELS: Final = (Knowledge.UNSEEN, Knowledge.ASSUMED, Knowledge.WITNESSED)
-"""The levels by their codes in columns, so that a higher code is better knowledge."""
+"""Each basis at its code in columns; a higher code is better knowledge."""
+
+
+class Answer(NamedTuple):
+    """One entry of a machine's output table; `state` is None where all states agree."""
+
+    state: int | None
+    observation: Symbol
+    action: Symbol
+    output: Any
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Basis of the output; one for all states is assumed where it was never observed."""
+        return Knowledge.ASSUMED if self.state is None else Knowledge.WITNESSED
+
+
+class Decision(NamedTuple):
+    """One decision of state merging: the target of one transition, and the evidence for it.
+
+    Either `target` is a `new` state, incompatible with all states before it, or the subtree
+    after the label was merged into a known state: `agreeing` outputs were equal on both sides,
+    none differed, and `folded` nodes of the prefix tree were removed. A merge with few agreeing
+    outputs has little evidence for it, though none against it.
+    """
+
+    source: int
+    label: Label
+    target: int
+    new: bool
+    agreeing: int
+    folded: int
+
+
+def kind_of(predicts: str) -> str:
+    """Return the name of the machine that predicts a column.
+
+    >>> kind_of("observation"), kind_of("reward"), kind_of("cost")
+    ('transition', 'reward', 'cost')
+    """
+    return "transition" if predicts == "observation" else predicts

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from resolvent._util.text import percent
 from resolvent.machines.machine import Machine
-from resolvent.machines.unseen import UNSEEN
-from resolvent.machines.ways import ways_text
+from resolvent.machines.knowledge import UNSEEN
+from resolvent.machines.compare import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 FEWEST_STATES = 13

@@ -12,9 +12,9 @@ import numpy as np
 from resolvent import _core
 from resolvent._util.math import log
 from resolvent.errors import ModelError
-from resolvent.machines.alternatives import Alternative
-from resolvent.machines.answering import answering
-from resolvent.machines.building import machine_of_tables
+from resolvent.machines.compare import Alternative
+from resolvent.machines.build import answering
+from resolvent.machines.build import machine_of_tables
 from resolvent.machines.machine import Machine
 from resolvent.machines.uncertainty import AlternativeTransitions
 from resolvent.noise.outputs import SUBSAMPLE_ROWS, LikelyMachine, marginal_likelihood

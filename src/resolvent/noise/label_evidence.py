@@ -113,7 +113,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
             states = _core.walk_states(
                 transitions.ravel(), transitions.shape[1], histories.beta, histories.offsets
             )
-            observed = supplement(machines.transition, traces, states)
+            observed = supplement(traces, states)
     return total
 
 

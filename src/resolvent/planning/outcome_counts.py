@@ -14,7 +14,7 @@ import numpy as np
 from resolvent._util.math import log
 from resolvent._util.records import ByValue
 from resolvent.machines import Machine
-from resolvent.machines.columns import is_among
+from resolvent.machines.tables import is_among
 from resolvent.planning.confidence import (
     Numbers,
     log_regret,

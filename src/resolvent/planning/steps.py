@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from resolvent._util.text import listed
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
-from resolvent.machines.columns import look_up
+from resolvent.machines.tables import look_up
 from resolvent.machines.situations import KINDS
-from resolvent.machines.transition_table import TransitionTable
+from resolvent.machines.tables import TransitionTable
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.counts import CountTable, ReplayCounts
 from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard

@@ -14,9 +14,7 @@ from resolvent._util.math import product
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.belief import Belief, telling
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.forecasts import Forecasts
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import Forecasts, chances, smoothing_of
 from resolvent.samples import Histories, SampleSet, output_samples
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import codes_of

@@ -18,7 +18,7 @@ from resolvent._util.processes import available_cores
 from resolvent._util.text import listed, short
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.machines.transition_table import TransitionTable
+from resolvent.machines.tables import TransitionTable
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import CodedShards, Corpus
 from resolvent.replay.counts import (

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from resolvent._util.parallel import Workers, get_executor
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.forecasts import Forecasts
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import Forecasts, chances, smoothing_of
 from resolvent.replay.belief_score import belief_score
 from resolvent.replay.counts import MachineCounts, ReplayCounts
 from resolvent.replay.replaying import REPLAYING, replay_traces, to_machine_codes

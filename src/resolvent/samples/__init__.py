@@ -1,22 +1,10 @@
-"""Samples: `TraceSet` → `SampleSet`, what a machine is asked and must answer."""
+"""Moved."""
 
-from resolvent.samples.histories import Histories
-from resolvent.samples.sample_set import (
+from resolvent.preprocess.samples import (  # noqa: F401
+    Histories,
     ObservationColumn,
     SampleSet,
     output_samples,
     rounded,
 )
-from resolvent.samples.timing import NONE, LabelReader, LabelTiming, labels_read
-
-__all__ = [
-    "NONE",
-    "Histories",
-    "LabelReader",
-    "LabelTiming",
-    "ObservationColumn",
-    "SampleSet",
-    "labels_read",
-    "output_samples",
-    "rounded",
-]
+from resolvent.preprocess.timing import NONE, LabelReader, LabelTiming, labels_read  # noqa: F401

@@ -1,8 +1,6 @@
-"""Senses: raw steps, of traces or live → the observations and labels that machines read."""
+"""Moved."""
 
-from resolvent.senses.discretise import Discretise
-from resolvent.senses.reward_levels import RewardLevels
-from resolvent.senses.senses import Senses
-from resolvent.senses.splitting import auto_discretise
-
-__all__ = ["Discretise", "RewardLevels", "Senses", "auto_discretise"]
+from resolvent.preprocess.auto_discretize import auto_discretise  # noqa: F401
+from resolvent.preprocess.discretize import Discretise  # noqa: F401
+from resolvent.preprocess.reward_levels import RewardLevels  # noqa: F401
+from resolvent.preprocess.transform import Senses  # noqa: F401

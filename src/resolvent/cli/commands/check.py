@@ -20,7 +20,7 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
 from resolvent.replay import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet, symbol_text
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard
-from resolvent.machines.building import breadth_first
+from resolvent.machines.tables import breadth_first
 from resolvent.samples import NONE
 from resolvent.traces.symbols import Label, label_order
 from resolvent.traces.trace_set import TraceSet
