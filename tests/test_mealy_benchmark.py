@@ -11,8 +11,9 @@ import pytest
 import resolvent as rs
 from resolvent.inference import label_choice, learning_task, refinement
 from resolvent.inference.engine import merge
-from resolvent.reduction import Verdict, judge_labels
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.reduction import Verdict, judge_labels
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "mealy.py"
 

@@ -10,7 +10,7 @@ from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent._util.progress import Progress
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
-from resolvent.reduction import Basis, Verdict, judge_labels
+from resolvent.preprocess.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 
 BOTH = {"engine": ["native", "python"], "strategy": ["edsm", "rpni"]}

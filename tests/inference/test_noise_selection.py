@@ -13,7 +13,7 @@ from resolvent.inference.context import InferenceContext
 from resolvent.inference.noise_selection import predicts_held_out
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.refinement import refine
-from resolvent.senses import Senses
+from resolvent.preprocess.transform import Senses
 from resolvent.traces.source import InMemorySource
 from resolvent.worlds import House, TMaze
 

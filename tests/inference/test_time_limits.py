@@ -6,8 +6,9 @@ import pytest
 import resolvent as rs
 from resolvent.inference import refinement
 from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext
-from resolvent.reduction import Basis, judge_labels
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.reduction import Basis, judge_labels
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 
 @pytest.fixture(scope="module")

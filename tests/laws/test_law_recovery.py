@@ -22,8 +22,8 @@ from oracles import (
 import resolvent as rs
 from resolvent.inference.engine import merge
 from resolvent.machines import Machine, build_machine
-from resolvent.reduction import ConstantOutputs
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.reduction import ConstantOutputs
+from resolvent.preprocess.timing import LabelTiming
 from strategies import Target, sample_set, sample_sets, targets
 
 SEARCHES = [(order, engine) for order in ("edsm", "rpni") for engine in ("native", "python")]

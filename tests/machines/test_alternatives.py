@@ -11,7 +11,8 @@ import resolvent as rs
 from noisy_worlds import bell_world, noisy_house
 from resolvent.machines.io.json import decode, encode
 from resolvent.noise import marginal_likelihood
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 
 @cache

@@ -3,7 +3,7 @@ import numpy as np
 from resolvent.machines import Machine, RewardMachine, build_machine, machine_of_tables
 from resolvent.machines.automaton import RawAutomaton
 from resolvent.machines.build import breadth_first
-from resolvent.reduction import ConstantOutputs
+from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary
 from strategies import sample_set
 

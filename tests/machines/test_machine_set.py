@@ -8,7 +8,7 @@ import pytest
 import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, Termination, machines_of
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Vocabulary
 from resolvent.worlds import House
 

@@ -10,7 +10,7 @@ from resolvent.machines.io.edge_rewards import Edge
 from resolvent.machines.io.guards import Guard
 from resolvent.paper.correctness import judge_edges, judge_pair
 from resolvent.paper.experiments.worlds import judged, world_called
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.worlds import PhaseGrid, RandomWorld, TMaze
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.machines.files.stored_senses import senses_in, stored_senses
+from resolvent.machines.io.schema import senses_in, stored_senses
 from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.transform import Senses
 from resolvent.traces import Trace, TraceSet

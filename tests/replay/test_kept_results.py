@@ -10,12 +10,13 @@ import pytest
 import resolvent as rs
 from resolvent._util.cache import Packing, digest_of
 from resolvent._util.parallel import Threads
+from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.transform import Senses
 from resolvent.replay.corpus import Corpus, FetchTraces
 from resolvent.replay.keeping import CACHED_PASSES, with_cache
 from resolvent.replay.replaying import MachineTables, ReplayPass
 from resolvent.replay.scan import PoolPass, ScanPass
-from resolvent.senses import RewardLevels, Senses
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.scan.shards import StoredShards
 from resolvent.traces.source import InMemorySource, JoinedSource
 from worlds import random_world

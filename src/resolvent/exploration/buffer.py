@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.preprocess.labeling import Labelling
 from resolvent.traces import Label, Symbol, TraceSet
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 

@@ -12,10 +12,10 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.machines.build import machine_of_tables
 from resolvent.machines.machine import machine_class
+from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.transform import Senses
 from resolvent.replay import replay_traces
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet, Vocabulary
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 

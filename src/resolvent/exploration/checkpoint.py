@@ -31,9 +31,9 @@ from resolvent.exploration.runner import Shown, StepResult
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Label
 
 if TYPE_CHECKING:

@@ -33,6 +33,8 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan, plan
 from resolvent.planning.value_bounds import too_large_to_add_up
+from resolvent.preprocess.labeling import GIVEN, Labelling, as_labelling
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.env import (
     AnyEnv,
     LabelsOfSymbols,
@@ -44,9 +46,7 @@ from resolvent.rl.env import (
     label_method,
 )
 from resolvent.rl.vector_env import one_environment
-from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.symbols import INFO_KEYS, Symbol
 
 MAX_ENVIRONMENTS: Final = 1 << 16

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.events import FoundEvents, find_events
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.infer import EVERYTHING, infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.event_discovery import FoundEvents, find_events
+from resolvent.preprocess.labeling import GIVEN, Labelling
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.schema import OBSERVATION, REWARD
 from resolvent.traces.symbols import as_symbol
 

@@ -16,9 +16,9 @@ from resolvent.exploration.run import Listener, SolveRun
 from resolvent.exploration.solution import Solution
 from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.inference.options import InferenceOptions
+from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.env import AnyEnv
-from resolvent.samples import LabelTiming
-from resolvent.traces.labelling import Labelling
 
 
 def solve(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.text import amount, listed, short
 from resolvent.errors import ContradictoryTraces, TracePlace
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
 from resolvent.preprocess.contradictions import (
     ContradictoryRows,
     SampleBuilder,

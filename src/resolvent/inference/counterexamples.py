@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, Support, Termination
-from resolvent.machines.tables import breadth_first
 from resolvent.machines.counts import answered
+from resolvent.machines.tables import breadth_first
 from resolvent.noise import AlternativeTransitions
 from resolvent.replay import Alphabets, MachineCounts, MachineTables, ReplayCounts, Rows
 from resolvent.replay.counts import answers_vary

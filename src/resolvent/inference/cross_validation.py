@@ -26,10 +26,10 @@ from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines, MachineScore, Score
+from resolvent.preprocess.labeling import GIVEN
 from resolvent.replay import scan_corpus, score, states_at_steps, step_queries
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.labelling import GIVEN
 from resolvent.traces.sampling import prefixes, trace_hashes
 from resolvent.traces.schema import OBSERVED_COLUMNS
 

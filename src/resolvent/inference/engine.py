@@ -43,7 +43,7 @@ from resolvent.machines.automaton import (
     automaton_from_columns,
 )
 from resolvent.preprocess.contradictions import ContradictoryRows
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.vocabulary import Codes
 
 SEARCH_BUDGET: Final = 6_000_000_000

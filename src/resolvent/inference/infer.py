@@ -19,7 +19,6 @@ from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount
 from resolvent._util.validation import telling_of_memory
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
-from resolvent.events import find_events
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
 from resolvent.inference.noise_selection import extend_result, select_noise_model
@@ -29,12 +28,16 @@ from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines
 from resolvent.noise.model import Noise
 from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
+from resolvent.preprocess.auto_discretize import auto_discretise
+from resolvent.preprocess.discretize import Discretise
+from resolvent.preprocess.event_discovery import find_events
+from resolvent.preprocess.labeling import GIVEN, Labelling
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Senses
 from resolvent.replay import states_at_steps
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Label, Trace, TraceSet
 from resolvent.traces.io.formats import as_traces, to_trace_set
-from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, REWARD
 from resolvent.traces.source import InMemorySource, TraceSource, look_at

@@ -13,7 +13,7 @@ from resolvent.inference.learning_task import LearningTask
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.contradictions import ContradictoryRows, fitting_timing
-from resolvent.reduction import (
+from resolvent.preprocess.reduction import (
     Basis,
     LabelVerdict,
     Verdict,
@@ -21,7 +21,7 @@ from resolvent.reduction import (
     judge_labels,
     remove_trivial,
 )
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces import NO_EVENT, Label
 
 WEIGHING: Final = STRATEGIES["edsm"]

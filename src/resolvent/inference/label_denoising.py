@@ -25,9 +25,9 @@ from resolvent.noise.labels import (
     labels_follow_exactly,
 )
 from resolvent.noise.model import Noise
-from resolvent.reduction import trivial_codes
+from resolvent.preprocess.reduction import trivial_codes
+from resolvent.preprocess.transform import Senses
 from resolvent.replay import Corpus
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 from resolvent.traces.source import InMemorySource
 

@@ -21,8 +21,9 @@ from resolvent.inference.strategy import Strategy
 from resolvent.machines import Alternative, Machine, kind_of, machines_of
 from resolvent.machines.automaton import RawAutomaton
 from resolvent.preprocess.contradictions import SampleBuilder
-from resolvent.reduction import LabelVerdict
-from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
+from resolvent.preprocess.reduction import LabelVerdict
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import REWARD
 

@@ -39,12 +39,12 @@ from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.outputs import fit_likely_machine
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
-from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial
+from resolvent.preprocess.labeling import GIVEN
+from resolvent.preprocess.reduction import ConstantOutputs, remove_redundant, remove_trivial
+from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
 from resolvent.replay import Corpus, states_at_steps
-from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
-from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
-from resolvent.traces.labelling import GIVEN
 from resolvent.traces.schema import REWARD, TERMINATED
 
 MOST_ENDING_NODES: Final = 50_000

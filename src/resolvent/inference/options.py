@@ -17,10 +17,10 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.inference.engine import check_seed_and_effort, engine_for
 from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
 from resolvent.noise import Noise
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise
+from resolvent.preprocess.discretize import Discretise
+from resolvent.preprocess.labeling import GIVEN, Labelling, as_labelling
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Label, as_symbol, label_text
-from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
 """Options that do not change which machines are found: files do not hold them."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from resolvent.preprocess.contradictions import ContradictoryRows
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 
 @dataclass(slots=True)

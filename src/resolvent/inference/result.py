@@ -26,9 +26,9 @@ from resolvent.inference.summary import (
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.compare import Events
 from resolvent.noise import LabelNoise
-from resolvent.reduction import LabelVerdict
+from resolvent.preprocess.reduction import LabelVerdict
+from resolvent.preprocess.transform import Senses
 from resolvent.replay import Corpus
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from resolvent._util import html as notebook
 from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.attempts import CHOSEN
-from resolvent.reduction import Verdict
+from resolvent.preprocess.labeling import GIVEN
+from resolvent.preprocess.reduction import Verdict
 from resolvent.traces import label_text
-from resolvent.traces.labelling import GIVEN
 from resolvent.traces.schema import REWARD
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from resolvent._util.text import amount
 from resolvent.errors import ModelError
 from resolvent.machines.likelihood import chances, smoothing_of
 from resolvent.machines.machine_set import Machines
-from resolvent.samples import NONE, LabelReader, rounded
+from resolvent.preprocess.samples import rounded
+from resolvent.preprocess.timing import NONE, LabelReader
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, as_label
 
 Shares = NDArray[np.float64]

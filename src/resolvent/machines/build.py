@@ -18,8 +18,8 @@ from resolvent.machines.counts import Support, answered
 from resolvent.machines.knowledge import Decision
 from resolvent.machines.machine import Machine
 from resolvent.machines.tables import breadth_first
-from resolvent.reduction import ConstantOutputs
-from resolvent.samples import Histories, SampleSet
+from resolvent.preprocess.reduction import ConstantOutputs
+from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 M = TypeVar("M", bound=Machine)

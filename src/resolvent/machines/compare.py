@@ -17,7 +17,7 @@ from resolvent._util.validation import check_arguments
 from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
-from resolvent.traces.labelling import Labelling, whole_label
+from resolvent.preprocess.labeling import Labelling, whole_label
 from resolvent.traces.symbols import Label, label_text
 
 _HISTORY_ENDS: Final = 8

@@ -12,10 +12,10 @@ import numpy as np
 from resolvent._util.math import log1p
 from resolvent._util.text import amount, percent, visible
 from resolvent._util.validation import check_arguments
+from resolvent.machines.compare import ways_text
+from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
-from resolvent.machines.knowledge import UNSEEN
-from resolvent.machines.compare import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 SURE: Final = 0.99

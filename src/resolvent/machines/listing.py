@@ -6,9 +6,9 @@ Tables with a column for each state, or for each input, are wider than any scree
 from collections.abc import Iterator
 
 from resolvent._util.text import percent
-from resolvent.machines.machine import Machine
-from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.compare import ways_text
+from resolvent.machines.knowledge import UNSEEN
+from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 FEWEST_STATES = 13

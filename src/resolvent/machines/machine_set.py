@@ -18,8 +18,8 @@ from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.situations import Termination
 from resolvent.machines.uncertainty import StateUncertainty
-from resolvent.samples import LabelTiming
-from resolvent.senses import Senses
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Senses
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet

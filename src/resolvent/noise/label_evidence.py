@@ -11,8 +11,9 @@ import numpy as np
 from resolvent import _core
 from resolvent.machines import Machine, Machines
 from resolvent.noise.outputs import fit_likely_machine, marginal_likelihood
-from resolvent.samples import Histories, LabelTiming, ObservationColumn, SampleSet, output_samples
-from resolvent.supplement import supplement
+from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.vocabulary import Codes
@@ -51,7 +52,7 @@ def explain_more(
     other, until they differ.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.traces.labelling import Labelling
+    >>> from resolvent.preprocess.labeling import Labelling
     >>> from resolvent.rl.collect import collect
     >>> traces = collect(House(), episodes=100, seed=0)
     >>> unlabeled = Labelling("observation", {}).on(traces)
@@ -89,7 +90,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
     by their transitions alone.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.traces.labelling import Labelling
+    >>> from resolvent.preprocess.labeling import Labelling
     >>> from resolvent.rl.collect import collect
     >>> traces, machines = collect(House(), episodes=50, seed=0), House().machines()
     >>> unlabeled = Labelling("observation", {}).on(traces)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import exp, log, product
 from resolvent.machines.uncertainty import LabelNoise
-from resolvent.samples import LabelTiming
-from resolvent.traces.labelling import Labelling, Reads
+from resolvent.preprocess.labeling import Labelling, Reads
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of, distinct_pairs

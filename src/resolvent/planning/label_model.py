@@ -14,7 +14,7 @@ from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.machines.situations import KINDS
 from resolvent.planning.steps import Keys, Lookup, StateSpace, Steps, are_known, as_lookup
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import label_text
 from resolvent.traces.vocabulary import Codes, distinct_numbers
 

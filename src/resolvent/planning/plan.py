@@ -30,9 +30,9 @@ from resolvent.planning import plan_io
 from resolvent.planning.experiment import first_unknown_step, nearest_unknown_step
 from resolvent.planning.model import Model
 from resolvent.planning.optimize import optimize
+from resolvent.preprocess.labeling import Labelling
 from resolvent.traces import Symbol, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.schema import check_column_names
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes

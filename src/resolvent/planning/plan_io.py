@@ -14,7 +14,7 @@ from resolvent._util.text import amount
 from resolvent.errors import ModelError, TraceError
 from resolvent.machines.io.schema import StoredSenses, senses_in, stored_senses
 from resolvent.machines.situations import by_name
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import thumbnails_of_symbols
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from resolvent._util.text import listed
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
-from resolvent.machines.tables import look_up
 from resolvent.machines.situations import KINDS
-from resolvent.machines.tables import TransitionTable
+from resolvent.machines.tables import TransitionTable, look_up
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.counts import CountTable, ReplayCounts
 from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard

@@ -15,7 +15,7 @@ from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.belief import Belief, telling
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
 from resolvent.machines.likelihood import Forecasts, chances, smoothing_of
-from resolvent.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import codes_of
 

@@ -19,11 +19,11 @@ from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.ray import import_ray
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
+from resolvent.preprocess.labeling import Labelling, as_labelling
 from resolvent.rl.env import AnyEnv, reported_label
 from resolvent.rl.make_env import NamedEnvironment, check_maker
 from resolvent.rl.rollout import LabelPolicy, RolloutOptions, record_episodes
 from resolvent.rl.vector_rollout import record_vector_episodes
-from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.schema import check_column_names
 from resolvent.traces.trace_set import TraceSet
 

@@ -16,9 +16,9 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, ResolventError, TraceError
-from resolvent.senses.senses import Senses
+from resolvent.preprocess.labeling import Labelling, as_labelling
+from resolvent.preprocess.transform import Senses
 from resolvent.traces.label_function import LabelFunction, raised_text
-from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace_set import TraceSet
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, locating
+from resolvent.preprocess.labeling import Labelling
 from resolvent.rl.env import (
     AnyEnv,
     Info,
@@ -30,7 +31,6 @@ from resolvent.rl.env import (
     time_limit,
 )
 from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet

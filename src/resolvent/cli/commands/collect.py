@@ -13,9 +13,9 @@ from resolvent.cli.options import Json, MaxSteps, OnIfAsked, choice
 from resolvent.cli.printing import command, name_text, print_json, size
 from resolvent.cli.targets import check_trace_target
 from resolvent.display.progress import Amount, ProgressBar
+from resolvent.preprocess.labeling import LABELLINGS
 from resolvent.rl.collect import collect as collect_traces
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.symbols import Label, label_text
 
 _SHOWN = 20

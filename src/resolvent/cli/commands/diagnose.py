@@ -14,9 +14,9 @@ from resolvent.cli.printing import name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.display.progress import ProgressBar
 from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.labeling import LABELLINGS
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.scan.listing import uri_text
 
 

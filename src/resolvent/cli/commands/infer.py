@@ -37,13 +37,13 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.preprocess.discretize import Discretise
+from resolvent.preprocess.labeling import LABELLINGS
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.scan.listing import uri_text
 
 _TOO_MANY_STATES = 500

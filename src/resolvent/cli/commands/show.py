@@ -26,8 +26,8 @@ from resolvent.machines import (
     to_svg,
     to_text,
 )
-from resolvent.machines.knowledge import Answer
 from resolvent.machines.io.reward_machine_text import encode_reward_machine
+from resolvent.machines.knowledge import Answer
 from resolvent.traces import read_traces
 
 _PICTURES = ("svg", "png")

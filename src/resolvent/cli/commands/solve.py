@@ -17,7 +17,7 @@ from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
-from resolvent.traces.labelling import LABELLINGS
+from resolvent.preprocess.labeling import LABELLINGS
 
 
 def solve(

@@ -11,8 +11,8 @@ from resolvent.display.report.wording import event_text, value_text
 from resolvent.evaluation.evidence_pass import NotableExamples
 from resolvent.machines import UNSEEN, Machines, Score
 from resolvent.machines.knowledge import ASSUMED_CODE
+from resolvent.preprocess.timing import labels_read
 from resolvent.replay import StepQueries, states_at_steps, step_queries
-from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, TraceSet
 
 MOST_STEPS = 2000

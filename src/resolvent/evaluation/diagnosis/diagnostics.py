@@ -12,10 +12,10 @@ from resolvent.evaluation.diagnosis.memory import memory
 from resolvent.evaluation.diagnosis.randomness import randomness
 from resolvent.evaluation.diagnosis.rewards import rewards
 from resolvent.evaluation.diagnosis.steps import Steps
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.labeling import Labelling, as_labelling
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.schema import DEFAULT_COLUMNS, default_outputs
 
 MAX_STEPS: Final = 5_000_000

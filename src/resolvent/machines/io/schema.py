@@ -7,9 +7,11 @@ from msgspec import UNSET, UnsetType
 
 from resolvent.machines.machine_set import Machines, Provenance
 from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, RewardLevels, Senses
-from resolvent.traces.labelling import Labelling
+from resolvent.preprocess.discretize import Discretise
+from resolvent.preprocess.labeling import Labelling
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Senses
 from resolvent.traces.symbols import Label, as_symbol
 
 StoredShares: TypeAlias = list[tuple[list[str], float]]

@@ -29,10 +29,11 @@ from resolvent.machines.build import machine_of_tables
 from resolvent.paper.baselines.clock import Clock
 from resolvent.paper.baselines.outcome import Outcome
 from resolvent.preprocess.contradictions import find_contradiction
-from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
+from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.replay import states_at_steps
-from resolvent.samples import NONE, Histories, LabelTiming, SampleSet, output_samples
-from resolvent.supplement import supplement
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 

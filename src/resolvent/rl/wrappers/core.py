@@ -18,10 +18,10 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Knowledge, Machine, Machines, load
 from resolvent.machines.knowledge import LEVELS
+from resolvent.preprocess.labeling import Labelling
 from resolvent.rl.env import AnyEnv, LivePreprocessor
 from resolvent.rl.observation import Mode, augmentation, state_names
 from resolvent.rl.vector_env import Mask, split
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 

@@ -12,6 +12,7 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
+from resolvent.preprocess.labeling import Labelling
 from resolvent.rl.env import (
     AnyEnv,
     LabelSource,
@@ -29,7 +30,6 @@ from resolvent.rl.wrappers.augment import (
     augmented_inside,
 )
 from resolvent.rl.wrappers.core import check_fit
-from resolvent.traces.labelling import Labelling
 
 Floats = NDArray[np.float64]
 

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.preprocess.event_discovery import FoundEvents, find_events  # noqa: F401

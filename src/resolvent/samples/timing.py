@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.preprocess.timing import NONE, LabelReader, LabelTiming, labels_read  # noqa: F401

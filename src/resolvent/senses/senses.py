@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.preprocess.transform import Senses  # noqa: F401

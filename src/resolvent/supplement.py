@@ -1,3 +1,0 @@
-"""Moved."""
-
-from resolvent.preprocess.supplement import supplement  # noqa: F401
