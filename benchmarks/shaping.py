@@ -25,7 +25,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv
 
 import resolvent as rs
-from resolvent.stable_baselines import (
+from resolvent.rl.sb3 import (
     CounterfactualReplayBuffer,
     InferMachines,
     OnlineMachineWrapper,

@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "ray_of_two" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("ray"))
-        elif "stable_baselines" in item.nodeid or "stable-baselines" in item.nodeid:
+        elif "sb3" in item.nodeid or "stable-baselines" in item.nodeid:
             item.add_marker(pytest.mark.xdist_group("stable-baselines"))
 
 

@@ -32,7 +32,28 @@ RANK = {package: rank for rank, packages in enumerate(ORDER) for package in pack
 
 # Methods that forward to a function of a later package, so that users find it where they look for
 # it. Each imports that function when it is called, and does nothing else.
-FORWARDS: dict[str, dict[str, str]] = {}
+FORWARDS = {
+    "evaluation/experiments.py": {"Experiment.policy": "resolvent.rl.experiment_policy"},
+    "inference/result.py": {"InferenceResult.report": "resolvent.viz.report.page"},
+    "machines/io/edge_rewards.py": {"EdgeRewardMachine.from_pair": "resolvent.replay.edge_rewards"},
+    "machines/machine.py": {
+        "Machine.to_text": "resolvent.viz.text",
+        "Machine.to_dot": "resolvent.viz.dot",
+        "Machine.to_mermaid": "resolvent.viz.dot",
+        "Machine.to_svg": "resolvent.viz.svg",
+        "Machine.to_png": "resolvent.viz.png",
+        "Machine._repr_svg_": "resolvent.viz.svg",
+    },
+    "machines/machine_set.py": {
+        "Machines.score": "resolvent.replay",
+        "Machines.difference": "resolvent.evaluation.experiments",
+        "Machines._repr_html_": "resolvent.viz.svg",
+    },
+    "planning/plan.py": {
+        "Plan.run": "resolvent.rl.run_plan",
+        "Plan.policy_in": "resolvent.rl.run_plan",
+    },
+}
 
 # Only these may import the public namespace, and `resolvent` itself any package, when it is asked.
 MAY_IMPORT_PUBLIC_NAMES = {"__init__", "cli", "__main__"}

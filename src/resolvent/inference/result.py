@@ -276,8 +276,14 @@ class InferenceResult:
         """
         from resolvent.viz.report.page import report
 
-        traces = self._traces_or_corpus()
-        report(self, traces, path, evidence=self.evidence, policy=policy, draw_of=draw_of)
+        report(
+            self,
+            self._traces_or_corpus(),
+            path,
+            evidence=self.evidence,
+            policy=policy,
+            draw_of=draw_of,
+        )
 
     def _traces_or_corpus(self) -> TraceSet | Corpus:
         """Return all traces, without reading those in files."""
