@@ -7,7 +7,7 @@ exact together with the next one: a machine that is right by luck is not with tw
 and to ask all larger budgets would take days. Each run is a process of its own under a limit of
 CPU seconds; who reaches it is not asked for more on those walks.
 
-Results go to a file, and what is there is not run again: `make benchmark-bank` can be stopped
+Results go to a file, and what is there is not run again: `make benchmark NAME=bank` can be stopped
 and started, and with other options adds to it. It ends with docs/bank.md.
 """
 

@@ -25,7 +25,7 @@ much less time than `run_EDSM`. *default* is `rs.infer` with no options; the oth
 are strategies alone, with `noise="none"`. Figures are medians over walks drawn {seeds}; an
 empty cell was not run.
 
-<!-- Written by benchmarks/bank.py: run `make benchmark-bank` instead of editing. -->
+<!-- Written by benchmarks/bank.py: run `make benchmark NAME=bank` instead of editing. -->
 """
 _STEPS = """
 ## Steps until exact

@@ -4,7 +4,7 @@ Measures on two million steps what each stage of a pass costs a step, and what e
 and task costs beside that; predicts from these what larger folders take on threads and on Ray,
 with machines of several sizes; prints the prediction beside what was measured; and projects it
 to 10¹⁰ and 10¹² steps on clusters. Processor time is compared, not the clock, which depends on
-who else uses the machine. Run with `make benchmark-cluster-costs`.
+who else uses the machine. Run with `make benchmark NAME=cluster_costs`.
 """
 
 import argparse

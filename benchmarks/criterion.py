@@ -4,7 +4,7 @@ Strategies find machines from the same traces, which are too few for most of the
 machines, 25×25 worlds and the protocols of `tests/protocols`. Of those machines one is taken by
 its description (`resolvent.machines.description`), and one by its number of states. Printed is
 how often each is the true one where not all are, and how many answers each gets wrong, or does
-not know, in traces that it was not learned from. Run with `make benchmark-criterion`.
+not know, in traces that it was not learned from. Run with `make benchmark NAME=criterion`.
 """
 
 import argparse

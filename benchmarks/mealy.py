@@ -4,7 +4,7 @@ Draws machines with 10 inputs and 2 to 10 outputs, and random walks through them
 anew after 50 to 100 steps: 300 steps for each input of each state. An input is both the
 action and the label that is read after it; the output is the column to predict. --peers runs
 AALpy's RPNI on the same walks, up to 100 states, and stops it after 120 CPU seconds, which then
-count as its time. Run with `make benchmark-mealy`.
+count as its time. Run with `make benchmark NAME=mealy`.
 """
 
 import argparse

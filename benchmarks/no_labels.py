@@ -5,7 +5,7 @@ It is said from how many steps the machines have as many states as the true ones
 have them with twice the episodes: with the labels that the world gives, and without any, which
 is tried from the former number on. In the office random actions leave out
 those into a plant. Of the paper's random worlds, whose labels lie on 169 cells in 5 classes,
-it is said which cells were found to be events. Run with `make benchmark-no-labels`; --short
+it is said which cells were found to be events. Run with `make benchmark NAME=no_labels`; --short
 takes a few worlds, and little of them.
 """
 

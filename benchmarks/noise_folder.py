@@ -3,7 +3,7 @@
 Walks at random through a world of the paper's appendix (25×25, TM 7, RM 2) in which a twentieth
 of all actions slips, a million steps a file, and infers both machines from the folder in a
 process of its own. A machine is right if its moves are the true ones, state for state.
-`make benchmark-noise-folder`; --most 1 stops at a million steps.
+`make benchmark NAME=noise_folder`; --most 1 stops at a million steps.
 """
 
 import argparse

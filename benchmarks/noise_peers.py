@@ -5,7 +5,7 @@ likely fresh traces are (the mean of −ln p over all their steps; a step that a
 answer for costs the logarithm of the number of observations), and seconds of processors. Peers
 are given what helps them: the hidden Markov model the true number of states, several beginnings
 and the best smoothing for the fresh traces, ALERGIA the latter. What is not done in --limit
-seconds is left. `make benchmark-noise-peers`; --short takes one random world, and a tenth of
+seconds is left. `make benchmark NAME=noise_peers`; --short takes one random world, and a tenth of
 the time.
 """
 

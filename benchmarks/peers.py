@@ -3,7 +3,7 @@
 AALpy is called through `resolvent.paper.baselines.aalpy`, which gives it the reduced
 samples that Resolvent's own search gets; in the order of `rpni` (first fit) and,
 with --edsm, by most agreeing answers. Its machines are compared with ours. Needs
-`pip install "resolvent[aalpy]"`. Run with `make benchmark-peers`.
+`pip install "resolvent[aalpy]"`. Run with `make benchmark NAME=peers`.
 """
 
 import argparse

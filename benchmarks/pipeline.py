@@ -3,7 +3,7 @@
 Rolls out a 25×25 world of the paper's appendix (5 labels, Transition Machine 7
 states, Reward Machine 3 with the terminal one), writes 1,000 and 10,000 traces
 in the paper's format, and measures what the pipeline makes of them. Run with
-`make benchmark`, or on files of your own with --low and --high.
+`make benchmark NAME=pipeline`, or on files of your own with --low and --high.
 """
 
 import argparse

@@ -4,7 +4,7 @@ Goes over random worlds of the paper's appendix (sizes 9 to 25, TM 3 to 20
 states, RM 2 to 6, 3 to 8 labels; among them ten 25×25 worlds with TM 7), gives
 each method more and more whole traces, and notes the first number of steps from
 which both machines are the true ones: isomorphic, not only of the same size.
-Run with `make benchmark-recovery`; --quick takes a few worlds.
+Run with `make benchmark NAME=recovery`; --quick takes a few worlds.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 Writes folders of 1, 10 and 100 million steps of the benchmark's 25×25 world, a
 million steps a file, and infers both machines from each in a process of its
 own: seconds, seconds per million steps, and peak memory. Run with
-`make benchmark-scaling`; --most 10 stops at ten million steps.
+`make benchmark NAME=scaling`; --most 10 stops at ten million steps.
 """
 
 import argparse

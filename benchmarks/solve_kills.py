@@ -28,7 +28,7 @@ WORLDS = {
 }
 
 COUNTS = Path(__file__).with_name("solve_kills.json")
-"""Of the last run; `make reliability` shows them."""
+"""Of the last run; `make benchmark NAME=reliability` shows them."""
 
 FILES = ("machines.json", "traces.jsonl", "policy.json")
 MOST_KILLS = 3

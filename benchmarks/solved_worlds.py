@@ -1,6 +1,6 @@
 """Worlds that others use for memory, each given to `rs.solve` with a budget: what comes of it.
 
-`make benchmark-solved-worlds` solves them one after another, in half an hour, and writes
+`make benchmark NAME=solved_worlds` solves them one after another, in half an hour, and writes
 docs/solved-worlds.md. Each row is kept in benchmarks/solved_worlds.json as soon as it is there:
 `--missing` solves only what is not there, `--only TEXT` renews some rows, and `--page` writes
 the page from what is kept.
@@ -49,7 +49,7 @@ anybody could learn by heart, and what comes next is random then. Where a row na
 deals, there are that many, deals with different first cards, and which one it is has to be found
 out anew in each episode. Where it names none, the world is taken as random, as the statement says.
 
-<!-- Written by benchmarks/solved_worlds.py: run `make benchmark-solved-worlds` instead. -->
+<!-- Written by benchmarks/solved_worlds.py: run `make benchmark NAME=solved_worlds` instead. -->
 
 | from | world | labels | steps | states | paid, of at most | said | seconds |
 |---|---|---|--:|--:|---|---|--:|

@@ -19,7 +19,7 @@ of one round (learn from a step, mend and plan, choose): half of the rounds take
 first, 99 in 100 no more than the second, and none more than the third. Weights were chosen
 while looking at these worlds and seeds: others may do worse.
 
-<!-- Written by benchmarks/solving.py: run `make benchmark-solving` instead of editing. -->
+<!-- Written by benchmarks/solving.py: run `make benchmark NAME=solving` instead of editing. -->
 
 | world | seeds | optimal from | stops | says | random | ratio | ms a round |
 |---|---|---|---|---|---|---|---|

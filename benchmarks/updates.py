@@ -2,7 +2,7 @@
 
 In the house and in a 25×25 world of the paper's appendix, from 1,000 traces on. An update
 replays the new trace and adds what it shows to what is known, so that its cost should not
-grow with the number of updates. Run with `make benchmark-updates`.
+grow with the number of updates. Run with `make benchmark NAME=updates`.
 """
 
 import statistics

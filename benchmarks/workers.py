@@ -3,7 +3,7 @@
 Writes Parquet files of a million steps each, looks at them and replays them with each kind of
 workers in turn, several times, and prints the best of each by the clock and by the processor:
 of this process, of the processes that work, and of what Ray runs beside them. What it takes to
-begin is told apart. Run with `make benchmark-workers`; --millions 100 for more steps.
+begin is told apart. Run with `make benchmark NAME=workers`; --millions 100 for more steps.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Environments of others that are random: what comes of each.
 
-`make benchmark-foreign-noise` writes docs/foreign-noise.md, in some minutes. With --short there
+`make benchmark NAME=foreign_noise` writes docs/foreign-noise.md, in some minutes. With --short there
 is less of everything, and the page goes to standard output.
 """
 
@@ -133,7 +133,7 @@ some plans go round in circles until the episode is cut. In Memory, the layout i
 start: a plan from these 200 episodes finds the right object in 67 of 100 episodes, which is better
 than guessing and not solved.
 
-<!-- Written by benchmarks/foreign/noisy.py: run `make benchmark-foreign-noise` instead. -->
+<!-- Written by benchmarks/foreign/noisy.py: run `make benchmark NAME=foreign_noise` instead. -->
 """
 
 

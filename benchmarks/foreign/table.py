@@ -1,6 +1,6 @@
 """Environments and logs of others: what comes of each, from the lines that a user writes.
 
-`make benchmark-foreign` writes docs/foreign.md, in some minutes. With --short there is less of
+`make benchmark NAME=foreign` writes docs/foreign.md, in some minutes. With --short there is less of
 everything, in seconds, and the page goes to standard output: enough to see that all of it runs.
 """
 
@@ -36,7 +36,7 @@ set with most of these rows in view, so that they do not test it. Taxi, DoorKey 
 RedBlueDoors and RepeatPrevious with four cards were measured before random actions were drawn by
 a seed of their own, and with `noise="none"`.
 
-<!-- Written by benchmarks/foreign/table.py: run `make benchmark-foreign` instead of editing. -->
+<!-- Written by benchmarks/foreign/table.py: run `make benchmark NAME=foreign` instead of editing. -->
 """
 
 _CODE = """

@@ -15,7 +15,7 @@ from resolvent._util.files import atomic_write
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, PICTURE = DOCS / "rivals.md", DOCS / "pictures" / "rivals.svg"
-BEGIN = "<!-- Written by benchmarks/rivals/page.py: run `make benchmark-rivals` instead. -->"
+BEGIN = "<!-- Written by benchmarks/rivals/page.py: run `make benchmark NAME=rivals` instead. -->"
 END = "<!-- Until here. -->"
 
 TITLES = {

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("minigrid")
 pytest.importorskip("popgym")
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "foreign" / "table.py"
 PAGE = (ROOT / "docs" / "foreign.md").read_text(encoding="utf-8")
 
@@ -57,9 +57,9 @@ def test_the_page_says_so_too():
 
 def the_page_shows_the_rows_and_the_code_that_are_run(short):
     ran, shown = rows(short), rows(PAGE)
-    assert list(ran) == list(shown), "run `make benchmark-foreign`"
+    assert list(ran) == list(shown), "run `make benchmark NAME=foreign`"
     assert [row["lines"] for row in ran.values()] == [row["lines"] for row in shown.values()]
-    assert code(short) == code(PAGE), "run `make benchmark-foreign`"
+    assert code(short) == code(PAGE), "run `make benchmark NAME=foreign`"
 
 
 def little_data_is_enough_for_what_needs_little(short):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FAULTS = Path(__file__).parents[1] / "benchmarks" / "faults.py"
+FAULTS = Path(__file__).parents[2] / "benchmarks" / "faults.py"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aalpy")
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 from bank import Budgets, doubling, limited  # noqa: E402
 from bank_contenders import AALPY, CONTENDERS, OURS  # noqa: E402

@@ -1,6 +1,6 @@
-"""What was tried, how often and with what outcome → docs/reliability.md, from what targets counted.
+"""What was tried, how often and with what outcome → docs/reliability.md.
 
-Run by `make reliability`. Each part has the file that its target writes; a part whose file is not
+Run by `make benchmark NAME=reliability`. Each part has the file that its target writes; a part whose file is not
 there yet says so.
 """
 
@@ -70,7 +70,7 @@ def summary() -> list[str]:
         )
     machines = _held("small_machines.json")
     if machines is None:
-        rows.append(_none("random small machines", "make laws-at-length"))
+        rows.append(_none("random small machines", "make benchmark NAME=small_machines"))
     else:
         failed = len(machines["failures"])
         rows.append(
@@ -78,7 +78,7 @@ def summary() -> list[str]:
                 "random small machines: learned, saved, loaded, replayed, held against all laws",
                 f"{machines['machines']:,} in {_hours(machines['cpu_seconds'])} of processor time",
                 f"{failed:,} failures" if failed else "every law held",
-                "`make laws-at-length`",
+                "`make benchmark NAME=small_machines`",
             )
         )
     return rows + _faults(_held("faults.json") or {}) + [_interrupts(), _solves()]
@@ -89,13 +89,13 @@ def _faults(found: dict[str, Any]) -> list[str]:
     rows = []
     for fault, what in FAULTS.items():
         if fault not in found:
-            rows.append(_none(what, "make benchmark-faults"))
+            rows.append(_none(what, "make benchmark NAME=faults"))
             continue
         kinds = found.get("outcomes", {}).get(fault, {})
         wrong = [one for one in found.get("wrong", []) if fault in str(one)]
         said = ", ".join(f"{name}: {times:,}" for name, times in kinds.items())
         told = f"**{len(wrong):,} wrong**; {said}" if wrong else said or "nothing lost"
-        rows.append(_row(what, f"{found[fault]:,}", told, "`make benchmark-faults`"))
+        rows.append(_row(what, f"{found[fault]:,}", told, "`make benchmark NAME=faults`"))
     return rows
 
 
@@ -114,7 +114,7 @@ def _interrupts() -> str:
 
 def _solves() -> str:
     """Return the row of solves that were killed and resumed."""
-    what, command = "solves killed at random moments and resumed", "make benchmark-solve-kills"
+    what, command = "solves killed at random moments and resumed", "make benchmark NAME=solve_kills"
     found = _held("solve_kills.json")
     if found is None:
         return _none(what, command)

@@ -14,7 +14,7 @@ from resolvent.inference.engine import merge
 from resolvent.reduction import Verdict, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
 
-BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "mealy.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "mealy.py"
 
 
 @pytest.fixture(scope="module")
