@@ -70,7 +70,9 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
             "50 minutes",
         ),
         "mealy": Benchmark(
-            "mealy.py --peers", "random Mealy machines of up to 1,000 states, and AALpy", "5 minutes"
+            "mealy.py --peers",
+            "random Mealy machines of up to 1,000 states, and AALpy",
+            "5 minutes",
         ),
         "bank": Benchmark(
             "bank.py", "models of protocols, all strategies and AALpy: docs/bank.md", "hours"
@@ -81,19 +83,27 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
             "10 minutes",
         ),
         "no_labels": Benchmark(
-            "no_labels.py", "worlds without labels: the events found, and from how many steps", "30 minutes"
+            "no_labels.py",
+            "worlds without labels: the events found, and from how many steps",
+            "30 minutes",
         ),
         "foreign": Benchmark(
-            "foreign/table.py", "environments and logs of other projects: docs/foreign.md", "10 minutes"
+            "foreign/table.py",
+            "environments and logs of other projects: docs/foreign.md",
+            "10 minutes",
         ),
     },
     "Noise": {
-        "noise": Benchmark("noise.py", "how often noisy traces give the true machines", "10 minutes"),
+        "noise": Benchmark(
+            "noise.py", "how often noisy traces give the true machines", "10 minutes"
+        ),
         "hidden": Benchmark(
             "hidden.py", "noisy labels where observations do not reveal the state", "10 minutes"
         ),
         "noise_peers": Benchmark(
-            "noise_peers.py", "the same traces for ALERGIA, GSM and an input-output HMM", "15 minutes"
+            "noise_peers.py",
+            "the same traces for ALERGIA, GSM and an input-output HMM",
+            "15 minutes",
         ),
         "noise_folder": Benchmark(
             "noise_folder.py", "ten million noisy steps from a folder; 25 MB of disk", "30 seconds"
@@ -116,7 +126,9 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
             "30 minutes",
         ),
         "rivals_search": Benchmark(
-            "rivals/search.py", "hyperparameters of the networks of `rivals`; needs PyTorch", "10 minutes"
+            "rivals/search.py",
+            "hyperparameters of the networks of `rivals`; needs PyTorch",
+            "10 minutes",
         ),
         "rivals": Benchmark(
             "rivals/run.py",
@@ -131,7 +143,9 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
             "1 hour",
         ),
         "solved_worlds": Benchmark(
-            "solved_worlds.py", "memory tasks of other projects: docs/solved-worlds.md", "30 minutes"
+            "solved_worlds.py",
+            "memory tasks of other projects: docs/solved-worlds.md",
+            "30 minutes",
         ),
         "claims": Benchmark(
             "claims.py", "how often a plan is called optimal and is not, in random worlds", "hours"
@@ -181,7 +195,7 @@ def listing() -> str:
 
 
 def command_of(name: str, arguments: list[str]) -> list[str]:
-    """Return the script's path below `benchmarks` and its arguments; without any, the usual ones."""
+    """Return the script and its arguments, by default those of a full run."""
     script, *usual = BENCHMARKS[name].command.split()
     return [script, *(arguments or usual)]
 

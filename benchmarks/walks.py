@@ -3,7 +3,7 @@
 A profiler notes each call of a function of the package. Printed are the number of functions
 and of calls, the number of calls from one package into another, and for each package in the
 order of first entry the functions that are called there. `--outline` prints the numbers alone.
-Only public calls are made, so that it runs in any checkout: see `--against` of the runner.
+Only public calls are made, so that `--against` of the runner can compare any two checkouts.
 """
 
 import argparse
@@ -21,6 +21,8 @@ import gymnasium as gym
 import resolvent as rs
 
 ROOT = str(Path(rs.__file__).parent) + "/"
+PAGE = Path(__file__).parents[1] / "docs" / "decisions" / "walks.md"
+MARK = "<!-- Below: written by `make benchmark NAME=walks ARGS=--page`. -->"
 
 
 def package_of(code: CodeType) -> str | None:
@@ -94,42 +96,66 @@ def solve(env: Any) -> None:
     rs.solve(env, seed=0, budget=2_500)
 
 
-def show(title: str, found: Walk, outline: bool) -> None:
-    """Print a walk."""
-    print(f"\n{title}")
-    print(f"functions {len(found.functions):,}")
-    print(f"calls {found.calls:,}")
-    print(f"calls into another package {sum(found.crossings.values()):,}")
-    print(f"pairs of packages {len(found.crossings):,}")
+def summary(found: Walk) -> list[str]:
+    """Return the figures of a walk, and its packages in order of first entry."""
     packages = found.packages()
-    print(f"packages {len(packages)}: {' → '.join(packages)}")
-    if outline:
-        return
-    for package, codes in packages.items():
+    return [
+        f"functions {sum(map(len, packages.values())):,}",
+        f"calls {found.calls:,}",
+        f"calls into another package {sum(found.crossings.values()):,}",
+        f"pairs of packages {len(found.crossings):,}",
+        f"packages {len(packages)}: {' → '.join(packages)}",
+    ]
+
+
+def lists(found: Walk) -> list[str]:
+    """Return the functions of each package in order of first call, as Markdown."""
+    lines = []
+    for package, codes in found.packages().items():
         modules: dict[str, list[str]] = {}
         for code in codes:
-            module = code.co_filename[len(ROOT) :].removesuffix(".py").split("/", 1)[-1]
-            modules.setdefault(module, []).append(code.co_qualname)
-        print(f"\n{package}")
-        for module, names in modules.items():
-            print(f"  {module}: {', '.join(names)}")
+            module = code.co_filename[len(ROOT) :].removesuffix(".py").removeprefix(f"{package}/")
+            name = code.co_qualname.replace(".<locals>", "")
+            modules.setdefault(module, []).append(name)
+        called = (f"*{module}*: {', '.join(names)}" for module, names in modules.items())
+        lines.append(f"- **{package}** · " + " · ".join(called))
+    return lines
+
+
+def section(title: str, found: Walk) -> str:
+    """Return the section of the page."""
+    *figures, packages = summary(found)
+    rows = [f"| {name} | {number} |" for name, number in (line.rsplit(" ", 1) for line in figures)]
+    parts = [f"## {title}", "| | |\n|---|--:|\n" + "\n".join(rows), f"{packages.capitalize()}."]
+    return "\n\n".join([*parts, "\n".join(lists(found))])
 
 
 def main() -> None:
     """Follow an inference from a file, and a solve from reset to its stop."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--outline", action="store_true", help="no lists of functions")
+    parser.add_argument("--page", action="store_true", help="write docs/decisions/walks.md")
     parser.add_argument("--world", default="resolvent/House-v0")
     parser.add_argument("--episodes", type=int, default=1_000, help="for the inference")
     options = parser.parse_args()
+    sections = []
     with tempfile.TemporaryDirectory() as folder:
-        for part in ("infer", "solve"):
-            env = gym.make(options.world)
-            path = Path(folder) / "traces.jsonl"
-            rs.collect(env, episodes=options.episodes, seed=0).save(path)
-            work = partial(infer_file, path) if part == "infer" else partial(solve, env)
-            work()  # imports and computations that are done once are not part of the walk
-            show(f"{part}, {options.world}", walk(work), options.outline)
+        path = Path(folder) / "traces.jsonl"
+        rs.collect(gym.make(options.world), episodes=options.episodes, seed=0).save(path)
+        work = {
+            "From a file of traces to a file of machines": partial(infer_file, path),
+            "From the first reset to the stop of a solve": partial(solve, gym.make(options.world)),
+        }
+        for title, run in work.items():
+            run()  # imports and computations that are done once are not part of the walk
+            found = walk(run)
+            print(
+                "\n".join(["", title, *summary(found), *([] if options.outline else lists(found))])
+            )
+            sections.append(section(title, found))
+    if options.page:
+        text = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+        PAGE.write_text(f"{text}{MARK}\n\n" + "\n\n".join(sections) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
