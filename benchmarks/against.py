@@ -42,9 +42,9 @@ def run(checkout: Path, script: str, arguments: list[str]) -> Run:
 
 
 def figures(output: str) -> dict[str, list[float]]:
-    """Return the numbers of each printed row, by the text before the first of them.
+    r"""Return the numbers of each printed row, by the text before the first of them.
 
-    >>> figures("native   0.25 s (0.2 to 0.3)\\nonly words")
+    >>> figures("native   0.25 s (0.2 to 0.3)\nonly words")
     {'native': [0.25, 0.2, 0.3]}
     """
     rows: dict[str, list[float]] = {}

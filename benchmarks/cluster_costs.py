@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from cluster_model import Costs, Job, look_bytes, predicted, replay_bytes, work_bytes
-from cluster_worlds import LENGTH, MILLION, World
+from large_logs import LENGTH, MILLION, ROLES, Log
 from workers import processor
 
 import resolvent as rs
@@ -35,8 +35,6 @@ from resolvent.replay.counts import Replay
 from resolvent.replay.replaying import Replaying, replay_shard
 from resolvent.replay.scan import LEAST_STEPS, Looking, Pool, digested
 
-ROLES: dict[str, Any] = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
-
 
 def processor_of(work: Callable[[], Any], times: int = 3) -> float:
     """Return the least seconds of processor that this process takes for some work."""
@@ -48,7 +46,7 @@ def processor_of(work: Callable[[], Any], times: int = 3) -> float:
     return min(took)
 
 
-def measured_costs(under: Path, small: World, large: World) -> Costs:
+def measured_costs(under: Path, small: Log, large: Log) -> Costs:
     """Measure on little data what the model is made of."""
     folder = small.folder(under, 2)
     scanned = rs.scan_traces(folder, **ROLES)
@@ -113,7 +111,7 @@ def many_files(under: Path, files: int) -> Path:
     if not folder.exists():
         folder.mkdir()
         for number in range(files):
-            World(12, 4).write(folder, number, LENGTH)
+            Log(4, 12).write(folder, number, LENGTH)
     return folder
 
 
@@ -166,7 +164,7 @@ def _sleeping(number: int) -> tuple[int, int]:
     return number, number
 
 
-def passed(workers: Workers, folder: Path, world: World) -> tuple[dict[str, float], Corpus, Replay]:
+def passed(workers: Workers, folder: Path, world: Log) -> tuple[dict[str, float], Corpus, Replay]:
     """Go through a folder twice, and return seconds of processor and clock."""
     before, began = processor(), time.perf_counter()
     corpus = Corpus(rs.scan_traces(folder, **ROLES), workers=workers)
@@ -181,9 +179,7 @@ def passed(workers: Workers, folder: Path, world: World) -> tuple[dict[str, floa
     return used, corpus, shown
 
 
-def compare(
-    costs: Costs, under: Path, worlds: Sequence[tuple[World, int]], turns: int
-) -> list[Any]:
+def compare(costs: Costs, under: Path, worlds: Sequence[tuple[Log, int]], turns: int) -> list[Any]:
     """Print what the model says of larger folders beside what they take."""
     found = []
     title = f"{'':>10}{'steps':>9}{'states':>8}{'inputs':>8}{'predicted':>11}{'measured':>10}"
@@ -213,7 +209,7 @@ def compare(
     return found
 
 
-def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]) -> list[Any]:
+def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[Log, int]]) -> list[Any]:
     """Print what the model says of bytes beside what is sent and comes back."""
     found = []
     print(f"\n{'bytes':>34}{'predicted':>12}{'measured':>12}{'error':>8}")
@@ -250,7 +246,7 @@ def size(value: Any) -> int:
     return len(pickle.dumps(value, 5))
 
 
-def project(costs: Costs, world: World, groups: int) -> list[Any]:
+def project(costs: Costs, world: Log, groups: int) -> list[Any]:
     """Print what the model says of clusters; a file has so many pieces."""
     found = []
     print(f"\n{world.states} states, {world.inputs} inputs, {groups} pieces of a million a file")
@@ -281,7 +277,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2, help="how often each is measured")
     parser.add_argument("--json", type=Path, help="where to write what was measured")
     given = parser.parse_args()
-    small, middle, large = World(12, 4), World(100, 16), World(300, 64)
+    small, middle, large = Log(4, 12), Log(16, 100), Log(64, 300)
     with tempfile.TemporaryDirectory() as temporary:
         under = given.folder or Path(temporary)
         costs = measured_costs(under, small, large)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from cluster_worlds import LENGTH, World
+from large_logs import LENGTH, Log
 
 from resolvent._util.parallel import TASKS_PER_SLOT
 from resolvent._util.ray import FAN_IN
@@ -70,7 +70,7 @@ class Job:
     steps: float
     pieces: int
     files: int
-    world: World
+    world: Log
     slots: int
     passes: int = 1
     ray: bool = True

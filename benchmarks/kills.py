@@ -21,18 +21,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
+from large_logs import ROLES, Log
 
 import resolvent as rs
 
-STATES, INPUTS, LENGTH, PIECES = 12, 6, 100, 30
-MOVES = np.random.default_rng(1).integers(STATES, size=(STATES, INPUTS))
-ANSWERS = np.random.default_rng(2).integers(4, size=(STATES, INPUTS))
-WORDS = {"episode": ["__filename", "run"], "order": "time", "input": "input", "output": "answer"}
-NODES = 3
+LOG, FILES, NODES = Log(inputs=6), 30, 3
 
 DRIVER = """
 import sys, json
@@ -48,33 +42,12 @@ def counting(kind):
     kind.__call__ = called
 counting(Looking), counting(Replaying)
 folder, kept, output = sys.argv[1:]
-words = json.loads(sys.stdin.read())
+roles = json.loads(sys.stdin.read())
 print("begun", flush=True)
-result = rs.infer(rs.scan_traces(folder, **words), resume=kept)
+result = rs.infer(rs.scan_traces(folder, **roles), resume=kept)
 result.machines.save(output)
 print(json.dumps(done))
 """
-
-
-def write_logs(folder: Path, rows: int) -> None:
-    """Write the runs of a machine, a file for each piece."""
-    draw = np.random.default_rng(0)
-    for piece in range(PIECES):
-        runs = rows // LENGTH
-        inputs = draw.integers(INPUTS, size=(LENGTH, runs))
-        state, answers = np.zeros(runs, int), np.empty((LENGTH, runs), int)
-        for step in range(LENGTH):
-            answers[step] = ANSWERS[state, inputs[step]]
-            state = MOVES[state, inputs[step]]
-        table = pa.table(
-            {
-                "run": np.repeat(np.arange(runs), LENGTH),
-                "time": np.tile(np.arange(LENGTH), runs),
-                "input": inputs.T.ravel(),
-                "answer": answers.T.ravel(),
-            }
-        )
-        pq.write_table(table, folder / f"{piece:02}.parquet")
 
 
 def digest(result: rs.InferenceResult, folder: Path) -> str:
@@ -161,7 +134,7 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
     nodes, draw, same = Nodes(), random.Random(seed), 0
     ray.init(address=nodes.cluster.address, log_to_driver=False, logging_level="CRITICAL")
     try:
-        scanned = rs.scan_traces(folder, **WORDS)
+        scanned = rs.scan_traces(folder, **ROLES)
         before = time.perf_counter()
         rs.infer(scanned, on="ray")  # the first one begins the workers
         begun, before = time.perf_counter() - before, time.perf_counter()
@@ -241,7 +214,7 @@ def _driver(folder: Path, kept: str, output: Path) -> subprocess.Popen[str]:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(WORDS))
+    process.stdin.write(json.dumps(ROLES))
     process.stdin.close()
     process.stdout.readline()  # it has begun
     return process
@@ -256,10 +229,8 @@ def main() -> None:
     given = parser.parse_args()
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "logs"
-        folder.mkdir()
-        write_logs(folder, given.rows)
-        expected = digest(rs.infer(rs.scan_traces(folder, **WORDS)), folder.parent)
+        folder = LOG.folder(Path(place), FILES, given.rows)
+        expected = digest(rs.infer(rs.scan_traces(folder, **ROLES)), folder.parent)
         on_ray = killed_on_ray(folder, expected, given.trials, given.seed)
         driver = killed_driver(folder, expected, given.trials, given.seed)
     print(f"nodes and workers killed: {on_ray} of {given.trials} results identical")

@@ -8,11 +8,9 @@ count as its time. Run with `make benchmark NAME=mealy`.
 """
 
 import argparse
-import itertools
 import signal
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +35,20 @@ def timed(traces: rs.TraceSet, **options: Any) -> tuple[rs.InferenceResult, floa
 
 
 def aalpy_seconds(machine: Mealy, steps: int, seed: int) -> float:
-    """Return the CPU seconds that AALpy's RPNI takes for the same walks.
-
-    It wants every beginning of a walk with the output it ends in; to make those is not counted.
-    """
-    from aalpy.learning_algs import run_RPNI
-
-    given, told, offsets = machine.walks(steps, seed)
-    data = []
-    for begin, end in itertools.pairwise(offsets.tolist()):
-        inputs, outputs = tuple(given[begin:end].tolist()), told[begin:end].tolist()
-        data += [(inputs[: step + 1], output) for step, output in enumerate(outputs)]
+    """Return the CPU seconds of AALpy's RPNI on the same walks, at most `SECONDS_FOR_PEERS`."""
+    from bank_contenders import CONTENDERS
 
     def stop(*_: object) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_FOR_PEERS)
-    started = time.process_time()
-    with suppress(TimeoutError):
-        run_RPNI(data, "mealy", print_info=False)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return time.process_time() - started
+    try:
+        return CONTENDERS["AALpy RPNI"](machine, machine.walks(steps, seed))[1]
+    except TimeoutError:
+        return float(SECONDS_FOR_PEERS)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def scaling(sizes: list[int], seeds: int, peers: bool, options: dict[str, Any]) -> None:

@@ -15,12 +15,13 @@ in ten at random, and infers and plans anew from all steps so far.
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from no_labels import past_the_plants
 
 import resolvent as rs
 from resolvent.errors import ResolventError
@@ -66,7 +67,7 @@ SETTINGS = (
 def walks(env: gym.Env, steps: int, seed: int) -> rs.TraceSet:
     """Random walks, past the plants where there are any."""
     world = env.unwrapped
-    policy = past_the_plants(world, seed) if "plant" in str(world.mechanics.labels) else None
+    policy = past_the_plants(env, seed) if "plant" in str(world.mechanics.labels) else None
     traces = rs.collect(env, episodes=1, seed=seed, policy=policy)
     while traces.steps < steps:
         length = traces.steps / len(traces)
@@ -95,17 +96,6 @@ def walks_by(plan: rs.Plan, env: gym.Env, steps: int, seed: int) -> rs.TraceSet:
         more = rs.collect(wrapped, episodes=100, seed=seed, policy=policy, inner=True)
         traces, seed = more if traces is None else traces + more, seed + 1
     return traces
-
-
-def past_the_plants(world: World, seed: int) -> Callable[[int], int]:
-    """Random actions, but for those into a plant: they would end nearly every episode."""
-    tables, draw = world.mechanics, random.Random(seed)
-    plant = np.array(["plant" in label for label in tables.labels])[tables.label_of]
-    safe = {}
-    for state in range(tables.live):
-        fine = np.flatnonzero(~plant[tables.following[state]])
-        safe[int(tables.observation_of[state])] = fine.tolist()
-    return lambda seen: draw.choice(safe[seen])
 
 
 def worth(world: World, machines: rs.MachinePair, plan: rs.Plan) -> float:
