@@ -31,16 +31,16 @@ LOG, FILES, NODES = Log(inputs=6), 30, 3
 DRIVER = """
 import sys, json
 import resolvent as rs
-from resolvent.replay.scan import Looking
-from resolvent.replay.replaying import Replaying
-done = {"Looking": 0, "Replaying": 0}
+from resolvent.replay.scan import ScanPass
+from resolvent.replay.replaying import ReplayPass
+done = {"ScanPass": 0, "ReplayPass": 0}
 def counting(kind):
     inner = kind.__call__
     def called(self, piece):
         done[kind.__name__] += 1
         return inner(self, piece)
     kind.__call__ = called
-counting(Looking), counting(Replaying)
+counting(ScanPass), counting(ReplayPass)
 folder, kept, output = sys.argv[1:]
 roles = json.loads(sys.stdin.read())
 print("begun", flush=True)
@@ -169,7 +169,7 @@ def killed_driver(folder: Path, expected: str, trials: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as kept:
         done = _finished(_driver(folder, kept, output))
         whole = sum(done.values())
-        print(f"undisturbed: {done['Looking']} looks and {done['Replaying']} replays of pieces")
+        print(f"undisturbed: {done['ScanPass']} scans and {done['ReplayPass']} replays of shards")
     for trial in range(trials):
         with tempfile.TemporaryDirectory() as kept:
             enough = draw.randrange(whole)

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from resolvent.replay.coded_shard import Alphabets
-from resolvent.replay.replaying import MachineTable, Tables
+from resolvent.replay.replaying import MachineTable, MachineTables
 from resolvent.samples import LabelTiming
 
 MILLION = 1_000_000
@@ -85,7 +85,7 @@ class Log:
             self.write(folder, number, steps)
         return folder
 
-    def tables(self, alphabets: Alphabets) -> Tables:
+    def tables(self, alphabets: Alphabets) -> MachineTables:
         """Return the machine as the core replays it."""
         moves = np.empty((self.states, len(alphabets.labels)), np.int32)
         for code, label in enumerate(alphabets.labels):
@@ -94,7 +94,7 @@ class Log:
                 moves[:, code] = self.transitions[:, int(name.removeprefix("input-"))]
         column = alphabets.column_number("answer")
         table = MachineTable("answer", moves.ravel(), self.states, column, supplemented=False)
-        return Tables((table,), LabelTiming.CURRENT)
+        return MachineTables((table,), LabelTiming.CURRENT)
 
 
 READERS = {

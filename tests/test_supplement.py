@@ -51,5 +51,7 @@ def test_labels_the_machine_was_never_shown_are_refused():
         ]
     )
     states = states_at_steps(machines_of([machine]), other)["transition"]
-    with pytest.raises(rs.ModelError, match="trace 1, step 2: the transition machine was never"):
+    with pytest.raises(
+        rs.errors.ModelError, match="trace 1, step 2: the transition machine was never"
+    ):
         supplement(machine, other, states)

@@ -60,13 +60,13 @@ def test_keys_of_folders_tell_episodes_apart(run: Run, days: Path, tmp_path: Pat
 def pieces_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of pieces that are read one by one."""
     numbers: list[int] = []
-    plain = rs.TraceFolder.read
+    plain = rs.TraceDataset.read
 
-    def counted(self: rs.TraceFolder, number: int) -> rs.TraceSet:
+    def counted(self: rs.TraceDataset, number: int) -> rs.TraceSet:
         numbers.append(number)
         return plain(self, number)
 
-    monkeypatch.setattr(rs.TraceFolder, "read", counted)
+    monkeypatch.setattr(rs.TraceDataset, "read", counted)
     return numbers
 
 

@@ -9,7 +9,7 @@ import resolvent as rs
 from resolvent.display.report.contents import contents
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS, found, timeline
 from resolvent.display.report.page import inert_json
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.machines import Decision
 from synthetic_pair import synthetic
 
@@ -37,7 +37,7 @@ def made_up(number):
 
 def test_the_house_has_a_column_for_each_decision(house):
     pair, traces = house
-    said = contents(pair, gather(pair, traces))
+    said = contents(pair, collect_evidence(pair, traces))
     assert said["found"] == []
     shown = said["machines"][0]["timeline"]
     decisions = pair.transition.decisions

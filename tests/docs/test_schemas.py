@@ -67,7 +67,7 @@ READERS = {
     "machines": rs.load,
     "machines-v1": rs.load,
     "plan": plan_files.load,
-    "policy": rs.Learned.load,
+    "policy": rs.rl.QTable.load,
     "world": lambda path: RandomWorld(path=path),
     "episode": rs.read_traces,
     "paper-episode": rs.read_traces,
@@ -101,7 +101,7 @@ def test_machines_with_noise_hold_to_it(tmp_path):
         spoiled = {**content, "machines": [{**machine, "spread": spread}]}
         assert not valid("machines", spoiled)
         (tmp_path / "spoiled.json").write_text(json.dumps(spoiled))
-        with pytest.raises(rs.ModelError):
+        with pytest.raises(rs.errors.ModelError):
             rs.load(tmp_path / "spoiled.json")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.evaluation.holdout import FailureCounts, Holdout, error_bound, is_part, split
-from resolvent.replay import states_at_steps, steps_asked
+from resolvent.replay import states_at_steps, step_queries
 from strategies import infer_options, world_traces
 
 
@@ -61,7 +61,7 @@ TAUGHT = rs.TraceSet([walk("ab", [None, None]), walk("cab", [None, "key", None],
 
 def held_out(machines, traces):
     """What holding out these traces says of the machines."""
-    steps = steps_asked(machines, traces, states_at_steps(machines, traces))
+    steps = step_queries(machines, traces, states_at_steps(machines, traces))
     return FailureCounts.of(steps.values(), traces).holdout()
 
 
@@ -140,7 +140,7 @@ def test_nothing_to_hold_out():
     assert split(pair, same, lambda traces: rs.infer(traces).machines) is None
 
     def refuses(traces):
-        raise rs.TimeLimitReached("too long")
+        raise rs.errors.TimeLimitReached("too long")
 
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
     assert split(pair, house, refuses) is None

@@ -123,7 +123,7 @@ def reward_machine(draw: Random) -> Files:
 
 def read_reward_machine(path: Path) -> None:
     """Read a reward machine, step through it, and write it."""
-    machine = rs.read_reward_machine(path / "machine.txt")
+    machine = rs.machines.read_reward_machine(path / "machine.txt")
     machine.step(machine.initial, {"coffee"})
     assert encode_reward_machine(machine)
 

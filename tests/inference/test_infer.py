@@ -9,7 +9,7 @@ import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent._util.progress import Progress
 from resolvent.inference.infer import infer_with
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.reduction import Basis, Verdict, judge_labels
 from worlds import random_world, with_decoys
 
@@ -361,7 +361,7 @@ def test_evidence_comes_with_the_result(house):
 )
 def test_machines_can_be_inferred_as_others_were(interference, options):
     pair = rs.infer(interference, **options).machines
-    asked = Options.from_dict(pair.provenance.options)
+    asked = InferenceOptions.from_dict(pair.provenance.options)
     assert infer_with(asked, interference).machines == pair
     assert rs.evidence(pair, interference).holdout.carries_over is not None
     # Where nothing says what they were inferred from, traces are taken to be new.
@@ -483,7 +483,7 @@ def test_a_stricter_strategy_finds_more_states():
 
 
 def test_whether_to_refine_is_for_the_strategy_to_say(house, monkeypatch):
-    monkeypatch.setattr("resolvent.inference.refinement.REFINE_ABOVE", 10)
+    monkeypatch.setattr("resolvent.inference.refinement.REFINE_ABOVE_STEPS", 10)
     monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 100)
     learned_from = {
         strategy: rs.infer(house, strategy=strategy).refinement.traces
@@ -499,11 +499,13 @@ def test_machines_of_an_own_strategy_are_saved_with_its_name(house, tmp_path):
     pair = rs.load(tmp_path / "own.json")
     assert pair == result.machines
     assert pair.provenance.options["strategy"] == "most agreeing"
-    with pytest.raises(rs.ModelError, match="strategy 'most agreeing', which is not built in"):
-        Options.from_dict(pair.provenance.options)
+    with pytest.raises(
+        rs.errors.ModelError, match="strategy 'most agreeing', which is not built in"
+    ):
+        InferenceOptions.from_dict(pair.provenance.options)
     assert rs.evidence(pair, house).holdout is None
     assert rs.evidence(result, house).holdout.carries_over is not None
-    again = Options.from_dict(pair.provenance.options, MostAgreeing())
+    again = InferenceOptions.from_dict(pair.provenance.options, MostAgreeing())
     assert infer_with(again, house).machines == pair
 
 
@@ -621,7 +623,7 @@ def test_machines_of_more_situations_than_can_be_numbered():
     machines = rs.infer(log).machines
     assert len(machines) == 14
     assert machines.score(log).perfect
-    with pytest.raises(rs.ModelError, match=r"14 machines have .* with fewer outputs each"):
+    with pytest.raises(rs.errors.ModelError, match=r"14 machines have .* with fewer outputs each"):
         rs.infer(traces(True))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import MostAgreeing
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.samples import LabelTiming
 
@@ -32,8 +32,8 @@ SHAPING = st.fixed_dictionaries(
 
 @given(SHAPING)
 def test_options_survive_a_file(given_options):
-    options = Options(**given_options)
-    again = Options.from_dict(options.as_dict())
+    options = InferenceOptions(**given_options)
+    again = InferenceOptions.from_dict(options.as_dict())
     assert again.as_dict() == options.as_dict()
     assert (again.strategy, again.timing, again.outputs) == (
         options.strategy,
@@ -45,41 +45,44 @@ def test_options_survive_a_file(given_options):
 def test_infer_takes_every_option_and_has_its_default():
     """The keywords of `infer` are typed out for those who read and complete them."""
     taken = inspect.signature(rs.infer).parameters
-    for field in fields(Options):
+    for field in fields(InferenceOptions):
         default = taken[field.name].default
         # What a user writes is made into what the option holds.
-        assert getattr(Options(**{field.name: default}), field.name) == getattr(
-            Options(), field.name
+        assert getattr(InferenceOptions(**{field.name: default}), field.name) == getattr(
+            InferenceOptions(), field.name
         )
-    assert taken.keys() - {field.name for field in fields(Options)} == {"traces", "progress"}
+    assert taken.keys() - {field.name for field in fields(InferenceOptions)} == {
+        "traces",
+        "progress",
+    }
 
 
 def test_a_file_does_not_hold_how_machines_are_found():
-    found = Options(engine="python", time_limit=5, refine=True)
-    assert found.as_dict() == Options().as_dict()
+    found = InferenceOptions(engine="python", time_limit=5, refine=True)
+    assert found.as_dict() == InferenceOptions().as_dict()
     for name in ("engine", "time_limit", "refine"):
-        with pytest.raises(rs.ModelError, match=f"no option `{name}`"):
-            Options.from_dict({name: None})
+        with pytest.raises(rs.errors.ModelError, match=f"no option `{name}`"):
+            InferenceOptions.from_dict({name: None})
 
 
 def test_options_of_another_version_are_refused_by_name():
-    with pytest.raises(rs.ModelError, match=r"no option `colour` \(colour\)"):
-        Options.from_dict({"colour": "red"})
-    with pytest.raises(rs.ModelError, match=r"Expected `int`.*\(seed\)"):
-        Options.from_dict({"seed": "seven"})
+    with pytest.raises(rs.errors.ModelError, match=r"no option `colour` \(colour\)"):
+        InferenceOptions.from_dict({"colour": "red"})
+    with pytest.raises(rs.errors.ModelError, match=r"Expected `int`.*\(seed\)"):
+        InferenceOptions.from_dict({"seed": "seven"})
 
 
 def test_a_strategy_of_ones_own_is_given_beside_the_file():
-    stored = Options(strategy=MostAgreeing()).as_dict()
-    with pytest.raises(rs.ModelError, match="which is not built in"):
-        Options.from_dict(stored)
-    assert Options.from_dict(stored, MostAgreeing()).strategy == MostAgreeing()
+    stored = InferenceOptions(strategy=MostAgreeing()).as_dict()
+    with pytest.raises(rs.errors.ModelError, match="which is not built in"):
+        InferenceOptions.from_dict(stored)
+    assert InferenceOptions.from_dict(stored, MostAgreeing()).strategy == MostAgreeing()
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Options)])
+@pytest.mark.parametrize("name", [field.name for field in fields(InferenceOptions)])
 @pytest.mark.parametrize(
     "odd", [None, -1, 1.5, [], {}, object()], ids=lambda odd: type(odd).__name__
 )
 def test_any_value_is_accepted_or_refused(name, odd):
     with contextlib.suppress(rs.OptionError):
-        Options(**{name: odd})
+        InferenceOptions(**{name: odd})

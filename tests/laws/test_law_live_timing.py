@@ -124,7 +124,7 @@ def test_the_vector_wrapper_is_there_too(traces, lists, options, mode):
     envs = gym.vector.SyncVectorEnv(
         [lambda one=one: Played(one) for one in lists], autoreset_mode=mode
     )
-    wrapped = rs.VectorAugmentObservation(envs, machines, knowledge=True)
+    wrapped = rs.wrappers.VectorAugmentObservation(envs, machines, knowledge=True)
     _, infos = wrapped.reset()
     at = [(0, 0)] * len(lists)  # trace and step of each environment
     ended = np.zeros(len(lists), bool)

@@ -190,5 +190,7 @@ def test_a_scanned_folder_cannot_be_taken_whole(tmp_path):
 def test_time_runs_out_between_shards(tmp_path):
     for number in range(3):
         TRACES[:20].save(tmp_path / f"{number}.parquet")
-    with pytest.raises(rs.TimeLimitReached, match="while reading traces, with 1 of 3 pieces"):
+    with pytest.raises(
+        rs.errors.TimeLimitReached, match="while reading traces, with 1 of 3 pieces"
+    ):
         rs.infer(rs.scan_traces(tmp_path), time_limit=1e-6)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import merge
 from strategies import infer_options, sample_sets, world_traces
 
@@ -29,7 +29,7 @@ def outcome(samples, strategy):
     """The rows of the contradiction, or every field of the automaton."""
     try:
         found = merge(samples, order=strategy)
-    except Contradiction as contradiction:
+    except ContradictoryRows as contradiction:
         return contradiction.first, contradiction.second
     columns = {one.name: getattr(found, one.name) for one in fields(found)}
     # The native engine knows better which scores still hold, and counts its work.
@@ -86,7 +86,7 @@ def test_counts_add_up_as_states_are_merged(samples):
     """Each question was answered, over all states, as often as rows ask it."""
     try:
         found = merge(samples, order=Weighted())
-    except Contradiction:
+    except ContradictoryRows:
         return
     asked, times = np.unique(samples.alpha[samples.alpha >= 0], return_counts=True)
     summed = dict.fromkeys(asked.tolist(), 0)

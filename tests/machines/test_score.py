@@ -180,14 +180,14 @@ def test_a_machine_for_when_episodes_end_is_scored_on_that():
     assert list(score) == ["terminated"]
     assert counts(score["terminated"]) == (4, 2, 0)
     assert score.first_mismatch.actual is False
-    with pytest.raises(rs.ModelError, match="no transition machine was scored"):
+    with pytest.raises(rs.errors.ModelError, match="no transition machine was scored"):
         _ = score.transition
 
 
 def test_a_column_that_traces_lack_is_refused():
     fields = {one.name: getattr(PAIR.transition, one.name) for one in fields_of(PAIR.transition)}
     machines = machines_of([rs.Machine(**{**fields, "predicts": "cost"})])
-    with pytest.raises(rs.ModelError, match="predicts cost, which these traces do not have"):
+    with pytest.raises(rs.errors.ModelError, match="predicts cost, which these traces do not have"):
         machines.score(TAUGHT)
 
 

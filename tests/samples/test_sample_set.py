@@ -75,7 +75,7 @@ def test_large_alphabets_give_the_same_machine(monkeypatch, digits, redundant):
     options = {"reward_digits": digits, "remove_redundant": redundant}
     dense = rs.infer(TRACES, **options)
     monkeypatch.setattr(sample_set, "DENSE", 0)
-    monkeypatch.setattr("resolvent.machines.columns.DENSE", 0)
+    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", 0)
     samples = output_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "observation")
     assert samples.alpha_keys.tolist() == [1, 2, 3]
     assert samples.alpha.tolist() == [0, 1, 2]

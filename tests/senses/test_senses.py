@@ -80,7 +80,7 @@ def test_senses_that_make_no_sense(found, tmp_path, senses, says):
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('{"labels":"observation"}', senses), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != text
-    with pytest.raises(rs.ModelError, match=says):
+    with pytest.raises(rs.errors.ModelError, match=says):
         rs.load(path)
 
 
@@ -116,7 +116,9 @@ def test_wrappers_and_plans_make_labels_by_themselves(walked, labels):
     again = rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))
     assert again[0] == runs.traces[0]
     envs = gym.vector.SyncVectorEnv([Silent] * 2)
-    many = rs.VectorAugmentObservation(envs, machines, mode="multidiscrete", on_unseen="raise")
+    many = rs.wrappers.VectorAugmentObservation(
+        envs, machines, mode="multidiscrete", on_unseen="raise"
+    )
     many.reset()
     one = rs.AugmentObservation(Silent(), machines, mode="multidiscrete")
     one.reset()
@@ -264,7 +266,7 @@ def test_intervals_of_a_plan_that_were_changed_by_hand_name_the_file(tmp_path):
     stored = json.loads(path.read_text())
     stored["senses"] = {"labels": "given", "discretise": {"method": "uniform", "bins": 0}}
     path.write_text(json.dumps(stored))
-    with pytest.raises(rs.ModelError, match=r"plan\.json: not a plan .*bins=0"):
+    with pytest.raises(rs.errors.ModelError, match=r"plan\.json: not a plan .*bins=0"):
         plan_files.load(path)
 
 

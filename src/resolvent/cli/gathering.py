@@ -8,11 +8,11 @@ from resolvent.inference.evidence import evidence
 from resolvent.machines import Machines
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces import TraceDataset, TraceSet
 
 
 def gathered(
-    machines: Machines, traces: TraceSet | TraceFolder, on: str, bar: ProgressBar
+    machines: Machines, traces: TraceSet | TraceDataset, on: str, bar: ProgressBar
 ) -> Evidence:
     """Gather evidence; only machines that were inferred from these traces are inferred again."""
     return evidence(machines, traces, on=on, progress=shown_by(bar))

@@ -7,8 +7,8 @@ import typer
 from resolvent.inference.cross_validation import (  # noqa: F401
     MAX_SECONDS,
     SHARE,
-    HeldOutTest,
-    held_out_test,
+    HoldoutReport,
+    holdout_report,
 )
 
 

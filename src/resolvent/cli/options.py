@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent.machines import Machine
-from resolvent.traces.schema import ALWAYS_READ
+from resolvent.traces.schema import DEFAULT_COLUMNS
 
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
@@ -114,7 +114,7 @@ def columns_to_read(outputs: Iterable[str]) -> list[str]:
     >>> columns_to_read(["observation", "reward", "cost", "terminated"])
     ['cost']
     """
-    return [name for name in outputs if name not in ALWAYS_READ]
+    return [name for name in outputs if name not in DEFAULT_COLUMNS]
 
 
 def columns_of(machines: Mapping[str, Machine]) -> list[str]:

@@ -15,8 +15,8 @@ from resolvent._util.text import amount, visible
 from resolvent.cli.tables import TableOptions
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.inference.refinement import REFINE_ABOVE
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.inference.refinement import REFINE_ABOVE_STEPS
+from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import files_of, is_glob
 
 FILE_ROWS = 10_000_000
@@ -66,7 +66,7 @@ def opened(
     in_pieces: bool = True,
     format: str | None = None,  # noqa: A002
     damaged: str = "refuse",
-) -> TraceSet | TraceFolder:
+) -> TraceSet | TraceDataset:
     """Read traces; those of a large place are only opened, unless all are needed at once.
 
     Where files that are damaged are left out, a place is always gone through in pieces.
@@ -84,14 +84,14 @@ def opened(
     files = files_of(place)
     partitioned = path.is_dir() and any(Path(file.path).parent != path.absolute() for file in files)
     by_scanning = elsewhere or (partitioned and table.given)
-    most = FILE_ROWS if path.is_file() else REFINE_ABOVE
+    most = FILE_ROWS if path.is_file() else REFINE_ABOVE_STEPS
     if by_scanning or (in_pieces and _rows_of(place) > most):
         scanned = table.scan(place, columns)
-        return scanned if in_pieces and scanned.rows > REFINE_ABOVE else scanned.read_all()
+        return scanned if in_pieces and scanned.rows > REFINE_ABOVE_STEPS else scanned.read_all()
     return table.read(path, columns, bar.reading(path), format=format)
 
 
-def say_what_is_idle(traces: TraceSet | TraceFolder, on: str, resume: str | None = None) -> None:
+def say_what_is_idle(traces: TraceSet | TraceDataset, on: str, resume: str | None = None) -> None:
     """Say on standard error that nobody is needed for traces which were read into memory."""
     asked = [f"--on {on}"] * (on != "threads") + [f"--resume {resume}"] * (resume is not None)
     if asked and isinstance(traces, TraceSet):
@@ -125,6 +125,6 @@ def _may_be_large(path: Path) -> bool:
 
 
 def _rows_of(place: str) -> int:
-    from resolvent.traces.scan.shards import footers
+    from resolvent.traces.scan.shards import read_footers
 
-    return sum(sum(end.groups) for end in footers(files_of(place), ())[1])
+    return sum(sum(end.groups) for end in read_footers(files_of(place), ())[1])

@@ -18,7 +18,7 @@ from resolvent._util.text import visible
 from resolvent.cli.printing import saying_warnings
 from resolvent.errors import OptionError
 from resolvent.traces import (
-    TraceFolder,
+    TraceDataset,
     TraceSet,
     read_log,
     read_table,
@@ -27,7 +27,7 @@ from resolvent.traces import (
 )
 from resolvent.traces.io.lines import MISSING
 from resolvent.traces.scan.listing import columns_at
-from resolvent.traces.schema import Spelled
+from resolvent.traces.schema import CommandLineValue
 
 _PANEL = "Columns of a table (CSV, or Parquet of another layout)"
 
@@ -120,7 +120,7 @@ class TableOptions:
 
     def scan(
         self, place: str, columns: Sequence[str] = (), *, damaged: str = "refuse"
-    ) -> TraceFolder:
+    ) -> TraceDataset:
         """Open files of traces, or of a table or log, to be gone through in pieces."""
         if not self.given:
             return scan_traces(place, columns, damaged=damaged)  # type: ignore[arg-type]
@@ -137,7 +137,7 @@ class TableOptions:
             )
         }
         if self.final_observation is not None:
-            roles["final_observation"] = Spelled(self.final_observation)
+            roles["final_observation"] = CommandLineValue(self.final_observation)
         if not self.input:
             return {"outputs": columns, **shared, **roles}
         for name, value in roles.items():

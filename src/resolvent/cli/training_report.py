@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from resolvent._util.text import amount
-from resolvent.rl.q_table import Learned
+from resolvent.rl.q_table import QTable
 from resolvent.rl.tabular import Evaluation
 
 _AT_THE_ENDS = 100
@@ -15,7 +15,7 @@ _AT_THE_ENDS = 100
 class TrainingReport:
     """What was learned, what it is worth, the best possible if that is known, and the time."""
 
-    learned: Learned
+    learned: QTable
     found: Evaluation
     optimum: float | None
     seconds: float

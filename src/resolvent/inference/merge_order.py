@@ -25,7 +25,7 @@ from resolvent.inference.state_merging import (
     automaton_of_search,
     completed_search,
 )
-from resolvent.machines.automaton import Automaton, Event, TooManyStates
+from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded
 from resolvent.samples import NONE, SampleSet
 
 ONE_BIT: Final = 256
@@ -335,7 +335,7 @@ class _Attempt:
     def step(self) -> None:
         self.search.apply(self.order.decide(self.search))
 
-    def repeat(self, events: list[Event]) -> None:
+    def repeat(self, events: list[RawMergeEvent]) -> None:
         for event in events:
             decision = _repeated_decision(self.search, event)
             self.order.learn(self.search, decision)
@@ -344,7 +344,7 @@ class _Attempt:
 
 def merge_with_backtracking(
     samples: SampleSet, horizon: int | None, watch: Watch, most_states: int | None = None
-) -> Automaton:
+) -> RawAutomaton:
     """Merge by likelihood, then undo each merge in turn and keep the shorter description.
 
     A wrong merge shows late: states that belong to it conflict, so that there are too many states
@@ -399,11 +399,11 @@ def merge_with_backtracking(
     except TimeLimitReached:
         pass  # the best attempt so far explains all samples, too
     if most_states is not None and best.states > most_states:
-        raise TooManyStates
+        raise StateLimitExceeded
     return automaton_of_search(best.search)
 
 
-def _repeated_decision(search: RedBlue, event: Event) -> Merge | Promote:
+def _repeated_decision(search: RedBlue, event: RawMergeEvent) -> Merge | Promote:
     if event.red is None:
         return Promote(event.blue)
     fold = search.try_fold(event.red, event.blue)

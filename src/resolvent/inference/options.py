@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from resolvent._util.cache import Store
-from resolvent._util.parallel import Workers, workers_named
+from resolvent._util.parallel import Workers, executor_named
 from resolvent._util.text import short, visible
 from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError, OptionError
@@ -27,14 +27,14 @@ _RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class InferenceOptions:
     """The options of `infer`, which describes each of them.
 
     Values are checked at construction; names of strategies and timings are replaced by the objects.
 
-    >>> Options(strategy="rpni").strategy.refines, Options().timing
+    >>> InferenceOptions(strategy="rpni").strategy.refines, InferenceOptions().timing
     (False, <LabelTiming.CURRENT: 'current'>)
-    >>> Options.from_dict(Options(outputs=["reward"]).as_dict()).outputs
+    >>> InferenceOptions.from_dict(InferenceOptions(outputs=["reward"]).as_dict()).outputs
     ('reward',)
     """
 
@@ -85,7 +85,7 @@ class Options:
             put(self, "reward_digits", _checked_int("reward_digits", self.reward_digits))
         put(self, "effort", _checked_float("effort", self.effort))
         check_seed_and_effort(self.seed, self.effort)
-        workers_named(self.on)  # raises if unknown
+        executor_named(self.on)  # raises if unknown
         if self.resume is not None:
             if not isinstance(self.resume, str | Path) or "\0" in str(self.resume):
                 raise OptionError(f"resume={shown(self.resume)}: name a folder by a text or path")
@@ -133,7 +133,9 @@ class Options:
         return {**values, "strategy": self.strategy.name, "timing": str(self.timing)}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any], strategy: Strategy | None = None) -> "Options":
+    def from_dict(
+        cls, stored: Mapping[str, Any], strategy: Strategy | None = None
+    ) -> "InferenceOptions":
         """Return the options that `as_dict` returned.
 
         A file holds only the name of a strategy; one that is not built in must be given.

@@ -21,8 +21,8 @@ from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.machines.ways import history_text
-from resolvent.replay import score_of, scored
-from resolvent.traces import TraceFolder, TraceSet, symbol_text
+from resolvent.replay import score_of, score_shards
+from resolvent.traces import TraceDataset, TraceSet, symbol_text
 
 _ROWS = 10
 
@@ -119,7 +119,7 @@ class _Checked:
 
 def _check(
     machines: Machines,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     evidence: bool,
     on: str,
     bar: ProgressBar,
@@ -136,14 +136,14 @@ def _check(
         counts = found.traces, found.steps
     else:
         found, scoring = None, read
-        known = scored(machines, traces, on, progress=_replaying(traces, bar))
+        known = score_shards(machines, traces, on, progress=_replaying(traces, bar))
         score, counts = known.score, (known.traces, known.steps)
     done = time.perf_counter()
     seconds |= {"replay": done - scoring, "total": done - started}
     return _Checked(machines, *counts, score, seconds, found)
 
 
-def _replaying(traces: TraceSet | TraceFolder, bar: ProgressBar) -> Callable[[int], None] | None:
+def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[int], None] | None:
     """Return what shows how many pieces are done."""
     if isinstance(traces, TraceSet):
         return None

@@ -17,7 +17,7 @@ from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
 from resolvent.samples import LabelTiming
 from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.labelling import LABELLINGS
-from resolvent.traces.scan.listing import place_text
+from resolvent.traces.scan.listing import uri_text
 
 
 @takes_table()
@@ -60,4 +60,4 @@ def diagnose(
     if json:
         print_json(found.as_dict())
     else:
-        print(f"{name_text(place_text(source))}: {found}")
+        print(f"{name_text(uri_text(source))}: {found}")

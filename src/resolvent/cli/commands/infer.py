@@ -11,7 +11,7 @@ import typer
 
 from resolvent._util.progress import Progress
 from resolvent._util.text import amount, short
-from resolvent.cli.held_out import HeldOutShare, HeldOutTest, NoHeldOut, held_out_test
+from resolvent.cli.held_out import HeldOutShare, NoHeldOut
 from resolvent.cli.options import (
     Damaged,
     Json,
@@ -30,20 +30,21 @@ from resolvent.display.merge_lines import log_lines
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
+from resolvent.inference.cross_validation import HoldoutReport, holdout_report
 from resolvent.inference.engine import ENGINES
-from resolvent.inference.infer import FINDING_EVENTS, infer_with
-from resolvent.inference.options import Options
-from resolvent.inference.refinement import REFINE_ABOVE
+from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.labelling import LABELLINGS
-from resolvent.traces.scan.listing import place_text
+from resolvent.traces.scan.listing import uri_text
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""
@@ -51,7 +52,7 @@ _TOO_MANY_STATES = 500
 _MOST_WEAK = 100
 """So many weak states of a machine are in the JSON."""
 
-_DEFAULTS = Options()
+_DEFAULTS = InferenceOptions()
 
 _REDUCTIONS = "What the paper's ablation switches off"
 
@@ -136,7 +137,7 @@ def infer(
         typer.Option(
             "--refine/--no-refine",
             help="Learn from few traces, replay all, add what cannot be explained; by default "
-            f"above {REFINE_ABOVE:,} steps.",
+            f"above {REFINE_ABOVE_STEPS:,} steps.",
             show_default=False,
         ),
     ] = _DEFAULTS.refine,
@@ -211,7 +212,7 @@ def infer(
     output = table.target(output)
     if output is not None:
         check_targets(output, inputs=(*files_read(source),))
-    options = Options(
+    options = InferenceOptions(
         outputs=names_in(outputs),
         discretise=_intervals(discretise),
         noise=noise,  # type: ignore[arg-type]
@@ -251,7 +252,7 @@ def infer(
             _show(bar, options.strategy, machine, now, again)
 
         started = time.perf_counter()
-        if on.startswith("ray") and isinstance(traces, TraceFolder):
+        if on.startswith("ray") and isinstance(traces, TraceDataset):
             bar.announce(
                 f"waiting for Ray{on.removeprefix('ray').replace(':', ' at ', 1)}", at_once=True
             )
@@ -260,7 +261,7 @@ def infer(
         about = _About(took)
         if not no_held_out:
             bar.announce("held out: choosing traces")
-            test = held_out_test(
+            test = holdout_report(
                 result,
                 traces,
                 held_out,
@@ -289,7 +290,7 @@ class _About:
     """
 
     took: float
-    held_out: HeldOutTest = field(default_factory=HeldOutTest)
+    held_out: HoldoutReport = field(default_factory=HoldoutReport)
     weak: Mapping[str, Weakness] = field(default_factory=dict)
 
     def figures(self) -> dict[str, Any]:
@@ -337,7 +338,7 @@ def _show(
             machine = f"{machine}, round {now.round}"
         text = f"{machine}: {now.done:,} of {amount(now.total, 'piece')}"
         of = Amount(now.steps, "steps") if now.steps else None
-    elif machine == FINDING_EVENTS:
+    elif machine == DISCOVERING_LABELS:
         text, of = "looking for events", None
     elif now.total == 0:
         text, of = f"{machine} machine, building its prefix tree", None
@@ -384,7 +385,7 @@ def _print_summary(
     from resolvent.display.tables import show, table
 
     found = f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}"
-    print(f"{name_text(place_text(source))}: {found}\n")
+    print(f"{name_text(uri_text(source))}: {found}\n")
     rows = []
     for kind, one in result.statistics.items():
         numbers = (one.prefix_tree_nodes, one.merges)

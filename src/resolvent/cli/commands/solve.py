@@ -15,7 +15,7 @@ from resolvent.cli.printing import command, name_text, print_json, saying_warnin
 from resolvent.cli.targets import check_folder
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solved
+from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
 from resolvent.traces.labelling import LABELLINGS
 
@@ -90,7 +90,7 @@ def solve(
     if (output / ABOUT).exists():
         if not resume:
             raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
-        before = Solved.load(output)
+        before = Solution.load(output)
     elif resume:
         raise OptionError(f"--resume: {output} holds nothing to go on from")
     # Environments may print what they like; standard output is for the result.

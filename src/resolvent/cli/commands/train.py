@@ -21,7 +21,7 @@ from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
 from resolvent.rl.q_table import check_curve_name
-from resolvent.rl.tabular import WorldView, world_behind
+from resolvent.rl.tabular import TabularView, tabular_view
 from resolvent.rl.trainer import ENGINES
 from resolvent.rl.trainer import q_learning as learn
 from resolvent.rl.wrappers.augment import AugmentObservation
@@ -251,8 +251,8 @@ def _model(env: gym.Env[Any, Any], traces: Path | None, bar: ProgressBar) -> Mod
 
 def _optimum(env: gym.Env[Any, Any], gamma: float) -> float | None:
     """Return what the best policy that sees all of a built-in world is worth over its starts."""
-    view = world_behind(env)
-    if not isinstance(view, WorldView) or gamma == 1:
+    view = tabular_view(env)
+    if not isinstance(view, TabularView) or gamma == 1:
         return None
     tables = view.world.mechanics
     return float(tables.optimal_values(gamma)[tables.starts].mean())

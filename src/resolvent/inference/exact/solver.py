@@ -41,7 +41,7 @@ class OutOfTime(Exception):  # noqa: N818
     """The time limit has passed."""
 
 
-def import_solvers() -> Any:
+def require_sat_solver() -> Any:
     """Import python-sat.
 
     Raises:
@@ -124,7 +124,7 @@ class Coloring:
         self.calls = 0
         self._part = part
         self._tick = tick
-        self._solver = import_solvers().Solver(name=SOLVER)
+        self._solver = require_sat_solver().Solver(name=SOLVER)
         self._variables = 0
         self._color: list[range] = []  # by node: variables by state
         self._step = [  # by label and state: variables by next state
