@@ -44,18 +44,22 @@ def run(checkout: Path, script: str, arguments: list[str]) -> Run:
 def figures(output: str) -> dict[str, list[float]]:
     r"""Return the numbers of each printed row, by the text before the first of them.
 
+    Rows of the same name are told apart by the heading above them, a line between empty ones.
+
     >>> figures("native   0.25 s (0.2 to 0.3)\nonly words")
     {'native': [0.25, 0.2, 0.3]}
     """
     rows: dict[str, list[float]] = {}
-    section = ""
-    for line in output.splitlines():
-        numbers = [float(one.replace(",", "")) for one in NUMBER.findall(line)]
+    lines, heading = ["", *output.splitlines(), ""], ""
+    for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
         name = " ".join(NUMBER.split(line, maxsplit=1)[0].split())
-        if not numbers:
-            section = name or section
-        elif name:
-            rows[name if name not in rows else f"{name} ({section})"] = numbers
+        numbers = NUMBER.findall(line)
+        if name and numbers:
+            if name in rows:
+                name = f"{name}, {heading}"
+            rows[name] = [float(number.replace(",", "")) for number in numbers]
+        elif line and not before and not after:
+            heading = line
     return rows
 
 
@@ -77,16 +81,16 @@ def compare(script: str, arguments: list[str], new: Path, old: Path, rounds: int
         f"({ratios[0]:.3f} to {ratios[-1]:.3f}), least {least(pairs):.3f}"
     )
     tables = [[figures(one.output) for one in runs] for runs in zip(*pairs, strict=True)]
-    print(f"\n{'median of each printed figure':<44}{'new':>12}{'old':>12}{'ratio':>8}")
+    print(f"\n{'medians of the printed rows':<44}{'new':>10}{'old':>10}  ratio of each figure")
+    tables = [[figures(single.output) for single in runs] for runs in zip(*pairs, strict=True)]
     for name in tables[0][0]:
-        columns = [[table[name] for table in side if name in table] for side in tables]
-        lengths = {len(row) for side in columns for row in side}
-        if len(lengths) != 1 or not all(len(side) == rounds for side in columns):
-            continue
-        medians = [map(statistics.median, zip(*side, strict=True)) for side in columns]
-        for here, there in zip(*medians, strict=True):
-            ratio = f"{here / there:>8.2f}" if there else ""
-            print(f"{name[:43]:<44}{here:>12,.5g}{there:>12,.5g}{ratio}")
+        rows = [[table.get(name, []) for table in side] for side in tables]
+        lengths = {len(row) for side in rows for row in side}
+        if len(lengths) == 1 and 0 not in lengths:  # printed in all runs of both
+            here, there = (list(map(statistics.median, zip(*side, strict=True))) for side in rows)
+            ratios = [a / b if b else 1.0 for a, b in zip(here, there, strict=True)]
+            shares = " ".join(f"{ratio:6.2f}" for ratio in ratios)
+            print(f"{name[:43]:<44}{here[0]:>10,.4g}{there[0]:>10,.4g}  {shares}")
     return 0
 
 

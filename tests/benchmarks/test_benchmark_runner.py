@@ -79,13 +79,12 @@ def test_two_checkouts_are_run_in_turns_and_compared(tmp_path, capsys):
     printed = capsys.readouterr().out
     ratio = float(re.search(r"new / old: ([\d.]+) of the CPU time", printed)[1])
     assert ratio < 1
-    assert re.search(r"^speed +10 +40 +0\.25$", printed, re.MULTILINE)
-    assert re.search(r"^speed +2 +2 +1\.00$", printed, re.MULTILINE)
+    assert re.search(r"^speed +10 +40 +0\.25 +1\.00$", printed, re.MULTILINE)
 
 
 def test_figures_are_named_by_what_stands_before_them():
-    printed = "\nsmall\n\nread   1,234.5 s (1 to 2)\nbig\nread 7\nno numbers here"
-    assert against.figures(printed) == {"read": [1234.5, 1, 2], "read (big)": [7]}
+    printed = "\nsmall\n\nread   1,234.5 s (1 to 2)\n\n2 big ones\n\nread 7\nno numbers here"
+    assert against.figures(printed) == {"read": [1234.5, 1, 2], "read, 2 big ones": [7]}
 
 
 def test_a_checkout_without_an_environment_is_refused(tmp_path):
