@@ -56,9 +56,9 @@ _SECONDS = """
 """
 
 
-def page(known: dict[str, Any]) -> str:
+def page(figures: dict[str, Any]) -> str:
     """Return the page."""
-    results = _Results(known)
+    results = _Results(figures)
     parts = [
         _HEAD.format(seeds=results.seeds()),
         _STEPS.format(**results.limits()),
@@ -75,10 +75,10 @@ def page(known: dict[str, Any]) -> str:
 class _Results:
     """What was run, by model and contender."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
+    def __init__(self, results: dict[str, Any]) -> None:
         self.found: dict[tuple[str, str, int, int], dict[str, Any]] = {}
         self.seen: dict[str, list[float]] = {}
-        for key, value in known.items():
+        for key, value in results.items():
             model, contender, seed, *steps = key.split("/")
             if model not in BANK:
                 continue
@@ -120,9 +120,9 @@ class _Results:
 
     def _was_asked(self, model: str, contender: str, seed: int) -> bool:
         """Whether an exact machine was looked for, or could not be found by anybody."""
-        asked = [steps for *key, steps in self.found if tuple(key) == (model, contender, seed)]
-        shown = min(self.seen.get(model, [math.inf])) < math.inf
-        return any(steps not in HELD_OUT for steps in asked) or (bool(asked) and not shown)
+        runs = [steps for *key, steps in self.found if tuple(key) == (model, contender, seed)]
+        is_shown = min(self.seen.get(model, [math.inf])) < math.inf
+        return any(steps not in HELD_OUT for steps in runs) or (bool(runs) and not is_shown)
 
     def _exact_from(self, model: str, contender: str, seed: int) -> float:
         exact = {
@@ -186,11 +186,11 @@ class _Results:
             )
         return lines
 
-    def _worse(self, ours: str, steps: int) -> int:
+    def _worse(self, contender: str, steps: int) -> int:
         worse = 0
         for model in self.models:
-            mine = self.median(model, ours, steps, "wrong")
-            theirs = self._best(self.median(model, one, steps, "wrong") for one in AALPY)
+            mine = self.median(model, contender, steps, "wrong")
+            theirs = self._best(self.median(model, peer, steps, "wrong") for peer in AALPY)
             worse += mine is not None and theirs is not None and mine > theirs
         return worse
 
@@ -202,18 +202,20 @@ class _Results:
             mine = self.median(model, "default", steps, "guessing")
             asked += mine is not None
             for what, models in worse.items():
-                theirs = self._best(self.median(model, one, steps, what) for one in AALPY)
+                theirs = self._best(
+                    self.median(model, contender, steps, what) for contender in AALPY
+                )
                 if mine is not None and theirs is not None and mine > theirs:
                     models.append(model)
-        told = {what: ", ".join(models) or "none" for what, models in worse.items()}
+        listed = {what: ", ".join(models) or "none" for what, models in worse.items()}
         return (
             f"Of {asked} models, `default` with guesses is more wrong than AALpy's best as it is "
-            f"in: {told['wrong']}; than AALpy's best with guesses in: {told['guessing']}.\n"
+            f"in: {listed['wrong']}; than AALpy's best with guesses in: {listed['guessing']}.\n"
         )
 
     @staticmethod
     def _best(figures: Any) -> float | None:
-        return min((one for one in figures if one is not None), default=None)
+        return min((figure for figure in figures if figure is not None), default=None)
 
     def table(self, steps: int, what: str, form: str) -> str:
         """Return one table of figures after so many steps."""
@@ -233,8 +235,8 @@ class _Results:
 
     def _header(self, *more: str, contenders: list[str] | None = None) -> list[str]:
         names = ["model", "states", "inputs", *more]
-        shown = self.contenders if contenders is None else contenders
-        named = [f"`{one}`" if one in OURS else one for one in shown]
+        listed = self.contenders if contenders is None else contenders
+        named = [f"`{name}`" if name in OURS else name for name in listed]
         columns = [*names, *named]
         return [f"| {' | '.join(columns)} |", "|---|" + "--:|" * (len(columns) - 1)]
 
@@ -242,11 +244,13 @@ class _Results:
         self, model: str, more: list[str], figures: dict[str, float | None], form: str
     ) -> str:
         machine = BANK[model].machine
-        finite = [one for one in figures.values() if one is not None and one < math.inf]
+        finite = [figure for figure in figures.values() if figure is not None and figure < math.inf]
         best = min(finite, default=None)
         cells = [
-            f"**{_shown(one, form)}**" if one is not None and one == best else _shown(one, form)
-            for one in figures.values()
+            f"**{_shown(figure, form)}**"
+            if figure is not None and figure == best
+            else _shown(figure, form)
+            for figure in figures.values()
         ]
         sizes = [str(machine.states), str(len(machine.inputs))]
         return f"| {' | '.join([model, *sizes, *more, *cells])} |"

@@ -36,10 +36,10 @@ def numbered_as_in_the_world(machine, table):
     """The world's number of each state of a machine, by a history that leads there."""
     states = []
     for state in range(machine.states):
-        here = 0
+        number = 0
         for label in machine.history(state):
-            here = table[here][int(next(iter(label)))] if label else here
-        states.append(here)
+            number = table[number][int(next(iter(label)))] if label else number
+        states.append(number)
     return states
 
 
@@ -90,8 +90,8 @@ def frozen_lake(episodes):
     """The same for FrozenLake, whose table of chances it gives itself."""
     env = gym.make("FrozenLake-v1")
     lake = env.unwrapped.P
-    few = rs.collect(env, episodes=500, seed=0, labels="observation")
-    result = rs.infer(few, labels="observation", noise="auto")
+    sample = rs.collect(env, episodes=500, seed=0, labels="observation")
+    result = rs.infer(sample, labels="observation", noise="auto")
     traces = rs.collect(env, episodes=episodes, seed=1, labels="observation")
     started = time.process_time()
     plan = rs.plan(result, traces, gamma=GAMMA)

@@ -86,20 +86,20 @@ class Counts:
 
     def as_dict(self) -> dict[str, object]:
         totals = {fault: sum(counter.values()) for fault, counter in self.outcomes.items()}
-        kinds = {fault: dict(sorted(found.items())) for fault, found in self.outcomes.items()}
+        kinds = {fault: dict(sorted(counter.items())) for fault, counter in self.outcomes.items()}
         more = {"slowest_to_interrupt": self.slowest} if self.slowest else {}
         return {**totals, "outcomes": kinds, **more, "wrong": self.wrong}
 
 
-def kill(one: Trial, seconds: float, draw: random.Random) -> str:
+def kill(trial: Trial, seconds: float, draw: random.Random) -> str:
     """Run a command, and kill it with all its processes at a random moment of its run."""
     at_write = draw.random() < AT_THE_WRITE
-    child = one.start()
+    child = trial.start()
     until = time.monotonic() + (seconds * 3 if at_write else draw.uniform(0, seconds * 1.1))
     while time.monotonic() < until:
         if os.waitpid(child, os.WNOHANG)[0]:
             return "done before it was killed"
-        if at_write and parts_in(one.folder):
+        if at_write and parts_in(trial.folder):
             time.sleep(draw.uniform(0, 0.004))
             break
         time.sleep(0 if at_write else 0.001)
@@ -166,19 +166,21 @@ class Bench:
                     again = RESUMED if begun else command
                     self._again(Trial(one.folder, again, one.before))
 
-    def _again(self, one: Trial) -> None:
+    def _again(self, trial: Trial) -> None:
         """Run a command that was killed once more: it ends well, with what it always gives."""
-        code = ended(one.start())
+        code = ended(trial.start())
         self.counts.add("runs_after_kills", f"exit code {code}")
-        wrong = one.wrong(content_of(one.folder), self.new[one.command])
+        wrong = trial.wrong(content_of(trial.folder), self.new[trial.command])
         if code or wrong:
-            told = (one.folder / ".stderr").read_text().strip()
-            self.counts.found_wrong(f"again after a kill, {one.command.words}: {wrong or told}")
+            message = (trial.folder / ".stderr").read_text().strip()
+            self.counts.found_wrong(
+                f"again after a kill, {trial.command.words}: {wrong or message}"
+            )
 
-    def _judge(self, fault: str, one: Trial, outcome: str) -> None:
-        wrong = one.wrong(content_of(one.folder), self.new[one.command])
+    def _judge(self, fault: str, trial: Trial, outcome: str) -> None:
+        wrong = trial.wrong(content_of(trial.folder), self.new[trial.command])
         if wrong is not None:
-            self.counts.found_wrong(f"{fault}, {' '.join(one.command.words)}: {wrong}")
+            self.counts.found_wrong(f"{fault}, {' '.join(trial.command.words)}: {wrong}")
         self.counts.add(fault, outcome if wrong is None else "wrong")
 
     def refusals(
@@ -391,21 +393,21 @@ def main() -> None:
     parser.add_argument("--interrupts", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where to keep the counts, as JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="resolvent-faults-") as folder:
-        bench = Bench(Path(folder), random.Random(given.seed))
-        bench.kills(given.kills)
-        bench.full_disks(given.full_disks)
-        bench.limited_files(given.others)
-        bench.read_only_folders(given.others)
-        bench.two_writers(given.others)
-        bench.changing_files(given.others)
-        bench.interrupts(given.interrupts)
-    told = json.dumps(bench.counts.as_dict(), indent=1)
-    print(told)
-    if given.output is not None:
-        given.output.parent.mkdir(parents=True, exist_ok=True)
-        given.output.write_text(told + "\n")
+        bench = Bench(Path(folder), random.Random(options.seed))
+        bench.kills(options.kills)
+        bench.full_disks(options.full_disks)
+        bench.limited_files(options.others)
+        bench.read_only_folders(options.others)
+        bench.two_writers(options.others)
+        bench.changing_files(options.others)
+        bench.interrupts(options.interrupts)
+    counts = json.dumps(bench.counts.as_dict(), indent=1)
+    print(counts)
+    if options.output is not None:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(counts + "\n")
     if bench.counts.wrong:
         raise SystemExit(1)
 

@@ -83,21 +83,21 @@ def started(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def outcome_of(code: int, told: str) -> str:
+def outcome_of(code: int, stderr: str) -> str:
     """Say in a few words how a command ended.
 
     Before a line of this package has been run, it is up to Python: the signal ends it, or a
     `KeyboardInterrupt` does, also while it sets itself up, which it calls a fatal error.
     """
-    if code == 130 and told.endswith("resolvent: interrupted\n") and "Traceback" not in told:
+    if code == 130 and stderr.endswith("resolvent: interrupted\n") and "Traceback" not in stderr:
         return "said so in a line, exit code 130"
-    if code == 0 and "Traceback" not in told:
+    if code == 0 and "Traceback" not in stderr:
         return "done before"
-    if code == -signal.SIGINT and not told:
+    if code == -signal.SIGINT and not stderr:
         return "ended by the signal before Python was there"
-    ours = set(re.findall(r"/resolvent/([^\"]+)\"", told))
-    begun = code == -signal.SIGINT or told.startswith("Fatal Python error: init")
-    if begun and "KeyboardInterrupt" in told and ours <= {"__init__.py", "starting.py"}:
+    modules = set(re.findall(r"/resolvent/([^\"]+)\"", stderr))
+    starting = code == -signal.SIGINT or stderr.startswith("Fatal Python error: init")
+    if starting and "KeyboardInterrupt" in stderr and modules <= {"__init__.py", "starting.py"}:
         return "ended by Python before this package could hear it"
     return f"wrong: exit code {code}"
 
@@ -118,9 +118,9 @@ class Trials:
 
     def run(self, most: int, seconds: float) -> None:
         """Interrupt so many commands, or as many as there is time for."""
-        began = time.monotonic()
+        started = time.monotonic()
         for number in range(most):
-            if time.monotonic() - began < seconds:
+            if time.monotonic() - started < seconds:
                 self._interrupt(COMMANDS[number % len(COMMANDS)])
 
     def _interrupt(self, words: str) -> None:
@@ -146,8 +146,8 @@ class Trials:
         self._judge(words, command.returncode, took, waited)
 
     def _judge(self, words: str, code: int, took: float, waited: float) -> None:
-        counts, told = self.counts, (self.folder / ".stderr").read_text()
-        outcome = outcome_of(code, told)
+        counts, stderr = self.counts, (self.folder / ".stderr").read_text()
+        outcome = outcome_of(code, stderr)
         counts.outcomes[outcome] += 1
         after = content_of(self.folder)
         wrong = [outcome] if outcome.startswith("wrong") else []
@@ -162,8 +162,8 @@ class Trials:
             wrong.append("what is only read has changed")
         if parts_in(self.folder) and words.split()[0] != "reproduce":
             wrong.append("a hidden part is left")
-        for one in wrong:
-            text = f"{words}: {one}: {told[-600:]}"
+        for problem in wrong:
+            text = f"{words}: {problem}: {stderr[-600:]}"
             print(text, file=sys.stderr, flush=True)
             counts.wrong.append(text)
         self._tidy(after)
@@ -189,14 +189,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where to keep the counts, as JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="resolvent-interrupts-") as folder:
-        trials = Trials(Path(folder), given.seed)
-        trials.run(given.interrupts, given.seconds)
-    told = json.dumps(trials.counts.as_dict(), indent=1)
-    print(told)
-    if given.output is not None:
-        given.output.write_text(told + "\n")
+        trials = Trials(Path(folder), options.seed)
+        trials.run(options.interrupts, options.seconds)
+    counts = json.dumps(trials.counts.as_dict(), indent=1)
+    print(counts)
+    if options.output is not None:
+        options.output.write_text(counts + "\n")
     if trials.counts.wrong:
         raise SystemExit(1)
 

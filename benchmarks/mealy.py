@@ -83,8 +83,8 @@ def idle_labels(options: dict[str, Any]) -> None:
     choices: tuple[Any, ...] = ([], "auto")
     for trivial in choices:
         result, times[str(trivial)], _ = timed(traces, **{**options, "trivial": trivial})
-        found = machine.is_found(result.machines["output"])
-        print(f"100 labels, 90 idle, {trivial=}: {times[str(trivial)]:.2f} CPU s, {found=}")
+        is_exact = machine.is_found(result.machines["output"])
+        print(f"100 labels, 90 idle, {trivial=}: {times[str(trivial)]:.2f} CPU s, exact {is_exact}")
     print(f"judging makes it {times['auto'] / times['[]']:.2f} times as long")
 
 
@@ -92,8 +92,8 @@ def million(options: dict[str, Any]) -> None:
     """Print how long a million steps of a machine of 50 states take."""
     machine = Mealy.drawn(50, 0)
     result, cpu, wall = timed(machine.traces(1_000_000, 0), **options)
-    found = machine.is_found(result.machines["output"])
-    print(f"1,000,000 steps of 50 states: {cpu:.2f} CPU s, {wall:.2f} s, {found=}")
+    is_exact = machine.is_found(result.machines["output"])
+    print(f"1,000,000 steps of 50 states: {cpu:.2f} CPU s, {wall:.2f} s, exact {is_exact}")
 
 
 def main() -> None:
@@ -105,16 +105,16 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="AALpy as well")
     parser.add_argument("--strategy", help="other than the default")
     parser.add_argument("--all-at-once", action="store_true", help="with refine=False")
-    chosen = parser.parse_args()
-    options: dict[str, Any] = {"strategy": chosen.strategy} if chosen.strategy else {}
-    if chosen.all_at_once:
-        options["refine"] = False
-    if chosen.part in (None, "scaling"):
-        scaling(chosen.states, chosen.seeds, chosen.peers, options)
-    if chosen.part in (None, "million"):
-        million(options)
-    if chosen.part in (None, "idle"):
-        idle_labels(options)
+    options = parser.parse_args()
+    inference: dict[str, Any] = {"strategy": options.strategy} if options.strategy else {}
+    if options.all_at_once:
+        inference["refine"] = False
+    if options.part in (None, "scaling"):
+        scaling(options.states, options.seeds, options.peers, inference)
+    if options.part in (None, "million"):
+        million(inference)
+    if options.part in (None, "idle"):
+        idle_labels(inference)
 
 
 if __name__ == "__main__":

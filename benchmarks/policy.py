@@ -114,8 +114,10 @@ class Setting:
     def run(self, learner: Learner, seed: int, episodes: int, every: int) -> Run:
         """Note when a learner is how good."""
         learned = self.learn(learner, seed, episodes, evaluate_every=every)
-        shares = np.array([one.value for one in learned.evaluations]) / self.optimum
-        in_paper = int(np.flatnonzero([one.episode == PAPER for one in learned.evaluations])[0])
+        shares = np.array([evaluation.value for evaluation in learned.evaluations]) / self.optimum
+        in_paper = int(
+            np.flatnonzero([evaluation.episode == PAPER for evaluation in learned.evaluations])[0]
+        )
         near = np.flatnonzero(shares >= 0.99)
         fair = np.flatnonzero(shares >= 0.95)
         last = slice(PAPER - 100, PAPER)
@@ -153,13 +155,13 @@ def cells(runs: list[Run], episodes: int) -> Iterator[str]:
     yield reached([run.steps_to_95 for run in runs])
 
 
-def reached(found: list[int | None]) -> str:
+def reached(episodes: list[int | None]) -> str:
     """Write when something was reached, and by how many."""
-    there = [one for one in found if one is not None]
-    if not there:
+    numbers = [number for number in episodes if number is not None]
+    if not numbers:
         return "never"
-    text = f"{statistics.mean(there):,.0f} ± {statistics.pstdev(there):,.0f}"
-    return text if len(there) == len(found) else f"{text} ({len(there)} of {len(found)})"
+    text = f"{statistics.mean(numbers):,.0f} ± {statistics.pstdev(numbers):,.0f}"
+    return text if len(numbers) == len(episodes) else f"{text} ({len(numbers)} of {len(episodes)})"
 
 
 def speeds(setting: Setting, episodes: int) -> None:
@@ -199,14 +201,14 @@ def main() -> None:
     header += ["episodes until within 1%", "steps to 95%"]
     print(f"\n{options.worlds} worlds × {options.seeds} seeds, mean ± standard deviation\n")
     print(f"| {' | '.join(header)} |\n|---|{'---:|' * 5}", flush=True)
-    found: dict[str, list[Run]] = {}
+    runs: dict[str, list[Run]] = {}
     for learner in LEARNERS:
-        found[learner.name] = [
+        runs[learner.name] = [
             setting.run(learner, seed, options.episodes, options.every)
             for setting in settings
             for seed in range(options.seeds)
         ]
-        row = cells(found[learner.name], options.episodes)
+        row = cells(runs[learner.name], options.episodes)
         print(f"| {learner.name} | {' | '.join(row)} |", flush=True)
     print()
     speeds(settings[0], PAPER)
@@ -225,8 +227,8 @@ def main() -> None:
             title="Q-learning in the 25×25 world",
         )
     if options.output:
-        runs = {name: [vars(run) for run in group] for name, group in found.items()}
-        options.output.write_text(json.dumps(runs, indent=1) + "\n")
+        figures = {name: [vars(run) for run in group] for name, group in runs.items()}
+        options.output.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

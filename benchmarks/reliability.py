@@ -143,8 +143,8 @@ def failures(kind: str) -> list[str]:
     """Return what failed and still does ("failures") or no longer ("fixed"), and how to try it."""
     fuzzed = _held("fuzz.json") or {}
     return [
-        f"- {place.partition(chr(10))[0]}: {known['times']:,} times; `{known['replay'][0]}`"
-        for place, known in sorted(fuzzed.get(kind, {}).items())
+        f"- {place.partition(chr(10))[0]}: {failure['times']:,} times; `{failure['replay'][0]}`"
+        for place, failure in sorted(fuzzed.get(kind, {}).items())
     ]
 
 

@@ -93,8 +93,8 @@ def walks_by(plan: rs.Plan, env: gym.Env, steps: int, seed: int) -> rs.TraceSet:
 
     traces = None
     while traces is None or traces.steps < steps:
-        more = rs.collect(wrapped, episodes=100, seed=seed, policy=policy, inner=True)
-        traces, seed = more if traces is None else traces + more, seed + 1
+        batch = rs.collect(wrapped, episodes=100, seed=seed, policy=policy, inner=True)
+        traces, seed = batch if traces is None else traces + batch, seed + 1
     return traces
 
 
@@ -111,30 +111,32 @@ def worth(world: World, machines: rs.MachinePair, plan: rs.Plan) -> float:
 
     begin = (0,) * len(pair)
     number: dict[tuple[int, tuple[int, ...]], int] = {}
-    starts = [(int(one), read(begin, int(one)) if reads_first else begin) for one in tables.starts]
+    starts = [
+        (state, read(begin, state) if reads_first else begin) for state in tables.starts.tolist()
+    ]
     queue = list(dict.fromkeys(starts))
-    number.update({one: place for place, one in enumerate(queue)})
-    following, rows = [], []
+    number.update({pair: place for place, pair in enumerate(queue)})
+    following, states_of_rows = [], []
     for state, states in queue:
         targets = []
         for move in range(tables.following.shape[1]):
             target = int(tables.following[state, move])
-            one = (target, states if tables.ends[state, move] else read(states, target))
-            if not tables.ends[state, move] and one not in number:
-                number[one] = len(queue)
-                queue.append(one)
-            targets.append(number.get(one, 0))
+            after = (target, states if tables.ends[state, move] else read(states, target))
+            if not tables.ends[state, move] and after not in number:
+                number[after] = len(queue)
+                queue.append(after)
+            targets.append(number.get(after, 0))
         following.append(targets)
-        rows.append(state)
-    taken = np.array([chosen(world, plan, state, states) for state, states in queue])
-    here = np.array(rows)
-    going_on = np.where(tables.ends[here], 0.0, GAMMA)
+        states_of_rows.append(state)
+    probabilities = np.array([chosen(world, plan, state, states) for state, states in queue])
+    rows = np.array(states_of_rows)
+    going_on = np.where(tables.ends[rows], 0.0, GAMMA)
     ahead, values = np.array(following), np.zeros(len(queue))
     while True:
-        by_action = tables.expected(tables.reward[here] + going_on * values[ahead])
-        improved = (taken * by_action).sum(axis=1)
+        by_action = tables.expected(tables.reward[rows] + going_on * values[ahead])
+        improved = (probabilities * by_action).sum(axis=1)
         if np.abs(improved - values).max() < 1e-12:
-            return float(np.mean([improved[number[one]] for one in starts]))
+            return float(np.mean([improved[number[start]] for start in starts]))
         values = improved
 
 
@@ -198,12 +200,12 @@ def rows_of(setting: Setting, steps: int, seed: int) -> Iterator[str]:
         machines = rs.infer(traces, timing=world.timing).machines
         seconds = time.process_time() - started
         plan = rs.plan(machines, traces, gamma=GAMMA)
-        found = worth(world, machines, plan)
-        sizes = [f"{one.transition.states}, {one.reward.states}" for one in (machines, truth)]
+        value = worth(world, machines, plan)
+        sizes = [f"{pair.transition.states}, {pair.reward.states}" for pair in (machines, truth)]
         name = setting.name + (f", round {number}" if number else "")
         yield (
             f"| {name} | {traces.steps:,} | {sizes[0]} | {sizes[1]} | {optimum:.4f} "
-            f"| {found / optimum:.1%} | {best / optimum:.1%} | {seconds:.1f} |"
+            f"| {value / optimum:.1%} | {best / optimum:.1%} | {seconds:.1f} |"
         )
         if number < setting.rounds:
             traces += walks_by(plan, env, steps // 4, seed + 100_000 * (number + 1))
@@ -215,16 +217,16 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a tenth of the steps")
     parser.add_argument("--world", help="only this world")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         "| world | steps | TM, RM found | true | optimum "
         "| plan | best that can be known | seconds |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for setting in SETTINGS:
-        if given.world in (None, setting.world):
-            steps = setting.steps // 10 if given.short else setting.steps
-            for row in rows_of(setting, steps, given.seed):
+        if options.world in (None, setting.world):
+            steps = setting.steps // 10 if options.short else setting.steps
+            for row in rows_of(setting, steps, options.seed):
                 print(row, flush=True)
 
 

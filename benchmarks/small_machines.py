@@ -73,13 +73,13 @@ class Batch:
         The first is the empty word, which is not listed.
         """
         place: dict[Word, int] = {(): 0}
-        found = []
+        prefixes = []
         for word in self.words:
             for length in range(1, len(word) + 1):
                 if word[:length] not in place:
                     place[word[:length]] = len(place)
-                    found.append((place[word[: length - 1]], word[length - 1]))
-        return found
+                    prefixes.append((place[word[: length - 1]], word[length - 1]))
+        return prefixes
 
 
 def drawn(number: int) -> Batch:
@@ -387,7 +387,7 @@ def _checked(number: int) -> tuple[int, dict[str, int], float, str]:
 
 def run(path: Path, machines: int, processes: int, seconds: float) -> Counts:
     """Check batches from where the file stops until there are so many machines in all."""
-    counts, began, kept = Counts.read(path), time.monotonic(), time.monotonic()
+    counts, started, written = Counts.read(path), time.monotonic(), time.monotonic()
     size = COLUMNS + 2
     wanted = range(
         counts.next_batch, counts.next_batch + max(0, machines - counts.machines) // size + 1
@@ -402,10 +402,10 @@ def run(path: Path, machines: int, processes: int, seconds: float) -> Counts:
             if wrong:
                 counts.failures.append({"batch": number, "error": wrong})
                 print(f"batch {number}: {wrong}", flush=True)
-            if time.monotonic() - kept > 10:
-                kept = time.monotonic()
+            if time.monotonic() - written > 10:
+                written = time.monotonic()
                 counts.write(path)
-            if counts.machines >= machines or time.monotonic() - began > seconds:
+            if counts.machines >= machines or time.monotonic() - started > seconds:
                 pool.terminate()
                 break
     counts.write(path)

@@ -90,9 +90,9 @@ class Deals(gym.Wrapper[Any, Any, Any, Any]):
 class Unlabelled(gym.Wrapper[Any, Any, Any, Any]):
     """A world whose labels are taken away."""
 
-    def reset(self, **given: Any) -> Any:
+    def reset(self, **options: Any) -> Any:
         """Begin, and tell nothing beside what is seen."""
-        return self.env.reset(**given)[0], {}
+        return self.env.reset(**options)[0], {}
 
     def step(self, action: Any) -> Any:
         """Act, and tell nothing beside what is seen."""
@@ -150,38 +150,38 @@ def best_of_autoencode(env: gym.Env[Any, Any], starts: list[Any]) -> float:
     return sum(GAMMA**step for step in range(cards - 1, 2 * cards - 1)) / cards
 
 
-def built_in(name: str, budget: int, labelled: bool = True, **given: Any) -> Case:
+def built_in(name: str, budget: int, labelled: bool = True, **arguments: Any) -> Case:
     """Return a world that comes with Resolvent."""
 
     def make() -> gym.Env[Any, Any]:
-        env = gym.make(f"resolvent/{name}-v0", **given)
+        env = gym.make(f"resolvent/{name}-v0", **arguments)
         return env if labelled else Unlabelled(env)
 
-    told = "".join(f", {key} {value}" for key, value in given.items())
+    parameters = "".join(f", {key} {value}" for key, value in arguments.items())
     without = "" if labelled else ", its labels taken away"
-    return Case("Resolvent", f"{name}{told}{without}", make, budget, best_of_built_in)
+    return Case("Resolvent", f"{name}{parameters}{without}", make, budget, best_of_built_in)
 
 
-def minigrid(name: str, world: str, seeds: list[int], budget: int, **given: Any) -> Case:
+def minigrid(name: str, world: str, seeds: list[int], budget: int, **arguments: Any) -> Case:
     """Return a world of MiniGrid with a few layouts, in which being at the goal is worth 1."""
 
     def make() -> gym.Env[Any, Any]:
         import minigrid.wrappers
 
-        env: gym.Env[Any, Any] = gym.make(f"MiniGrid-{world}-v0", **given)
+        env: gym.Env[Any, Any] = gym.make(f"MiniGrid-{world}-v0", **arguments)
         env = minigrid.wrappers.ReseedWrapper(env, seeds=seeds)
         return gym.wrappers.TransformReward(env, lambda reward: float(reward > 0))
 
     return Case("MiniGrid", name, make, budget, best_of_minigrid)
 
 
-def popgym(name: str, made: str, deals: int | None, budget: int, best: Any) -> Case:
+def popgym(name: str, entry_point: str, deals: int | None, budget: int, best: Any) -> Case:
     """Return a card game of POPGym, with a few deals or as it is."""
 
     def make() -> gym.Env[Any, Any]:
         from importlib import import_module
 
-        module, _, kind = made.partition(":")
+        module, _, kind = entry_point.partition(":")
         env = getattr(import_module(f"popgym.envs.{module}"), kind)()
         return env if deals is None else Deals(env, deals)
 
@@ -213,14 +213,14 @@ CASES = (
 
 def measure(case: Case, seconds: float) -> Row:
     """Solve a world, and act in it by the plan."""
-    began = time.process_time()
+    started = time.process_time()
 
     def stop(now: Round) -> None:
-        if time.process_time() - began > seconds:
+        if time.process_time() - started > seconds:
             os.kill(os.getpid(), signal.SIGTERM)  # which keeps everything
 
     solved = rs.solve(case.make(), budget=case.budget, gamma=GAMMA, progress=stop)
-    used = time.process_time() - began
+    used = time.process_time() - started
     env = case.make()
     runs = solved.plan.run(env, episodes=EPISODES, seed=1, on_unseen="random", max_steps=LONGEST)
     starts = [trace.observations[0] for trace in runs.traces]
@@ -257,22 +257,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120, help="the most that a row may use")
     parser.add_argument("--page", action="store_true", help="solve nothing, write the page")
     parser.add_argument("--kept", type=Path, default=KEPT)
-    asked = parser.parse_args()
-    kept: dict[str, Row] = {}
-    if asked.kept.exists():
-        kept = {one["name"]: Row(**one) for one in json.loads(asked.kept.read_text())}
-    for case in () if asked.page else CASES:
-        if asked.only not in f"{case.origin} {case.name}" or (asked.missing and case.name in kept):
+    options = parser.parse_args()
+    rows: dict[str, Row] = {}
+    if options.kept.exists():
+        stored = json.loads(options.kept.read_text())
+        rows = {fields["name"]: Row(**fields) for fields in stored}
+    for case in () if options.page else CASES:
+        if options.only not in f"{case.origin} {case.name}" or (
+            options.missing and case.name in rows
+        ):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # environments warn of what they like
-            kept[case.name] = measure(case, asked.seconds)
-        print(line(kept[case.name]), flush=True)
-        rows = [asdict(kept[one.name]) for one in CASES if one.name in kept]
-        asked.kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-        write_page(kept)
-    if asked.page:
-        write_page(kept)
+            rows[case.name] = measure(case, options.seconds)
+        print(line(rows[case.name]), flush=True)
+        stored = [asdict(rows[known.name]) for known in CASES if known.name in rows]
+        options.kept.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
+        write_page(rows)
+    if options.page:
+        write_page(rows)
     return 0
 
 

@@ -26,36 +26,39 @@ while looking at these worlds and seeds: others may do worse.
 """
 
 
-def page(known: dict[str, Any], budget: str = "200,000") -> str:
+def page(results: dict[str, Any], budget: str = "200,000") -> str:
     """Return the page."""
     rows, ratios, lost, left = [], [], [], []
     most = 0
-    for name, of_world in known.items():
+    for name, of_world in results.items():
         seeds = [seed for seed in of_world["explored"] if seed in of_world["random"]]
         if not seeds:
-            steps = spread([one["steps"] for one in of_world["random"].values()])
+            steps = spread([run["steps"] for run in of_world["random"].values()])
             left.append(f"{name} ({steps})")
             continue
         runs = [of_world["explored"][seed] for seed in seeds]
         random = [of_world["random"][seed] for seed in seeds]
-        most = max([most, *(one["most"] for one in random)])
+        most = max([most, *(run["most"] for run in random)])
         since = [run["optimal_since"] for run in runs]
         ratio = ratio_of(since, random)
         ratios.append(ratio[1])
         more = [
             seed
-            for seed, ours, theirs in zip(seeds, since, random, strict=True)
-            if ours is None or ours > (theirs["steps"] or theirs["most"])
+            for seed, steps, baseline in zip(seeds, since, random, strict=True)
+            if steps is None or steps > (baseline["steps"] or baseline["most"])
         ]
         if more:
             lost.append(f"{name} ({len(more)} of {len(seeds)})")
         says = ", ".join(sorted({run["claims"] for run in runs}))
-        times = [1000 * statistics.median(one) for one in zip(*_rounds(runs), strict=True)]
+        times = [
+            1000 * statistics.median(row)
+            for row in zip(*(run["round"] for run in runs), strict=True)
+        ]
         rows.append(
             f"| {name} | {len(seeds)} | {spread(since)} | "
             f"{spread([run['stopped_at'] for run in runs])} | {says} | "
-            f"{spread([one['steps'] for one in random])} | {ratio[0]} | "
-            f"{' / '.join(f'{one:.0f}' for one in times)} |"
+            f"{spread([run['steps'] for run in random])} | {ratio[0]} | "
+            f"{' / '.join(f'{milliseconds:.0f}' for milliseconds in times)} |"
         )
     text = _HEAD.format(most=most, budget=budget) + "\n".join(rows) + "\n"
     text += (
@@ -77,9 +80,9 @@ def ratio_of(since: list[int | None], random: list[dict[str, Any]]) -> tuple[str
     >>> ratio_of([10, 20, None], [{"steps": 100, "most": 500}, {"steps": None, "most": 500}])
     ('<0.067', 0.06666666666666667)
     """
-    ours = statistics.median(float("inf") if one is None else one for one in since)
-    theirs = statistics.median(one["steps"] or one["most"] for one in random)
-    at_least = sum(one["steps"] is None for one in random) * 2 >= len(random)
+    ours = statistics.median(float("inf") if number is None else number for number in since)
+    theirs = statistics.median(number["steps"] or number["most"] for number in random)
+    at_least = sum(number["steps"] is None for number in random) * 2 >= len(random)
     below = "<" if at_least and ours < float("inf") else ""
     return (f"{below}{ours / theirs:.3f}" if ours < float("inf") else "–"), ours / theirs
 
@@ -90,15 +93,11 @@ def spread(numbers: list[int | None]) -> str:
     >>> spread([10, 1200, 30]), spread([10, None]), spread([None]), spread([7])
     ('30 (10 to 1,200)', '10 (1 of 2 never)', '–', '7')
     """
-    told = sorted(one for one in numbers if one is not None)
-    if not told:
+    values = sorted(number for number in numbers if number is not None)
+    if not values:
         return "–"
-    middle = f"{statistics.median(told):,.0f}"
-    notes = [f"{told[0]:,} to {told[-1]:,}"] if told[0] != told[-1] else []
-    if len(told) < len(numbers):
-        notes.append(f"{len(numbers) - len(told)} of {len(numbers)} never")
+    middle = f"{statistics.median(values):,.0f}"
+    notes = [f"{values[0]:,} to {values[-1]:,}"] if values[0] != values[-1] else []
+    if len(values) < len(numbers):
+        notes.append(f"{len(numbers) - len(values)} of {len(numbers)} never")
     return middle + (f" ({', '.join(notes)})" if notes else "")
-
-
-def _rounds(runs: list[dict[str, Any]]) -> list[list[float]]:
-    return [run["round"] for run in runs]

@@ -96,22 +96,22 @@ def solve(env: Any) -> None:
     rs.solve(env, seed=0, budget=2_500)
 
 
-def summary(found: Walk) -> list[str]:
+def summary(run: Walk) -> list[str]:
     """Return the figures of a walk, and its packages in order of first entry."""
-    packages = found.packages()
+    packages = run.packages()
     return [
         f"functions {sum(map(len, packages.values())):,}",
-        f"calls {found.calls:,}",
-        f"calls into another package {sum(found.crossings.values()):,}",
-        f"pairs of packages {len(found.crossings):,}",
+        f"calls {run.calls:,}",
+        f"calls into another package {sum(run.crossings.values()):,}",
+        f"pairs of packages {len(run.crossings):,}",
         f"packages {len(packages)}: {' → '.join(packages)}",
     ]
 
 
-def lists(found: Walk) -> list[str]:
+def lists(run: Walk) -> list[str]:
     """Return the functions of each package in order of first call, as Markdown."""
     lines = []
-    for package, codes in found.packages().items():
+    for package, codes in run.packages().items():
         modules: dict[str, list[str]] = {}
         for code in codes:
             module = code.co_filename[len(ROOT) :].removesuffix(".py").removeprefix(f"{package}/")
@@ -122,12 +122,12 @@ def lists(found: Walk) -> list[str]:
     return lines
 
 
-def section(title: str, found: Walk) -> str:
+def section(title: str, run: Walk) -> str:
     """Return the section of the page."""
-    *figures, packages = summary(found)
+    *figures, packages = summary(run)
     rows = [f"| {name} | {number} |" for name, number in (line.rsplit(" ", 1) for line in figures)]
     parts = [f"## {title}", "| | |\n|---|--:|\n" + "\n".join(rows), f"{packages.capitalize()}."]
-    return "\n\n".join([*parts, "\n".join(lists(found))])
+    return "\n\n".join([*parts, "\n".join(lists(run))])
 
 
 def main() -> None:

@@ -153,25 +153,25 @@ def page(measured: Sequence[Measured]) -> str:
         *map(_line, measured),
         "\n## What they say\n",
     ]
-    for one in measured:
-        lines.append(f"**{one.row.name}**\n")
-        lines.extend(f"- {words}" for words in one.words or ("nothing",))
+    for row in measured:
+        lines.append(f"**{row.row.name}**\n")
+        lines.extend(f"- {words}" for words in row.words or ("nothing",))
         lines.append("")
     lines.append("## The code\n")
-    for one in measured:
-        title = f"{one.row.name} ({one.row.episodes:,} episodes)"
-        lines.append(f"{title}:\n\n```py\n{one.row.code.strip()}\n```\n")
+    for row in measured:
+        title = f"{row.row.name} ({row.row.episodes:,} episodes)"
+        lines.append(f"{title}:\n\n```py\n{row.row.code.strip()}\n```\n")
     return "\n".join(lines)
 
 
-def _line(one: Measured) -> str:
-    right, assumed, wrong, unseen = one.shares or (0.0, 0.0, 0.0, 0.0)
-    states = ", ".join(f"{kind} {number}" for kind, number in (one.states or {}).items())
-    paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
-    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
+def _line(row: Measured) -> str:
+    right, assumed, wrong, unseen = row.shares or (0.0, 0.0, 0.0, 0.0)
+    states = ", ".join(f"{kind} {number}" for kind, number in (row.states or {}).items())
+    paid = "–" if row.paid is None else f"{row.paid:.3g} of {row.optimum:.3g}"
+    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(row.findings + row.warned)) or "–"
     shares = (f"{share:.1%}" for share in (right + assumed, wrong, unseen))
-    seconds = f"{one.seconds:.1f}"
-    cells = (one.row.origin, one.row.name, f"{one.steps:,}", states, *shares, paid, seconds, told)
+    seconds = f"{row.seconds:.1f}"
+    cells = (row.row.origin, row.row.name, f"{row.steps:,}", states, *shares, paid, seconds, told)
     return f"| {' | '.join(cells)} |"
 
 

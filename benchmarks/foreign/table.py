@@ -64,50 +64,50 @@ def page(measured: Sequence[Measured]) -> str:
         *map(_line, measured),
         _CODE,
     ]
-    for code, group in groupby(measured, key=lambda one: one.row.code):
-        names = ", ".join(f"{one.row.name} ({one.row.episodes:,} episodes)" for one in group)
+    for code, group in groupby(measured, key=lambda row: row.row.code):
+        names = ", ".join(f"{row.row.name} ({row.row.episodes:,} episodes)" for row in group)
         lines.append(f"{names}:\n\n```py\n{code.strip()}\n```\n")
     return "\n".join(lines)
 
 
-def _line(one: Measured) -> str:
-    shares = ["–"] * 4 if one.shares is None else [_share(share) for share in one.shares]
-    states = "–" if one.states is None else ", ".join(f"{k} {n}" for k, n in one.states.items())
-    paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
-    if one.contradicted and one.promised is not None:
-        paid += f", promised {one.promised:.3g}"
-    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
+def _line(row: Measured) -> str:
+    shares = ["–"] * 4 if row.shares is None else [_share(share) for share in row.shares]
+    states = "–" if row.states is None else ", ".join(f"{k} {n}" for k, n in row.states.items())
+    paid = "–" if row.paid is None else f"{row.paid:.3g} of {row.optimum:.3g}"
+    if row.contradicted and row.promised is not None:
+        paid += f", promised {row.promised:.3g}"
+    warnings = ", ".join(f"`{kind}`" for kind in dict.fromkeys(row.findings + row.warned)) or "–"
     cells = [
-        one.row.origin,
-        one.row.name,
-        str(one.row.lines),
-        f"{one.steps:,}",
+        row.row.origin,
+        row.row.name,
+        str(row.row.lines),
+        f"{row.steps:,}",
         states,
         *shares,
         paid,
-        outcome(one),
-        told,
+        outcome(row),
+        warnings,
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def outcome(one: Measured) -> str:
+def outcome(row: Measured) -> str:
     """Say in a word or two what came out: yes, almost, or no, and how the user learns of it.
 
     "Yes" is the true machine, or pay that is the best there is by machines that hardly ever
     err but where the world is random. "No" is what most of fresh traces are unseen of, or wrong.
     """
-    right, assumed, wrong, _ = one.shares or (0.0, 0.0, 0.0, 0.0)
-    if one.is_true is not None:
-        return "yes: the true machine" if one.is_true else f"no: truly {one.true_states} states"
-    if one.contradicted:
+    right, assumed, wrong, _ = row.shares or (0.0, 0.0, 0.0, 0.0)
+    if row.is_true is not None:
+        return "yes: the true machine" if row.is_true else f"no: truly {row.true_states} states"
+    if row.contradicted:
         return "no: the runs contradict the plan, and say so"
-    if one.paid is not None and one.optimum is not None:
-        short_of_it = (one.optimum - one.paid) / abs(one.optimum)
-        if short_of_it < 0.02 and (wrong < 0.01 or one.noisy):
+    if row.paid is not None and row.optimum is not None:
+        short_of_it = (row.optimum - row.paid) / abs(row.optimum)
+        if short_of_it < 0.02 and (wrong < 0.01 or row.noisy):
             return "yes"
         return "almost" if short_of_it < 0.2 and right + assumed > 0.9 else "no"
-    if one.noisy:
+    if row.noisy:
         return "taken for chance"
     return "no" if right + assumed < 0.9 else "almost"
 

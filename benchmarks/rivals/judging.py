@@ -75,20 +75,20 @@ class Setting:
         tables, gamma = self.tables, self.gamma
         state, act = self.starts.copy(), begin(len(self.starts))
         before = np.full(len(state), UNKNOWN)
-        going = np.ones(len(state), bool)
+        active = np.ones(len(state), bool)
         paid, weight = np.zeros(len(state)), 1.0
         horizon = math.ceil(math.log(FORGOTTEN * self.optimum) / math.log(gamma))
         for _ in range(min(horizon, self.limit)):
             seen, labels = tables.observation_of[state], tables.label_of[state]
             action = act(seen.astype(np.int64), labels.astype(np.int64), before)
-            going &= action != UNKNOWN
-            before = np.where(going, action, 0)
-            paid += np.where(going, weight * tables.reward[state, before], 0.0)
+            active &= action != UNKNOWN
+            before = np.where(active, action, 0)
+            paid += np.where(active, weight * tables.reward[state, before], 0.0)
             weight *= gamma
-            going &= ~tables.ends[state, before]
-            if not going.any():
+            active &= ~tables.ends[state, before]
+            if not active.any():
                 break
-            state = np.where(going, tables.following[state, before], state)
+            state = np.where(active, tables.following[state, before], state)
         return float(paid.mean()) / self.optimum
 
 

@@ -37,17 +37,17 @@ def main() -> None:
     for name, net in tried():
         if name in Cells.read().search:
             continue
-        began = time.process_time()
+        started = time.process_time()
         curve = net(WORLDS[WORLD], SEED, STEPS)
-        found = {
+        result = {
             "solved_at": solved_at(curve.steps, curve.shares),
             "last": curve.shares[-1],
             "best": max(curve.shares),
             "steps": curve.steps[-1],
-            "seconds": round(time.process_time() - began, 1),
+            "seconds": round(time.process_time() - started, 1),
         }
-        Cells.keep("search", name, found)
-        print(name, found, flush=True)
+        Cells.keep("search", name, result)
+        print(name, result, flush=True)
 
 
 if __name__ == "__main__":
