@@ -14,42 +14,39 @@ HELD_OUT = (10_000, 100_000)
 _HEAD = """\
 # A bank of protocols
 
-Models of protocols and devices that we wrote after public specifications
-(`tests/protocols`), and what comes of random walks through them: each walk begins anew and has
-20 to 60 steps; an input is drawn, the output is the column to predict, as
-[a log](how-to/logs.md) gives it. The models have what real systems have: sinks that swallow most
-of a walk, states that are hardly ever visited, inputs that do nothing in most states.
-AALpy 2.0 gets the same walks: `run_RPNI` and `run_EDSM` as they are, and `run_GSM` that merges
-the first blue state in shortlex order with the red one on which most outputs agree, which takes
-much less time than `run_EDSM`. *default* is `rs.infer` with no options; the other columns of ours
-are strategies alone, with `noise="none"`. Figures are medians over walks drawn {seeds}; an
-empty cell was not run.
+Models of protocols and devices, written after public specifications (`tests/protocols`), are
+inferred from random walks. Each walk starts in the initial state and has 20 to 60 random inputs;
+the output is the column to predict, as in [a log](how-to/logs.md). The models have the features of
+real systems: sinks that absorb most of a walk, rarely visited states, and inputs without effect in
+most states. AALpy 2.0 gets the same walks: `run_RPNI`, `run_EDSM`, and `run_GSM`, which merges the
+first blue state in shortlex order with the red state on which most outputs agree and is much faster
+than `run_EDSM`. *default* is `rs.infer` without options; our other columns are single strategies with
+`noise="none"`. Figures are medians over walks drawn {seeds}; empty cells were not run.
 
 <!-- Written by benchmarks/bank.py: run `make benchmark NAME=bank` instead of editing. -->
 """
 _STEPS = """
 ## Steps until exact
 
-*Exact* is a machine with the states, moves and outputs of the model, all of them. The figure is
-the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one, if that
-was within the limits. *Moves seen* is the first in which every input is taken in every state:
-without that hardly anybody can be exact. A dash means not within the steps ({most:,} for ours,
-{most_aalpy:,} for AALpy) and CPU seconds ({cap}) that there were.
+A machine is *exact* if it has all states, transitions and outputs of the model, and no others. The
+figure is the first of the budgets 1,000, 2,000, 4,000 … that gives an exact machine together with
+the next one. *Transitions seen* is the first budget in which every input occurs in every state,
+without which hardly any method can be exact. A dash means not exact within the steps ({most:,} for ours,
+{most_aalpy:,} for AALpy) and CPU seconds ({cap}).
 """
 _WRONG = """
 ## Wrong predictions after {steps:,} steps
 
-The share of the steps of fresh walks that is not predicted rightly, in per cent. A step for which
-a machine has no move or no output is wrong, and so is every step after it in its walk, since the
-state is not known any more: machines of AALpy's may be partial, and so may ours. A dash is a
-machine that was not done within its CPU seconds.
+The share of wrong predictions in fresh walks. Machines may be partial, ours and AALpy's: a step
+without a transition or output counts as wrong, and so do all later steps of the walk, because the
+state is unknown. A dash is a machine that was not complete within its CPU seconds.
 """
 _GUESSING = """
 ## With guesses, after {steps:,} steps
 
-The same where no machine is left without an answer: each guesses moves and outputs that it does
-not know by what its states do that answer alike ([`guessing`](decisions/guessing.md)), ours and
-AALpy's by the same rule. AALpy itself has no guesses.
+The same with complete machines: unknown transitions and outputs are guessed from states with
+similar outputs ([`guessing`](decisions/guessing.md)), by the same rule for ours and for AALpy's.
+AALpy itself does not guess.
 """
 _SECONDS = """
 ## CPU seconds for {steps:,} steps
@@ -152,7 +149,7 @@ class _Results:
 
     def steps_table(self) -> str:
         """Return the table of steps until exact, and in how many models each was the first."""
-        lines = self._header("moves seen")
+        lines = self._header("transitions seen")
         for model in self.models:
             seen = statistics.median(self.seen.get(model, [math.inf]))
             steps = {one: self.exact_from(model, one) for one in self.contenders}

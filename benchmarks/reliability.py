@@ -1,172 +1,152 @@
-"""What was tried, how often and with what outcome → docs/reliability.md.
+"""Write the tables of docs/reliability.md from the counts of tests and benchmarks.
 
-Run by `make benchmark NAME=reliability`. Each part has the file that its target writes; a part whose file is not
-there yet says so.
+Each test has a file of counts, which its command writes; a test without one is marked "not yet".
 """
 
 import json
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "reliability.md"
-BENCHMARKS = ROOT / "benchmarks"
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "reliability.md"
 FAULTS = {
     "kills": "commands killed at a random moment",
     "runs_after_kills": "commands run again after a kill",
     "full_disks": "commands on a disk that fills up",
-    "limited_files": "commands that may not write files of that size",
-    "read_only_folders": "commands in a folder that cannot be written to",
-    "two_writers": "two commands that write the same file at once",
+    "limited_files": "commands with a limit on the size of files",
+    "read_only_folders": "commands in a read-only folder",
+    "two_writers": "two commands that write the same file at the same time",
     "changing_files": "commands on files that change while they are read",
     "interrupts": "commands interrupted by Ctrl-C",
 }
-"""Faults that `benchmarks/faults.py` counts, and what they are called here."""
+"""Names of the faults that `benchmarks/faults.py` counts."""
 
 BEGIN, END = "<!-- counted: begin -->", "<!-- counted: end -->"
 
 
-def _held(name: str) -> Any:
-    path = BENCHMARKS / name
+def counts_of(name: str) -> Any:
+    """Return the counts of a benchmark, or None if there are none."""
+    path = HERE / name
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
-def _row(*cells: object) -> str:
+def row(*cells: object) -> str:
+    """Return a row of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
+def duration(seconds: float) -> str:
+    """Return CPU seconds as hours or minutes."""
+    hours = f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
+    return f"{hours} of CPU time"
 
 
-def _none(what: str, command: str) -> str:
-    return _row(what, "not yet", "", f"`{command}`")
+def outcomes(counts: dict[str, int], wrong: int = 0) -> str:
+    """Return the number of each outcome, wrong ones first."""
+    text = ", ".join(f"{name}: {number:,}" for name, number in counts.items())
+    return f"**{wrong:,} wrong**; {text}" if wrong else text or "nothing lost"
 
 
 def summary() -> list[str]:
-    """Return one row for each thing that was tried."""
-    rows = []
-    fuzzed = _held("fuzz.json")
-    if fuzzed is None:
-        rows.append(_none("damaged files and odd arguments", "make fuzz"))
-    else:
-        kinds = list(fuzzed["outcomes"].values())
-        inputs = sum(sum(one.values()) for one in kinds)
-        failed = sum(one.get("failed", 0) for one in kinds)
-        fixed = sum(one.get("fixed", 0) for one in kinds)
-        told = "a result, or a `ResolventError`, each time"
-        wrong = [f"{failed:,} failed"] if failed else []
-        wrong += [f"{fixed:,} failed then and are fixed since"] if fixed else []
-        if wrong:
-            told = f"{', '.join(wrong)}; the others gave a result or a `ResolventError`"
-        time = _hours(fuzzed["cpu_seconds"])
-        rows.append(
-            _row(
-                f"damaged files and odd arguments, for {len(kinds)} readers and calls",
-                f"{inputs:,} in {time} of processor time",
-                told,
-                "`make fuzz`",
-            )
-        )
-    machines = _held("small_machines.json")
-    if machines is None:
-        rows.append(_none("random small machines", "make benchmark NAME=small_machines"))
-    else:
-        failed = len(machines["failures"])
-        rows.append(
-            _row(
-                "random small machines: learned, saved, loaded, replayed, held against all laws",
-                f"{machines['machines']:,} in {_hours(machines['cpu_seconds'])} of processor time",
-                f"{failed:,} failures" if failed else "every law held",
-                "`make benchmark NAME=small_machines`",
-            )
-        )
-    return rows + _faults(_held("faults.json") or {}) + [_interrupts(), _solves()]
+    """Return one row for each kind of test."""
+    rows = [_fuzzing(), _small_machines()]
+    faults = counts_of("faults.json") or {}
+    for fault, test in FAULTS.items():
+        wrong = sum(fault in str(problem) for problem in faults.get("wrong", []))
+        outcome = outcomes(faults.get("outcomes", {}).get(fault, {}), wrong)
+        number = f"{faults[fault]:,}" if fault in faults else None
+        rows.append(_test(test, number, outcome, "make benchmark NAME=faults"))
+    return [*rows, _interrupts(), _solve_kills()]
 
 
-def _faults(found: dict[str, Any]) -> list[str]:
-    """Return a row for each fault that was tried for real: its total stands under its name."""
-    rows = []
-    for fault, what in FAULTS.items():
-        if fault not in found:
-            rows.append(_none(what, "make benchmark NAME=faults"))
-            continue
-        kinds = found.get("outcomes", {}).get(fault, {})
-        wrong = [one for one in found.get("wrong", []) if fault in str(one)]
-        said = ", ".join(f"{name}: {times:,}" for name, times in kinds.items())
-        told = f"**{len(wrong):,} wrong**; {said}" if wrong else said or "nothing lost"
-        rows.append(_row(what, f"{found[fault]:,}", told, "`make benchmark NAME=faults`"))
-    return rows
+def _test(test: str, number: str | None, outcome: str, command: str) -> str:
+    if number is None:
+        return row(test, "not yet", "", f"`{command}`")
+    return row(test, number, outcome, f"`{command}`")
+
+
+def _fuzzing() -> str:
+    test, command = "damaged files and odd arguments", "make fuzz"
+    counts = counts_of("fuzz.json")
+    if counts is None:
+        return _test(test, None, "", command)
+    targets = list(counts["outcomes"].values())
+    inputs = sum(sum(target.values()) for target in targets)
+    failed, fixed = (sum(target.get(kind, 0) for target in targets) for kind in ("failed", "fixed"))
+    outcome = "a result, or a `ResolventError`, each time"
+    wrong = [f"{failed:,} failed"] if failed else []
+    wrong += [f"{fixed:,} failed then and are fixed since"] if fixed else []
+    if wrong:
+        outcome = f"{', '.join(wrong)}; the others gave a result or a `ResolventError`"
+    number = f"{inputs:,} in {duration(counts['cpu_seconds'])}"
+    return _test(f"{test}, for {len(targets)} readers and calls", number, outcome, command)
+
+
+def _small_machines() -> str:
+    test = "random small machines: inferred, saved, loaded, replayed, compared with all laws"
+    counts = counts_of("small_machines.json")
+    number, outcome = None, ""
+    if counts is not None:
+        number = f"{counts['machines']:,} in {duration(counts['cpu_seconds'])}"
+        failures = len(counts["failures"])
+        outcome = f"{failures:,} failures" if failures else "every law held"
+    return _test(test, number, outcome, "make benchmark NAME=small_machines")
 
 
 def _interrupts() -> str:
-    """Return the row of commands that were interrupted in their whole life, starting included."""
-    what, command = "Ctrl-C at any moment from a command's start to its end", "benchmark-interrupts"
-    found = _held("interrupts.json")
-    if found is None:
-        return _none(what, f"make {command}")
-    told = ", ".join(f"{name}: {times:,}" for name, times in found["outcomes"].items())
-    if wrong := found["wrong"]:
-        told = f"**{len(wrong):,} wrong**; {told}"
-    often = f"{found['interrupts']:,} of {found['commands']:,} commands"
-    return _row(what, often, told, f"`make {command}`")
+    test = "Ctrl-C at any moment from a command's start to its end"
+    counts = counts_of("interrupts.json")
+    number, outcome = None, ""
+    if counts is not None:
+        number = f"{counts['interrupts']:,} of {counts['commands']:,} commands"
+        outcome = outcomes(counts["outcomes"], len(counts["wrong"]))
+    return _test(test, number, outcome, "make benchmark NAME=interrupts")
 
 
-def _solves() -> str:
-    """Return the row of solves that were killed and resumed."""
-    what, command = "solves killed at random moments and resumed", "make benchmark NAME=solve_kills"
-    found = _held("solve_kills.json")
-    if found is None:
-        return _none(what, command)
-    often = f"{found['solves']:,} with {found['kills']:,} kills and {found['resumes']:,} resumes"
-    told = f"{found['same']:,} of {found['solves']:,} ended in the same bytes as without"
-    return _row(what, often, told, f"`{command}`")
+def _solve_kills() -> str:
+    test = "solves killed at random moments and resumed"
+    counts = counts_of("solve_kills.json")
+    number, outcome = None, ""
+    if counts is not None:
+        number = f"{counts['solves']:,} with {counts['kills']:,} kills"
+        number += f" and {counts['resumes']:,} resumes"
+        outcome = f"{counts['same']:,} of {counts['solves']:,} ended in the same bytes as without"
+    return _test(test, number, outcome, "make benchmark NAME=solve_kills")
 
 
 def fuzzed_targets() -> list[str]:
     """Return one row for each reader and call that was fuzzed."""
-    fuzzed = _held("fuzz.json") or {"outcomes": {}}
     rows = []
-    for name, kinds in sorted(fuzzed["outcomes"].items()):
-        told = [kinds.get(kind, 0) for kind in ("result", "refused", "failed", "fixed")]
-        rows.append(_row(f"`{name}`", *(f"{one:,}" for one in (sum(told), *told))))
+    for name, kinds in sorted((counts_of("fuzz.json") or {"outcomes": {}})["outcomes"].items()):
+        numbers = [kinds.get(kind, 0) for kind in ("result", "refused", "failed", "fixed")]
+        rows.append(row(f"`{name}`", *(f"{number:,}" for number in (sum(numbers), *numbers))))
     return rows
 
 
 def laws() -> list[str]:
     """Return one row for each law of random small machines."""
-    held = (_held("small_machines.json") or {"held": {}})["held"]
-    return [_row(law, f"{times:,}") for law, times in held.items()]
+    held = (counts_of("small_machines.json") or {"held": {}})["held"]
+    return [row(law, f"{times:,}") for law, times in held.items()]
 
 
 def failures(kind: str) -> list[str]:
-    """Return what failed and still does ("failures") or no longer ("fixed"), and how to try it."""
-    fuzzed = _held("fuzz.json") or {}
+    """Return the failures that are open ("failures") or fixed ("fixed"), with their commands."""
     return [
         f"- {place.partition(chr(10))[0]}: {failure['times']:,} times; `{failure['replay'][0]}`"
-        for place, failure in sorted(fuzzed.get(kind, {}).items())
+        for place, failure in sorted((counts_of("fuzz.json") or {}).get(kind, {}).items())
     ]
 
 
 def section() -> str:
     """Return the tables as Markdown."""
-    lines = [
-        "| tried | how often | outcome | run it |",
-        "|---|---:|---|---|",
-        *summary(),
-    ]
+    lines = ["| test | number | outcome | command |", "|---|---:|---|---|", *summary()]
     if targets := fuzzed_targets():
-        lines += [
-            "",
-            "## Readers and calls",
-            "",
-            "| reader or call | inputs | results | refused | failed | fixed since |",
-            "|---|---:|---:|---:|---:|---:|",
-            *targets,
-        ]
-    for kind, said in (("failures", "What fails:"), ("fixed", "What failed and is fixed:")):
+        header = "| reader or call | inputs | results | refused | failed | fixed since |"
+        lines += ["", "## Readers and calls", "", header, "|---|---:|---:|---:|---:|---:|"]
+        lines += targets
+    for kind, title in (("failures", "What fails:"), ("fixed", "What failed and is fixed:")):
         if rows := failures(kind):
-            lines += ["", said, "", *rows]
+            lines += ["", title, "", *rows]
     if rows := laws():
         lines += ["", "## Laws", "", "| law | machines it held for |", "|---|---:|", *rows]
     return "\n".join(lines)
@@ -176,7 +156,7 @@ def main() -> None:
     """Write the tables between their marks."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
+    after = rest.partition(END)[2]
     PAGE.write_text(f"{before}{BEGIN}\n\n{section()}\n\n{END}{after}", encoding="utf-8")
 
 

@@ -33,38 +33,38 @@ KEPT = Path(__file__).with_suffix(".json")
 EPISODES, LONGEST = 200, 500
 
 HEAD = """\
-# Worlds that were solved
+# Memory tasks solved by exploration
 
-What `rs.solve` makes of worlds that others use to study memory. Each is given as it is or with
-what its row says, one seed, a budget of steps and none of the truth. *Steps* is when it stopped,
-*states* are those of the Transition Machine × the Reward Machine, and *paid* is what its plan was
-paid in 200 fresh episodes (discounted by 0.95), beside what is paid to whoever sees everything
-and acts best from the same starts: value iteration on the true state in the worlds that come with
-Resolvent, breadth-first search in MiniGrid, and a rule for card games. *Said* is the kind of the
-[statement](how-to/solve.md#what-it-says-when-it-stops) with which it stopped; `interrupted` is a
-row that was stopped for the time it took. *Seconds* are of processor time, on a busy machine.
+`rs.solve` on environments that other people use to study memory, each as it is or as its row states,
+with one seed, a budget of steps and no knowledge of the true machines. *Steps* is the number of steps
+at the stop, *states* are those of the Transition Machine × the Reward Machine. *Return* is the mean
+discounted return (γ 0.95) of the plan in 200 fresh episodes, next to that of the best policy that
+sees the whole state, from the same starts: by value iteration on the true states of worlds of
+Resolvent, by breadth-first search in MiniGrid, and by a rule for card games. *Stop* is the kind of
+[stop reason](how-to/solve.md#what-it-says-when-it-stops); `interrupted` rows reached their time
+limit. *Seconds* are CPU seconds on a busy machine.
 
-Layouts and deals: MiniGrid and POPGym draw another layout or deal for every episode, more than
-anybody could learn by heart, and what comes next is random then. Where a row names layouts or
-deals, there are that many, deals with different first cards, and which one it is has to be found
-out anew in each episode. Where it names none, the world is taken as random, as the statement says.
+MiniGrid and POPGym draw a new layout or deal for each episode, more than could be memorized, so the
+next observation is random. A row that names a number of layouts or deals has only these (deals with
+different first cards); which of them it is has to be found out in each episode. Rows without such a
+number are treated as stochastic, as their stop reason states.
 
 <!-- Written by benchmarks/solved_worlds.py: run `make benchmark NAME=solved_worlds` instead. -->
 
-| from | world | labels | steps | states | paid, of at most | said | seconds |
+| from | world | labels | steps | states | return, of the best | stop | seconds |
 |---|---|---|--:|--:|---|---|--:|
 """
 
 OPEN = {
-    "Symbol": "machines were still too large when it was stopped, where the sign says one of nine "
-    "things, and the plan is far from the best one",
-    "DoorKey 5x5, one layout": "the plan is the best one, but not known to be: the key may be "
+    "Symbol": "the sign shows one of nine symbols; at the stop the machines were still too large, "
+    "and the plan is far from the best one",
+    "DoorKey 5x5, one layout": "the plan is the best one, but this is not verified: the key can be "
     "dropped anywhere, each of 157 observations is a label of its own, and machines that remember "
-    "where it lies have ever more states, in which most steps were never taken",
+    "the place of the key have more and more states, in which most steps were never taken",
     "CountRecall, 2 deals": "at each of the 51 steps of a deal one of 27 numbers is right, and the "
-    "budget does not suffice to try them",
+    "budget is too small to try them",
 }
-"""Why a world is not solved, in the rows that do not say \"optimal\"."""
+"""Reasons why a world is not solved, for rows without the stop reason "optimal"."""
 
 
 class Deals(gym.Wrapper[Any, Any, Any, Any]):

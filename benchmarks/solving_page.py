@@ -6,22 +6,20 @@ from typing import Any
 _HEAD = """\
 # Steps until a plan is optimal
 
-Steps until a plan is truly optimal from every start: exploring on purpose
-([`rs.solve`](how-to/solve.md)) beside random collection. *Truly* is judged by value iteration on
-the hidden state, which neither of them sees. *Optimal from* is the step from which on the plan
-stays optimal until exploring stops; it is looked at every 3% more steps. *Stops* is when
-exploring says that it is done, with a statement of what holds then. For random collection it is
-the smallest number of random steps, by bisection over episodes, whose machines and plan are
-optimal. Figures are medians over seeds, with the least and the most; a dash is a world in which
-that many steps were not enough: {most:,} random ones, {budget} of ours. The ratio is that of
-medians; where random steps were not enough it is below the figure. CPU milliseconds are those
-of one round (learn from a step, mend and plan, choose): half of the rounds take no more than the
-first, 99 in 100 no more than the second, and none more than the third. Weights were chosen
-while looking at these worlds and seeds: others may do worse.
+The number of steps until the plan is optimal from every start, with [`rs.solve`](how-to/solve.md) and
+with random exploration. Value iteration on the hidden states decides whether a plan is optimal;
+neither method sees them. *Optimal from* is the step from which the plan stays optimal until the stop,
+checked after every 3% more steps. *Stops* is the step at which `rs.solve` stops, and *reason* its
+stop reason. For random exploration, the figure is the smallest number of steps whose machines and
+plan are optimal, by bisection over episodes. Figures are medians over seeds, with minimum and
+maximum; a dash is a world in which the steps were not enough: {most:,} random ones, {budget} of ours.
+The ratio is that of medians, and an upper bound where random steps were not enough. CPU milliseconds
+are those of one round (learn from a step, repair and plan, choose): median, 99th percentile and
+maximum. Weights were chosen with these worlds and seeds in view: other worlds may do worse.
 
 <!-- Written by benchmarks/solving.py: run `make benchmark NAME=solving` instead of editing. -->
 
-| world | seeds | optimal from | stops | says | random | ratio | ms a round |
+| world | seeds | optimal from | stops | reason | random | ratio | ms per round |
 |---|---|---|---|---|---|---|---|
 """
 
@@ -65,7 +63,7 @@ def page(results: dict[str, Any], budget: str = "200,000") -> str:
         f"\nThe median ratio over these {len(rows)} worlds is {statistics.median(ratios):.3f}.\n"
     )
     if lost:
-        text += f"\nRandom collection is ahead in single seeds of: {', '.join(lost)}.\n"
+        text += f"\nRandom exploration is ahead for single seeds of: {', '.join(lost)}.\n"
     if left:
         text += (
             f"\nNot explored when this was written, with the random steps until optimal: "

@@ -15,26 +15,26 @@ from rows import ROWS
 PAGE = Path(__file__).parents[2] / "docs" / "foreign.md"
 
 _HEAD = """\
-# Environments and logs of others
+# Environments and logs of other projects
 
-What comes of environments and logs that nobody here wrote, as they are or with what their row
-says, from the lines of code that stand [below](#the-code). A machine knows fresh traces that it
-was not inferred from: what it predicts *right*, what it only *assumes* (and rightly), what is
-*wrong* and what it leaves *unseen*; of several machines each figure is that of the worst. *Paid*
-is what acting by `rs.plan`, or by Q-learning on the machine's states where the world itself is
-random, paid in 100 fresh episodes, beside what the best policy is paid that sees everything
-(both discounted by 0.95). *Warned of* is what `rs.diagnose` found before anything was inferred,
-and `rs.infer` when it was: [what these words mean](how-to/diagnose.md#what-is-looked-for). Where
-a row ends in "no", that is why. *Taken for chance* is where the same step leads to now this, now
-that, whatever was labelled before: the machines are the most likely ones, and right is what their
-most likely answer is. There is [more on those](foreign-noise.md).
+The machines of environments and logs that other people wrote, unchanged except as their row states,
+inferred by the lines of code [below](#the-code). Fresh traces measure the machines: *correct*
+predictions, those that are only *generalized* from other states (and correct), *wrong* and *unseen*
+ones; of several machines, each figure is that of the worst. *Return* is the mean discounted return
+(γ 0.95) of 100 fresh episodes with `rs.plan`, or with Q-learning on the machine's states where the
+world itself is stochastic, next to that of the best policy that sees the whole state. *Warnings* are
+those of `rs.diagnose` before inference and of `rs.infer`
+([their meaning](how-to/diagnose.md#what-is-looked-for)); a row that ends in "no" has its reason
+there. *Stochastic* rows have steps with varying outcomes whatever the labels before: their machines
+are the most likely ones, and a prediction is the most likely output
+([more on these](foreign-noise.md)).
 
-Each row is one run with one seed. How many episodes it gets was chosen by trying: as many as were
-enough where any number tried was. The lift, for one, has 101 states from 12,000 steps and 67 from
-48,000, both with a warning of `rare-moves`, before it has its 18. The threshold of that warning was
-set with most of these rows in view, so that they do not test it. Taxi, DoorKey in one layout,
-RedBlueDoors and RepeatPrevious with four cards were measured before random actions were drawn by
-a seed of their own, and with `noise="none"`.
+Each row is one run with one seed. The number of episodes was increased until the result was stable,
+where any number was enough. The lift, for example, has 101 states from 12,000 steps and 67 from
+48,000, both with the warning `rare-moves`, and its true 18 states after that. The threshold of this
+warning was set with most of these rows in view, so they do not test it. Taxi, DoorKey in one layout,
+RedBlueDoors and RepeatPrevious with four cards were measured before random actions had a seed of
+their own, and with `noise="none"`.
 
 <!-- Written by benchmarks/foreign/table.py: run `make benchmark NAME=foreign` instead of editing. -->
 """
@@ -42,8 +42,8 @@ a seed of their own, and with `noise="none"`.
 _CODE = """
 ## The code
 
-Each row is run as it stands here, after `import gymnasium as gym` and `import resolvent as rs`.
-Nobody had to name events: labels are made of what is seen, or found
+Each row is run exactly as printed, after `import gymnasium as gym` and `import resolvent as rs`.
+Labels are made of observations or discovered; no event is named by hand
 ([without labels](how-to/no-labels.md)).
 """
 
@@ -58,8 +58,8 @@ def page(measured: Sequence[Measured]) -> str:
     """Return the page: the table, and the code of each row."""
     lines = [
         _HEAD,
-        "| from | what | lines | steps | states | right | assumed | wrong | unseen "
-        "| paid, of at most | came out | warned of |",
+        "| from | task | lines | steps | states | correct | generalized | wrong | unseen "
+        "| return, of the best | solved | warnings |",
         "|---|---|--:|--:|---|--:|--:|--:|--:|---|---|---|",
         *map(_line, measured),
         _CODE,
@@ -108,7 +108,7 @@ def outcome(row: Measured) -> str:
             return "yes"
         return "almost" if short_of_it < 0.2 and right + assumed > 0.9 else "no"
     if row.noisy:
-        return "taken for chance"
+        return "stochastic"
     return "no" if right + assumed < 0.9 else "almost"
 
 
