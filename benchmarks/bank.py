@@ -1,14 +1,13 @@
-"""The bank of protocols: steps until machines are exact, and how wrong they are before that.
+"""The bank of protocols: steps until machines are exact, and wrong predictions before: docs/bank.md.
 
 Every strategy and AALpy's learners get the same random walks through the models of
-`tests/protocols`, 1,000 steps, then twice as many, and so on. A machine is exact when it has
-the states, moves and outputs of the model, all of them. What counts is the first budget that is
-exact together with the next one: a machine that is right by luck is not with twice the steps,
-and to ask all larger budgets would take days. Each run is a process of its own under a limit of
-CPU seconds; who reaches it is not asked for more on those walks.
+`tests/protocols`: 1,000 steps, then twice as many, and so on. A machine is exact if it has all
+states, transitions and outputs of the model, and no others. The result is the first budget that is
+exact together with the next one, which excludes lucky machines; trying all larger budgets would
+take days. Each run is a process of its own with a limit of CPU seconds; after a stopped run, no
+larger budget is tried on those walks.
 
-Results go to a file, and what is there is not run again: `make benchmark NAME=bank` can be stopped
-and started, and with other options adds to it. It ends with docs/bank.md.
+Results go to a file, and known ones are not run again: the benchmark can be stopped and continued.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Who is tried on the bank of protocols: our strategies and AALpy's, each on the same walks.
+"""The learners on the bank of protocols: our strategies and AALpy's, each on the same walks.
 
-A contender takes a model and walks through it, and returns what it learned as a table over the
-model's own inputs and outputs.
+A learner takes a model and walks through it, and returns its machine as a table over the model's
+inputs and outputs.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The page of the bank of protocols: what was run → docs/bank.md."""
+"""Results of `bank.py` → docs/bank.md."""
 
 import math
 import statistics

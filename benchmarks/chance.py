@@ -1,8 +1,8 @@
-"""How good plans from noisy traces are, beside the best that the true hidden states allow.
+"""The true value of plans from noisy traces, beside the best value on the true hidden states.
 
-Draws worlds as `noise.py` does (25×25, TM 7, RM 2) in which actions slip, infers machines with
-noise="auto", plans, and evaluates the plan on the world's own tables. FrozenLake is treated the
-same way. Values are discounted by 0.95; seconds are those of all processors together.
+Worlds as in `noise.py` (25×25, TM 7, RM 2) with slipping actions; machines are inferred with
+noise="auto", and the plan is evaluated on the world's own tables. FrozenLake likewise. Values are
+discounted by 0.95; seconds are CPU seconds.
 """
 
 import argparse

@@ -1,10 +1,9 @@
-"""How often "optimal" is said of a plan that is not: all built-in worlds, and small random ones.
+"""How often a plan is called optimal and is not, in all built-in worlds and in random ones.
 
-A random graph has two random machines behind it: the state of one changes where moves lead,
-that of the other what they pay. A random office is a grid with an errand: things to be fetched
-in their order, plants that end episodes, and maybe a door that one of the things opens. "Truly"
-is judged by value iteration on the hidden state. What was found is printed world by world, and
-counted.
+A random graph has two random machines: the state of one changes transitions, that of the other
+rewards. A random office is a grid with a task: things to collect in order, plants that end
+episodes, and maybe a door that one of the things opens. Value iteration on the hidden state
+decides. Results are printed for each world, and counted.
 """
 
 import argparse

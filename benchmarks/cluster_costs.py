@@ -1,10 +1,9 @@
-"""What going through traces costs: a model of time and of bytes moved, measured and projected.
+"""The cost of passes over traces: a model of time and of bytes sent, measured and projected.
 
-Measures on two million steps what each stage of a pass costs a step, and what each piece, file
-and task costs beside that; predicts from these what larger folders take on threads and on Ray,
-with machines of several sizes; prints the prediction beside what was measured; and projects it
-to 10¹⁰ and 10¹² steps on clusters. Processor time is compared, not the clock, which depends on
-who else uses the machine. Run with `make benchmark NAME=cluster_costs`.
+Measures on two million steps the cost of each stage of a pass per step, and the cost per shard,
+file and task; predicts from these the cost of larger folders on threads and on Ray, with machines
+of several sizes; prints prediction and measurement; and projects to 10¹⁰ and 10¹² steps on
+clusters. CPU time is compared, because wall-clock time depends on other users of the machine.
 """
 
 import argparse

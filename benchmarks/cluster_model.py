@@ -1,4 +1,4 @@
-"""What was measured of small passes → what large ones take: time, and bytes moved."""
+"""A cost model: measurements of small passes over traces → time and bytes of large ones."""
 
 import math
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
-"""Which machine to take of several that explain the traces: the shortest, or the smallest?
+"""Which of several consistent machines is the true one: the shortest, or the smallest?
 
-Strategies find machines from the same traces, which are too few for most of them: random Mealy
-machines, 25×25 worlds and the protocols of `tests/protocols`. Of those machines one is taken by
-its description (`resolvent.machines.description`), and one by its number of states. Printed is
-how often each is the true one where not all are, and how many answers each gets wrong, or does
-not know, in traces that it was not learned from. Run with `make benchmark NAME=criterion`.
+Strategies infer machines from the same traces, too few for most of them: random Mealy machines,
+25×25 worlds and the protocols of `tests/protocols`. One of the machines is chosen by its
+description length (`resolvent.machines.description`), one by its number of states. Printed is how
+often each choice is the true machine where not all are, and the share of outputs in fresh traces
+that it predicts wrongly or not at all.
 """
 
 import argparse

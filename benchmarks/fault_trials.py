@@ -1,7 +1,4 @@
-"""A command in a process and a folder of its own, and whether it left its files whole.
-
-What `faults.py` does to commands, it does to these.
-"""
+"""A command in a process and a folder of its own, and a check of its files, for `faults.py`."""
 
 import json
 import os

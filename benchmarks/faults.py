@@ -1,8 +1,8 @@
-"""Commands that write, killed at random moments, on full disks and in each other's way.
+"""Commands that write, killed at random moments, on full disks and at the same time.
 
-Every command that writes runs in a process of its own, over files that hold what it wrote
-before. After each fault all files are looked at: those it reads must be as they were, those it
-writes must hold all of the old or all of the new. The counts are printed, and kept as JSON.
+Every command that writes runs in a process of its own, over files of an earlier run. After each
+fault all files are checked: inputs must be unchanged, outputs must be completely old or completely
+new. The counts are printed, and kept as JSON.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""How often the true machine comes out of traces whose labels lie, if nothing else shows it.
+"""How often the true machine is inferred from noisy labels if observations do not reveal them.
 
-Random worlds as in `benchmarks/noise.py`. Labels are missed, false or swapped; that they follow
-from what is seen is not made use of, so that states have to be inferred. A machine is right if
-it is isomorphic to the true one on all moves that true labels read.
+Random worlds as in `noise.py`. Labels are missed, false or swapped; the search ignores that they
+follow from observations, so states have to be inferred. A machine is correct if it is isomorphic
+to the true one on all transitions that the true labels read.
 """
 
 import argparse

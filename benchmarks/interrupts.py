@@ -1,8 +1,8 @@
-"""Ctrl-C at any moment in the whole life of every command that takes time.
+"""Ctrl-C at any moment in the life of every command that takes time.
 
-Unlike `faults.py`, which forks a process that has imported everything, each command is started as
-a user starts it. So the signal also comes while Python begins, while modules are imported, and
-while Python takes itself apart. The counts are printed, and kept as JSON.
+`faults.py` forks a process that has imported everything; here each command is started as users
+start it. So the signal also comes while Python starts, while modules are imported, and while
+Python shuts down. The counts are printed, and kept as JSON.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Whoever works is killed at random while machines are inferred: the result is the same bytes.
+"""Random workers are killed while machines are inferred: the result is the same bytes.
 
-A Ray of three nodes, each with one processor and processes of its own, runs on this machine. In
-each trial a node, or a worker, is killed at a random moment; then the driver itself is, and run
-again with what was kept. Every result is compared with that of threads that nobody disturbed.
+A Ray of three nodes, each with one processor and processes of its own, runs on this machine. Each
+trial kills a node or a worker at a random moment; then the driver itself is killed and run again
+with its cache. Every result is compared with that of undisturbed threads.
 """
 
 import argparse

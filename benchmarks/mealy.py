@@ -1,10 +1,9 @@
-"""Random Mealy machines of 10 to 1,000 states: how fast they are found, and whether exactly.
+"""Random Mealy machines of 10 to 1,000 states: time of inference, and whether it is exact.
 
-Draws machines with 10 inputs and 2 to 10 outputs, and random walks through them that start
-anew after 50 to 100 steps: 300 steps for each input of each state. An input is both the
-action and the label that is read after it; the output is the column to predict. --peers runs
-AALpy's RPNI on the same walks, up to 100 states, and stops it after 120 CPU seconds, which then
-count as its time. Run with `make benchmark NAME=mealy`.
+Machines have 10 inputs and 2 to 10 outputs; random walks restart after 50 to 100 steps, with 300
+steps for each input of each state. An input is both the action and the label that is read after
+it; the output is the column to predict. `--peers` runs AALpy's RPNI on the same walks, up to 100
+states and 120 CPU seconds.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""How often the true machines come out of noisy traces of random worlds, and how fast.
+"""How often the true machines are inferred from noisy traces of random worlds, and how fast.
 
-Draws worlds of the paper's appendix (25×25, TM 7, RM 2), walks through them at random, and
-makes the record noisy: actions that slipped, observations replaced by random ones, labels
-that are missed, false or swapped, rewards that vary or are mistaken. All is left to
-`rs.infer`. A machine is right if it is isomorphic to the true one on all moves that the
-traces read. --short takes three worlds, and `--kind slip5` a single kind.
+Takes random walks in worlds of the paper's appendix (25×25, TM 7, RM 2), and adds noise to the
+record: slipped actions, replaced observations, missed, false or swapped labels, varying or wrong
+rewards. `rs.infer` gets no hint. A machine is correct if it is isomorphic to the true one on all
+transitions that the traces read. `--short` takes three worlds, `--kind slip5` a single kind of
+noise.
 """
 
 import argparse

@@ -1,9 +1,8 @@
-"""An input-output hidden Markov model by expectation maximisation, as a peer under noise.
+"""An input-output hidden Markov model by expectation maximization, as a peer under noise.
 
-Hidden states move when a label is read, with chances p(state after | state, label), and answer
-questions with chances p(answer | state, question). Episodes begin in state 0, and "no event"
-moves nothing, as our machines are told, too: rows between two events then share their state,
-so that the forward and backward passes go from event to event.
+Hidden states change when a label is read, with p(next state | state, label), and answer queries
+with p(output | state, query). Episodes start in state 0, and "no event" changes no state, as in
+our machines: rows between two events share their state, so the passes go from event to event.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,9 @@
 """AALpy's state merging as peers under noise: ALERGIA on traces, and GSM on our samples.
 
-ALERGIA gets traces as it wants them, actions in and observations with labels out, and so has
-to find the place and the memory together. GSM (general state merging) gets what our own search
-gets, a tree of label histories with the answers to each question counted at its nodes, with
-one of two rules for when nodes may be merged: ALERGIA's own, by Hoeffding's bound for each
-question, and Akaike's criterion.
+ALERGIA gets traces of actions and observations with labels, so it has to learn place and memory
+together. GSM (general state merging) gets the input of our own search, a tree of label sequences
+with the counts of outputs at its nodes, and one of two rules for merging nodes: ALERGIA's
+Hoeffding bound for each query, or Akaike's criterion.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,12 +1,11 @@
 """Resolvent beside AALpy's ALERGIA and GSM and an input-output HMM, on the same noisy traces.
 
-For each world and method: how many states were found, if their moves are the true ones, how
-likely fresh traces are (the mean of −ln p over all their steps; a step that a model has no
-answer for costs the logarithm of the number of observations), and seconds of processors. Peers
-are given what helps them: the hidden Markov model the true number of states, several beginnings
-and the best smoothing for the fresh traces, ALERGIA the latter. What is not done in --limit
-seconds is left. `make benchmark NAME=noise_peers`; --short takes one random world, and a tenth of
-the time.
+For each world and method: the number of states, whether their transitions are the true ones, the
+log-loss of fresh traces (the mean of −ln p over all steps; an unpredicted step costs the logarithm
+of the number of observations), and CPU seconds. Peers get every advantage: the hidden Markov model
+the true number of states, several restarts and the best smoothing for the fresh traces, ALERGIA
+the latter. Methods that exceed `--limit` seconds are left out; `--short` takes one random world
+and a tenth of the time.
 """
 
 import argparse

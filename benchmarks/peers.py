@@ -1,9 +1,8 @@
-"""Both machines from the same samples: Resolvent against AALpy 2.0's general state merging.
+"""Both machines from the same samples: Resolvent beside AALpy 2.0's general state merging.
 
-AALpy is called through `resolvent.paper.baselines.aalpy`, which gives it the reduced
-samples that Resolvent's own search gets; in the order of `rpni` (first fit) and,
-with --edsm, by most agreeing answers. Its machines are compared with ours. Needs
-`pip install "resolvent[aalpy]"`. Run with `make benchmark NAME=peers`.
+`resolvent.paper.baselines.aalpy` gives AALpy the reduced samples of Resolvent's own search, in the
+order of `rpni` (first fit) and, with `--edsm`, by evidence. Its machines are compared with ours.
+Needs `pip install "resolvent[aalpy]"`.
 """
 
 import argparse

@@ -1,9 +1,8 @@
-"""Reading and inference against `json.loads`, the ablation table, and the two engines.
+"""Reading and inference beside `json.loads`, the ablation table, and the two engines.
 
-Rolls out a 25×25 world of the paper's appendix (5 labels, Transition Machine 7
-states, Reward Machine 3 with the terminal one), writes 1,000 and 10,000 traces
-in the paper's format, and measures what the pipeline makes of them. Run with
-`make benchmark NAME=pipeline`, or on files of your own with --low and --high.
+Writes 1,000 and 10,000 traces of a 25×25 world of the paper's appendix (5 labels, Transition
+Machine 7 states, Reward Machine 3 with the terminal one) in the paper's format. `--low` and
+`--high` take files instead.
 """
 
 import argparse

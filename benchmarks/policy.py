@@ -1,13 +1,11 @@
-"""How well and how fast Q-learning does with and without the machines, in the paper's 25×25 world.
+"""Q-learning with and without the machines in the paper's 25×25 world: returns and speed.
 
-For each world the machines are inferred from random traces, not given. Every
-learner has the paper's schedule (α 0.1, γ 0.95, ε from 0.3 down to 0.01) unless
-its row says otherwise, and episodes are cut after 2,000 steps, for without memory
-some would never end. What a greedy policy is worth is exact: the mean discounted
-return over all starts, as a share of the best that any policy could reach which
-sees the true state. Beside it stands the paper's measure, the total reward of the
-last 100 of its 1,500 episodes, exploration included, as a share of what that best
-policy gets. Prints a table in Markdown; `--quick` takes one world.
+Machines are inferred from random traces of each world. Every learner has the paper's schedule (α
+0.1, γ 0.95, ε from 0.3 down to 0.01) unless its row differs, and episodes are truncated after
+2,000 steps. The value of a greedy policy is exact: the mean discounted return over all starts, as
+a share of that of the best policy on the true state. The paper's measure is shown, too: the total
+reward of the last 100 of 1,500 episodes, exploration included, as a share of that policy's.
+`--quick` takes one world.
 """
 
 import argparse

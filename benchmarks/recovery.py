@@ -1,10 +1,9 @@
-"""How many steps of random traces it takes until the true machines are found.
+"""The number of random steps until the true machines are inferred, by strategy.
 
-Goes over random worlds of the paper's appendix (sizes 9 to 25, TM 3 to 20
-states, RM 2 to 6, 3 to 8 labels; among them ten 25×25 worlds with TM 7), gives
-each method more and more whole traces, and notes the first number of steps from
-which both machines are the true ones: isomorphic, not only of the same size.
-Run with `make benchmark NAME=recovery`; --quick takes a few worlds.
+Random worlds of the paper's appendix (sizes 9 to 25, TM 3 to 20 states, RM 2 to 6, 3 to 8 labels;
+among them ten 25×25 worlds with TM 7). Each method gets more and more traces; the result is the
+first number of steps from which both machines are isomorphic to the true ones. `--quick` takes a
+few worlds.
 """
 
 import argparse

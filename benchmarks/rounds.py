@@ -1,9 +1,9 @@
-"""What a round of exploring costs: taking in a step, thinking of it, and choosing the next.
+"""The cost of a round of exploration: learn from a step, update the hypothesis, choose the next.
 
-In the house and in 25×25 worlds from the first step on; and in 25×25 worlds with 100,000 random
-steps behind it, where each move of the machines in turn is made wrong, so that the next step
-finds them to be: then they are mended, or inferred from scratch, all that is known is worked out
-anew, and so is what it is worth. Milliseconds of processor time, of all threads together.
+In the house and in 25×25 worlds from the first step on; and in 25×25 worlds after 100,000 random
+steps, where each transition of the machines in turn is made wrong, so that the next step
+contradicts it: the hypothesis is then repaired, or inferred from scratch, and all counts and
+values are recomputed. CPU milliseconds of all threads together.
 """
 
 import argparse

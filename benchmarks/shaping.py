@@ -1,10 +1,10 @@
-"""Steps until learners act optimally, with machines, imagined steps and shaped rewards.
+"""Steps until learners act optimally, with machines, counterfactual steps and shaped rewards.
 
-In the house and in a T-maze, every learner starts from nothing and goes on until its greedy
-policy is optimal from every start, twice in a row, or until its steps are spent. Where
-machines are given, they come from random episodes whose steps are named in the heading and do
-not count; with `InferMachines` everything is inferred from the learner's own episodes, and all
-of its steps count. Prints a table in Markdown: the median over the seeds, and the range.
+In the house and in a T-maze, every learner starts untrained and continues until its greedy policy
+is optimal from every start, twice in a row, or until its steps are spent. Given machines come from
+random episodes whose steps are named in the heading and do not count; with `InferMachines`
+everything is inferred from the learner's own episodes, and all steps count. Prints a table in
+Markdown: the median over the seeds, and the range.
 """
 
 import argparse

@@ -1,15 +1,15 @@
-"""Worlds that slip: which machines come out of random walks, and what a plan by them is worth.
+"""Worlds with slipping actions: the machines from random walks, and the value of their plans.
 
-Each world slips with probability 5%, as the cookie, two-keys and symbol worlds were published.
-Machines are inferred from random steps by default options, and a plan is made from the same
-steps. What it is worth is exact: the expected discounted return (γ 0.95) over all starts, by
-value iteration over true states and states of the machines, as a share of the optimum. Where
-chance hides something the optimum of the true state knows what nobody can; so beside it stands
-what the best policy is worth that knows the observation and what the world says can be
-remembered. --short takes a tenth of the steps, `--world Cookie` a single world.
+Each action slips with probability 5%, as the cookie, two-keys and symbol worlds were published.
+Machines are inferred from random steps with default options, and a plan is made from the same
+steps. Its value is exact: the expected discounted return (γ 0.95) over all starts, by value
+iteration over true states and machine states, as a share of the optimum. Where chance hides
+something, that optimum uses unavailable knowledge; so the value of the best policy on the
+observation and on everything that can be remembered is shown, too. `--short` takes a tenth of the
+steps, `--world Cookie` a single world.
 
-Where random walks are hardly ever paid, rounds follow: each walks by the last plan, three steps
-in ten at random, and infers and plans anew from all steps so far.
+Where random walks are hardly ever rewarded, rounds follow: each walks by the last plan, three
+steps in ten at random, and infers and plans again from all steps so far.
 """
 
 import argparse

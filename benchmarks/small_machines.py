@@ -1,13 +1,11 @@
-"""Random small machines through learning, saving, loading and replay, with the laws asserted.
+"""Random small machines are inferred, saved, loaded and replayed, and compared with the laws.
 
-A batch is a handful of random machines that read the same labels: one answers with the next
-observation, one with the reward, the others with further columns. Traces ask all of them along
-words of labels. In a complete batch the words tell all states apart, so that each machine must
-come back state by state; in any other the machines found must explain what was shown. What a
-batch is depends on its number alone, and each law is held against a few lines of plain Python.
-Counts are kept in a file, from which a later run goes on.
-
-Run with `python benchmarks/small_machines.py [--machines N] [--processes P] [--batch NUMBER]`.
+A batch is a few random machines that read the same labels: one predicts the next observation, one
+the reward, the others further columns. Traces query all of them along words of labels. In a
+complete batch the words distinguish all states, so each machine must be inferred state by state;
+in any other the machines must explain the traces. A batch depends on its number only, and each law
+is compared with a few lines of plain Python. Counts are kept in a file, from which a later run
+continues.
 """
 
 import argparse

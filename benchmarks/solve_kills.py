@@ -1,9 +1,9 @@
-"""`resolvent solve` is killed at random moments and resumed: the machines are the same bytes.
+"""`resolvent solve` is killed at random moments and resumed: the files are the same bytes.
 
-Each trial solves a world in a process of its own, which gets SIGKILL once it has used a random
-share of the time that a whole solve takes, up to three times; whoever comes next resumes from the
-folder, if anything was kept, and begins anew if not. In the end machines, traces and policy are
-compared with those of a solve that nobody disturbed, byte by byte.
+Each trial solves a world in a process of its own, which gets SIGKILL after a random share of the
+CPU time of a whole solve, up to three times; the next process resumes from the folder if it has a
+checkpoint. In the end machines, traces and policy are compared with those of an undisturbed solve,
+byte by byte.
 """
 
 import argparse

@@ -1,9 +1,7 @@
-"""Worlds that others use for memory, each given to `rs.solve` with a budget: what comes of it.
+"""Memory tasks of other projects, each given to `rs.solve` with a budget: docs/solved-worlds.md.
 
-`make benchmark NAME=solved_worlds` solves them one after another, in half an hour, and writes
-docs/solved-worlds.md. Each row is kept in benchmarks/solved_worlds.json as soon as it is there:
-`--missing` solves only what is not there, `--only TEXT` renews some rows, and `--page` writes
-the page from what is kept.
+Each row is kept in benchmarks/solved_worlds.json as soon as it is measured: `--missing` solves
+only rows that are not kept, `--only TEXT` renews some rows, and `--page` only writes the page.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Steps until the plan is truly optimal from every start: exploring on purpose, beside random.
+"""Steps until the plan is optimal from every start: `rs.solve` beside random exploration.
 
-"Truly" is judged by value iteration on the hidden state, which neither of them sees. For
-random collection it is the smallest number of episodes, by bisection, whose machines and plan
-are optimal. What was measured is kept in a JSON file, and a page is made of it.
+Value iteration on the hidden states, which neither sees, decides whether a plan is optimal. For
+random exploration, bisection finds the smallest number of episodes whose machines and plan are
+optimal. Measurements are kept in a JSON file, from which the page is written.
 """
 
 import argparse

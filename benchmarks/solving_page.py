@@ -1,4 +1,4 @@
-"""The page of worlds that are solved: what was run → docs/solving.md."""
+"""Measurements of `solving.py` → docs/solving.md."""
 
 import statistics
 from typing import Any

@@ -1,8 +1,7 @@
-"""How long `import resolvent` and `resolvent --help` take, beside Python alone and NumPy.
+"""The time of `import resolvent` and `resolvent --help`, beside Python alone and NumPy.
 
-Each is a process of its own, run in turns; the figures are processor seconds, the least
-of all runs, and their ratios to `python -c pass` and `import numpy` of the same turns.
-Run as `python benchmarks/startup.py`. Exit code 1 when a bar does not hold.
+Each is a process of its own, run in turns; the figures are the least CPU seconds of all runs, and
+their ratios to `python -c pass` and `import numpy`. The exit code is 1 if a bar is missed.
 """
 
 import argparse

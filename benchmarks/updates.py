@@ -1,8 +1,7 @@
-"""What another trace costs: sixty updates of one trace each, against inferring anew.
+"""The cost of one more trace: sixty updates of one trace each, beside a new inference.
 
-In the house and in a 25×25 world of the paper's appendix, from 1,000 traces on. An update
-replays the new trace and adds what it shows to what is known, so that its cost should not
-grow with the number of updates. Run with `make benchmark NAME=updates`.
+In the house and in a 25×25 world of the paper's appendix, after 1,000 traces. An update replays
+the new trace and adds its counts, so its cost should not grow with the number of updates.
 """
 
 import statistics

@@ -1,9 +1,8 @@
-"""Threads, processes and Ray beside each other: the same pieces, in turns.
+"""Threads, processes and Ray on the same shards, in turns.
 
-Writes Parquet files of a million steps each, looks at them and replays them with each kind of
-workers in turn, several times, and prints the best of each by the clock and by the processor:
-of this process, of the processes that work, and of what Ray runs beside them. What it takes to
-begin is told apart. Run with `make benchmark NAME=workers`; --millions 100 for more steps.
+Writes Parquet files of a million steps each, scans and replays them with each kind of workers in
+turn, and prints the best of several runs: wall-clock time, and CPU time of this process, of the
+workers and of Ray beside them. The time to start is separate.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""What the wrappers cost a step: wrapped less bare, both measured in one run.
+"""The cost of the wrappers per step: wrapped less bare, both measured in one run.
 
-The environments do next to nothing: they walk through the house's rooms in a
-ring, whatever the action, and tell the label of each. So the ratio to the bare
-environment is about the worst there can be. Run as `python benchmarks/wrappers.py`.
+The environments do almost nothing: they walk through the rooms of the house in a ring, whatever
+the action, and report the label of each room. So the ratio to the bare environment is about the
+worst possible one.
 """
 
 import argparse

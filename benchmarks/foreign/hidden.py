@@ -1,4 +1,4 @@
-"""Worlds for the table of chance in which something is hidden that has to be remembered."""
+"""Environments of the stochastic table with hidden state that has to be remembered."""
 
 from typing import Any, ClassVar
 

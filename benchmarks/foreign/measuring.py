@@ -1,4 +1,4 @@
-"""A row of the table → what came of it: machines, what they know of fresh traces, what is paid."""
+"""A row of the table → its machines, their score on fresh traces, and the return of a policy."""
 
 import argparse
 import sys

@@ -1,7 +1,6 @@
-"""Environments of others that are random: what comes of each.
+"""Stochastic environments of other projects: docs/foreign-noise.md.
 
-`make benchmark NAME=foreign_noise` writes docs/foreign-noise.md, in some minutes. With --short there
-is less of everything, and the page goes to standard output.
+`--short` takes less of everything and prints the page.
 """
 
 import sys

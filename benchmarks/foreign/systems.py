@@ -1,7 +1,7 @@
-"""Systems with a hidden state, by their rules → logs of them, and whether a machine is theirs.
+"""Systems with hidden state, by their rules → logs, and a check of the inferred machine.
 
-Each is a start and a function: what it was in and what it was given → what it is in then, and
-what it answers. Nobody tells the logs what the state was.
+Each system is an initial state and a function: state and input → next state and output. Logs do
+not show the state.
 """
 
 import csv

@@ -1,7 +1,6 @@
-"""Environments and logs of others: what comes of each, from the lines that a user writes.
+"""Environments and logs of other projects, by the lines that a user writes: docs/foreign.md.
 
-`make benchmark NAME=foreign` writes docs/foreign.md, in some minutes. With --short there is less of
-everything, in seconds, and the page goes to standard output: enough to see that all of it runs.
+`--short` takes less of everything and prints the page: enough to see that all rows run.
 """
 
 import sys

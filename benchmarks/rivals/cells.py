@@ -1,4 +1,4 @@
-"""What was measured so far, in one file: each finished cell is kept, and never run again."""
+"""Measurements in one file: each finished cell is kept, and never run again."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""The worlds that all methods are compared on, and the one way in which all are judged.
+"""The worlds on which all methods are compared, and their common judge.
 
-A way to act goes in as a function of what is seen, and out comes what it is truly worth: its
-discounted return from every start, followed on the tables of the world, as a share of what is
-best there. These worlds leave nothing to chance, so one episode from each start tells all.
+A policy is a function of observations; its value is the discounted return from every start,
+followed on the tables of the world, as a share of the best. These worlds are deterministic, so one
+episode from each start suffices.
 """
 
 import math

@@ -1,15 +1,14 @@
-"""Published ways to learn a machine while acting by it: the loops of LRM and of JIRP.
+"""Published ways to learn a machine while acting with it: the loops of LRM and of JIRP.
 
 Toro Icarte et al., "Learning Reward Machines for Partially Observable Reinforcement Learning"
-(2019): from random episodes a machine that tells most about the next label; Q-learning by
-what is seen and its state; once a label follows that never followed there, search again.
+(2019): from random episodes the machine that predicts the next label best; Q-learning on
+observation and machine state; a new search once a label follows that never followed there.
 
 Xu et al., "Joint Inference of Reward Machines and Policies for Reinforcement Learning" (2020):
-Q-learning for every state of a machine that is believed; once an episode is paid otherwise
-than it says, that episode is added to the examples and the smallest machine is inferred that
-explains them all.
+Q-learning for every state of the present machine; an episode whose rewards contradict it is added
+to the examples, and the smallest machine that explains them all is inferred.
 
-Both are told when labels are read, which Resolvent finds out by itself.
+Both are given the label timing, which Resolvent infers itself.
 """
 
 import math

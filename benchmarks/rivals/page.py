@@ -1,4 +1,4 @@
-"""The cells that were measured → the tables and curves of docs/rivals.md."""
+"""Measured cells → the tables and curves of docs/rivals.md."""
 
 import statistics
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
-"""Methods to act well in worlds that hide something: how good after how many steps.
-
-    python benchmarks/rivals/run.py
+"""Methods for worlds with hidden state: return by number of steps: docs/rivals.md.
 
 Runs each method in each world with each seed, and keeps every finished cell in
-benchmarks/rivals/results.json: what was interrupted goes on where it was. Then writes the
-curves in docs/pictures and the tables of docs/rivals.md.
+benchmarks/rivals/results.json: an interrupted run continues. Then writes the curves in
+docs/pictures and the tables of the page.
 """
 
 import argparse

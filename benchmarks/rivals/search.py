@@ -1,9 +1,6 @@
-"""A small search for the parameters of the networks: one world, one seed that is not used later.
+"""A small search for the hyperparameters of the networks, in one world with a seed of its own.
 
-    python benchmarks/rivals/search.py
-
-Prints and keeps, in the file of the cells, what came of each; a setting that is there already
-is not run again.
+Prints and keeps the results in the file of the cells; known settings are not run again.
 """
 
 import time

@@ -77,9 +77,7 @@ def little_data_is_enough_for_small_systems(short):
 
 def stochastic_rows_have_warnings(page):
     random = {
-        name: row["warnings"]
-        for name, row in rows(page).items()
-        if row["solved"] == "stochastic"
+        name: row["warnings"] for name, row in rows(page).items() if row["solved"] == "stochastic"
     }
     assert {"Gymnasium: Blackjack", "POPGym: HigherLower, easy"} <= set(random)
     assert all("`contradictions`" in said and "`noise`" in said for said in random.values())
