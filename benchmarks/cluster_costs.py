@@ -75,7 +75,7 @@ def measured_costs(under: Path, small: Log, large: Log) -> Costs:
     _ = shard.key
     some = [LEAST_STEPS, 4 * LEAST_STEPS]
     giving = [
-        processor_of(lambda most=most: Pool.of(shard, POOL_STEPS, given=(0, most))) for most in some
+        processor_of(lambda most=most: Pool.of(shard, POOL_STEPS, 0, (0, most))) for most in some
     ]
     tiny = many_files(under, 2_000)
     began = time.perf_counter()
@@ -227,8 +227,9 @@ def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[Log, int]]) 
         looking, of = ScanPass(scanned, POOL_STEPS, scanned.rows), f"{world.states}×{world.inputs}"
         told(f"{of}, {files} M: work", work_bytes(costs, job), size(work))
         told(f"{of}, {files} M: a look", look_bytes(job, 1), size(looking(0)))
-        few = reduce(add, map(looking, range(4)))
-        told(f"{of}, {files} M: four looks", look_bytes(job, 4), size(few))
+        number = min(4, files)
+        few = reduce(add, map(looking, range(number)))
+        told(f"{of}, {files} M: {number} looks", look_bytes(job, number), size(few))
         told(f"{of}, {files} M: a replay", replay_bytes(job), size(work(0)))
     world = worlds[0][0]
     for millions in (1, 2, 4):

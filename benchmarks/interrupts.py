@@ -22,9 +22,30 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from faults import LONG, WORLD, content_of, parts_in, processor_seconds
+from fault_trials import content_of, parts_in, processor_seconds
 
-BESIDES = (
+WORLD = "resolvent/RandomWorld-v0"
+LONG = (
+    f"collect {WORLD} -n 100000 -o out.jsonl",
+    "infer long.jsonl --no-held-out --engine python --keep-redundant --no-supplement -o out.json",
+    "infer long.jsonl --strategy search --effort 50 -o out.json",
+    "infer long.jsonl --strategy exact -o out.json",
+    "infer long.jsonl --labels auto -o out.json",
+    "infer long.parquet -o out.json",
+    "check long.json long.parquet --evidence",
+    "report long.json long.jsonl -o out.html",
+    "diagnose long.jsonl",
+    "convert long.jsonl out.jsonl.gz",
+    "plan long.json long.jsonl -o out.json",
+    f"train {WORLD} -n 1000000 --max-steps 500 -o out.json",
+    f"train {WORLD} -n 100000 --max-steps 500 --engine python -o out.json",
+    f"solve {WORLD} --budget 1000000 -o out",
+    "reproduce ablation --quick -o out",
+    "demo",
+)
+"""Commands that take seconds."""
+
+SHORT = (
     "show long.json -o out.txt",
     "show long.json --format svg --machine transition -o out.svg",
     "check long.json long.jsonl",
@@ -33,9 +54,9 @@ BESIDES = (
     "doctor",
     "--help",
 )
-"""Commands that are soon done, besides those of `faults.py` that take seconds."""
+"""Commands that end soon."""
 
-COMMANDS = (*LONG, *BESIDES)
+COMMANDS = (*LONG, *SHORT)
 
 LONGEST = 6.0
 """Seconds of a command's life within which the signal comes."""

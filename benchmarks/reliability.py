@@ -17,7 +17,6 @@ FAULTS = {
     "read_only_folders": "commands in a read-only folder",
     "two_writers": "two commands that write the same file at the same time",
     "changing_files": "commands on files that change while they are read",
-    "interrupts": "commands interrupted by Ctrl-C",
 }
 """Names of the faults that `benchmarks/faults.py` counts."""
 

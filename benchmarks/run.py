@@ -30,7 +30,9 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
             "2 minutes",
         ),
         "peers": Benchmark(
-            "peers.py --edsm", "both machines beside AALpy on the same samples", "5 minutes"
+            "pipeline.py --part peers",
+            "both machines beside AALpy on the same samples",
+            "5 minutes",
         ),
         "updates": Benchmark(
             "updates.py", "the cost of one more trace, the first time and the sixtieth", "1 minute"
@@ -111,9 +113,10 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
             "30 seconds",
         ),
         "slip_worlds": Benchmark(
-            "slip_worlds.py", "machines and plans in worlds with slipping actions", "10 minutes"
+            "slip_worlds.py",
+            "machines in worlds with slipping actions, and the true value of plans",
+            "10 minutes",
         ),
-        "chance": Benchmark("chance.py", "the true value of plans from noisy traces", "5 minutes"),
         "foreign_noise": Benchmark(
             "foreign/noisy.py",
             "stochastic environments of other projects: docs/foreign-noise.md",
@@ -162,7 +165,7 @@ GROUPS: dict[str, dict[str, Benchmark]] = {
         ),
         "faults": Benchmark(
             "faults.py --output benchmarks/faults.json",
-            "commands killed, on full disks, interrupted and run at the same time",
+            "commands killed, on full disks, on changing files, two at the same time",
             "30 minutes",
         ),
         "interrupts": Benchmark(
