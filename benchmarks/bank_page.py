@@ -16,7 +16,7 @@ _HEAD = """\
 
 Models of protocols and devices, written after public specifications (`tests/protocols`), are
 inferred from random walks. Each walk starts in the initial state and has 20 to 60 random inputs;
-the output is the column to predict, as in [a log](how-to/logs.md). The models have the features of
+the output is the column to predict, as in [a log](how-to/data.md#logs-of-inputs-and-outputs). The models have the features of
 real systems: sinks that absorb most of a walk, rarely visited states, and inputs without effect in
 most states. AALpy 2.0 gets the same walks: `run_RPNI`, `run_EDSM`, and `run_GSM`, which merges the
 first blue state in shortlex order with the red state on which most outputs agree and is much faster
@@ -45,7 +45,7 @@ _GUESSING = """
 ## With guesses, after {steps:,} steps
 
 The same with complete machines: unknown transitions and outputs are guessed from states with
-similar outputs ([`guessing`](decisions/guessing.md)), by the same rule for ours and for AALpy's.
+similar outputs ([`guessing`](decisions/machines.md#guessing)), by the same rule for ours and for AALpy's.
 AALpy itself does not guess.
 """
 _SECONDS = """

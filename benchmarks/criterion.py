@@ -2,7 +2,7 @@
 
 Strategies infer machines from the same traces, too few for most of them: random Mealy machines,
 25×25 worlds and the protocols of `tests/protocols`. One of the machines is chosen by its
-description length (`resolvent.machines.description`), one by its number of states. Printed is how
+description length (`resolvent.machines.build`), one by its number of states. Printed is how
 often each choice is the true machine where not all are, and the share of outputs in fresh traces
 that it predicts wrongly or not at all.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.description import description_bits
+from resolvent.machines.build import description_bits
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from mealy_machine import Mealy

@@ -39,7 +39,7 @@ at the stop, *states* are those of the Transition Machine × the Reward Machine.
 discounted return (γ 0.95) of the plan in 200 fresh episodes, next to that of the best policy that
 sees the whole state, from the same starts: by value iteration on the true states of worlds of
 Resolvent, by breadth-first search in MiniGrid, and by a rule for card games. *Stop* is the kind of
-[stop reason](how-to/solve.md#what-it-says-when-it-stops); `interrupted` rows reached their time
+[stop reason](how-to/solve.md#read-the-result); `interrupted` rows reached their time
 limit. *Seconds* are CPU seconds on a busy machine.
 
 MiniGrid and POPGym draw a new layout or deal for each episode, more than could be memorized, so the

@@ -23,7 +23,7 @@ ones; of several machines, each figure is that of the worst. *Return* is the mea
 (γ 0.95) of 100 fresh episodes with `rs.plan`, or with Q-learning on the machine's states where the
 world itself is stochastic, next to that of the best policy that sees the whole state. *Warnings* are
 those of `rs.diagnose` before inference and of `rs.infer`
-([their meaning](how-to/diagnose.md#what-is-looked-for)); a row that ends in "no" has its reason
+([their meaning](how-to/diagnose.md#findings)); a row that ends in "no" has its reason
 there. *Stochastic* rows have steps with varying outcomes whatever the labels before: their machines
 are the most likely ones, and a prediction is the most likely output
 ([more on these](foreign-noise.md)).
@@ -43,7 +43,7 @@ _CODE = """
 
 Each row is run exactly as printed, after `import gymnasium as gym` and `import resolvent as rs`.
 Labels are made of observations or discovered; no event is named by hand
-([without labels](how-to/no-labels.md)).
+([without labels](how-to/labels.md#let-resolvent-discover-the-events)).
 """
 
 

@@ -32,7 +32,7 @@ NAMES = {
     "resolvent.inference.result": ("InferenceResult",),
     "resolvent.machines": (
         "UNSEEN",
-        "Knowledge",
+        "Basis",
         "Machine",
         "MachinePair",
         "Machines",
@@ -46,15 +46,15 @@ NAMES = {
     "resolvent.rl.collect": ("collect",),
     "resolvent.rl.trainer": ("q_learning",),
     "resolvent.rl.wrappers.augment": ("AugmentObservation",),
-    "resolvent.samples.timing": ("LabelTiming",),
-    "resolvent.senses.discretise": ("Discretise",),
+    "resolvent.preprocess.timing": ("LabelTiming",),
+    "resolvent.preprocess.discretize": ("Discretizer",),
     "resolvent.traces.io.formats": ("read_traces",),
     "resolvent.traces.io.read_table": ("read_log", "read_table"),
-    "resolvent.traces.labelling": ("Labelling",),
+    "resolvent.preprocess.labeling": ("LabelingFunction",),
     "resolvent.traces.scan.dataset": ("TraceDataset", "scan_traces"),
     "resolvent.traces.trace": ("Trace",),
     "resolvent.traces.trace_set": ("TraceSet",),
-    "resolvent.display.report.writing": ("report",),
+    "resolvent.viz.report.page": ("report",),
 }
 """Public names by the module that defines them."""
 

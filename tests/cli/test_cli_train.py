@@ -57,7 +57,7 @@ def test_without_memory_it_is_not(run: Run) -> None:
 def test_json_says_what_python_says(run: Run, machines: Path) -> None:
     command = ("train", HOUSE, "--machines", machines, "-n", "50", "--seed", "7")
     figures = run(*command, "--evaluate-every", "25", "--json").json
-    env = rs.AugmentObservation(rs.environments.House(), machines)
+    env = rs.AugmentObservation(rs.worlds.House(), machines)
     learned = rs.q_learning(env, episodes=50, seed=7, evaluate_every=25)
     assert figures["episodes"] == figures["first"]["episodes"] == figures["last"]["episodes"] == 50
     assert figures["steps"] == int(learned.curve.steps.sum())
@@ -86,7 +86,7 @@ def test_writes_policy_curve_and_picture(run: Run, machines: Path, tmp_path: Pat
     outcome = run("train", HOUSE, "--machines", machines, "-n", "40", *files)
     assert (outcome.code, outcome.err) == (0, "")
     assert f"wrote {policy}, {curve}, {picture}" in outcome.out
-    env = rs.AugmentObservation(rs.environments.House(), machines)
+    env = rs.AugmentObservation(rs.worlds.House(), machines)
     learned = rs.q_learning(env, episodes=40)
     assert rs.rl.QTable.load(policy).q.tobytes() == learned.q.tobytes()
     with curve.open(newline="") as file:

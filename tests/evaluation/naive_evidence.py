@@ -3,11 +3,11 @@
 from collections import defaultdict
 
 from resolvent.machines import UNSEEN
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 
 def labels_before(trace, t, timing):
-    """The labels read before step t, in order; see docs/decisions/label-timing.md."""
+    """The labels read before step t, in order; see docs/decisions/preprocess.md."""
     start = 1 if timing is LabelTiming.CURRENT else 0
     return trace.labels[start : t if timing is LabelTiming.LAGGED else t + 1]
 

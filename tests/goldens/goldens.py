@@ -84,7 +84,7 @@ def plan_world(world: str, episodes: int, seed: int) -> dict[str, Any]:
     traces = collected(world, episodes, seed)
     options = {"timing": rs.LabelTiming.CURRENT_WITH_INITIAL} if world == "TMaze" else {}
     plan = rs.plan(rs.infer(traces, **options).machines, traces, gamma=0.95)
-    return {"value": repr(plan.worthx)}
+    return {"value": repr(plan.value)}
 
 
 def q_learning_world(world: str, seed: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import resolvent as rs
 from own_strategies import MostAgreeing
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 SHAPING = st.fixed_dictionaries(
     {},

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines.building import machine_of_tables
-from resolvent.machines.description import description_bits
+from resolvent.machines.build import description_bits, machine_of_tables
 from resolvent.traces import Vocabulary
 
 
@@ -54,7 +53,7 @@ def mixed(*ways):
 
 
 def expected(table, answers):
-    """The code as docs/decisions/auto.md has it, one symbol after the other."""
+    """The code as docs/decisions/inference.md has it, one symbol after the other."""
     states = len(table)
     known = [
         (state, label, target)

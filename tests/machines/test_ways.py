@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import RewardMachine
-from resolvent.machines.ways import history_text, ways_text
+from resolvent.machines.compare import history_text, history_texts
 from resolvent.traces import Vocabulary
 
 
@@ -52,7 +52,7 @@ def test_histories_are_the_shortest_and_first_by_label(table):
                 shortest[target] = (*shortest[state], machine.labels[code])
                 ahead.append(target)
     assert machine.reachable() == sorted(shortest)
-    texts = ways_text(machine)
+    texts = history_texts(machine)
     for state in range(machine.states):
         if state not in shortest:
             assert machine.first_move(state) is None
@@ -69,7 +69,7 @@ def test_histories_are_the_shortest_and_first_by_label(table):
 
 def test_long_histories_are_cut_alike_wherever_they_stand():
     machine = chain(60)
-    assert ways_text(machine) == [history_text(machine.history(state)) for state in range(60)]
+    assert history_texts(machine) == [history_text(machine.history(state)) for state in range(60)]
     assert history_text(machine.history(32)) == ", ".join(["l0"] * 32)
     assert history_text(machine.history(33)) == ", ".join([*["l0"] * 8, "… 17 more …", *["l0"] * 8])
 
@@ -78,7 +78,7 @@ def test_a_chain_of_60_000_states_is_written_in_room_that_grows_with_it():
     machine = chain(60_000)
     assert len(machine.reachable()) == 60_000
     assert len(machine.history(59_999)) == 59_999
-    for text in (rs.to_text(machine), rs.to_dot(machine)):
+    for text in (machine.to_text(), machine.to_dot()):
         assert len(text) < 400 * machine.states
 
 
@@ -95,7 +95,7 @@ def test_no_more_answers_are_written_than_are_shown():
         constant_question=np.empty(0, np.int64),
         constant_value=np.empty(0, np.int32),
     )
-    text = rs.to_text(machine, most_outputs=3)
+    text = machine.to_text(most_outputs=3)
     assert "room 2 " in text
     assert "room 3 " not in text
     assert "… and 37 more that depend on the state" in text

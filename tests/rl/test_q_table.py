@@ -39,7 +39,7 @@ def test_load_gives_back_what_was_saved(learned, env, tmp_path):
 
 
 def test_symbols_with_parts_survive(tmp_path):
-    house = rs.environments.House()
+    house = rs.worlds.House()
     wrapped = rs.AugmentObservation(house, house.machines())
     learned = rs.q_learning(wrapped, episodes=30)
     learned.save(tmp_path / "policy.json")
@@ -49,7 +49,7 @@ def test_symbols_with_parts_survive(tmp_path):
 
 
 def test_names_of_the_environment_survive(learned, tmp_path):
-    house = rs.environments.House()
+    house = rs.worlds.House()
     rs.q_learning(house, episodes=1).save(tmp_path / "policy.json")
     back = rs.rl.QTable.load(tmp_path / "policy.json")
     assert back.observation_names == tuple(house.observation_names)

@@ -1,7 +1,7 @@
 """Map functions over pieces of work with threads, processes or Ray; results never depend on which.
 
 Input: a function of one piece, which can be pickled, and the pieces. Output: the results in the
-order of the pieces, or combined in that order. See docs/decisions/workers.md.
+order of the pieces, or combined in that order. See docs/decisions/util.md.
 """
 
 import signal
@@ -350,7 +350,7 @@ def _ignoring_ctrl_c() -> Iterator[None]:
 def split_evenly(pieces: Sequence[Piece], slots: int) -> list[Sequence[Piece]]:
     """Return pieces in runs of about the same length, `TASKS_PER_SLOT` for each slot at most.
 
-    >>> [list(run) for run in neighbours(range(20), slots=1)]
+    >>> [list(run) for run in split_evenly(range(20), slots=1)]
     [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9], [10, 11], [12, 13, 14], [15, 16], [17, 18, 19]]
     """
     tasks = min(len(pieces), TASKS_PER_SLOT * slots)

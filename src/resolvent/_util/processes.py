@@ -18,10 +18,10 @@ def available_cores() -> int:
     """Return the number of threads that the compiled core may use in this thread.
 
     >>> with limit_cores(1):
-    ...     cores()
+    ...     available_cores()
     1
     """
-    share: int = getattr(_share, "available_cores", CORES)
+    share: int = getattr(_share, "cores", CORES)
     return share
 
 

@@ -1,7 +1,7 @@
 """Run pieces of work as tasks of a Ray cluster, or of a Ray of this machine alone.
 
 Ray schedules, moves results, and tries again what was lost with a worker or a node; results are
-combined near the data. See docs/decisions/workers.md.
+combined near the data. See docs/decisions/util.md.
 """
 
 import importlib
@@ -143,7 +143,7 @@ class Ray:
     ) -> list[Result | None]:
         """Work on all pieces at once until a result is `enough`; the rest are killed."""
         ray = self._ray()
-        # Actors can be killed at any time; see docs/decisions/workers.md for tasks.
+        # Actors can be killed at any time; see docs/decisions/util.md for tasks.
         options = {"num_cpus": 1, "max_restarts": RETRIES, "max_task_retries": RETRIES}
         actor = ray.remote(**options)(_Actor)
         work_ref = ray.put(work)

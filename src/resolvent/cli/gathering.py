@@ -2,13 +2,13 @@
 
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence
 from resolvent.machines import Machines
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
+from resolvent.viz.terminal import Amount, ProgressBar
 
 
 def gathered(

@@ -13,11 +13,11 @@ from resolvent._util.startup import is_command
 from resolvent._util.storage import is_address
 from resolvent._util.text import amount, visible
 from resolvent.cli.tables import TableOptions
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import files_of, is_glob
+from resolvent.viz.terminal import ProgressBar
 
 FILE_ROWS = 10_000_000
 """A Parquet file with more rows than this is gone through in pieces, not read whole."""

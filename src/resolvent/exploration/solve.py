@@ -16,15 +16,15 @@ from resolvent.exploration.run import Listener, SolveRun
 from resolvent.exploration.solution import Solution
 from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.inference.options import InferenceOptions
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.env import AnyEnv
-from resolvent.samples import LabelTiming
-from resolvent.traces.labelling import Labelling
 
 
 def solve(
     env: AnyEnv | str | Callable[[], AnyEnv],
     *,
-    labels: str | Labelling = "auto",
+    labels: str | LabelingFunction = "auto",
     label_of: Callable[..., Any] | None = None,
     name_of: Callable[[Any], Any] | None = None,
     timing: LabelTiming | str | None = None,
@@ -84,7 +84,7 @@ def solve(
     >>> solved = rs.solve("resolvent/House-v0")
     >>> solved.optimal, solved.states, round(solved.value, 4)
     (True, {'transition': 2, 'reward': 2}, 0.7738)
-    >>> print(solved.plan.run(rs.environments.House(), episodes=3))
+    >>> print(solved.plan.run(rs.worlds.House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
     check_arguments(solve, locals(), leaving=["env"])

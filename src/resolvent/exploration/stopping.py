@@ -51,7 +51,7 @@ def stop_reason(state: LearnerState, max_steps: int, *, is_interrupted: bool) ->
     """Return why exploration should stop now, or None if it should continue.
 
     An optimal policy is only reported if all tests of the hypothesis have passed and it was
-    verified (docs/decisions/exploring.md).
+    verified (docs/decisions/exploration.md).
     """
     if is_done(state):
         return reason_when_done(state)

@@ -69,9 +69,9 @@ class WorkerRun:
             it superfluous.
         seconds: Time it took its worker; 0 if it was stopped.
 
-    >>> print(Ran("6 states, seed 1", "ray", "impossible", 3.42))
+    >>> print(WorkerRun("6 states, seed 1", "ray", "impossible", 3.42))
     6 states, seed 1: impossible, 3.4 s
-    >>> print(Ran("6 states, seed 0", "ray", "stopped"))
+    >>> print(WorkerRun("6 states, seed 0", "ray", "stopped"))
     6 states, seed 0: stopped
     """
 

@@ -17,7 +17,6 @@ from resolvent._util.progress import Progress
 from resolvent._util.text import visible
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.merge_order import (
     BestFirst,
     FirstFit,
@@ -43,7 +42,8 @@ from resolvent.machines.automaton import (
     WorkLimitExceeded,
     automaton_from_columns,
 )
-from resolvent.samples import SampleSet
+from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.vocabulary import Codes
 
 SEARCH_BUDGET: Final = 6_000_000_000
@@ -170,8 +170,8 @@ def search(
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
     It needs far fewer traces than merging. The same samples, seed and effort give the same
-    automaton; with a time limit the result is not reproducible. docs/decisions/search.md describes
-    the method.
+    automaton; with a time limit the result is not reproducible. docs/decisions/inference.md
+    describes the method.
 
     Args:
         samples: The samples to explain.

@@ -1,7 +1,7 @@
 """Orders of merging: which blue state to decide next, and into which red state to merge it.
 
 Input: the state of the search. Output: a `Merge` or a `Promote`. The native engine implements the
-same orders; docs/decisions/merge-order.md and telling.md give the reasons for them.
+same orders; docs/decisions/inference.md gives the reasons for them.
 
 The score of strategies "telling" and "rethink" is an information content in 256ths of a bit, in
 integers, so that both engines agree to the last digit.
@@ -26,7 +26,8 @@ from resolvent.inference.state_merging import (
     completed_search,
 )
 from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 ONE_BIT: Final = 256
 """One bit in the unit of scores."""
@@ -350,7 +351,7 @@ def merge_with_backtracking(
     A wrong merge shows late: states that belong to it conflict, so that there are too many states
     and unlikely transitions. Without the merge, all later decisions are made again. Merges are
     tried in the order in which they were made, until a whole pass changes nothing; a time limit
-    ends that early. docs/decisions/telling.md has measurements.
+    ends that early. docs/decisions/inference.md has measurements.
 
     Raises:
         TooManyStates: when more than `most_states` are left.

@@ -17,10 +17,10 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.inference.engine import check_seed_and_effort, engine_for
 from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
 from resolvent.noise import Noise
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction, as_labeling_function
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Label, as_symbol, label_text
-from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
 """Options that do not change which machines are found: files do not hold them."""
@@ -40,8 +40,8 @@ class InferenceOptions:
 
     outputs: tuple[str, ...] | None = None
     strategy: Strategy = STRATEGIES["auto"]
-    labels: Labelling | Literal["auto"] = GIVEN
-    discretise: Discretise | Literal["auto"] | None = None
+    labels: LabelingFunction | Literal["auto"] = AS_RECORDED
+    discretise: Discretizer | Literal["auto"] | None = None
     noise: Noise | Literal["none", "auto"] = "auto"
     timing: LabelTiming = None  # type: ignore[assignment]  # the default depends on the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
@@ -62,8 +62,8 @@ class InferenceOptions:
         put(self, "strategy", strategy_named(self.strategy))
         put(self, "engine", engine_for(self.strategy, self.engine))
         if not _is_auto(self.labels):
-            put(self, "labels", as_labelling(self.labels, found=True))
-        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretise | None)):
+            put(self, "labels", as_labeling_function(self.labels, found=True))
+        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretizer | None)):
             raise OptionError(
                 f"discretise={shown(self.discretise)}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
@@ -73,7 +73,7 @@ class InferenceOptions:
             raise OptionError(
                 f"noise={shown(self.noise)}: choose 'auto', 'none', or say what is noisy by a Noise"
             )
-        derived = self.labels not in (GIVEN, "auto")
+        derived = self.labels not in (AS_RECORDED, "auto")
         put(self, "timing", _checked_timing(self.timing, labels_derived=derived))
         put(self, "outputs", _checked_outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
@@ -156,9 +156,9 @@ class InferenceOptions:
                 ) from error
         if isinstance(labels := values.get("labels"), _StoredLabels):
             events: Any = {as_symbol(source): name for source, name in labels.events}
-            values["labels"] = Labelling(labels.reads, events)  # type: ignore[arg-type]
+            values["labels"] = LabelingFunction(labels.reads, events)  # type: ignore[arg-type]
         if isinstance(discretise := values.get("discretise"), dict):
-            values["discretise"] = Discretise.from_dict(discretise)
+            values["discretise"] = Discretizer.from_dict(discretise)
         strategy_name = values.get("strategy", cls.strategy.name)
         if strategy is None and strategy_name not in STRATEGIES:
             raise ModelError(
@@ -185,7 +185,7 @@ _STORED_TYPES: dict[str, Any] = {
 """The types in files of options whose type here has no JSON form."""
 
 
-def _stored_labels(labels: Labelling | Literal["auto"]) -> Any:
+def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
     """Return the source of labels as JSON values: a word, unless events are named."""
     if isinstance(labels, str):
         return labels

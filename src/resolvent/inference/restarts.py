@@ -2,7 +2,7 @@
 
 Input: samples, and for repair an automaton that explains them. Output: an automaton that is not
 larger. The result of restarts does not depend on which search ends first
-(docs/decisions/portfolio.md).
+(docs/decisions/inference.md).
 """
 
 import time
@@ -18,7 +18,7 @@ from resolvent.inference.attempts import FOUND, STOPPED, UNDECIDED, WorkerRun
 from resolvent.inference.engine import check_seed_and_effort, learn_natively, search
 from resolvent.inference.state_merging import Watcher
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.samples import Histories, SampleSet
+from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 SEEDS: Final = 4
@@ -51,7 +51,7 @@ def repair_automaton(
     States are removed one by one, the weakest first: another state takes their place, and the few
     transitions that this makes wrong are changed, the rarest first. A state stays if outputs agree
     no better without it than by chance. The same samples, seed and effort give the same automaton;
-    a time limit gives the best so far. docs/decisions/repair.md has more.
+    a time limit gives the best so far. docs/decisions/inference.md has more.
 
     Raises:
         OptionError: when the seed or the effort is out of range.

@@ -3,7 +3,7 @@
 `STRATEGIES` holds the built-in ones; users derive their own from `Strategy`, which is given a
 read-only view of two nodes (`Answers`) or of a merge (`ProposedMerge`). A view holds only until the
 method returns. Queries are numbers here; `question` gives the observation and action of one.
-docs/decisions/strategies.md gives the reasons for this design.
+docs/decisions/inference.md gives the reasons for this design.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.inference.prefix_tree import PrefixTree
 from resolvent.inference.state_merging import Fold
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import Symbol
 
 _NATIVE: Final = "native"
@@ -47,15 +47,15 @@ class NodeOutputs(Mapping[int, OutputCount]):
     A node has the outputs of the nodes merged into it, too, and the counts add up.
 
     >>> from resolvent.inference.prefix_tree import build_prefix_tree
-    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
     >>> from resolvent.traces import Trace, TraceSet
     >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> samples = output_samples(traces, histories, "observation")
-    >>> node = Answers(samples, build_prefix_tree(samples), 1)
+    >>> node = NodeOutputs(samples, build_prefix_tree(samples), 1)
     >>> for question, answer in node.items():
     ...     print(node.question(question), answer)
-    ('hall', 'up') Answer(output='attic', count=1)
+    ('hall', 'up') OutputCount(output='attic', count=1)
     """
 
     __slots__ = ("_counts", "_outputs", "_samples")

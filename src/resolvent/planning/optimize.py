@@ -121,7 +121,8 @@ def _optimize_stochastic(
     if len(lost):
         raise OptionError(
             f"gamma={gamma:g}: from {augmented_state_text(model.named(int(lost[0])))} no way to "
-            f"act that is known surely ends the episode: use gamma below 1, or plan from more traces"
+            f"act that is known surely ends the episode: use gamma below 1, or plan from more "
+            f"traces"
         )
     # A third each for the next observation, for labels and endings, and for rewards.
     delta = (1 - confidence) / 3

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import powers
 from resolvent.planning.plan_io import json_number
-from resolvent.samples import rounded
+from resolvent.preprocess.samples import rounded
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class BoundViolation:
     def __str__(self) -> str:
         """Return a line of text.
 
-        >>> print(Contradiction(3, 0.5, 0.5, 0.0))
+        >>> print(BoundViolation(3, 0.5, 0.5, 0.0))
         episode 3 was promised 0.5 and paid 0
-        >>> print(Contradiction(None, 0.5, math.inf, 0.125))
+        >>> print(BoundViolation(None, 0.5, math.inf, 0.125))
         the mean was promised at least 0.5 and paid 0.125
         """
         what = "the mean" if self.episode is None else f"episode {self.episode}"

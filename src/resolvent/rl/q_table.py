@@ -275,7 +275,8 @@ def observation_text(shown: Symbol, names: tuple[Symbol, ...] | None = None) -> 
 def name_of_number(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
     """Return the name of a number if it has one.
 
-    >>> named(1, ("up", "down")), named(7, ("up", "down")), named(1, None)
+    >>> names = ("up", "down")
+    >>> name_of_number(1, names), name_of_number(7, names), name_of_number(1, None)
     ('down', 7, 1)
     """
     if names is None or type(value) is not int or not 0 <= value < len(names):

@@ -16,9 +16,9 @@ from resolvent._util.validation import shown
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.machines import Machine, Machines
 from resolvent.machines.belief import Belief
+from resolvent.preprocess.timing import LabelReader
 from resolvent.rl.env import LivePreprocessor, finite_reward
 from resolvent.rl.vector_env import Mask, split
-from resolvent.samples import LabelReader
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.symbols import Label, as_label, label_text
 
@@ -71,7 +71,7 @@ class StateTracker(_ByMachine):
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> memory = Memory(rs.infer(traces).machines)
+    >>> memory = StateTracker(rs.infer(traces).machines)
     >>> memory.reset(None)
     >>> memory.step({"key"})
     >>> memory.states, memory.transition_state, memory.unseen

@@ -36,7 +36,7 @@ def prefixes(traces: TraceSet, lengths: NDArray[np.int64]) -> TraceSet:
 
     >>> from resolvent.traces.trace import Trace
     >>> walk = Trace(["hall", "stairs", "attic"], [None, None, "key"], ["up", "up"], [0, 1])
-    >>> beginnings(TraceSet([walk]), np.array([1]))[0].observations
+    >>> prefixes(TraceSet([walk]), np.array([1]))[0].observations
     ('hall', 'stairs')
     """
     all_lengths = np.diff(traces.offsets)

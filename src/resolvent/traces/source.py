@@ -51,7 +51,8 @@ class SkippedRows:
 def skipped_text(gaps: Mapping[int, SkippedRows]) -> str:
     """Describe skipped rows, by shard, in one line.
 
-    >>> skipped_text({3: Gap("a", 7, whole=True, why="a: damaged"), 4: Gap("b", first=True)})
+    >>> damaged = SkippedRows("a", 7, whole=True, why="a: damaged")
+    >>> skipped_text({3: damaged, 4: SkippedRows("b", first=True)})
     '1 piece that cannot be read is left out, with 7 rows (a: damaged), and 1 episode beside it \
 that may lack rows'
     """
@@ -110,7 +111,7 @@ class RowOrders(Mapping[int, RowOrder]):
     >>> orders[7] = RowOrder(3, is_sorted=True)
     >>> sent = pickle.loads(pickle.dumps(orders))
     >>> sent[7], sent.get(6), list(sent)
-    (Arrangement(leading_rows=3, is_sorted=True), None, [7])
+    (RowOrder(leading_rows=3, is_sorted=True), None, [7])
     """
 
     def __init__(self) -> None:

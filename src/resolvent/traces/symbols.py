@@ -352,7 +352,7 @@ def difference_text(first: Symbol, second: Symbol) -> str:
 def place_text(place: PartPath) -> str:
     """Return the text of a path within a symbol, keys with dots and indices in brackets.
 
-    >>> uri_text((3, 2, 0)), uri_text(("image", 3, 2)), uri_text(("robot", "arm"))
+    >>> place_text((3, 2, 0)), place_text(("image", 3, 2)), place_text(("robot", "arm"))
     ('[3, 2, 0]', 'image[3, 2]', 'robot.arm')
     """
     text, indices = "", list[str]()

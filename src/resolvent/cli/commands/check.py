@@ -16,13 +16,13 @@ from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.places import Place, opened, say_what_is_idle
 from resolvent.cli.printing import print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
 from resolvent.replay import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet, symbol_text
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _ROWS = 10
 
@@ -166,7 +166,7 @@ def _figures(score: MachineScore) -> dict[str, Any]:
 
 
 def _print_score(checked: _Checked) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     print(f"{amount(checked.traces, 'trace')}, {amount(checked.steps, 'step')}\n")
     score = checked.score
@@ -203,7 +203,7 @@ def _print_evidence(evidence: Evidence) -> None:
 
 
 def _print_machine(one: MachineEvidence) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     print(f"\n{one.machine.title}, {amount(one.machine.states, 'state')}")
     rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]

@@ -12,11 +12,11 @@ from resolvent.cli.environments import Environment, Imports, Settings, named_env
 from resolvent.cli.options import Json, MaxSteps, OnIfAsked, choice
 from resolvent.cli.printing import command, name_text, print_json, size
 from resolvent.cli.targets import check_trace_target
-from resolvent.display.progress import Amount, ProgressBar
+from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.rl.collect import collect as collect_traces
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.symbols import Label, label_text
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _SHOWN = 20
 
@@ -46,7 +46,7 @@ def collect(
         str,
         choice(
             "--labels",
-            (*LABELLINGS, "auto"),
+            (*LABEL_ORIGINS, "auto"),
             "What a label is made of: given by the environment, or what is seen and done; with "
             "auto given if it is, for `infer --labels auto` finds events by itself.",
         ),

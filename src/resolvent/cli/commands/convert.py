@@ -9,8 +9,8 @@ from resolvent.cli.options import Json, Traces, choice
 from resolvent.cli.printing import name_text, print_json, size
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_trace_target
-from resolvent.display.progress import ProgressBar
 from resolvent.traces.io.formats import FORMATS
+from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table()

@@ -12,12 +12,12 @@ from resolvent.cli.options import (
 from resolvent.cli.places import Place, opened
 from resolvent.cli.printing import name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.display.progress import ProgressBar
 from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.labeling import LABEL_ORIGINS
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.scan.listing import uri_text
+from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table()
@@ -29,7 +29,7 @@ def diagnose(
         str,
         choice(
             "--labels",
-            (*LABELLINGS, "auto"),
+            (*LABEL_ORIGINS, "auto"),
             "What a label is made of: those of TRACES, or what is seen and done.",
         ),
     ] = "given",

@@ -26,8 +26,6 @@ from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
-from resolvent.display.merge_lines import log_lines
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
 from resolvent.inference.cross_validation import HoldoutReport, holdout_report
@@ -37,14 +35,16 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LABEL_ORIGINS
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 from resolvent.traces.scan.listing import uri_text
+from resolvent.viz.merge_log import log_lines
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _TOO_MANY_STATES = 500
 """So many are found where traces are few, and then merging takes longer and longer."""
@@ -78,7 +78,7 @@ def infer(
         str,
         choice(
             "--labels",
-            (*LABELLINGS, "auto"),
+            (*LABEL_ORIGINS, "auto"),
             "What machines read as labels: those of the traces; what is seen or done, each as a "
             "label; or the events found in that.",
         ),
@@ -307,7 +307,7 @@ class _About:
         return lines
 
 
-def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
+def _intervals(how: str | None) -> Discretizer | Literal["auto"] | None:
     """Return how numbers are put into intervals, by what a user writes.
 
     >>> _intervals("uniform:4")
@@ -318,7 +318,7 @@ def _intervals(how: str | None) -> Discretise | Literal["auto"] | None:
     method, colon, count = how.partition(":")
     if colon and not count.isdecimal():
         raise OptionError(f"--discretise {how}: write a number of intervals, as in quantile:6")
-    return Discretise(method, int(count)) if colon else Discretise(method)
+    return Discretizer(method, int(count)) if colon else Discretizer(method)
 
 
 def _may_be_scarce(result: InferenceResult, about: _About) -> bool:
@@ -382,7 +382,7 @@ def _proven(states: int, least: int | None) -> str:
 def _print_summary(
     result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
 ) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     found = f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}"
     print(f"{name_text(uri_text(source))}: {found}\n")

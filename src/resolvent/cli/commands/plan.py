@@ -27,11 +27,11 @@ from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import load
 from resolvent.planning.plan import Plan
 from resolvent.planning.plan import plan as plan_for
 from resolvent.rl.run_plan import Runs
+from resolvent.viz.terminal import Amount, ProgressBar
 
 
 @takes_table(writes=True)

@@ -17,9 +17,9 @@ from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
 from resolvent.cli.printing import name_text, print_json, saying_warnings
 from resolvent.cli.tables import TableOptions, takes_table
 from resolvent.cli.targets import check_targets
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
+from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table(writes=True)
@@ -56,8 +56,8 @@ def report(
     The page needs no network and nothing beside it. Whatever the machines
     predict wrong, it shows; `resolvent check` tells by its exit code.
     """
-    from resolvent.display.report import report as write
-    from resolvent.display.report.learning import read_policy, read_returns
+    from resolvent.viz.report.learning import read_policy, read_returns
+    from resolvent.viz.report.page import report as write
 
     output = table.target(output)
     if output is None:

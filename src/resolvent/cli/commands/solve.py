@@ -13,11 +13,11 @@ from resolvent.cli.environments import Environment, Imports, Settings, make_envi
 from resolvent.cli.options import Gamma, Json, MaxSteps, RewardRange, choice
 from resolvent.cli.printing import command, name_text, print_json, saying_warnings
 from resolvent.cli.targets import check_folder
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
-from resolvent.traces.labelling import LABELLINGS
+from resolvent.preprocess.labeling import LABEL_ORIGINS
+from resolvent.viz.terminal import ProgressBar
 
 
 def solve(
@@ -48,7 +48,7 @@ def solve(
         str,
         choice(
             "--labels",
-            ("auto", *LABELLINGS),
+            ("auto", *LABEL_ORIGINS),
             "What a label is made of: given by the environment, or what is seen and done; auto "
             "takes those given, if there are any.",
         ),

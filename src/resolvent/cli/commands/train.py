@@ -15,8 +15,6 @@ from resolvent.cli.options import Json, MaxSteps, choice
 from resolvent.cli.printing import command, name_text, print_json
 from resolvent.cli.targets import check_targets
 from resolvent.cli.training_report import TrainingReport
-from resolvent.display.curves import check_picture_name, draw_curves, import_matplotlib
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
@@ -26,6 +24,8 @@ from resolvent.rl.trainer import ENGINES
 from resolvent.rl.trainer import q_learning as learn
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
+from resolvent.viz.curves import check_picture_name, draw_curves, import_matplotlib
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _FROM_A_MODEL = "What the machines' model can add"
 

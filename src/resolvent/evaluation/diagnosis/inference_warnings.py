@@ -103,7 +103,7 @@ def damaged_files(corpus: Corpus) -> Iterator[Finding]:
         f"again, and infer once more.",
         {
             "pieces": [gap.piece for gap in skipped[:_MAX_NAMED]],
-            "damaged_files": len(skipped),
+            "left_out": len(skipped),
             "rows": sum(gap.rows or 0 for gap in skipped),
             "of_unknown_length": sum(gap.rows is None for gap in skipped),
             "episodes_beside": sum(gap.episodes for gap in gaps.values()),

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines.automaton import RawAutomaton, automaton_from_columns
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 from resolvent.traces.vocabulary import Codes
 
 Table: TypeAlias = NDArray[np.int32]
@@ -31,7 +32,7 @@ TOP_TRACES: Final = 20_000
 OUTPUTS: Final = 4000
 """Number of further outputs in the first part, in whole traces. A part large enough to determine
 the machine is easier than a tiny one: proofs are longest near the threshold where a smaller machine
-just fits (docs/decisions/exact-search.md)."""
+just fits (docs/decisions/inference.md)."""
 
 ROWS: Final = 20_000
 """Number of rows of a single trace that are given before a conflict needs more."""

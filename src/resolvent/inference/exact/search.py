@@ -5,7 +5,7 @@ Input: samples and a machine that explains them. Output: the smallest machine an
 A SAT solver is given a part of the samples. If no machine of some size fits the part, none fits all
 samples; a machine that fits it is checked against all samples, and conflicts join the part. Sizes
 and seeds may be tried in parallel; the result does not depend on which attempt ends first
-(docs/decisions/portfolio.md).
+(docs/decisions/inference.md).
 """
 
 import time
@@ -30,7 +30,8 @@ from resolvent.inference.exact.solver import (
 )
 from resolvent.inference.state_merging import Watcher
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 ALONE: Final = 2 * SLICES
 """Number of solver slices after which the workers, if any, take over: a second or two."""

@@ -17,10 +17,10 @@ import numpy as np
 
 from resolvent.errors import MissingExtra
 from resolvent.inference.exact.problem import Part, Question, Table
-from resolvent.samples import NONE
+from resolvent.preprocess.timing import NONE
 
 SOLVER: Final = "glucose4"
-"""The fastest of those measured (docs/decisions/exact-search.md)."""
+"""The fastest of those measured (docs/decisions/inference.md)."""
 
 SLICE: Final = 250
 """Number of solver conflicts between two checks of the time; it stops at its next restart."""
