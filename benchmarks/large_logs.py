@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.replaying import MachineTable, MachineTables
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 MILLION = 1_000_000
 LENGTH = 100
