@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.replaying import MachineTable, MachineTables
-from resolvent.preprocess.timing import LabelTiming
 
 MILLION = 1_000_000
 LENGTH = 100
