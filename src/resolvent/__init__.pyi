@@ -9,7 +9,6 @@ from resolvent import paper as paper
 from resolvent import rl as rl
 from resolvent import worlds as worlds
 from resolvent import wrappers as wrappers
-from resolvent.display.report.writing import report as report
 from resolvent.errors import ContradictoryTraces as ContradictoryTraces
 from resolvent.errors import OptionError as OptionError
 from resolvent.errors import ResolventError as ResolventError
@@ -26,7 +25,7 @@ from resolvent.inference.infer import infer as infer
 from resolvent.inference.options import InferenceOptions as InferenceOptions
 from resolvent.inference.result import InferenceResult as InferenceResult
 from resolvent.machines import UNSEEN as UNSEEN
-from resolvent.machines import Knowledge as Knowledge
+from resolvent.machines import Basis as Basis
 from resolvent.machines import Machine as Machine
 from resolvent.machines import MachinePair as MachinePair
 from resolvent.machines import Machines as Machines
@@ -37,8 +36,8 @@ from resolvent.machines import load as load
 from resolvent.noise.model import Noise as Noise
 from resolvent.planning.plan import Plan as Plan
 from resolvent.planning.plan import plan as plan
-from resolvent.preprocess.discretize import Discretise as Discretise
-from resolvent.preprocess.labeling import Labelling as Labelling
+from resolvent.preprocess.discretize import Discretizer as Discretizer
+from resolvent.preprocess.labeling import LabelingFunction as LabelingFunction
 from resolvent.preprocess.timing import LabelTiming as LabelTiming
 from resolvent.rl.collect import collect as collect
 from resolvent.rl.trainer import q_learning as q_learning
@@ -50,22 +49,23 @@ from resolvent.traces.scan.dataset import TraceDataset as TraceDataset
 from resolvent.traces.scan.dataset import scan_traces as scan_traces
 from resolvent.traces.trace import Trace as Trace
 from resolvent.traces.trace_set import TraceSet as TraceSet
+from resolvent.viz.report.page import report as report
 
 __version__: str
 
 __all__ = [
     "UNSEEN",
     "AugmentObservation",
+    "Basis",
     "ContradictoryTraces",
-    "Discretise",
+    "Discretizer",
     "Evidence",
     "Experiment",
     "Explorer",
     "InferenceOptions",
     "InferenceResult",
-    "Knowledge",
     "LabelTiming",
-    "Labelling",
+    "LabelingFunction",
     "Machine",
     "MachinePair",
     "Machines",

@@ -59,11 +59,18 @@ def test_every_public_name_has_its_place_in_the_reference():
         for page in IN_DOCS
         for name in re.findall(r"^<!-- resolvent\.(.*) -->$", PAGES[page], re.MULTILINE)
     ]
-    inner = ("environments", "baselines.")  # public, but not in the one namespace
-    outer = [name for name in directives if not any(room in name for room in inner)]
-    modules = [name.partition(".")[0] for name in directives if name.startswith("baselines.")]
-    names = [*(name.rpartition(".")[2] for name in outer), *set(modules)]
-    assert sorted(names) == sorted(rs.__all__)
+    assert len(directives) == len(set(directives))
+    assert set(rs.__all__) <= set(directives)
+    for package in (rs.errors, rs.wrappers, rs.config):
+        name = package.__name__.rpartition(".")[2]
+        public = getattr(package, "__all__", [n for n in vars(package) if _is_error(package, n)])
+        documented = {directive.rpartition(".")[2] for directive in directives}
+        assert set(public) <= documented, f"{name}: {set(public) - documented}"
+
+
+def _is_error(module, name):
+    value = getattr(module, name)
+    return isinstance(value, type) and value.__module__ == module.__name__ and name[0] != "_"
 
 
 def test_the_table_of_environments_is_true():

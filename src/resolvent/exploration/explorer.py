@@ -111,11 +111,13 @@ class Explorer:
         self._last: dict[int, Any] = {}
         self.changed = False
         is_auto = labels == "auto" and label_of is None
-        labelling = AS_RECORDED if labels == "auto" else as_labeling_function(labels, label_of,
-        found=True) options = InferenceOptions(noise="none", timing=timing, seed=seed) 
-        # type: ignore[arg-type] buffer
-        = Buffer(symbols) self.state =
-            LearnerState( LearnerConfig(gamma, seed, reward_range, target, None if states == "found" else states),
+        labelling = (
+            AS_RECORDED if labels == "auto" else as_labeling_function(labels, label_of, found=True)
+        )
+        options = InferenceOptions(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
+        buffer = Buffer(symbols)
+        self.state = LearnerState(
+            LearnerConfig(gamma, seed, reward_range, target, None if states == "found" else states),
             LabelState(labelling, is_auto, is_auto and not has_labels, FIRST_SEARCH),
             buffer,
             Hypothesis(options, buffer, may_time=timing is None),

@@ -174,17 +174,17 @@ def discover_labels(
 
     outputs = (OBSERVATION, REWARD)
     try:
-        discovered = event_discovery.discover_labels(traces, outputs, infer, seed=options.seed,
-        effort=EFFORT)
+        discovered = event_discovery.discover_labels(
+            traces, outputs, infer, seed=options.seed, effort=EFFORT
+        )
     except ContradictoryTraces:
         return None
     return discovered if discovered.labelling.events else None
 
 
-def count_states(labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions)
--> int
-|
-None:
+def count_states(
+    labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions
+) -> int | None:
     """Return the number of states of machines that read these labels; None if none explain all.
 
     >>> import resolvent as rs

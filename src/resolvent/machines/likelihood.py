@@ -94,7 +94,8 @@ def output_probabilities(
     >>> row = machine.output_state[:1], machine.output_question[:1]
     >>> right, unknown = machine.output_value[:1], np.array([-1], np.int32)
     >>> few = Smoothing((0.2,) * 7, strength=1, odd_strength=1, even_strength=1, novelty=0.01)
-    >>> [output_probabilities(machine, few, *row, output).round(3).tolist() for output in (right, unknown)]
+    >>> both = (output_probabilities(machine, few, *row, output) for output in (right, unknown))
+    >>> [probabilities.round(3).tolist() for probabilities in both]
     [[0.891], [0.01]]
     """
     row = machine.output_rows(states, questions)

@@ -56,7 +56,8 @@ class LabelingFunction:
     [['hall'], ['attic']]
     >>> [sorted(label) for label in LabelingFunction("action+observation").on(traces)[0].labels]
     [['→ hall'], ['up → attic']]
-    >>> [sorted(label) for label in LabelingFunction("observation", {"attic": "key"}).on(traces)[0].labels]
+    >>> labeling = LabelingFunction("observation", {"attic": "key"})
+    >>> [sorted(label) for label in labeling.on(traces)[0].labels]
     [[], ['key']]
     """
 
@@ -157,8 +158,10 @@ class LabelingFunction:
     def name_of(self, source: Symbol) -> str:
         """Return the name of a source; different sources have different names.
 
-        >>> LabelingFunction("action").name_of("up"), LabelingFunction("action+observation").name_of(("up", 3))
-        ('up', 'up → 3')
+        >>> LabelingFunction("action").name_of("up")
+        'up'
+        >>> LabelingFunction("action+observation").name_of(("up", 3))
+        'up → 3'
         """
         if self.reads != "action+observation":
             return event_text(source)
