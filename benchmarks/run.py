@@ -15,63 +15,63 @@ HERE = Path(__file__).parent
 
 
 class Benchmark(NamedTuple):
-    """A script with the arguments of a full run, its duration on two cores, and what it shows."""
+    """The duration of a full run on two cores, what it shows, and its script with arguments."""
 
-    command: str
     duration: str
     shows: str
+    command: str
 
 
 TABLE = """
 Speed and memory
-  pipeline | pipeline.py | 2 minutes | reading and inference beside json.loads, the paper's ablation, native beside Python
-  peers | pipeline.py --part peers | 5 minutes | both machines beside AALpy on the same samples
-  updates | updates.py | 1 minute | the cost of one more trace, the first time and the sixtieth
-  startup | startup.py | 20 seconds | import and --help, beside Python alone and NumPy
-  wrappers | wrappers.py | 1 minute | the cost of a wrapper for each step
-  walks | walks.py | 1 minute | the functions and packages that an inference and a solve pass
-  scaling | scaling.py | 1 minute | 1, 10 and 100 million steps from a folder; 200 MB of disk
-  scanning | scanning.py | 2 minutes | one Parquet file of 2 GB, beside PyArrow; 2 GB of disk
-  billion | billion.py --stages | 30 minutes | a billion steps in a thousand files; 3 GB of disk
-  workers | workers.py | 5 minutes | threads, processes and Ray on the same files
-  cluster_costs | cluster_costs.py | 10 minutes | a cost model of passes over traces: predicted, measured, projected to clusters
-  report | report.py | 2 minutes | a report of 300 states and 100,000 traces in a browser
+  pipeline | 2 minutes | reading and inference beside json.loads, the ablation table, both engines
+  peers | 5 minutes | both machines beside AALpy on the same samples | pipeline.py --part peers
+  updates | 1 minute | the cost of one more trace, the first time and the sixtieth
+  startup | 20 seconds | import and --help, beside Python alone and NumPy
+  wrappers | 1 minute | the cost of a wrapper for each step
+  walks | 1 minute | the functions and packages that an inference and a solve pass
+  scaling | 1 minute | 1, 10 and 100 million steps from a folder; 200 MB of disk
+  scanning | 2 minutes | one Parquet file of 2 GB, beside PyArrow; 2 GB of disk
+  billion | 30 minutes | a billion steps in a thousand files; 3 GB of disk | billion.py --stages
+  workers | 5 minutes | threads, processes and Ray on the same files
+  cluster_costs | 10 minutes | a cost model of passes: predicted, measured, projected to clusters
+  report | 2 minutes | a report of 300 states and 100,000 traces in a browser
 Inference
-  recovery | recovery.py --output benchmarks/recovery.json | 50 minutes | random steps until the true machines are inferred, by strategy
-  mealy | mealy.py --peers | 5 minutes | random Mealy machines of up to 1,000 states, and AALpy
-  bank | bank.py | hours | models of protocols, all strategies and AALpy: docs/bank.md
-  criterion | criterion.py | 10 minutes | the shortest or the smallest of several consistent machines: the true one?
-  no_labels | no_labels.py | 30 minutes | worlds without labels: the events found, and from how many steps
-  foreign | foreign/table.py | 10 minutes | environments and logs of other projects: docs/foreign.md
+  recovery | 50 minutes | random steps until the true machines are inferred | recovery.py --output benchmarks/recovery.json
+  mealy | 5 minutes | random Mealy machines of up to 1,000 states, and AALpy | mealy.py --peers
+  bank | hours | models of protocols, all strategies and AALpy: docs/bank.md
+  criterion | 10 minutes | which of several consistent machines is the true one
+  no_labels | 30 minutes | worlds without labels: the events found, and from how many steps
+  foreign | 10 minutes | environments and logs of others: docs/foreign.md | foreign/table.py
 Noise
-  noise | noise.py | 10 minutes | how often noisy traces give the true machines
-  hidden | hidden.py | 10 minutes | noisy labels where observations do not reveal the state
-  noise_peers | noise_peers.py | 15 minutes | the same traces for ALERGIA, GSM and an input-output HMM
-  noise_folder | scaling.py --most 10 --slip 0.05 | 30 seconds | ten million noisy steps from a folder; 25 MB of disk
-  slip_worlds | slip_worlds.py | 10 minutes | machines in worlds with slipping actions, and the true value of plans
-  foreign_noise | foreign/noisy.py | 10 minutes | stochastic environments of other projects: docs/foreign-noise.md
+  noise | 10 minutes | how often noisy traces give the true machines
+  hidden | 10 minutes | noisy labels where observations do not reveal the state
+  noise_peers | 15 minutes | the same traces for ALERGIA, GSM and an input-output HMM
+  noise_folder | 30 seconds | ten million noisy steps from a folder | scaling.py --most 10 --slip 0.05
+  slip_worlds | 10 minutes | machines in worlds with slipping actions, the value of their plans
+  foreign_noise | 10 minutes | stochastic environments of others: docs/foreign-noise.md | foreign/noisy.py
 Reinforcement learning
-  policy | policy.py | 10 minutes | Q-learning with and without the machines
-  shaping | shaping.py | 30 minutes | counterfactual experience, shaped rewards and online inference; needs PyTorch
-  rivals_search | rivals/search.py | 10 minutes | hyperparameters of the networks of `rivals`; needs PyTorch
-  rivals | rivals/run.py | 1 hour | LRM, JIRP, recurrent PPO and frame stacking: docs/rivals.md; needs PyTorch
+  policy | 10 minutes | Q-learning with and without the machines
+  shaping | 30 minutes | counterfactual steps, shaped rewards, online inference; PyTorch
+  rivals_search | 10 minutes | hyperparameters of the networks of `rivals`; PyTorch | rivals/search.py
+  rivals | 1 hour | LRM, JIRP, recurrent PPO, frame stacking: docs/rivals.md; PyTorch | rivals/run.py
 Exploration
-  solving | solving.py -o benchmarks/solving.json | 1 hour | steps until a plan is optimal, beside random exploration: docs/solving.md
-  solved_worlds | solved_worlds.py | 30 minutes | memory tasks of other projects: docs/solved-worlds.md
-  claims | claims.py | hours | how often a plan is called optimal and is not, in random worlds
-  rounds | rounds.py | 5 minutes | the cost of a round of exploration after 100,000 steps
+  solving | 1 hour | steps until a plan is optimal: docs/solving.md | solving.py -o benchmarks/solving.json
+  solved_worlds | 30 minutes | memory tasks of other projects: docs/solved-worlds.md
+  claims | hours | how often a plan is called optimal and is not, in random worlds
+  rounds | 5 minutes | the cost of a round of exploration after 100,000 steps
 Reliability
-  small_machines | small_machines.py | hours | a million random machines against the laws; resumable
-  faults | faults.py --output benchmarks/faults.json | 30 minutes | commands killed, on full disks, on changing files, two at the same time
-  interrupts | interrupts.py --output benchmarks/interrupts.json | 30 minutes | Ctrl-C at random moments of every long command
-  kills | kills.py | 8 minutes | Ray nodes, workers and drivers killed during inference
-  solve_kills | solve_kills.py | 10 minutes | `resolvent solve` killed and resumed 50 times
-  reliability | reliability.py | 1 second | docs/reliability.md from the counts of the others
+  small_machines | hours | a million random machines against the laws; resumable
+  faults | 30 minutes | commands killed, on full disks, on changing files | faults.py --output benchmarks/faults.json
+  interrupts | 30 minutes | Ctrl-C at random moments of long commands | interrupts.py --output benchmarks/interrupts.json
+  kills | 8 minutes | Ray nodes, workers and drivers killed during inference
+  solve_kills | 10 minutes | `resolvent solve` killed and resumed 50 times
+  reliability | 1 second | docs/reliability.md from the counts of the others
 """
-"""Each benchmark: name, command, duration, purpose; indented below the title of its group."""
+"""Each benchmark: name, duration, purpose, and the command if it is not `name.py` alone."""
 
 BENCHMARKS = {
-    name: Benchmark(*rest)
+    name: Benchmark(*rest, *([f"{name}.py"] if len(rest) == 2 else []))
     for line in TABLE.splitlines()
     if line.startswith("  ")
     for name, *rest in [line.strip().split(" | ")]
@@ -87,8 +87,8 @@ def listing() -> str:
     for line in TABLE.strip().splitlines():
         name = line.strip().split(" | ")[0]
         if name in BENCHMARKS:
-            _, duration, shows = BENCHMARKS[name]
-            lines.append(f"  {name:<15}{duration:>11}  {shows}")
+            benchmark = BENCHMARKS[name]
+            lines.append(f"  {name:<15}{benchmark.duration:>11}  {benchmark.shows}")
         else:
             lines += ["", line]
     return "\n".join(lines[1:])
