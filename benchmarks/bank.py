@@ -1,14 +1,13 @@
-"""The bank of protocols: steps until machines are exact, and how wrong they are before that.
+"""The bank of protocols: steps until machines are exact, and wrong predictions before: docs/bank.md.
 
 Every strategy and AALpy's learners get the same random walks through the models of
-`tests/protocols`, 1,000 steps, then twice as many, and so on. A machine is exact when it has
-the states, moves and outputs of the model, all of them. What counts is the first budget that is
-exact together with the next one: a machine that is right by luck is not with twice the steps,
-and to ask all larger budgets would take days. Each run is a process of its own under a limit of
-CPU seconds; who reaches it is not asked for more on those walks.
+`tests/protocols`: 1,000 steps, then twice as many, and so on. A machine is exact if it has all
+states, transitions and outputs of the model, and no others. The result is the first budget that is
+exact together with the next one, which excludes lucky machines; trying all larger budgets would
+take days. Each run is a process of its own with a limit of CPU seconds; after a stopped run, no
+larger budget is tried on those walks.
 
-Results go to a file, and what is there is not run again: `make benchmark-bank` can be stopped
-and started, and with other options adds to it. It ends with docs/bank.md.
+Results go to a file, and known ones are not run again: the benchmark can be stopped and continued.
 """
 
 import argparse
@@ -50,34 +49,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--page-only", action="store_true", help="run nothing")
-    chosen = parser.parse_args(arguments)
-    known = json.loads(chosen.results.read_text()) if chosen.results.exists() else {}
-    if not chosen.page_only:
-        for key, found in runs(chosen, known):
-            known[key] = found
-            chosen.results.parent.mkdir(exist_ok=True)
-            chosen.results.write_text(json.dumps(known, indent=0, sort_keys=True))
-            print(key, found, flush=True)
-    chosen.page.write_text(page(known), encoding="utf-8")
+    options = parser.parse_args(arguments)
+    results = json.loads(options.results.read_text()) if options.results.exists() else {}
+    if not options.page_only:
+        for key, result in runs(options, results):
+            results[key] = result
+            options.results.parent.mkdir(exist_ok=True)
+            options.results.write_text(json.dumps(results, indent=0, sort_keys=True))
+            print(key, result, flush=True)
+    options.page.write_text(page(results), encoding="utf-8")
 
 
-def runs(chosen: argparse.Namespace, known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def runs(options: argparse.Namespace, results: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what was not known: all models with one seed, then with the next."""
-    for seed in chosen.seeds:
-        for name in chosen.models:
+    for seed in options.seeds:
+        for name in options.models:
             model = BANK[name]
             walks = Budgets(model, seed)
-            for contender in chosen.contenders:
-                most = chosen.most_aalpy if contender in AALPY else chosen.most
+            for contender in options.contenders:
+                most = options.most_aalpy if contender in AALPY else options.most
                 for steps in HELD_OUT:
                     if steps <= most:
-                        yield from _asked(walks, contender, steps, chosen.cap, known)
-                if not chosen.held_out_only:
-                    yield from _until_exact(walks, contender, most, chosen.cap, known)
+                        yield from _asked(walks, contender, steps, options.cap, results)
+                if not options.held_out_only:
+                    yield from _until_exact(walks, contender, most, options.cap, results)
             key = f"{name}/moves seen/{seed}"
-            if known.get(key) is None:
-                seen = walks.all_seen(chosen.most)
-                if seen is not None or key not in known:
+            if results.get(key) is None:
+                seen = walks.all_seen(options.most)
+                if seen is not None or key not in results:
                     yield key, seen
 
 
@@ -112,8 +111,8 @@ class Budgets:
 
     def _visited(self, steps: int) -> np.ndarray:
         if steps not in self._seen:
-            given, _, offsets = self.of(steps)
-            self._seen[steps] = self.model.machine.visits(given, offsets) > 0
+            inputs, _, offsets = self.of(steps)
+            self._seen[steps] = self.model.machine.visits(inputs, offsets) > 0
         return self._seen[steps]
 
 
@@ -126,17 +125,17 @@ def doubling(most: int) -> list[int]:
 
 
 def _until_exact(
-    walks: Budgets, contender: str, most: int, cap: int, known: dict[str, Any]
+    walks: Budgets, contender: str, most: int, cap: int, results: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
     """Ask for machines from more and more steps, until two in a row are exact."""
     before = False
     for steps in doubling(most):
         if not walks.can_be_found(steps, contender):
             continue
-        yield from _asked(walks, contender, steps, cap, known)
-        found = known[_key(walks, contender, steps)]
-        exact = found.get("exact", False)
-        if (exact and before) or not {"stopped", "failed"}.isdisjoint(found):
+        yield from _asked(walks, contender, steps, cap, results)
+        result = results[_key(walks, contender, steps)]
+        exact = result.get("exact", False)
+        if (exact and before) or not {"stopped", "failed"}.isdisjoint(result):
             return
         before = exact
 
@@ -146,15 +145,17 @@ def _key(walks: Budgets, contender: str, steps: int) -> str:
 
 
 def _asked(
-    walks: Budgets, contender: str, steps: int, cap: int, known: dict[str, Any]
+    walks: Budgets, contender: str, steps: int, cap: int, results: dict[str, Any]
 ) -> Iterator[tuple[str, Any]]:
     """Yield one run, if it is not known or was stopped by a lower limit."""
     key = _key(walks, contender, steps)
-    if key in known and known[key].get("stopped", cap) >= cap:
+    if key in results and results[key].get("stopped", cap) >= cap:
         return
     fewer = (*HELD_OUT, *doubling(steps))
     stopped = [
-        known.get(_key(walks, contender, one), {}).get("stopped", 0) for one in fewer if one < steps
+        results.get(_key(walks, contender, budget), {}).get("stopped", 0)
+        for budget in fewer
+        if budget < steps
     ]
     if max(stopped, default=0) >= cap:
         yield key, {"stopped": cap}
@@ -170,11 +171,11 @@ def limited(walks: Budgets, contender: str, steps: int, cap: int) -> dict[str, A
     process.start()
     sender.close()
     try:
-        found: dict[str, Any] = receiver.recv()
+        result: dict[str, Any] = receiver.recv()
     except EOFError:  # the limit ended it
-        found = {"stopped": cap}
+        result = {"stopped": cap}
     process.join()
-    return found
+    return result
 
 
 def _run(walks: Budgets, contender: str, steps: int, cap: int, sender: Connection) -> None:
@@ -183,7 +184,7 @@ def _run(walks: Budgets, contender: str, steps: int, cap: int, sender: Connectio
     warnings.simplefilter("ignore")  # AALpy says of each machine that it is partial
     machine = walks.model.machine
     try:
-        table, took = CONTENDERS[contender](machine, walks.of(steps))
+        table, seconds = CONTENDERS[contender](machine, walks.of(steps))
     except Exception as error:
         sender.send({"failed": f"{type(error).__name__}: {error}"})
         return
@@ -194,7 +195,7 @@ def _run(walks: Budgets, contender: str, steps: int, cap: int, sender: Connectio
             "exact": machine.is_found(table),
             "wrong": round(machine.wrong_share(table, fresh), 6),
             "guessing": round(machine.wrong_share(guessing(table), fresh), 6),
-            "cpu": round(took, 3),
+            "cpu": round(seconds, 3),
         }
     )
 

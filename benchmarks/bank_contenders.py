@@ -1,7 +1,7 @@
-"""Who is tried on the bank of protocols: our strategies and AALpy's, each on the same walks.
+"""The learners on the bank of protocols: our strategies and AALpy's, each on the same walks.
 
-A contender takes a model and walks through it, and returns what it learned as a table over the
-model's own inputs and outputs.
+A learner takes a model and walks through it, and returns its machine as a table over the model's
+inputs and outputs.
 """
 
 import itertools
@@ -32,8 +32,8 @@ def ours(**options: Any) -> Contender:
         traces = machine.as_traces(*walks)
         started = time.process_time()
         result = rs.infer(traces, outputs=["output"], **options)
-        took = time.process_time() - started
-        return machine.table_of(result.machines["output"]), took
+        seconds = time.process_time() - started
+        return machine.table_of(result.machines["output"]), seconds
 
     return learn
 
@@ -42,14 +42,14 @@ def aalpys(run: Callable[[list[Any]], Any], *, prefixes: bool) -> Contender:
     """Return a learner of AALpy's, which wants each walk whole or each prefix with its output."""
 
     def learn(machine: Mealy, walks: Walks) -> tuple[Table, float]:
-        given, told, offsets = (part.tolist() for part in walks)
+        inputs, outputs, offsets = (part.tolist() for part in walks)
         data: list[Any] = []
         for begin, end in itertools.pairwise(offsets):
-            inputs = tuple(given[begin:end])
+            word = tuple(inputs[begin:end])
             if prefixes:
-                data.extend((inputs[: n + 1], told[begin + n]) for n in range(len(inputs)))
+                data.extend((word[: n + 1], outputs[begin + n]) for n in range(len(word)))
             else:
-                data.append(list(zip(inputs, told[begin:end], strict=True)))
+                data.append(list(zip(word, outputs[begin:end], strict=True)))
         started = time.process_time()
         learned = run(data)
         return _table(learned, machine), time.process_time() - started
@@ -64,11 +64,11 @@ def _table(learned: Any, machine: Mealy) -> Table:
     rows = []
     for state in states:
         row = np.full((len(machine.inputs), 2), -1, np.int32)
-        for one, target in state.transitions.items():
+        for symbol, target in state.transitions.items():
             if id(target) not in numbers:
                 numbers[id(target)] = len(states)
                 states.append(target)
-            row[one] = numbers[id(target)], state.output_fun[one]
+            row[symbol] = numbers[id(target)], state.output_fun[symbol]
         rows.append(row)
     table = np.array(rows)
     return Table(table[..., 0], table[..., 1])

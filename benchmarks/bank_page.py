@@ -1,4 +1,4 @@
-"""The page of the bank of protocols: what was run → docs/bank.md."""
+"""Results of `bank.py` → docs/bank.md."""
 
 import math
 import statistics
@@ -14,51 +14,48 @@ HELD_OUT = (10_000, 100_000)
 _HEAD = """\
 # A bank of protocols
 
-Models of protocols and devices that we wrote after public specifications
-(`tests/protocols`), and what comes of random walks through them: each walk begins anew and has
-20 to 60 steps; an input is drawn, the output is the column to predict, as
-[a log](how-to/data.md#logs-of-inputs-and-outputs) gives it. The models have what real systems have: sinks that swallow most
-of a walk, states that are hardly ever visited, inputs that do nothing in most states.
-AALpy 2.0 gets the same walks: `run_RPNI` and `run_EDSM` as they are, and `run_GSM` that merges
-the first blue state in shortlex order with the red one on which most outputs agree, which takes
-much less time than `run_EDSM`. *default* is `rs.infer` with no options; the other columns of ours
-are strategies alone, with `noise="none"`. Figures are medians over walks drawn {seeds}; an
-empty cell was not run.
+Models of protocols and devices, written after public specifications (`tests/protocols`), are
+inferred from random walks. Each walk starts in the initial state and has 20 to 60 random inputs;
+the output is the column to predict, as in [a log](how-to/data.md#logs-of-inputs-and-outputs). The models have the features of
+real systems: sinks that absorb most of a walk, rarely visited states, and inputs without effect in
+most states. AALpy 2.0 gets the same walks: `run_RPNI`, `run_EDSM`, and `run_GSM`, which merges the
+first blue state in shortlex order with the red state on which most outputs agree and is much faster
+than `run_EDSM`. *default* is `rs.infer` without options; our other columns are single strategies with
+`noise="none"`. Figures are medians over walks drawn {seeds}; empty cells were not run.
 
-<!-- Written by benchmarks/bank.py: run `make benchmark-bank` instead of editing. -->
+<!-- Written by benchmarks/bank.py: run `make benchmark NAME=bank` instead of editing. -->
 """
 _STEPS = """
 ## Steps until exact
 
-*Exact* is a machine with the states, moves and outputs of the model, all of them. The figure is
-the first of the budgets 1,000, 2,000, 4,000 … that is exact together with the next one, if that
-was within the limits. *Moves seen* is the first in which every input is taken in every state:
-without that hardly anybody can be exact. A dash means not within the steps ({most:,} for ours,
-{most_aalpy:,} for AALpy) and CPU seconds ({cap}) that there were.
+A machine is *exact* if it has all states, transitions and outputs of the model, and no others. The
+figure is the first of the budgets 1,000, 2,000, 4,000 … that gives an exact machine together with
+the next one. *Transitions seen* is the first budget in which every input occurs in every state,
+without which hardly any method can be exact. A dash means not exact within the steps ({most:,} for ours,
+{most_aalpy:,} for AALpy) and CPU seconds ({cap}).
 """
 _WRONG = """
 ## Wrong predictions after {steps:,} steps
 
-The share of the steps of fresh walks that is not predicted rightly, in per cent. A step for which
-a machine has no move or no output is wrong, and so is every step after it in its walk, since the
-state is not known any more: machines of AALpy's may be partial, and so may ours. A dash is a
-machine that was not done within its CPU seconds.
+The share of wrong predictions in fresh walks. Machines may be partial, ours and AALpy's: a step
+without a transition or output counts as wrong, and so do all later steps of the walk, because the
+state is unknown. A dash is a machine that was not complete within its CPU seconds.
 """
 _GUESSING = """
 ## With guesses, after {steps:,} steps
 
-The same where no machine is left without an answer: each guesses moves and outputs that it does
-not know by what its states do that answer alike ([`guessing`](decisions/machines.md#guessing)), ours and
-AALpy's by the same rule. AALpy itself has no guesses.
+The same with complete machines: unknown transitions and outputs are guessed from states with
+similar outputs ([`guessing`](decisions/machines.md#guessing)), by the same rule for ours and for AALpy's.
+AALpy itself does not guess.
 """
 _SECONDS = """
 ## CPU seconds for {steps:,} steps
 """
 
 
-def page(known: dict[str, Any]) -> str:
+def page(figures: dict[str, Any]) -> str:
     """Return the page."""
-    results = _Results(known)
+    results = _Results(figures)
     parts = [
         _HEAD.format(seeds=results.seeds()),
         _STEPS.format(**results.limits()),
@@ -75,10 +72,10 @@ def page(known: dict[str, Any]) -> str:
 class _Results:
     """What was run, by model and contender."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
+    def __init__(self, results: dict[str, Any]) -> None:
         self.found: dict[tuple[str, str, int, int], dict[str, Any]] = {}
         self.seen: dict[str, list[float]] = {}
-        for key, value in known.items():
+        for key, value in results.items():
             model, contender, seed, *steps = key.split("/")
             if model not in BANK:
                 continue
@@ -120,9 +117,9 @@ class _Results:
 
     def _was_asked(self, model: str, contender: str, seed: int) -> bool:
         """Whether an exact machine was looked for, or could not be found by anybody."""
-        asked = [steps for *key, steps in self.found if tuple(key) == (model, contender, seed)]
-        shown = min(self.seen.get(model, [math.inf])) < math.inf
-        return any(steps not in HELD_OUT for steps in asked) or (bool(asked) and not shown)
+        runs = [steps for *key, steps in self.found if tuple(key) == (model, contender, seed)]
+        is_shown = min(self.seen.get(model, [math.inf])) < math.inf
+        return any(steps not in HELD_OUT for steps in runs) or (bool(runs) and not is_shown)
 
     def _exact_from(self, model: str, contender: str, seed: int) -> float:
         exact = {
@@ -152,7 +149,7 @@ class _Results:
 
     def steps_table(self) -> str:
         """Return the table of steps until exact, and in how many models each was the first."""
-        lines = self._header("moves seen")
+        lines = self._header("transitions seen")
         for model in self.models:
             seen = statistics.median(self.seen.get(model, [math.inf]))
             steps = {one: self.exact_from(model, one) for one in self.contenders}
@@ -186,11 +183,11 @@ class _Results:
             )
         return lines
 
-    def _worse(self, ours: str, steps: int) -> int:
+    def _worse(self, contender: str, steps: int) -> int:
         worse = 0
         for model in self.models:
-            mine = self.median(model, ours, steps, "wrong")
-            theirs = self._best(self.median(model, one, steps, "wrong") for one in AALPY)
+            mine = self.median(model, contender, steps, "wrong")
+            theirs = self._best(self.median(model, peer, steps, "wrong") for peer in AALPY)
             worse += mine is not None and theirs is not None and mine > theirs
         return worse
 
@@ -202,18 +199,20 @@ class _Results:
             mine = self.median(model, "default", steps, "guessing")
             asked += mine is not None
             for what, models in worse.items():
-                theirs = self._best(self.median(model, one, steps, what) for one in AALPY)
+                theirs = self._best(
+                    self.median(model, contender, steps, what) for contender in AALPY
+                )
                 if mine is not None and theirs is not None and mine > theirs:
                     models.append(model)
-        told = {what: ", ".join(models) or "none" for what, models in worse.items()}
+        listed = {what: ", ".join(models) or "none" for what, models in worse.items()}
         return (
             f"Of {asked} models, `default` with guesses is more wrong than AALpy's best as it is "
-            f"in: {told['wrong']}; than AALpy's best with guesses in: {told['guessing']}.\n"
+            f"in: {listed['wrong']}; than AALpy's best with guesses in: {listed['guessing']}.\n"
         )
 
     @staticmethod
     def _best(figures: Any) -> float | None:
-        return min((one for one in figures if one is not None), default=None)
+        return min((figure for figure in figures if figure is not None), default=None)
 
     def table(self, steps: int, what: str, form: str) -> str:
         """Return one table of figures after so many steps."""
@@ -233,8 +232,8 @@ class _Results:
 
     def _header(self, *more: str, contenders: list[str] | None = None) -> list[str]:
         names = ["model", "states", "inputs", *more]
-        shown = self.contenders if contenders is None else contenders
-        named = [f"`{one}`" if one in OURS else one for one in shown]
+        listed = self.contenders if contenders is None else contenders
+        named = [f"`{name}`" if name in OURS else name for name in listed]
         columns = [*names, *named]
         return [f"| {' | '.join(columns)} |", "|---|" + "--:|" * (len(columns) - 1)]
 
@@ -242,11 +241,13 @@ class _Results:
         self, model: str, more: list[str], figures: dict[str, float | None], form: str
     ) -> str:
         machine = BANK[model].machine
-        finite = [one for one in figures.values() if one is not None and one < math.inf]
+        finite = [figure for figure in figures.values() if figure is not None and figure < math.inf]
         best = min(finite, default=None)
         cells = [
-            f"**{_shown(one, form)}**" if one is not None and one == best else _shown(one, form)
-            for one in figures.values()
+            f"**{_shown(figure, form)}**"
+            if figure is not None and figure == best
+            else _shown(figure, form)
+            for figure in figures.values()
         ]
         sizes = [str(machine.states), str(len(machine.inputs))]
         return f"| {' | '.join([model, *sizes, *more, *cells])} |"

@@ -1,10 +1,9 @@
-"""How often "optimal" is said of a plan that is not: all built-in worlds, and small random ones.
+"""How often a plan is called optimal and is not, in all built-in worlds and in random ones.
 
-A random graph has two random machines behind it: the state of one changes where moves lead,
-that of the other what they pay. A random office is a grid with an errand: things to be fetched
-in their order, plants that end episodes, and maybe a door that one of the things opens. "Truly"
-is judged by value iteration on the hidden state. What was found is printed world by world, and
-counted.
+A random graph has two random machines: the state of one changes transitions, that of the other
+rewards. A random office is a grid with a task: things to collect in order, plants that end
+episodes, and maybe a door that one of the things opens. Value iteration on the hidden state
+decides. Results are printed for each world, and counted.
 """
 
 import argparse
@@ -167,9 +166,9 @@ def judged(
 ) -> dict[str, Any]:
     """Solve, and say what was claimed and whether it is so."""
     env = make()
-    began = time.process_time()
+    started = time.process_time()
     solved = rs.solve(env, seed=seed, budget=budget, **options)
-    seconds = time.process_time() - began
+    seconds = time.process_time() - started
     names = [SymbolEncoder(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
     acting = ByPlan(solved.plan, names)
     truth = Truth(make())
@@ -205,24 +204,24 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=50_000)
     parser.add_argument("--gamma", type=float, default=0.95)
     parser.add_argument("-o", type=Path, help="what was found, as JSON")
-    asked = parser.parse_args()
-    solving.GAMMA = asked.gamma
+    options = parser.parse_args()
+    solving.GAMMA = options.gamma
     jobs: list[tuple[str, Callable[[], gym.Env[Any, Any]], int]] = []
-    for name in asked.worlds:
+    for name in options.worlds:
         make = _long_maze if name == "TMaze100" else partial(gym.make, f"resolvent/{name}-v0")
-        jobs += [(name, make, seed) for seed in range(*asked.seeds)]
+        jobs += [(name, make, seed) for seed in range(*options.seeds)]
     for kind, rules in (("graphs", HiddenRules), ("offices", OfficeRules)):
-        numbers = range(*getattr(asked, kind))
-        jobs += [(f"{kind} {one}", partial(_hidden, rules, one), 0) for one in numbers]
-    found, counts, steps = dict[str, Any](), Counter[str](), list[int]()
+        numbers = range(*getattr(options, kind))
+        jobs += [(f"{kind} {result}", partial(_hidden, rules, result), 0) for result in numbers]
+    results, counts, steps = dict[str, Any](), Counter[str](), list[int]()
     for name, make, seed in jobs:
-        one = judged(make, seed, asked.budget, gamma=asked.gamma)
-        found[f"{name} {seed}"] = one
-        counts[f"{one['claims']}, {'right' if one['right'] else 'wrong'}"] += 1
-        steps.append(one["steps"])
-        print(name, seed, *one.values(), flush=True)
-        if asked.o is not None:
-            asked.o.write_text(json.dumps(found, indent=1) + "\n")
+        result = judged(make, seed, options.budget, gamma=options.gamma)
+        results[f"{name} {seed}"] = result
+        counts[f"{result['claims']}, {'right' if result['right'] else 'wrong'}"] += 1
+        steps.append(result["steps"])
+        print(name, seed, *result.values(), flush=True)
+        if options.o is not None:
+            options.o.write_text(json.dumps(results, indent=1) + "\n")
     print(dict(counts), "steps: median", int(np.median(steps)), "in all", sum(steps))
 
 

@@ -1,10 +1,9 @@
-"""What going through traces costs: a model of time and of bytes moved, measured and projected.
+"""The cost of passes over traces: a model of time and of bytes sent, measured and projected.
 
-Measures on two million steps what each stage of a pass costs a step, and what each piece, file
-and task costs beside that; predicts from these what larger folders take on threads and on Ray,
-with machines of several sizes; prints the prediction beside what was measured; and projects it
-to 10¹⁰ and 10¹² steps on clusters. Processor time is compared, not the clock, which depends on
-who else uses the machine. Run with `make benchmark-cluster-costs`.
+Measures on two million steps the cost of each stage of a pass per step, and the cost per shard,
+file and task; predicts from these the cost of larger folders on threads and on Ray, with machines
+of several sizes; prints prediction and measurement; and projects to 10¹⁰ and 10¹² steps on
+clusters. CPU time is compared, because wall-clock time depends on other users of the machine.
 """
 
 import argparse
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from cluster_model import Costs, Job, look_bytes, predicted, replay_bytes, work_bytes
-from cluster_worlds import LENGTH, MILLION, World
+from large_logs import LENGTH, MILLION, ROLES, Log
 from workers import processor
 
 import resolvent as rs
@@ -35,20 +34,18 @@ from resolvent.replay.counts import ReplayCounts
 from resolvent.replay.replaying import ReplayPass, replay_shard
 from resolvent.replay.scan import LEAST_STEPS, Pool, ScanPass, digested
 
-ROLES: dict[str, Any] = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
-
 
 def processor_of(work: Callable[[], Any], times: int = 3) -> float:
     """Return the least seconds of processor that this process takes for some work."""
-    took = []
+    seconds = []
     for _ in range(times):
-        began = time.process_time()
+        started = time.process_time()
         work()
-        took.append(time.process_time() - began)
-    return min(took)
+        seconds.append(time.process_time() - started)
+    return min(seconds)
 
 
-def measured_costs(under: Path, small: World, large: World) -> Costs:
+def measured_costs(under: Path, small: Log, large: Log) -> Costs:
     """Measure on little data what the model is made of."""
     folder = small.folder(under, 2)
     scanned = rs.scan_traces(folder, **ROLES)
@@ -78,7 +75,7 @@ def measured_costs(under: Path, small: World, large: World) -> Costs:
     _ = shard.key
     some = [LEAST_STEPS, 4 * LEAST_STEPS]
     giving = [
-        processor_of(lambda most=most: Pool.of(shard, POOL_STEPS, given=(0, most))) for most in some
+        processor_of(lambda most=most: Pool.of(shard, POOL_STEPS, 0, (0, most))) for most in some
     ]
     tiny = many_files(under, 2_000)
     began = time.perf_counter()
@@ -113,15 +110,15 @@ def many_files(under: Path, files: int) -> Path:
     if not folder.exists():
         folder.mkdir()
         for number in range(files):
-            World(12, 4).write(folder, number, LENGTH)
+            Log(4, 12).write(folder, number, LENGTH)
     return folder
 
 
 def learned(folder: Path) -> float:
     """Return the seconds of processor of an inference that are neither reading nor replay."""
     corpus = Corpus(rs.scan_traces(folder, **ROLES))
-    some = corpus.fetch(corpus.sample(50_000))
-    return processor_of(lambda: rs.infer(some, refine=False), 1)
+    sample = corpus.fetch(corpus.sample(50_000))
+    return processor_of(lambda: rs.infer(sample, refine=False), 1)
 
 
 def costs_of_ray() -> dict[str, float]:
@@ -167,27 +164,25 @@ def _sleeping(number: int) -> tuple[int, int]:
 
 
 def passed(
-    workers: Workers, folder: Path, world: World
+    workers: Workers, folder: Path, world: Log
 ) -> tuple[dict[str, float], Corpus, ReplayCounts]:
     """Go through a folder twice, and return seconds of processor and clock."""
-    before, began = processor(), time.perf_counter()
+    before, started = processor(), time.perf_counter()
     corpus = Corpus(rs.scan_traces(folder, **ROLES), workers=workers)
     work = ReplayPass(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
-    shown: ReplayCounts = workers.together(
+    counts: ReplayCounts = workers.together(
         work, range(len(corpus.shards)), ReplayCounts.__add__, called="replaying"
     )
     used = {kind: now - before[kind] for kind, now in processor().items()}
-    used["clock"] = time.perf_counter() - began
-    if not shown.consistent:
+    used["clock"] = time.perf_counter() - started
+    if not counts.consistent:
         raise AssertionError("the machine does not explain its own logs")
-    return used, corpus, shown
+    return used, corpus, counts
 
 
-def compare(
-    costs: Costs, under: Path, worlds: Sequence[tuple[World, int]], turns: int
-) -> list[Any]:
+def compare(costs: Costs, under: Path, worlds: Sequence[tuple[Log, int]], turns: int) -> list[Any]:
     """Print what the model says of larger folders beside what they take."""
-    found = []
+    figures = []
     title = f"{'':>10}{'steps':>9}{'states':>8}{'inputs':>8}{'predicted':>11}{'measured':>10}"
     print(f"\nseconds of processor, two passes\n{title}{'error':>8}")
     kinds: dict[str, tuple[Workers, int]] = {
@@ -201,27 +196,27 @@ def compare(
             if number == 0:
                 passed(workers, folder, world)  # imports, and processes that begin
             turned = [passed(workers, folder, world)[0] for _ in range(turns)]
-            used = min(one["here"] + one["working"] for one in turned)
+            used = min(usage["here"] + usage["working"] for usage in turned)
             job = Job(files * 1e6, files, files, world, slots, ray=name.startswith("Ray"))
-            told = predicted(costs, job)
-            wanted = told["working"] + told["driver"]
-            found.append((name, files, world.states, world.inputs, wanted, used))
+            prediction = predicted(costs, job)
+            wanted = prediction["working"] + prediction["driver"]
+            figures.append((name, files, world.states, world.inputs, wanted, used))
             print(
                 f"{name:>10}{files:>7} M{world.states:>9}{world.inputs:>8}{wanted:>11.2f}"
                 f"{used:>10.2f}{wanted / used - 1:>+8.0%}",
                 flush=True,
             )
         workers.close()
-    return found
+    return figures
 
 
-def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]) -> list[Any]:
+def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[Log, int]]) -> list[Any]:
     """Print what the model says of bytes beside what is sent and comes back."""
-    found = []
+    figures = []
     print(f"\n{'bytes':>34}{'predicted':>12}{'measured':>12}{'error':>8}")
 
     def told(what: str, wanted: float, real: int) -> None:
-        found.append((what, wanted, real))
+        figures.append((what, wanted, real))
         print(f"{what:>34}{wanted:>12,.0f}{real:>12,}{wanted / real - 1:>+8.0%}")
 
     for world, files in worlds:
@@ -232,8 +227,9 @@ def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]
         looking, of = ScanPass(scanned, POOL_STEPS, scanned.rows), f"{world.states}×{world.inputs}"
         told(f"{of}, {files} M: work", work_bytes(costs, job), size(work))
         told(f"{of}, {files} M: a look", look_bytes(job, 1), size(looking(0)))
-        few = reduce(add, map(looking, range(4)))
-        told(f"{of}, {files} M: four looks", look_bytes(job, 4), size(few))
+        number = min(4, files)
+        few = reduce(add, map(looking, range(number)))
+        told(f"{of}, {files} M: {number} looks", look_bytes(job, number), size(few))
         told(f"{of}, {files} M: a replay", replay_bytes(job), size(work(0)))
     world = worlds[0][0]
     for millions in (1, 2, 4):
@@ -244,7 +240,7 @@ def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]
         looking = ScanPass(scanned, POOL_STEPS, scanned.rows)
         told(f"piece of {millions} M: a look", look_bytes(job, 1), size(looking(0)))
         told(f"piece of {millions} M: a replay", replay_bytes(job), size(work(0)))
-    return found
+    return figures
 
 
 def size(value: Any) -> int:
@@ -252,9 +248,9 @@ def size(value: Any) -> int:
     return len(pickle.dumps(value, 5))
 
 
-def project(costs: Costs, world: World, groups: int) -> list[Any]:
+def project(costs: Costs, world: Log, groups: int) -> list[Any]:
     """Print what the model says of clusters; a file has so many pieces."""
-    found = []
+    figures = []
     print(f"\n{world.states} states, {world.inputs} inputs, {groups} pieces of a million a file")
     print(
         f"{'steps':>6}{'workers':>9}{'tasks':>8}{'processor':>12}{'clock':>9}{'opening':>9}"
@@ -264,15 +260,15 @@ def project(costs: Costs, world: World, groups: int) -> list[Any]:
         for slots in (16, 256, 4_096):
             pieces = 10 ** (exponent - 6)
             job = Job(10.0**exponent, pieces, max(pieces // groups, 1), world, slots)
-            told = predicted(costs, job)
-            found.append((exponent, slots, told))
+            prediction = predicted(costs, job)
+            figures.append((exponent, slots, prediction))
             print(
-                f"{f'10^{exponent}':>6}{slots:>9,}{job.tasks:>8,}{told['working'] / 3600:>10.2f} h"
-                f"{told['clock']:>7,.0f} s{told['opening']:>7,.0f} s{told['driver']:>6,.0f} s"
-                f"{told['loading']:>7,.1f} s{told['read'] / 1e12:>6.2f} TB"
-                f"{told['to a node'] / 1e6:>8,.1f} MB{told['back'] / 1e9:>6,.1f} GB"
+                f"{f'10^{exponent}':>6}{slots:>9,}{job.tasks:>8,}{prediction['working'] / 3600:>10.2f} h"
+                f"{prediction['clock']:>7,.0f} s{prediction['opening']:>7,.0f} s{prediction['driver']:>6,.0f} s"
+                f"{prediction['loading']:>7,.1f} s{prediction['read'] / 1e12:>6.2f} TB"
+                f"{prediction['to a node'] / 1e6:>8,.1f} MB{prediction['back'] / 1e9:>6,.1f} GB"
             )
-    return found
+    return figures
 
 
 def main() -> None:
@@ -282,26 +278,31 @@ def main() -> None:
     parser.add_argument("--millions", type=int, default=20, help="steps of the largest folder")
     parser.add_argument("--turns", type=int, default=2, help="how often each is measured")
     parser.add_argument("--json", type=Path, help="where to write what was measured")
-    given = parser.parse_args()
-    small, middle, large = World(12, 4), World(100, 16), World(300, 64)
+    options = parser.parse_args()
+    small, middle, large = Log(4, 12), Log(16, 100), Log(64, 300)
     with tempfile.TemporaryDirectory() as temporary:
-        under = given.folder or Path(temporary)
+        under = options.folder or Path(temporary)
         costs = measured_costs(under, small, large)
         print("what was measured, in seconds of processor, or bytes:")
         for name, value in asdict(costs).items():
             print(f"{name:>18} {value:.3g}")
-        most = given.millions
-        worlds = [(small, most // 2), (small, most), (middle, most // 4), (large, most // 4)]
-        found = {
+        millions = options.millions
+        worlds = [
+            (small, millions // 2),
+            (small, millions),
+            (middle, millions // 4),
+            (large, millions // 4),
+        ]
+        figures = {
             "costs": asdict(costs),
-            "processor": compare(costs, under, worlds, given.turns),
+            "processor": compare(costs, under, worlds, options.turns),
             "bytes": compare_bytes(costs, under, worlds[1:]),
             "one piece a file": project(costs, small, 1),
             "a hundred pieces a file": project(costs, small, 100),
             "large machines": project(costs, large, 100),
         }
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What was measured of small passes → what large ones take: time, and bytes moved."""
+"""A cost model: measurements of small passes over traces → time and bytes of large ones."""
 
 import math
 from dataclasses import dataclass
 
-from cluster_worlds import LENGTH, World
+from large_logs import LENGTH, Log
 
 from resolvent._util.parallel import TASKS_PER_SLOT
 from resolvent._util.ray import FAN_IN
@@ -70,7 +70,7 @@ class Job:
     steps: float
     pieces: int
     files: int
-    world: World
+    world: Log
     slots: int
     passes: int = 1
     ray: bool = True

@@ -1,10 +1,10 @@
-"""Which machine to take of several that explain the traces: the shortest, or the smallest?
+"""Which of several consistent machines is the true one: the shortest, or the smallest?
 
-Strategies find machines from the same traces, which are too few for most of them: random Mealy
-machines, 25×25 worlds and the protocols of `tests/protocols`. Of those machines one is taken by
-its description (`resolvent.machines.build`), and one by its number of states. Printed is
-how often each is the true one where not all are, and how many answers each gets wrong, or does
-not know, in traces that it was not learned from. Run with `make benchmark-criterion`.
+Strategies infer machines from the same traces, too few for most of them: random Mealy machines,
+25×25 worlds and the protocols of `tests/protocols`. One of the machines is chosen by its
+description length (`resolvent.machines.build`), one by its number of states. Printed is how
+often each choice is the true machine where not all are, and the share of outputs in fresh traces
+that it predicts wrongly or not at all.
 """
 
 import argparse
@@ -95,12 +95,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--families", nargs="*", default=["mealy", "worlds", "protocols"])
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     families = {"mealy": mealy_cases, "worlds": world_cases, "protocols": protocol_cases}
     print(f"{'':16}{'cases':>7}{'differ':>8}{'right by bits':>15}{'by states':>11}", end="")
     print(f"{'wrong by bits':>15}{'by states':>11}")
-    for name in chosen.families:
-        rows = [row for case in families[name](chosen.seeds) for row in [judged(case)] if row]
+    for name in options.families:
+        rows = [row for case in families[name](options.seeds) for row in [judged(case)] if row]
         family, differ = name, [row for row in rows if row[0]]
         right = np.sum([row[1:3] for row in rows], axis=0)
         wrong = np.mean([row[3:5] for row in differ], axis=0) if differ else (0.0, 0.0)
@@ -110,25 +110,25 @@ def main() -> None:
 
 def judged(case: Case) -> tuple[bool, bool, bool, float, float] | None:
     """Return whether the choices differ, whether each is right, and how wrong each is."""
-    found = list(case.machines())
-    machines = [next(iter(one.values())) for one in found]
-    bits = [description_bits(one) for one in machines]
+    results = list(case.machines())
+    machines = [next(iter(machine.values())) for machine in results]
+    bits = [description_bits(machine) for machine in machines]
     by_bits = int(np.argmin(bits))
-    by_states = int(np.argmin([one.states for one in machines]))
+    by_states = int(np.argmin([machine.states for machine in machines]))
     if np.ptp(bits) < 1e-6:
         return None
     differ = round(bits[by_bits], 6) != round(bits[by_states], 6)
     chosen = [by_bits, by_states]
-    right = [bool(case.truth(machines[one])) for one in chosen]
-    wrong = [missed(found[one], case) if differ else 0.0 for one in chosen]
+    right = [bool(case.truth(machines[machine])) for machine in chosen]
+    wrong = [missed(results[machine], case) if differ else 0.0 for machine in chosen]
     return differ, right[0], right[1], wrong[0], wrong[1]
 
 
 def missed(machines: rs.Machines, case: Case) -> float:
     """Return the share of answers in fresh traces that a machine gets wrong or does not know."""
     (score,) = machines.score(case.fresh).values()
-    asked = score.right + score.wrong + score.unseen
-    return float((score.wrong + score.unseen) / asked)
+    predictions = score.right + score.wrong + score.unseen
+    return float((score.wrong + score.unseen) / predictions)
 
 
 if __name__ == "__main__":

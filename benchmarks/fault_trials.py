@@ -1,7 +1,4 @@
-"""A command in a process and a folder of its own, and whether it left its files whole.
-
-What `faults.py` does to commands, it does to these.
-"""
+"""A command in a process and a folder of its own, and a check of its files, for `faults.py`."""
 
 import json
 import os
@@ -114,8 +111,8 @@ class Trial:
             if written and name not in after:
                 return f"{name} was there before, and is lost"
         for name, content in after.items():
-            known = (self.before.get(name), new.get(name))
-            if content not in known and not (self.command.goes_on and _is_whole(name, content)):
+            allowed = (self.before.get(name), new.get(name))
+            if content not in allowed and not (self.command.goes_on and _is_whole(name, content)):
                 return f"{name} holds neither the old nor the new"
         return None
 
@@ -182,8 +179,8 @@ def ended(child: int) -> int:
     """Wait for a process, and return its exit code, or minus the signal that ended it."""
     limit = time.monotonic() + SECONDS_AT_MOST
     while time.monotonic() < limit:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
+        finished, status = os.waitpid(child, os.WNOHANG)
+        if finished:
             with suppress(ProcessLookupError):  # those it began end a little later
                 os.killpg(child, signal.SIGKILL)
             return os.waitstatus_to_exitcode(status)

@@ -1,8 +1,8 @@
-"""Commands that write, killed at random moments, on full disks and in each other's way.
+"""Commands that write, killed at random moments, on full disks and at the same time.
 
-Every command that writes runs in a process of its own, over files that hold what it wrote
-before. After each fault all files are looked at: those it reads must be as they were, those it
-writes must hold all of the old or all of the new. The counts are printed, and kept as JSON.
+Every command that writes runs in a process of its own, over files of an earlier run. After each
+fault all files are checked: inputs must be unchanged, outputs must be completely old or completely
+new. The counts are printed, and kept as JSON.
 """
 
 import argparse
@@ -30,7 +30,6 @@ from fault_trials import (
     content_of,
     ended,
     parts_in,
-    processor_seconds,
     small_disk,
     trial,
 )
@@ -42,39 +41,12 @@ AT_THE_WRITE = 0.6
 """This share of kills waits until a file is being written, the others come at any moment."""
 
 
-WORLD = "resolvent/RandomWorld-v0"
-LONG = (
-    f"collect {WORLD} -n 100000 -o out.jsonl",
-    "infer long.jsonl --no-held-out --engine python --keep-redundant --no-supplement -o out.json",
-    "infer long.jsonl --strategy search --effort 50 -o out.json",
-    "infer long.jsonl --strategy exact -o out.json",
-    "infer long.jsonl --labels auto -o out.json",
-    "infer long.parquet -o out.json",
-    "check long.json long.parquet --evidence",
-    "report long.json long.jsonl -o out.html",
-    "diagnose long.jsonl",
-    "convert long.jsonl out.jsonl.gz",
-    "plan long.json long.jsonl -o out.json",
-    f"train {WORLD} -n 1000000 --max-steps 500 -o out.json",
-    f"train {WORLD} -n 100000 --max-steps 500 --engine python -o out.json",
-    f"solve {WORLD} --budget 1000000 -o out",
-    "reproduce ablation --quick -o out",
-    "demo",
-)
-"""Commands that take seconds, for who presses Ctrl-C."""
-
-AT_MOST = 0.2
-"""Seconds of processor time that a command may take to end."""
-
-
 @dataclass
 class Counts:
     """What was tried, how often, and what came of it."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
-    slowest: dict[str, float] = field(default_factory=dict)
-    """Processor seconds that each command took at most to end on Ctrl-C."""
 
     def add(self, fault: str, outcome: str) -> None:
         self.outcomes.setdefault(fault, Counter())[outcome] += 1
@@ -86,20 +58,19 @@ class Counts:
 
     def as_dict(self) -> dict[str, object]:
         totals = {fault: sum(counter.values()) for fault, counter in self.outcomes.items()}
-        kinds = {fault: dict(sorted(found.items())) for fault, found in self.outcomes.items()}
-        more = {"slowest_to_interrupt": self.slowest} if self.slowest else {}
-        return {**totals, "outcomes": kinds, **more, "wrong": self.wrong}
+        kinds = {fault: dict(sorted(counter.items())) for fault, counter in self.outcomes.items()}
+        return {**totals, "outcomes": kinds, "wrong": self.wrong}
 
 
-def kill(one: Trial, seconds: float, draw: random.Random) -> str:
+def kill(trial: Trial, seconds: float, draw: random.Random) -> str:
     """Run a command, and kill it with all its processes at a random moment of its run."""
     at_write = draw.random() < AT_THE_WRITE
-    child = one.start()
+    child = trial.start()
     until = time.monotonic() + (seconds * 3 if at_write else draw.uniform(0, seconds * 1.1))
     while time.monotonic() < until:
         if os.waitpid(child, os.WNOHANG)[0]:
             return "done before it was killed"
-        if at_write and parts_in(one.folder):
+        if at_write and parts_in(trial.folder):
             time.sleep(draw.uniform(0, 0.004))
             break
         time.sleep(0 if at_write else 0.001)
@@ -166,19 +137,21 @@ class Bench:
                     again = RESUMED if begun else command
                     self._again(Trial(one.folder, again, one.before))
 
-    def _again(self, one: Trial) -> None:
+    def _again(self, trial: Trial) -> None:
         """Run a command that was killed once more: it ends well, with what it always gives."""
-        code = ended(one.start())
+        code = ended(trial.start())
         self.counts.add("runs_after_kills", f"exit code {code}")
-        wrong = one.wrong(content_of(one.folder), self.new[one.command])
+        wrong = trial.wrong(content_of(trial.folder), self.new[trial.command])
         if code or wrong:
-            told = (one.folder / ".stderr").read_text().strip()
-            self.counts.found_wrong(f"again after a kill, {one.command.words}: {wrong or told}")
+            message = (trial.folder / ".stderr").read_text().strip()
+            self.counts.found_wrong(
+                f"again after a kill, {trial.command.words}: {wrong or message}"
+            )
 
-    def _judge(self, fault: str, one: Trial, outcome: str) -> None:
-        wrong = one.wrong(content_of(one.folder), self.new[one.command])
+    def _judge(self, fault: str, trial: Trial, outcome: str) -> None:
+        wrong = trial.wrong(content_of(trial.folder), self.new[trial.command])
         if wrong is not None:
-            self.counts.found_wrong(f"{fault}, {' '.join(one.command.words)}: {wrong}")
+            self.counts.found_wrong(f"{fault}, {' '.join(trial.command.words)}: {wrong}")
         self.counts.add(fault, outcome if wrong is None else "wrong")
 
     def refusals(
@@ -337,50 +310,6 @@ class Bench:
                         self.counts.found_wrong(f"read-only, {words}: {code}, {told[-300:]}")
                     self._judge("read_only_folders", one, f"exit code {code}")
 
-    def interrupts(self, most: int) -> None:
-        """Press Ctrl-C: a command ends at once, says so in a line, and leaves nothing half done."""
-        if not most:
-            return
-        folder = self.work / "interrupts"
-        folder.mkdir()
-        for words in (
-            f"collect {WORLD} -n 1500 --max-steps 300 -o long.jsonl",
-            "convert long.jsonl long.parquet",
-            "infer long.jsonl --no-held-out -o long.json",
-        ):
-            self._did(folder, words.split())
-        slowest = dict.fromkeys(LONG, 0.0)
-        for number in range(most):
-            words = LONG[number % len(LONG)]
-            target = folder / words.split(" -o ")[-1]
-            before = content_of(folder)
-            child = Trial(folder, Command(tuple(words.split()), ()), before).start()
-            time.sleep(self.draw.uniform(0.05, 3.0))
-            used = processor_seconds(child)
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGINT)
-            _, status, usage = os.wait4(child, 0)
-            code = os.waitstatus_to_exitcode(status)
-            with suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            told = (folder / ".stderr").read_text()
-            if code == 130:
-                took = usage.ru_utime + usage.ru_stime - used
-                slowest[words] = max(slowest[words], took)
-                self.counts.add("interrupts", "at once" if took < AT_MOST else "later")
-                right = "resolvent: interrupted" in told and "Traceback" not in told
-            else:
-                self.counts.add("interrupts", "done before" if code == 0 else f"exit code {code}")
-                right = code == 0
-            changed = any(
-                content_of(folder).get(name) != content for name, content in before.items()
-            )
-            if not right or changed or (parts_in(folder) and words.split()[0] != "reproduce"):
-                self.counts.found_wrong(f"Ctrl-C, {words}: exit code {code}, {told[-300:]}")
-            if target.name.startswith("out"):
-                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
-        self.counts.slowest = {words: round(took, 3) for words, took in slowest.items()}
-
 
 def main() -> None:
     """Try all faults, print the counts, and fail if anything was wrong."""
@@ -388,24 +317,22 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--full-disks", type=int, default=100)
     parser.add_argument("--others", type=int, default=40, help="of each other fault")
-    parser.add_argument("--interrupts", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where to keep the counts, as JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="resolvent-faults-") as folder:
-        bench = Bench(Path(folder), random.Random(given.seed))
-        bench.kills(given.kills)
-        bench.full_disks(given.full_disks)
-        bench.limited_files(given.others)
-        bench.read_only_folders(given.others)
-        bench.two_writers(given.others)
-        bench.changing_files(given.others)
-        bench.interrupts(given.interrupts)
-    told = json.dumps(bench.counts.as_dict(), indent=1)
-    print(told)
-    if given.output is not None:
-        given.output.parent.mkdir(parents=True, exist_ok=True)
-        given.output.write_text(told + "\n")
+        bench = Bench(Path(folder), random.Random(options.seed))
+        bench.kills(options.kills)
+        bench.full_disks(options.full_disks)
+        bench.limited_files(options.others)
+        bench.read_only_folders(options.others)
+        bench.two_writers(options.others)
+        bench.changing_files(options.others)
+    counts = json.dumps(bench.counts.as_dict(), indent=1)
+    print(counts)
+    if options.output is not None:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(counts + "\n")
     if bench.counts.wrong:
         raise SystemExit(1)
 

@@ -1,8 +1,8 @@
-"""How often the true machine comes out of traces whose labels lie, if nothing else shows it.
+"""How often the true machine is inferred from noisy labels if observations do not reveal them.
 
-Random worlds as in `benchmarks/noise.py`. Labels are missed, false or swapped; that they follow
-from what is seen is not made use of, so that states have to be inferred. A machine is right if
-it is isomorphic to the true one on all moves that true labels read.
+Random worlds as in `noise.py`. Labels are missed, false or swapped; the search ignores that they
+follow from observations, so states have to be inferred. A machine is correct if it is isomorphic
+to the true one on all transitions that the true labels read.
 """
 
 import argparse
@@ -38,10 +38,10 @@ def recorded(
     turned = (place[np.maximum(true, 0)] + random.integers(1, len(events), len(true))) % len(events)
     shares = np.bincount(true[is_event], minlength=max(events) + 1)[events]
     any_event = random.choice(events, len(true), p=shares / shares.sum())
-    told = np.where(is_event & (drawn < missed), silence, true)
-    told = np.where(is_event & (drawn >= 1 - swapped), np.array(events)[turned], told)
-    told = np.where((true == silence) & (drawn < false), any_event, told)
-    histories = Histories(told.astype(np.int32), samples.offsets, samples.labels)
+    labels = np.where(is_event & (drawn < missed), silence, true)
+    labels = np.where(is_event & (drawn >= 1 - swapped), np.array(events)[turned], labels)
+    labels = np.where((true == silence) & (drawn < false), any_event, labels)
+    histories = Histories(labels.astype(np.int32), samples.offsets, samples.labels)
     return replace(samples, histories=histories)
 
 
@@ -52,27 +52,27 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the seed of the first world")
     parser.add_argument("--worlds", type=int, default=10, help="how many")
     parser.add_argument("--steps", type=int, default=400_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rights: dict[str, int] = {}
-    for seed in range(given.first, given.first + given.worlds):
+    for seed in range(options.first, options.first + options.worlds):
         env = gym.make("resolvent/RandomWorld-v0", world_seed=seed)
-        traces = whole_traces(env, given.steps, seed)
+        traces = whole_traces(env, options.steps, seed)
         true = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "observation")
         table = codes_of_world(true, env.unwrapped.grid.tm_transitions)
-        for name in [given.kind] if given.kind else KINDS:
+        for name in [options.kind] if options.kind else KINDS:
             samples = recorded(true, seed, **KINDS[name])
             started = time.process_time()
-            found = fit_latent_machine(samples)
+            machine = fit_latent_machine(samples)
             seconds = time.process_time() - started
-            right = is_right(true, table, found.transitions)
+            right = is_right(true, table, machine.transitions)
             rights[name] = rights.get(name, 0) + right
             print(
-                f"{name:9} world {seed}: {found.states} states, {'right' if right else 'wrong'}; "
-                f"{found.label_noise}; {seconds:.1f} s of processors",
+                f"{name:9} world {seed}: {machine.states} states, {'right' if right else 'wrong'}; "
+                f"{machine.label_noise}; {seconds:.1f} s of processors",
                 flush=True,
             )
     for name, right in rights.items():
-        print(f"{name:9} {given.steps:,} steps: {right} of {given.worlds} right", flush=True)
+        print(f"{name:9} {options.steps:,} steps: {right} of {options.worlds} right", flush=True)
 
 
 if __name__ == "__main__":

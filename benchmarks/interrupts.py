@@ -1,8 +1,8 @@
-"""Ctrl-C at any moment in the whole life of every command that takes time.
+"""Ctrl-C at any moment in the life of every command that takes time.
 
-Unlike `faults.py`, which forks a process that has imported everything, each command is started as
-a user starts it. So the signal also comes while Python begins, while modules are imported, and
-while Python takes itself apart. The counts are printed, and kept as JSON.
+`faults.py` forks a process that has imported everything; here each command is started as users
+start it. So the signal also comes while Python starts, while modules are imported, and while
+Python shuts down. The counts are printed, and kept as JSON.
 """
 
 import argparse
@@ -22,9 +22,30 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from faults import LONG, WORLD, content_of, parts_in, processor_seconds
+from fault_trials import content_of, parts_in, processor_seconds
 
-BESIDES = (
+WORLD = "resolvent/RandomWorld-v0"
+LONG = (
+    f"collect {WORLD} -n 100000 -o out.jsonl",
+    "infer long.jsonl --no-held-out --engine python --keep-redundant --no-supplement -o out.json",
+    "infer long.jsonl --strategy search --effort 50 -o out.json",
+    "infer long.jsonl --strategy exact -o out.json",
+    "infer long.jsonl --labels auto -o out.json",
+    "infer long.parquet -o out.json",
+    "check long.json long.parquet --evidence",
+    "report long.json long.jsonl -o out.html",
+    "diagnose long.jsonl",
+    "convert long.jsonl out.jsonl.gz",
+    "plan long.json long.jsonl -o out.json",
+    f"train {WORLD} -n 1000000 --max-steps 500 -o out.json",
+    f"train {WORLD} -n 100000 --max-steps 500 --engine python -o out.json",
+    f"solve {WORLD} --budget 1000000 -o out",
+    "reproduce ablation --quick -o out",
+    "demo",
+)
+"""Commands that take seconds."""
+
+SHORT = (
     "show long.json -o out.txt",
     "show long.json --format svg --machine transition -o out.svg",
     "check long.json long.jsonl",
@@ -33,9 +54,9 @@ BESIDES = (
     "doctor",
     "--help",
 )
-"""Commands that are soon done, besides those of `faults.py` that take seconds."""
+"""Commands that end soon."""
 
-COMMANDS = (*LONG, *BESIDES)
+COMMANDS = (*LONG, *SHORT)
 
 LONGEST = 6.0
 """Seconds of a command's life within which the signal comes."""
@@ -83,21 +104,21 @@ def started(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def outcome_of(code: int, told: str) -> str:
+def outcome_of(code: int, stderr: str) -> str:
     """Say in a few words how a command ended.
 
     Before a line of this package has been run, it is up to Python: the signal ends it, or a
     `KeyboardInterrupt` does, also while it sets itself up, which it calls a fatal error.
     """
-    if code == 130 and told.endswith("resolvent: interrupted\n") and "Traceback" not in told:
+    if code == 130 and stderr.endswith("resolvent: interrupted\n") and "Traceback" not in stderr:
         return "said so in a line, exit code 130"
-    if code == 0 and "Traceback" not in told:
+    if code == 0 and "Traceback" not in stderr:
         return "done before"
-    if code == -signal.SIGINT and not told:
+    if code == -signal.SIGINT and not stderr:
         return "ended by the signal before Python was there"
-    ours = set(re.findall(r"/resolvent/([^\"]+)\"", told))
-    begun = code == -signal.SIGINT or told.startswith("Fatal Python error: init")
-    if begun and "KeyboardInterrupt" in told and ours <= {"__init__.py", "starting.py"}:
+    modules = set(re.findall(r"/resolvent/([^\"]+)\"", stderr))
+    starting = code == -signal.SIGINT or stderr.startswith("Fatal Python error: init")
+    if starting and "KeyboardInterrupt" in stderr and modules <= {"__init__.py", "starting.py"}:
         return "ended by Python before this package could hear it"
     return f"wrong: exit code {code}"
 
@@ -118,9 +139,9 @@ class Trials:
 
     def run(self, most: int, seconds: float) -> None:
         """Interrupt so many commands, or as many as there is time for."""
-        began = time.monotonic()
+        started = time.monotonic()
         for number in range(most):
-            if time.monotonic() - began < seconds:
+            if time.monotonic() - started < seconds:
                 self._interrupt(COMMANDS[number % len(COMMANDS)])
 
     def _interrupt(self, words: str) -> None:
@@ -146,8 +167,8 @@ class Trials:
         self._judge(words, command.returncode, took, waited)
 
     def _judge(self, words: str, code: int, took: float, waited: float) -> None:
-        counts, told = self.counts, (self.folder / ".stderr").read_text()
-        outcome = outcome_of(code, told)
+        counts, stderr = self.counts, (self.folder / ".stderr").read_text()
+        outcome = outcome_of(code, stderr)
         counts.outcomes[outcome] += 1
         after = content_of(self.folder)
         wrong = [outcome] if outcome.startswith("wrong") else []
@@ -162,8 +183,8 @@ class Trials:
             wrong.append("what is only read has changed")
         if parts_in(self.folder) and words.split()[0] != "reproduce":
             wrong.append("a hidden part is left")
-        for one in wrong:
-            text = f"{words}: {one}: {told[-600:]}"
+        for problem in wrong:
+            text = f"{words}: {problem}: {stderr[-600:]}"
             print(text, file=sys.stderr, flush=True)
             counts.wrong.append(text)
         self._tidy(after)
@@ -189,14 +210,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, help="where to keep the counts, as JSON")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="resolvent-interrupts-") as folder:
-        trials = Trials(Path(folder), given.seed)
-        trials.run(given.interrupts, given.seconds)
-    told = json.dumps(trials.counts.as_dict(), indent=1)
-    print(told)
-    if given.output is not None:
-        given.output.write_text(told + "\n")
+        trials = Trials(Path(folder), options.seed)
+        trials.run(options.interrupts, options.seconds)
+    counts = json.dumps(trials.counts.as_dict(), indent=1)
+    print(counts)
+    if options.output is not None:
+        options.output.write_text(counts + "\n")
     if trials.counts.wrong:
         raise SystemExit(1)
 

@@ -1,8 +1,8 @@
-"""Whoever works is killed at random while machines are inferred: the result is the same bytes.
+"""Random workers are killed while machines are inferred: the result is the same bytes.
 
-A Ray of three nodes, each with one processor and processes of its own, runs on this machine. In
-each trial a node, or a worker, is killed at a random moment; then the driver itself is, and run
-again with what was kept. Every result is compared with that of threads that nobody disturbed.
+A Ray of three nodes, each with one processor and processes of its own, runs on this machine. Each
+trial kills a node or a worker at a random moment; then the driver itself is killed and run again
+with its cache. Every result is compared with that of undisturbed threads.
 """
 
 import argparse
@@ -21,60 +21,33 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
+from large_logs import ROLES, Log
 
 import resolvent as rs
 
-STATES, INPUTS, LENGTH, PIECES = 12, 6, 100, 30
-MOVES = np.random.default_rng(1).integers(STATES, size=(STATES, INPUTS))
-ANSWERS = np.random.default_rng(2).integers(4, size=(STATES, INPUTS))
-WORDS = {"episode": ["__filename", "run"], "order": "time", "input": "input", "output": "answer"}
-NODES = 3
+LOG, FILES, NODES = Log(inputs=6), 30, 3
 
 DRIVER = """
 import sys, json
 import resolvent as rs
-from resolvent.replay.scan import Looking
-from resolvent.replay.replaying import Replaying
-done = {"Looking": 0, "Replaying": 0}
+from resolvent.replay.scan import ScanPass
+from resolvent.replay.replaying import ReplayPass
+done = {"ScanPass": 0, "ReplayPass": 0}
 def counting(kind):
     inner = kind.__call__
     def called(self, piece):
         done[kind.__name__] += 1
         return inner(self, piece)
     kind.__call__ = called
-counting(Looking), counting(Replaying)
+counting(ScanPass), counting(ReplayPass)
 folder, kept, output = sys.argv[1:]
-words = json.loads(sys.stdin.read())
+roles = json.loads(sys.stdin.read())
 print("begun", flush=True)
-result = rs.infer(rs.scan_traces(folder, **words), resume=kept)
+result = rs.infer(rs.scan_traces(folder, **roles), resume=kept)
 result.machines.save(output)
 print(json.dumps(done))
 """
-
-
-def write_logs(folder: Path, rows: int) -> None:
-    """Write the runs of a machine, a file for each piece."""
-    draw = np.random.default_rng(0)
-    for piece in range(PIECES):
-        runs = rows // LENGTH
-        inputs = draw.integers(INPUTS, size=(LENGTH, runs))
-        state, answers = np.zeros(runs, int), np.empty((LENGTH, runs), int)
-        for step in range(LENGTH):
-            answers[step] = ANSWERS[state, inputs[step]]
-            state = MOVES[state, inputs[step]]
-        table = pa.table(
-            {
-                "run": np.repeat(np.arange(runs), LENGTH),
-                "time": np.tile(np.arange(LENGTH), runs),
-                "input": inputs.T.ravel(),
-                "answer": answers.T.ravel(),
-            }
-        )
-        pq.write_table(table, folder / f"{piece:02}.parquet")
 
 
 def digest(result: rs.InferenceResult, folder: Path) -> str:
@@ -90,8 +63,8 @@ class Nodes:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        few = {"object_store_memory": 128 << 20, "include_dashboard": False}
-        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **few})
+        limits = {"object_store_memory": 128 << 20, "include_dashboard": False}
+        self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **limits})
         self.nodes = [self._begun() for _ in range(NODES)]
 
     def _begun(self) -> Any:
@@ -106,7 +79,7 @@ class Nodes:
     def kill_worker(self, draw: random.Random) -> str:
         """Kill a process that works, or the next one that does."""
         until = time.perf_counter() + 5
-        while not (busy := [one for node in self.nodes for one in _workers(node)]):
+        while not (busy := [process for node in self.nodes for process in _workers(node)]):
             if time.perf_counter() > until:
                 return "nobody"
             time.sleep(0.02)
@@ -130,7 +103,11 @@ def _workers(node: Any) -> list[psutil.Process]:
     )
     with contextlib.suppress(psutil.NoSuchProcess):
         below = psutil.Process(raylet).children(recursive=True)
-        return [one for one in below if _title(one).startswith("ray::") and _is_ours(one)]
+        return [
+            process
+            for process in below
+            if _title(process).startswith("ray::") and _is_ours(process)
+        ]
     return []
 
 
@@ -161,13 +138,13 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
     nodes, draw, same = Nodes(), random.Random(seed), 0
     ray.init(address=nodes.cluster.address, log_to_driver=False, logging_level="CRITICAL")
     try:
-        scanned = rs.scan_traces(folder, **WORDS)
+        scanned = rs.scan_traces(folder, **ROLES)
         before = time.perf_counter()
         rs.infer(scanned, on="ray")  # the first one begins the workers
-        begun, before = time.perf_counter() - before, time.perf_counter()
+        first, before = time.perf_counter() - before, time.perf_counter()
         rs.infer(scanned, on="ray")
         usual = time.perf_counter() - before
-        say(f"undisturbed: {begun:.1f} s at first, then {usual:.1f} s")
+        say(f"undisturbed: {first:.1f} s at first, then {usual:.1f} s")
         for trial in range(trials):
             nodes.complete()
             kill = (nodes.kill_node, nodes.kill_worker)[trial % 2]
@@ -175,11 +152,11 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
             timer = threading.Timer(after, lambda: what.append(kill(draw)))  # noqa: B023
             before = time.perf_counter()
             timer.start()
-            found = digest(rs.infer(scanned, on="ray"), folder.parent)
+            result = digest(rs.infer(scanned, on="ray"), folder.parent)
             took = time.perf_counter() - before
             timer.join()
-            same += found == expected
-            verdict = "the same bytes" if found == expected else "ANOTHER RESULT"
+            same += result == expected
+            verdict = "the same bytes" if result == expected else "ANOTHER RESULT"
             say(
                 f"{trial + 1:2}: {what[-1]:6} killed after {after:4.1f} of {took:4.1f} s: {verdict}"
             )
@@ -193,23 +170,23 @@ def killed_driver(folder: Path, expected: str, trials: int, seed: int) -> int:
     """Kill the driver when some pieces are kept, run it again, and count what it made again."""
     draw, same, whole = random.Random(seed), 0, 0
     output = folder.parent / "again.json"
-    with tempfile.TemporaryDirectory() as kept:
-        done = _finished(_driver(folder, kept, output))
+    with tempfile.TemporaryDirectory() as cache:
+        done = _finished(_driver(folder, cache, output))
         whole = sum(done.values())
-        print(f"undisturbed: {done['Looking']} looks and {done['Replaying']} replays of pieces")
+        print(f"undisturbed: {done['ScanPass']} scans and {done['ReplayPass']} replays of shards")
     for trial in range(trials):
-        with tempfile.TemporaryDirectory() as kept:
+        with tempfile.TemporaryDirectory() as cache:
             enough = draw.randrange(whole)
-            process = _driver(folder, kept, output)
-            while _count(kept) < enough and process.poll() is None:
+            process = _driver(folder, cache, output)
+            while _count(cache) < enough and process.poll() is None:
                 time.sleep(0.002)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            killed = _count(kept)
-            done = _finished(_driver(folder, kept, output))
-        found = hashlib.sha256(output.read_bytes()).hexdigest()
-        same += found == expected and sum(done.values()) == whole - killed
-        verdict = "the same bytes" if found == expected else "ANOTHER RESULT"
+            killed = _count(cache)
+            done = _finished(_driver(folder, cache, output))
+        result = hashlib.sha256(output.read_bytes()).hexdigest()
+        same += result == expected and sum(done.values()) == whole - killed
+        verdict = "the same bytes" if result == expected else "ANOTHER RESULT"
         print(
             f"{trial + 1:2}: driver killed with {killed:2} of {whole} pieces kept; then "
             f"{sum(done.values()):2} made: {verdict}",
@@ -218,30 +195,30 @@ def killed_driver(folder: Path, expected: str, trials: int, seed: int) -> int:
     return same
 
 
-def _count(kept: str) -> int:
-    return sum(1 for _ in Path(kept).rglob("*.kept"))
+def _count(cache: str) -> int:
+    return sum(1 for _ in Path(cache).rglob("*.kept"))
 
 
 def _finished(process: subprocess.Popen[str]) -> dict[str, int]:
     """Wait for the driver, and return how often it looked at a piece and replayed one."""
     assert process.stdout is not None
-    told = process.stdout.read()
+    printed = process.stdout.read()
     if process.wait():
         raise SystemExit("the driver failed")
-    done: dict[str, int] = json.loads(told.splitlines()[-1])
+    done: dict[str, int] = json.loads(printed.splitlines()[-1])
     return done
 
 
-def _driver(folder: Path, kept: str, output: Path) -> subprocess.Popen[str]:
+def _driver(folder: Path, cache: str, output: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(folder), kept, str(output)],
+        [sys.executable, "-c", DRIVER, str(folder), cache, str(output)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps(WORDS))
+    process.stdin.write(json.dumps(ROLES))
     process.stdin.close()
     process.stdout.readline()  # it has begun
     return process
@@ -253,18 +230,16 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--rows", type=int, default=200_000, help="rows of each of 30 files")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "logs"
-        folder.mkdir()
-        write_logs(folder, given.rows)
-        expected = digest(rs.infer(rs.scan_traces(folder, **WORDS)), folder.parent)
-        on_ray = killed_on_ray(folder, expected, given.trials, given.seed)
-        driver = killed_driver(folder, expected, given.trials, given.seed)
-    print(f"nodes and workers killed: {on_ray} of {given.trials} results identical")
-    print(f"driver killed: {driver} of {given.trials} results identical, nothing made twice")
-    if (on_ray, driver) != (given.trials, given.trials):
+        folder = LOG.folder(Path(place), FILES, options.rows)
+        expected = digest(rs.infer(rs.scan_traces(folder, **ROLES)), folder.parent)
+        on_ray = killed_on_ray(folder, expected, options.trials, options.seed)
+        driver = killed_driver(folder, expected, options.trials, options.seed)
+    print(f"nodes and workers killed: {on_ray} of {options.trials} results identical")
+    print(f"driver killed: {driver} of {options.trials} results identical, nothing made twice")
+    if (on_ray, driver) != (options.trials, options.trials):
         raise SystemExit(1)
 
 

@@ -1,18 +1,15 @@
-"""Random Mealy machines of 10 to 1,000 states: how fast they are found, and whether exactly.
+"""Random Mealy machines of 10 to 1,000 states: time of inference, and whether it is exact.
 
-Draws machines with 10 inputs and 2 to 10 outputs, and random walks through them that start
-anew after 50 to 100 steps: 300 steps for each input of each state. An input is both the
-action and the label that is read after it; the output is the column to predict. --peers runs
-AALpy's RPNI on the same walks, up to 100 states, and stops it after 120 CPU seconds, which then
-count as its time. Run with `make benchmark-mealy`.
+Machines have 10 inputs and 2 to 10 outputs; random walks restart after 50 to 100 steps, with 300
+steps for each input of each state. An input is both the action and the label that is read after
+it; the output is the column to predict. `--peers` runs AALpy's RPNI on the same walks, up to 100
+states and 120 CPU seconds.
 """
 
 import argparse
-import itertools
 import signal
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +34,20 @@ def timed(traces: rs.TraceSet, **options: Any) -> tuple[rs.InferenceResult, floa
 
 
 def aalpy_seconds(machine: Mealy, steps: int, seed: int) -> float:
-    """Return the CPU seconds that AALpy's RPNI takes for the same walks.
-
-    It wants every beginning of a walk with the output it ends in; to make those is not counted.
-    """
-    from aalpy.learning_algs import run_RPNI
-
-    given, told, offsets = machine.walks(steps, seed)
-    data = []
-    for begin, end in itertools.pairwise(offsets.tolist()):
-        inputs, outputs = tuple(given[begin:end].tolist()), told[begin:end].tolist()
-        data += [(inputs[: step + 1], output) for step, output in enumerate(outputs)]
+    """Return the CPU seconds of AALpy's RPNI on the same walks, at most `SECONDS_FOR_PEERS`."""
+    from bank_contenders import CONTENDERS
 
     def stop(*_: object) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_FOR_PEERS)
-    started = time.process_time()
-    with suppress(TimeoutError):
-        run_RPNI(data, "mealy", print_info=False)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return time.process_time() - started
+    try:
+        return CONTENDERS["AALpy RPNI"](machine, machine.walks(steps, seed))[1]
+    except TimeoutError:
+        return float(SECONDS_FOR_PEERS)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def scaling(sizes: list[int], seeds: int, peers: bool, options: dict[str, Any]) -> None:
@@ -93,8 +82,8 @@ def idle_labels(options: dict[str, Any]) -> None:
     choices: tuple[Any, ...] = ([], "auto")
     for trivial in choices:
         result, times[str(trivial)], _ = timed(traces, **{**options, "trivial": trivial})
-        found = machine.is_found(result.machines["output"])
-        print(f"100 labels, 90 idle, {trivial=}: {times[str(trivial)]:.2f} CPU s, {found=}")
+        is_exact = machine.is_found(result.machines["output"])
+        print(f"100 labels, 90 idle, {trivial=}: {times[str(trivial)]:.2f} CPU s, exact {is_exact}")
     print(f"judging makes it {times['auto'] / times['[]']:.2f} times as long")
 
 
@@ -102,8 +91,8 @@ def million(options: dict[str, Any]) -> None:
     """Print how long a million steps of a machine of 50 states take."""
     machine = Mealy.drawn(50, 0)
     result, cpu, wall = timed(machine.traces(1_000_000, 0), **options)
-    found = machine.is_found(result.machines["output"])
-    print(f"1,000,000 steps of 50 states: {cpu:.2f} CPU s, {wall:.2f} s, {found=}")
+    is_exact = machine.is_found(result.machines["output"])
+    print(f"1,000,000 steps of 50 states: {cpu:.2f} CPU s, {wall:.2f} s, exact {is_exact}")
 
 
 def main() -> None:
@@ -115,16 +104,16 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="AALpy as well")
     parser.add_argument("--strategy", help="other than the default")
     parser.add_argument("--all-at-once", action="store_true", help="with refine=False")
-    chosen = parser.parse_args()
-    options: dict[str, Any] = {"strategy": chosen.strategy} if chosen.strategy else {}
-    if chosen.all_at_once:
-        options["refine"] = False
-    if chosen.part in (None, "scaling"):
-        scaling(chosen.states, chosen.seeds, chosen.peers, options)
-    if chosen.part in (None, "million"):
-        million(options)
-    if chosen.part in (None, "idle"):
-        idle_labels(options)
+    options = parser.parse_args()
+    inference: dict[str, Any] = {"strategy": options.strategy} if options.strategy else {}
+    if options.all_at_once:
+        inference["refine"] = False
+    if options.part in (None, "scaling"):
+        scaling(options.states, options.seeds, options.peers, inference)
+    if options.part in (None, "million"):
+        million(inference)
+    if options.part in (None, "idle"):
+        idle_labels(inference)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How often the true machines come out of noisy traces of random worlds, and how fast.
+"""How often the true machines are inferred from noisy traces of random worlds, and how fast.
 
-Draws worlds of the paper's appendix (25×25, TM 7, RM 2), walks through them at random, and
-makes the record noisy: actions that slipped, observations replaced by random ones, labels
-that are missed, false or swapped, rewards that vary or are mistaken. All is left to
-`rs.infer`. A machine is right if it is isomorphic to the true one on all moves that the
-traces read. --short takes three worlds, and `--kind slip5` a single kind.
+Takes random walks in worlds of the paper's appendix (25×25, TM 7, RM 2), and adds noise to the
+record: slipped actions, replaced observations, missed, false or swapped labels, varying or wrong
+rewards. `rs.infer` gets no hint. A machine is correct if it is isomorphic to the true one on all
+transitions that the traces read. `--short` takes three worlds, `--kind slip5` a single kind of
+noise.
 """
 
 import argparse
@@ -100,9 +100,9 @@ def told(traces: rs.TraceSet, kind: Kind, random: np.random.Generator) -> np.nda
     none = traces.labels.index(frozenset())
     events = np.array([code for code in range(len(traces.labels)) if code != none])
     drawn = random.random(len(true))
-    other = np.searchsorted(events, true) + random.integers(1, len(events), len(true))
+    another = np.searchsorted(events, true) + random.integers(1, len(events), len(true))
     quiet = np.where(drawn < kind.false, random.choice(events, len(true)), none)
-    loud = np.where(drawn < kind.missed + kind.swapped, events[other % len(events)], true)
+    loud = np.where(drawn < kind.missed + kind.swapped, events[another % len(events)], true)
     loud = np.where(drawn < kind.missed, none, loud)
     return np.where(true == none, quiet, loud).astype(np.int32)
 
@@ -143,18 +143,18 @@ def moves_of(machine: rs.Machine, samples: SampleSet) -> np.ndarray:
     return np.array(columns).T
 
 
-def is_right(samples: SampleSet, truth: np.ndarray, found: np.ndarray) -> bool:
+def is_right(samples: SampleSet, truth: np.ndarray, table: np.ndarray) -> bool:
     """Walk both tables together along all that was read: states must pair up one to one."""
     beta, offsets = samples.beta.tolist(), samples.offsets.tolist()
     pairs = {(0, 0)}
     for first, last in itertools.pairwise(offsets):
-        one = other = 0
+        true_state = state = 0
         for label in beta[first:last]:
             if label >= 0:
-                one, other = truth[one][label], found[other][label]
-                pairs.add((int(one), int(other)))
-    ones, others = zip(*pairs, strict=True)
-    return len(pairs) == len(set(ones)) == len(set(others)) == len(found)
+                true_state, state = truth[true_state][label], table[state][label]
+                pairs.add((int(true_state), int(state)))
+    true_states, states = zip(*pairs, strict=True)
+    return len(pairs) == len(set(true_states)) == len(set(states)) == len(table)
 
 
 def try_worlds(kind: Kind, worlds: range, effort: float, details: bool) -> str:
@@ -200,11 +200,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="instead of what each kind takes")
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--details", action="store_true", help="a line for each world")
-    given = parser.parse_args()
-    worlds = range(given.first, given.first + (3 if given.short else given.worlds))
-    for name in [given.kind] if given.kind else KINDS:
-        kind = replace(KINDS[name], steps=given.steps or KINDS[name].steps)
-        outcome = try_worlds(kind, worlds, given.effort, given.details)
+    options = parser.parse_args()
+    worlds = range(options.first, options.first + (3 if options.short else options.worlds))
+    for name in [options.kind] if options.kind else KINDS:
+        kind = replace(KINDS[name], steps=options.steps or KINDS[name].steps)
+        outcome = try_worlds(kind, worlds, options.effort, options.details)
         print(f"{name:10} {kind.steps:>8,} steps: {outcome}", flush=True)
 
 

@@ -1,9 +1,8 @@
-"""An input-output hidden Markov model by expectation maximisation, as a peer under noise.
+"""An input-output hidden Markov model by expectation maximization, as a peer under noise.
 
-Hidden states move when a label is read, with chances p(state after | state, label), and answer
-questions with chances p(answer | state, question). Episodes begin in state 0, and "no event"
-moves nothing, as our machines are told, too: rows between two events then share their state,
-so that the forward and backward passes go from event to event.
+Hidden states change when a label is read, with p(next state | state, label), and answer queries
+with p(output | state, query). Episodes start in state 0, and "no event" changes no state, as in
+our machines: rows between two events share their state, so the passes go from event to event.
 """
 
 from dataclasses import dataclass
@@ -76,12 +75,12 @@ class Fit:
         """
         moves = np.where(table[:, :, None] == np.arange(len(table)), 1.0, 0.0)
         moves[table < 0] = 1 / len(table)
-        stretches, asked = Stretches.of(samples), Asked.of(samples)
+        stretches, queries = Stretches.of(samples), Asked.of(samples)
         state = np.zeros(len(stretches.first), np.int64)
-        for past, here in pairwise(stretches.ranks):
-            state[here] = table[state[past[: len(here)]], stretches.label[here]]
+        for past, row in pairwise(stretches.ranks):
+            state[row] = table[state[past[: len(row)]], stretches.label[row]]
         weights = np.eye(len(table))[state]
-        return cls(moves.swapaxes(0, 1), _answers(weights[stretches.of_row], asked), np.nan)
+        return cls(moves.swapaxes(0, 1), _answers(weights[stretches.of_row], queries), np.nan)
 
     @property
     def table(self) -> NDArray[np.int32]:
@@ -107,103 +106,107 @@ class Asked:
 
 def fit(samples: SampleSet, states: int, restarts: int, seed: int, clock: Clock) -> Fit:
     """Return the likeliest of several fits, each from a random beginning; of the time there is."""
-    stretches, asked = Stretches.of(samples), Asked.of(samples)
+    stretches, queries = Stretches.of(samples), Asked.of(samples)
     random = np.random.default_rng(seed)
     best: Fit | None = None
     for _ in range(restarts):
         weights = random.dirichlet(np.ones(states), len(stretches.first))
         moves = random.dirichlet(np.ones(states), (len(samples.labels), states))
-        found = Fit(moves, _answers(weights[stretches.of_row], asked), -np.inf)
+        model = Fit(moves, _answers(weights[stretches.of_row], queries), -np.inf)
         for _ in range(MOST_ROUNDS):
-            before = found.log_likelihood
-            found = _round(found, stretches, asked)
+            before = model.log_likelihood
+            model = _round(model, stretches, queries)
             if best is not None and clock.left == 0:
                 return best
-            if found.log_likelihood - before < CLOSE * abs(found.log_likelihood):
+            if model.log_likelihood - before < CLOSE * abs(model.log_likelihood):
                 break
-        if best is None or found.log_likelihood > best.log_likelihood:
-            best = found
+        if best is None or model.log_likelihood > best.log_likelihood:
+            best = model
     if best is None:
         raise TimeLimitReached("no time for a single fit")
     return best
 
 
-def _answers(weights: Floats, asked: Asked) -> Floats:
-    size = len(asked.pairs)
-    return np.stack([np.bincount(asked.pair, one, size) for one in weights.T])
+def _answers(weights: Floats, queries: Asked) -> Floats:
+    size = len(queries.pairs)
+    return np.stack([np.bincount(queries.pair, weight, size) for weight in weights.T])
 
 
-def _chances(answers: Floats, asked: Asked) -> Floats:
+def _chances(answers: Floats, queries: Asked) -> Floats:
     """Return p(answer | state, question) of each pair."""
-    some = answers + LITTLE
-    total = np.stack([np.bincount(asked.question, one) for one in some])
-    return some / total[:, asked.question]
+    smoothed = answers + LITTLE
+    total = np.stack(
+        [np.bincount(queries.question, answers_of_state) for answers_of_state in smoothed]
+    )
+    return smoothed / total[:, queries.question]
 
 
-def _round(before: Fit, stretches: Stretches, asked: Asked) -> Fit:
+def _round(before: Fit, stretches: Stretches, queries: Asked) -> Fit:
     """Expect and maximise once; the log-likelihood is that of the fit before."""
-    logs = np.log(_chances(before.answers, asked)).T
-    told = np.add.reduceat(logs[asked.pair], stretches.first)
-    most = told.max(1, keepdims=True)
-    told = np.exp(told - most)
-    forward, scale = np.empty_like(told), np.empty(len(told))
-    for k, here in enumerate(stretches.ranks):
+    logs = np.log(_chances(before.answers, queries)).T
+    likelihood = np.add.reduceat(logs[queries.pair], stretches.first)
+    largest = likelihood.max(1, keepdims=True)
+    likelihood = np.exp(likelihood - largest)
+    forward, scale = np.empty_like(likelihood), np.empty(len(likelihood))
+    for k, rows in enumerate(stretches.ranks):
         if k == 0:
-            coming = np.zeros((len(here), told.shape[1]))
+            coming = np.zeros((len(rows), likelihood.shape[1]))
             coming[:, 0] = 1.0
         else:
-            past = forward[stretches.ranks[k - 1][: len(here)]]
-            coming = np.einsum("ni,nij->nj", past, before.moves[stretches.label[here]])
-        joint = coming * told[here]
-        scale[here] = joint.sum(1)
-        forward[here] = joint / scale[here, None]
+            past = forward[stretches.ranks[k - 1][: len(rows)]]
+            coming = np.einsum("ni,nij->nj", past, before.moves[stretches.label[rows]])
+        joint = coming * likelihood[rows]
+        scale[rows] = joint.sum(1)
+        forward[rows] = joint / scale[rows, None]
     moved = np.full_like(before.moves, LITTLE)
-    backward = np.ones_like(told)
+    backward = np.ones_like(likelihood)
     for k in range(len(stretches.ranks) - 1, 0, -1):
-        here = stretches.ranks[k]
-        past = stretches.ranks[k - 1][: len(here)]
-        ahead = told[here] * backward[here] / scale[here, None]
-        chance = before.moves[stretches.label[here]]
+        rows = stretches.ranks[k]
+        past = stretches.ranks[k - 1][: len(rows)]
+        ahead = likelihood[rows] * backward[rows] / scale[rows, None]
+        chance = before.moves[stretches.label[rows]]
         backward[past] = np.einsum("nij,nj->ni", chance, ahead)
         both = forward[past][:, :, None] * chance * ahead[:, None, :]
-        np.add.at(moved, stretches.label[here], both)
+        np.add.at(moved, stretches.label[rows], both)
     weights = forward * backward
     return Fit(
         moved / moved.sum(2, keepdims=True),
-        _answers(weights[stretches.of_row], asked),
-        float(np.log(scale).sum() + most.sum()),
+        _answers(weights[stretches.of_row], queries),
+        float(np.log(scale).sum() + largest.sum()),
     )
 
 
-def log_loss(found: Fit, learned: SampleSet, fresh: SampleSet, lent: float) -> float:
+def log_loss(model: Fit, learned: SampleSet, fresh: SampleSet, lent: float) -> float:
     """Return the mean of −ln p over all fresh rows, each foretold from those before it.
 
     A state's answers to a question are mixed with `lent` answers of all states to it, and these
     with half an answer among all outputs. Questions never asked before cost the logarithm of
     the number of outputs. Both sets must have the same codes.
     """
-    asked, outputs = Asked.of(learned), len(learned.outputs)
+    queries, outputs = Asked.of(learned), len(learned.outputs)
     questions = max(int(learned.alpha.max()), int(fresh.alpha.max())) + 1
-    times = np.bincount(asked.question, np.bincount(asked.pair), questions)
-    totals = np.stack([np.bincount(asked.question, one, questions) for one in found.answers])
+    times = np.bincount(queries.question, np.bincount(queries.pair), questions)
+    totals = np.stack(
+        [np.bincount(queries.question, answers, questions) for answers in model.answers]
+    )
     keys = fresh.alpha.astype(np.int64) * outputs + fresh.output
-    place = np.minimum(np.searchsorted(asked.pairs, keys), len(asked.pairs) - 1)
-    known = asked.pairs[place] == keys
-    all_states = np.where(known, np.bincount(asked.pair)[place], 0) + 0.5 / outputs
+    place = np.minimum(np.searchsorted(queries.pairs, keys), len(queries.pairs) - 1)
+    occurs = queries.pairs[place] == keys
+    all_states = np.where(occurs, np.bincount(queries.pair)[place], 0) + 0.5 / outputs
     pooled = all_states / (times[fresh.alpha] + 0.5)
-    own = np.where(known, found.answers[:, place], 0.0)
+    own = np.where(occurs, model.answers[:, place], 0.0)
     chances = ((own + lent * pooled) / (totals[:, fresh.alpha] + lent)).T
     chances[times[fresh.alpha] == 0] = 1 / outputs
     number = np.diff(fresh.offsets)
     longest = np.argsort(-number, kind="stable")
-    belief = np.zeros((len(number), found.moves.shape[1]))
+    belief = np.zeros((len(number), model.moves.shape[1]))
     belief[:, 0] = 1.0
     loss = 0.0
     for step in range(number.max()):
         rows = fresh.offsets[:-1][longest[: np.count_nonzero(number > step)]] + step
         belief = belief[: len(rows)]
         moving = np.flatnonzero(fresh.beta[rows] != NONE)
-        chance = found.moves[fresh.beta[rows[moving]]]
+        chance = model.moves[fresh.beta[rows[moving]]]
         belief[moving] = np.einsum("ni,nij->nj", belief[moving], chance)
         joint = belief * chances[rows]
         total = joint.sum(1)

@@ -1,10 +1,9 @@
 """AALpy's state merging as peers under noise: ALERGIA on traces, and GSM on our samples.
 
-ALERGIA gets traces as it wants them, actions in and observations with labels out, and so has
-to find the place and the memory together. GSM (general state merging) gets what our own search
-gets, a tree of label histories with the answers to each question counted at its nodes, with
-one of two rules for when nodes may be merged: ALERGIA's own, by Hoeffding's bound for each
-question, and Akaike's criterion.
+ALERGIA gets traces of actions and observations with labels, so it has to learn place and memory
+together. GSM (general state merging) gets the input of our own search, a tree of label sequences
+with the counts of outputs at its nodes, and one of two rules for merging nodes: ALERGIA's
+Hoeffding bound for each query, or Akaike's criterion.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,9 +50,9 @@ class Counted(DataHandler):
     def merge(self, x: Counts, y: Counts) -> Counts:
         """Add up the answers of two nodes."""
         for question, answers in y.items():
-            mine = x.setdefault(question, {})
+            counts = x.setdefault(question, {})
             for answer, times in answers.items():
-                mine[answer] = mine.get(answer, 0) + times
+                counts[answer] = counts.get(answer, 0) + times
         return x
 
     def copy(self, x: Counts) -> Counts:
@@ -73,11 +72,14 @@ class Hoeffding(SimpleFutureBasedCompatibility):
         """Say whether two nodes may be one."""
         self.tick()
         for question in a.data.keys() & b.data.keys():
-            one, other = a.data[question], b.data[question]
-            ones, others = sum(one.values()), sum(other.values())
-            bound = self.factor * (sqrt(1 / ones) + sqrt(1 / others))
-            for answer in one.keys() | other.keys():
-                if abs(one.get(answer, 0) / ones - other.get(answer, 0) / others) > bound:
+            first, second = a.data[question], b.data[question]
+            first_total, second_total = sum(first.values()), sum(second.values())
+            bound = self.factor * (sqrt(1 / first_total) + sqrt(1 / second_total))
+            for answer in first.keys() | second.keys():
+                if (
+                    abs(first.get(answer, 0) / first_total - second.get(answer, 0) / second_total)
+                    > bound
+                ):
                     return False
         return True
 
@@ -176,9 +178,9 @@ def alergia(traces: rs.TraceSet, clock: Clock) -> Mdp:
 
 def _steps(trace: rs.Trace) -> Iterator[tuple[Any, Any]]:
     """Yield actions and what they show, the first observation by an action of its own."""
-    shown = [*zip(trace.observations, map(_text, trace.labels), strict=True)]
-    yield START, shown[0]
-    yield from zip(trace.actions, shown[1:], strict=True)
+    outputs = [*zip(trace.observations, map(_text, trace.labels), strict=True)]
+    yield START, outputs[0]
+    yield from zip(trace.actions, outputs[1:], strict=True)
 
 
 def _text(label: Any) -> str:
@@ -191,13 +193,18 @@ def chances(process: Mdp, traces: rs.TraceSet) -> NDArray[np.float64]:
     It is 0 for what never came before in its state. The process then goes on in the first of its
     states that show what came.
     """
-    told = []
+    probabilities = []
     showing = {state.output: state for state in reversed(process.states)}
     for trace in traces:
         state = process.initial_state
-        for action, shown in _steps(trace):
+        for action, output in _steps(trace):
             leads = state.transitions.get(action, []) if state is not None else []
-            told.append(sum(share for after, share in leads if after.output[0] == shown[0]))
-            state = next((one for one, _ in leads if one.output == shown), showing.get(shown))
+            probabilities.append(
+                sum(share for after, share in leads if after.output[0] == output[0])
+            )
+            state = next(
+                (successor for successor, _ in leads if successor.output == output),
+                showing.get(output),
+            )
     firsts = np.cumsum([0, *(len(trace.actions) + 1 for trace in traces)])[:-1]
-    return np.delete(np.array(told), firsts)
+    return np.delete(np.array(probabilities), firsts)

@@ -1,12 +1,11 @@
 """Resolvent beside AALpy's ALERGIA and GSM and an input-output HMM, on the same noisy traces.
 
-For each world and method: how many states were found, if their moves are the true ones, how
-likely fresh traces are (the mean of −ln p over all their steps; a step that a model has no
-answer for costs the logarithm of the number of observations), and seconds of processors. Peers
-are given what helps them: the hidden Markov model the true number of states, several beginnings
-and the best smoothing for the fresh traces, ALERGIA the latter. What is not done in --limit
-seconds is left. `make benchmark-noise-peers`; --short takes one random world, and a tenth of
-the time.
+For each world and method: the number of states, whether their transitions are the true ones, the
+log-loss of fresh traces (the mean of −ln p over all steps; an unpredicted step costs the logarithm
+of the number of observations), and CPU seconds. Peers get every advantage: the hidden Markov model
+the true number of states, several restarts and the best smoothing for the fresh traces, ALERGIA
+the latter. Methods that exceed `--limit` seconds are left out; `--short` takes one random world
+and a tenth of the time.
 """
 
 import argparse
@@ -102,9 +101,9 @@ def asked(traces: rs.TraceSet) -> SampleSet:
 def resolvent(world: World, clock: Clock) -> Outcome:
     """Infer as a user would."""
     result = rs.infer(world.known, outputs=["observation"], noise="auto", time_limit=clock.left)
-    found = result.machines.transition
-    labels, states = world.known.labels, range(found.states)
-    steps = [[found.step(state, label) for label in labels] for state in states]
+    machine = result.machines.transition
+    labels, states = world.known.labels, range(machine.states)
+    steps = [[machine.step(state, label) for label in labels] for state in states]
     table = [[-1 if after is rs.UNSEEN else after for after in row] for row in steps]
     return judged(world, np.array(table, np.int32))
 
@@ -116,8 +115,8 @@ def state_merging(rule: type[Hoeffding] | type[Akaike], world: World, clock: Clo
 
 def hidden_markov(restarts: int, world: World, clock: Clock) -> Outcome:
     """Fit as many hidden states as there truly are; for its table, take the likeliest moves."""
-    found = fit(world.samples, world.truth.states, restarts, 0, clock)
-    return judged(world, found.table, found)
+    model = fit(world.samples, world.truth.states, restarts, 0, clock)
+    return judged(world, model.table, model)
 
 
 def true_machine(world: World, clock: Clock) -> Outcome:
@@ -143,14 +142,14 @@ def rows_of(samples: SampleSet, first: int, last: int) -> SampleSet:
     """Return the rows of some of the traces, in the codes of all."""
     histories = samples.histories
     inside = (histories.offsets >= first) & (histories.offsets <= last)
-    some = replace(
+    part = replace(
         histories, beta=histories.beta[first:last], offsets=histories.offsets[inside] - first
     )
     return replace(
         samples,
         alpha=samples.alpha[first:last],
         output=samples.output[first:last],
-        histories=some,
+        histories=part,
     )
 
 
@@ -159,13 +158,13 @@ def markov_decisions(world: World, clock: Clock) -> Outcome:
 
     Of many places it gets few steps: 10,000 take it more than 200 seconds.
     """
-    known = world.known
-    if len(known.observations) > MANY_PLACES:
-        known = known[: int(np.searchsorted(known.offsets, FEW_STEPS))]
-    process = alergia(known, clock)
+    traces = world.known
+    if len(traces.observations) > MANY_PLACES:
+        traces = traces[: int(np.searchsorted(traces.offsets, FEW_STEPS))]
+    process = alergia(traces, clock)
     outputs = len(world.known.observations)
-    given = chances(process, world.fresh)
-    losses = [-np.log((1 - odd) * given + odd / outputs).mean() for odd in SMOOTHING[:3]]
+    probabilities = chances(process, world.fresh)
+    losses = [-np.log((1 - odd) * probabilities + odd / outputs).mean() for odd in SMOOTHING[:3]]
     return Outcome(len(process.states), None, float(min(losses)))
 
 
@@ -193,31 +192,31 @@ def main() -> None:
     parser.add_argument("--world", default="", help="only those whose names have this in them")
     parser.add_argument("--method", default="", help="only those whose names have this in them")
     parser.add_argument("--short", action="store_true", help="one world, a tenth of the time")
-    given = parser.parse_args()
-    worlds, limit = (1, given.limit / 10) if given.short else (given.worlds, given.limit)
+    options = parser.parse_args()
+    worlds, limit = (1, options.limit / 10) if options.short else (options.worlds, options.limit)
     print("| world | method | states | right | log-loss of fresh steps | CPU seconds |")
     print("|---|---|---|--:|--:|--:|")
-    for kind in (name for name in WORLDS if given.world in name):
+    for kind in (name for name in WORLDS if options.world in name):
         drawn = [World.drawn(kind, seed) for seed in range(worlds)]
-        for name, method in methods(given.restarts).items():
-            if given.method in name:
+        for name, method in methods(options.restarts).items():
+            if options.method in name:
                 print(f"| {kind} | {name} | {tried(method, drawn, limit)} |", flush=True)
 
 
 def tried(method: Method, worlds: list[World], limit: float) -> str:
     """Try a method on several worlds; return the cells of its row."""
-    found, seconds = [], []
+    outcomes, seconds = [], []
     for world in worlds:
         started = time.process_time()
         try:
-            found.append(method(world, Clock(limit)))
+            outcomes.append(method(world, Clock(limit)))
         except TimeLimitReached:
             return f"– | – | – | more than {limit:g}"
         seconds.append(time.process_time() - started)
-    states = " ".join(str(one.states) for one in found)
-    judged = [one.right for one in found if one.right is not None]
+    states = " ".join(str(outcome.states) for outcome in outcomes)
+    judged = [outcome.right for outcome in outcomes if outcome.right is not None]
     right = f"{sum(judged)} of {len(judged)}" if judged else "–"
-    costs = np.mean([one.log_loss for one in found])
+    costs = np.mean([outcome.log_loss for outcome in outcomes])
     return f"{states} | {right} | {costs:.3f} | {np.mean(seconds):.1f}"
 
 

@@ -1,9 +1,8 @@
-"""Reading and inference against `json.loads`, the ablation table, and the two engines.
+"""Reading and inference beside `json.loads`, the ablation table, and the two engines.
 
-Rolls out a 25×25 world of the paper's appendix (5 labels, Transition Machine 7
-states, Reward Machine 3 with the terminal one), writes 1,000 and 10,000 traces
-in the paper's format, and measures what the pipeline makes of them. Run with
-`make benchmark`, or on files of your own with --low and --high.
+Writes 1,000 and 10,000 traces of a 25×25 world of the paper's appendix (5 labels, Transition
+Machine 7 states, Reward Machine 3 with the terminal one) in the paper's format. `--low` and
+`--high` take files instead. `--part peers` compares AALpy 2.0 (`pip install "resolvent[aalpy]"`).
 """
 
 import argparse
@@ -63,7 +62,7 @@ def main() -> None:
     parser.add_argument("--low", type=Path, help="traces of the low-data setting")
     parser.add_argument("--high", type=Path, help="traces of the high-data setting")
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--part", choices=["speed", "ablation", "engines"])
+    parser.add_argument("--part", choices=["speed", "ablation", "engines", "peers"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         low = options.low or generated(Path(folder) / "low.jsonl", 1_000)
@@ -74,6 +73,8 @@ def main() -> None:
             ablation(low, high)
         if options.part in (None, "engines"):
             engines(low, options.repetitions)
+        if options.part == "peers":
+            peers(high, options.repetitions)
 
 
 def generated(path: Path, episodes: int) -> Path:
@@ -84,13 +85,11 @@ def generated(path: Path, episodes: int) -> Path:
 
 def speed(path: Path, repetitions: int) -> None:
     """Compare reading and inference with `json.loads` over the lines of the same file."""
-    lines = [line for line in plain_bytes(path).split(b"\n") if line]
+    lines = lines_of(path)
     names = ("json.loads", "read", "diagnose", "infer", "infer, all traces at once")
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(repetitions):
-        seconds["json.loads"].append(
-            timed(lambda: [None for line in lines if json.loads(line) is None])
-        )
+        seconds["json.loads"].append(timed(lambda: parse(lines)))
         seconds["read"].append(timed(lambda: rs.read_traces(path)))
         traces = rs.read_traces(path)  # anew each time, so that nothing is cached on it
         seconds["diagnose"].append(timed(lambda traces=traces: rs.diagnose(traces)))
@@ -156,10 +155,41 @@ def engines(path: Path, repetitions: int) -> None:
         print(f"{strategy:<12}{a:>9.2f}s{b:>9.3f}s{a / b:>8.0f}")
 
 
-def plain_bytes(path: Path) -> bytes:
-    """Return a file's content, decompressed as its name says."""
+def peers(path: Path, repetitions: int) -> None:
+    """Compare AALpy's state merging on the reduced samples of our own search, and its machines."""
+    from resolvent.paper.baselines import aalpy
+
+    lines = lines_of(path)
+    seconds: dict[str, list[float]] = {"json.loads": [], "resolvent": []}
+    for _ in range(repetitions):
+        seconds["json.loads"].append(timed(lambda: parse(lines)))
+        traces = rs.read_traces(path)
+        seconds["resolvent"].append(timed(lambda traces=traces: rs.infer(traces)))
+    machines = rs.infer(traces).machines
+    for order in ("first-fit", "edsm"):
+        outcome = aalpy(traces, order=order)
+        seconds[f"AALpy, {order}"] = [outcome.seconds]
+        for name, machine in machines.items():
+            other = outcome.machine[name]
+            same = "the same machine" if rs.is_isomorphic(machine, other) else "ANOTHER machine"
+            print(f"AALpy, {order}: {name} {other.states} states, {same} as ours")
+    medians = {name: statistics.median(times) for name, times in seconds.items()}
+    print(f"\n{'':<24}{'seconds':>10}{'times ours':>12}{'of json.loads':>15}")
+    for name, median in medians.items():
+        ratios = median / medians["resolvent"], median / medians["json.loads"]
+        print(f"{name:<24}{median:>10.3f}{ratios[0]:>12.1f}{ratios[1]:>15.3f}")
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """Return the lines of a file, decompressed according to its name."""
     with pa.input_stream(str(path)) as stream:
-        return stream.read()
+        return [line for line in stream.read().split(b"\n") if line]
+
+
+def parse(lines: list[bytes]) -> None:
+    """Parse lines of JSON one by one: the yardstick."""
+    for line in lines:
+        json.loads(line)
 
 
 def timed(work: Callable[[], object]) -> float:

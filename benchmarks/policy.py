@@ -1,13 +1,11 @@
-"""How well and how fast Q-learning does with and without the machines, in the paper's 25×25 world.
+"""Q-learning with and without the machines in the paper's 25×25 world: returns and speed.
 
-For each world the machines are inferred from random traces, not given. Every
-learner has the paper's schedule (α 0.1, γ 0.95, ε from 0.3 down to 0.01) unless
-its row says otherwise, and episodes are cut after 2,000 steps, for without memory
-some would never end. What a greedy policy is worth is exact: the mean discounted
-return over all starts, as a share of the best that any policy could reach which
-sees the true state. Beside it stands the paper's measure, the total reward of the
-last 100 of its 1,500 episodes, exploration included, as a share of what that best
-policy gets. Prints a table in Markdown; `--quick` takes one world.
+Machines are inferred from random traces of each world. Every learner has the paper's schedule (α
+0.1, γ 0.95, ε from 0.3 down to 0.01) unless its row differs, and episodes are truncated after
+2,000 steps. The value of a greedy policy is exact: the mean discounted return over all starts, as
+a share of that of the best policy on the true state. The paper's measure is shown, too: the total
+reward of the last 100 of 1,500 episodes, exploration included, as a share of that policy's.
+`--quick` takes one world.
 """
 
 import argparse
@@ -114,8 +112,10 @@ class Setting:
     def run(self, learner: Learner, seed: int, episodes: int, every: int) -> Run:
         """Note when a learner is how good."""
         learned = self.learn(learner, seed, episodes, evaluate_every=every)
-        shares = np.array([one.value for one in learned.evaluations]) / self.optimum
-        in_paper = int(np.flatnonzero([one.episode == PAPER for one in learned.evaluations])[0])
+        shares = np.array([evaluation.value for evaluation in learned.evaluations]) / self.optimum
+        in_paper = int(
+            np.flatnonzero([evaluation.episode == PAPER for evaluation in learned.evaluations])[0]
+        )
         near = np.flatnonzero(shares >= 0.99)
         fair = np.flatnonzero(shares >= 0.95)
         last = slice(PAPER - 100, PAPER)
@@ -153,13 +153,13 @@ def cells(runs: list[Run], episodes: int) -> Iterator[str]:
     yield reached([run.steps_to_95 for run in runs])
 
 
-def reached(found: list[int | None]) -> str:
+def reached(episodes: list[int | None]) -> str:
     """Write when something was reached, and by how many."""
-    there = [one for one in found if one is not None]
-    if not there:
+    numbers = [number for number in episodes if number is not None]
+    if not numbers:
         return "never"
-    text = f"{statistics.mean(there):,.0f} ± {statistics.pstdev(there):,.0f}"
-    return text if len(there) == len(found) else f"{text} ({len(there)} of {len(found)})"
+    text = f"{statistics.mean(numbers):,.0f} ± {statistics.pstdev(numbers):,.0f}"
+    return text if len(numbers) == len(episodes) else f"{text} ({len(numbers)} of {len(episodes)})"
 
 
 def speeds(setting: Setting, episodes: int) -> None:
@@ -199,14 +199,14 @@ def main() -> None:
     header += ["episodes until within 1%", "steps to 95%"]
     print(f"\n{options.worlds} worlds × {options.seeds} seeds, mean ± standard deviation\n")
     print(f"| {' | '.join(header)} |\n|---|{'---:|' * 5}", flush=True)
-    found: dict[str, list[Run]] = {}
+    runs: dict[str, list[Run]] = {}
     for learner in LEARNERS:
-        found[learner.name] = [
+        runs[learner.name] = [
             setting.run(learner, seed, options.episodes, options.every)
             for setting in settings
             for seed in range(options.seeds)
         ]
-        row = cells(found[learner.name], options.episodes)
+        row = cells(runs[learner.name], options.episodes)
         print(f"| {learner.name} | {' | '.join(row)} |", flush=True)
     print()
     speeds(settings[0], PAPER)
@@ -225,8 +225,8 @@ def main() -> None:
             title="Q-learning in the 25×25 world",
         )
     if options.output:
-        runs = {name: [vars(run) for run in group] for name, group in found.items()}
-        options.output.write_text(json.dumps(runs, indent=1) + "\n")
+        figures = {name: [vars(run) for run in group] for name, group in runs.items()}
+        options.output.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

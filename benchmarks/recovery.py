@@ -1,10 +1,9 @@
-"""How many steps of random traces it takes until the true machines are found.
+"""The number of random steps until the true machines are inferred, by strategy.
 
-Goes over random worlds of the paper's appendix (sizes 9 to 25, TM 3 to 20
-states, RM 2 to 6, 3 to 8 labels; among them ten 25×25 worlds with TM 7), gives
-each method more and more whole traces, and notes the first number of steps from
-which both machines are the true ones: isomorphic, not only of the same size.
-Run with `make benchmark-recovery`; --quick takes a few worlds.
+Random worlds of the paper's appendix (sizes 9 to 25, TM 3 to 20 states, RM 2 to 6, 3 to 8 labels;
+among them ten 25×25 worlds with TM 7). Each method gets more and more traces; the result is the
+first number of steps from which both machines are isomorphic to the true ones. `--quick` takes a
+few worlds.
 """
 
 import argparse
@@ -68,14 +67,14 @@ OTHERS = (
 )
 
 
-def recovered(world: World, pair: rs.MachinePair, taken: tuple[set, set]) -> bool:
+def recovered(world: World, pair: rs.MachinePair, moves: tuple[set, set]) -> bool:
     """Whether both machines are the true ones, on all moves that the world ever takes."""
     tables = (world.tm_transitions, world.rm_transitions[: world.terminal])
     machines = (pair.transition, pair.reward)
     sizes = (len(world.tm_transitions), world.terminal)
     return all(
-        machine.states == size and is_renamed(machine, table, moves)
-        for machine, table, moves, size in zip(machines, tables, taken, sizes, strict=True)
+        machine.states == size and is_renamed(machine, table, read)
+        for machine, table, read, size in zip(machines, tables, moves, sizes, strict=True)
     )
 
 
@@ -86,13 +85,13 @@ def is_renamed(machine: rs.Machine, table: tuple[tuple[int, ...], ...], moves: s
         for label, target in enumerate(table[state]):
             if (state, label) not in moves:
                 continue
-            mine = machine.step(partner[state], {str(label)})
-            if mine is rs.UNSEEN:
+            successor = machine.step(partner[state], {str(label)})
+            if successor is rs.UNSEEN:
                 return False
             if target not in partner:
-                partner[target] = mine
+                partner[target] = successor
                 queue.append(target)
-            elif partner[target] != mine:
+            elif partner[target] != successor:
                 return False
     return sorted(partner.values()) == list(range(machine.states))
 
@@ -129,7 +128,7 @@ def steps_needed(
     traces = world.rollouts(500, seed=1)
     episodes = int(500 * min(most, max(STEPS)) / traces.steps * 1.2) + 50
     traces = world.rollouts(episodes, seed=1)
-    taken = moves_taken(world, whole_traces(traces, min(250_000, traces.steps)))
+    moves = moves_taken(world, whole_traces(traces, min(250_000, traces.steps)))
     needed: dict[str, tuple[int | None, float]] = {}
     for method in methods:
         needed[method] = (None, 0.0)
@@ -138,12 +137,12 @@ def steps_needed(
                 break
             if steps < LEAST.get(method, 0):
                 continue
-            some = whole_traces(traces, steps)
+            part = whole_traces(traces, steps)
             started = time.perf_counter()
-            result = rs.infer(some, strategy=method, time_limit=TIME_LIMIT)
+            result = rs.infer(part, strategy=method, time_limit=TIME_LIMIT)
             seconds = time.perf_counter() - started
-            if recovered(world, result.machines, taken):
-                needed[method] = (some.steps, seconds)
+            if recovered(world, result.machines, moves):
+                needed[method] = (part.steps, seconds)
                 for level in STEPS:
                     if level >= steps:
                         right[method][level] += 1
@@ -162,7 +161,10 @@ def main() -> None:
     methods = tuple(options.methods.split(","))
     settings = (PAPER[:2] + OTHERS[:1]) if options.quick else PAPER + OTHERS
     rows, rights = [], {name: {m: dict.fromkeys(STEPS, 0) for m in methods} for name in "po"}
-    print(f"{'steps until found (seconds of that run)':<44}" + "".join(f"{m:>20}" for m in methods))
+    print(
+        f"{'steps until rows_as_dicts (seconds of that run)':<44}"
+        + "".join(f"{m:>20}" for m in methods)
+    )
     for setting in settings:
         right = rights["p" if setting in PAPER else "o"]
         needed = steps_needed(setting, methods, options.most, right)
@@ -192,11 +194,11 @@ def main() -> None:
         counts = (rights["p"][method][level] for level in STEPS if level <= options.most)
         print(f"{method:<12}" + "".join(f"{count:>11}" for count in counts))
     if options.output:
-        found = [
+        rows_as_dicts = [
             {"world": str(s), **{m: {"steps": n, "seconds": t} for m, (n, t) in needed.items()}}
             for s, needed in rows
         ]
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+        options.output.write_text(json.dumps(rows_as_dicts, indent=1) + "\n")
 
 
 def _steps(rows: list, method: str) -> list[float]:

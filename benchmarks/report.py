@@ -1,10 +1,8 @@
-"""What a report costs: gathering the evidence, writing the page, opening it in a browser.
+"""The cost of a report: gathering the evidence, writing the page, opening it in a browser.
 
-The machines are random, of 300 states each, and explain all traces. Seconds to
-gather and to write, the size of the file, and the time from asking a browser for
-it until the player has lit its first state, with the time a step takes then. The
-last two need Playwright and a browser (`make browser`). Run with `make
-benchmark-report`; --traces 1000 100000 sets how many traces there are.
+The machines are random, with 300 states each, and explain all traces. Measured are the seconds to
+gather and to write, the size of the file, and the time until the page has lit its first state in a
+browser, with the time per step then. The latter need Playwright and a browser (`make browser`).
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""What a round of exploring costs: taking in a step, thinking of it, and choosing the next.
+"""The cost of a round of exploration: learn from a step, update the hypothesis, choose the next.
 
-In the house and in 25×25 worlds from the first step on; and in 25×25 worlds with 100,000 random
-steps behind it, where each move of the machines in turn is made wrong, so that the next step
-finds them to be: then they are mended, or inferred from scratch, all that is known is worked out
-anew, and so is what it is worth. Milliseconds of processor time, of all threads together.
+In the house and in 25×25 worlds from the first step on; and in 25×25 worlds after 100,000 random
+steps, where each transition of the machines in turn is made wrong, so that the next step
+contradicts it: the hypothesis is then repaired, or inferred from scratch, and all counts and
+values are recomputed. CPU milliseconds of all threads together.
 """
 
 import argparse
@@ -65,22 +65,22 @@ class Rounds:
     @contextmanager
     def told_apart(self) -> Iterator[None]:
         """Time the parts of rounds."""
-        kept = [(owner, name, getattr(owner, name)) for owner, name in PARTS.values()]
-        for part, (owner, name, function) in zip(PARTS, kept, strict=True):
+        originals = [(owner, name, getattr(owner, name)) for owner, name in PARTS.values()]
+        for part, (owner, name, function) in zip(PARTS, originals, strict=True):
             setattr(owner, name, self._timed(part, function))
         try:
             yield
         finally:
-            for owner, name, function in kept:
+            for owner, name, function in originals:
                 setattr(owner, name, function)
 
     def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*given: Any, **named: Any) -> Any:
-            began = time.process_time()
+        def timed(*arguments: Any, **options: Any) -> Any:
+            started = time.process_time()
             try:
-                return function(*given, **named)
+                return function(*arguments, **options)
             finally:
-                spent = time.process_time() - began
+                spent = time.process_time() - started
                 self._now[part] = self._now.get(part, 0.0) + spent
 
         return timed
@@ -88,10 +88,10 @@ class Rounds:
     def row(self, name: str) -> str:
         """Return a row of the table: quantiles of the whole, and the most that each part took."""
         half, most, longest = np.quantile(self.whole, [0.5, 0.99, 1.0])
-        times = [half, most, longest, *(max(one) for one in self.parts.values())]
+        seconds = [half, most, longest, *(max(times) for times in self.parts.values())]
         return (
             f"| {name} | {len(self.whole):,} | "
-            + " | ".join(f"{1_000 * one:.1f}" if one else "" for one in times)
+            + " | ".join(f"{1_000 * time:.1f}" if time else "" for time in seconds)
             + " |"
         )
 
@@ -154,9 +154,9 @@ def wrong_moves(tables: TransitionTables) -> Iterator[TransitionTables]:
     """Return machines with one move each that leads elsewhere."""
     for place, moves in enumerate(tables.transitions):
         for state, label in zip(*np.nonzero(moves >= 0), strict=True):
-            other = [one.copy() for one in tables.transitions]
-            other[place][state, label] = (moves[state, label] + 1) % len(moves)
-            yield replace(tables, transitions=tuple(other))
+            tables_with_error = [table.copy() for table in tables.transitions]
+            tables_with_error[place][state, label] = (moves[state, label] + 1) % len(moves)
+            yield replace(tables, transitions=tuple(tables_with_error))
 
 
 def main() -> None:
@@ -166,24 +166,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="for the house")
     parser.add_argument("--steps", type=int, default=27_000, help="to solve a 25×25 world for")
     parser.add_argument("--behind", type=int, default=100_000, help="random steps")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("| rounds | how many | 0.5 | 0.99 | longest | " + " | ".join(PARTS) + " |")
     print("|---|" + "---:|" * (4 + len(PARTS)))
     rounds = Rounds()
-    for seed in range(asked.seeds):
+    for seed in range(options.seeds):
         solved(gym.make("resolvent/House-v0"), 100_000, seed, rounds)
     print(rounds.row("the house"), flush=True)
-    for world in range(asked.worlds):
+    for world in range(options.worlds):
         rounds, name = Rounds(), f"25×25 world {world}"
-        solved(RandomWorld(world_seed=world), asked.steps, 0, rounds)
-        print(rounds.row(f"{name}, {asked.steps:,} steps"), flush=True)
-    for world in range(asked.worlds):
+        solved(RandomWorld(world_seed=world), options.steps, 0, rounds)
+        print(rounds.row(f"{name}, {options.steps:,} steps"), flush=True)
+    for world in range(options.worlds):
         name, walk = f"25×25 world {world}", Walk(RandomWorld(world_seed=world), 0)
         on_the_way, repaired, inferred = Rounds(), Rounds(), Rounds()
         with on_the_way.told_apart():
-            while walk.explorer.steps < asked.behind:
+            while walk.explorer.steps < options.behind:
                 walk.step(on_the_way)
-        print(on_the_way.row(f"{name}, {asked.behind:,} random steps"), flush=True)
+        print(on_the_way.row(f"{name}, {options.behind:,} random steps"), flush=True)
         believed = walk.explorer.state.hypothesis.tables
         assert believed is not None
         with repaired.told_apart():

@@ -1,8 +1,7 @@
 """One Parquet file larger than the memory it takes: scanned, inferred from, and read by PyArrow.
 
-The file is the log of a machine of a few states with a column of notes that nobody needs, so that
-its size is that of logs people have. Each way of going through it runs in a process of its own,
-which says its peak of memory; times are those of its processor, and of the clock.
+The file is the log of a random machine with a column of notes that nothing reads, as real logs have
+them. Each reader runs in a process of its own, which reports its times and its peak memory.
 """
 
 import argparse
@@ -12,69 +11,56 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from large_logs import LENGTH, OURS, Log, measured
+from large_logs import LENGTH, MILLION, READERS, Log, measured
 
-GROUP = 1_000_000
 LOG = Log(inputs=6)
 
-WAYS = {
-    "pyarrow": """
-import pyarrow.parquet as pq
-file = pq.ParquetFile(place)
+PYARROW = """
+file = pyarrow.parquet.ParquetFile(source)
 for group in range(file.num_row_groups):
     steps += file.read_row_group(group, ["run", "time", "input", "answer"]).num_rows
-""",
-    **OURS,
-}
+"""
 
 
 def write_log(path: Path, gigabytes: float) -> None:
-    """Write runs of the machine until the file is so large; row groups end within runs."""
+    """Write runs of the machine up to a size of the file; row groups end within runs."""
     random = np.random.default_rng(0)
     first, writer, rest = 0, None, None
+    runs = MILLION // LENGTH
     while writer is None or path.stat().st_size < gigabytes * 1e9:
-        runs = GROUP // LENGTH
-        inputs, answers = LOG.runs(random, runs)
-        notes = pa.array(random.integers(1 << 62, size=GROUP * 4)).cast(pa.string())
-        table = pa.table(
-            {
-                "run": np.repeat(np.arange(first, first + runs), LENGTH),
-                "time": np.arange(GROUP, dtype=np.int64) * 1000 + random.integers(1000, size=GROUP),
-                "input": inputs,
-                "answer": answers,
-                "note": notes.slice(0, GROUP),
-            }
-        )
+        table = LOG.table(random, first, runs)
+        notes = pa.array(random.integers(1 << 62, size=MILLION * 4)).cast(pa.string())
+        table = table.append_column("note", notes.slice(0, MILLION))
         first += runs
         table = table if rest is None else pa.concat_tables([rest, table])
         writer = writer or pq.ParquetWriter(path, table.schema)
-        cut = table.num_rows - LENGTH // 3
-        writer.write_table(table.slice(0, cut), row_group_size=GROUP + LENGTH)
-        rest = table.slice(cut)
+        rows = table.num_rows - LENGTH // 3
+        writer.write_table(table.slice(0, rows), row_group_size=MILLION + LENGTH)
+        rest = table.slice(rows)
     writer.write_table(rest)
     writer.close()
 
 
 def main() -> None:
-    """Write the file, and measure each way of going through it."""
+    """Write the file, and measure each reader."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gigabytes", type=float, default=2.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "log.parquet"
-        write_log(path, given.gigabytes)
+        write_log(path, options.gigabytes)
         file = pq.ParquetFile(path)
         print(
             f"{path.stat().st_size / 1e9:.2f} GB, {file.metadata.num_rows:,} rows in "
             f"{file.num_row_groups} row groups"
         )
-        for way in WAYS:
-            found = measured(WAYS[way], "sys.argv[1]", str(path))
-            million = found["steps"] / 1e6
+        for name, code in {"pyarrow": PYARROW, **READERS}.items():
+            figures = measured(code, "sys.argv[1]", str(path))
+            million = figures["steps"] / 1e6
             print(
-                f"{way:8} {found['seconds'] / million * 1e3:7.1f} ms and "
-                f"{found['cpu'] / million * 1e3:7.1f} ms of processor a million steps, "
-                f"{found['gigabytes']:.2f} GB, states {found['states']}"
+                f"{name:8} {figures['seconds'] / million * 1e3:7.1f} ms and "
+                f"{figures['cpu'] / million * 1e3:7.1f} CPU ms per million steps, "
+                f"{figures['gigabytes']:.2f} GB, states {figures['states']}"
             )
 
 

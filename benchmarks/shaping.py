@@ -1,10 +1,10 @@
-"""Steps until learners act optimally, with machines, imagined steps and shaped rewards.
+"""Steps until learners act optimally, with machines, counterfactual steps and shaped rewards.
 
-In the house and in a T-maze, every learner starts from nothing and goes on until its greedy
-policy is optimal from every start, twice in a row, or until its steps are spent. Where
-machines are given, they come from random episodes whose steps are named in the heading and do
-not count; with `InferMachines` everything is inferred from the learner's own episodes, and all
-of its steps count. Prints a table in Markdown: the median over the seeds, and the range.
+In the house and in a T-maze, every learner starts untrained and continues until its greedy policy
+is optimal from every start, twice in a row, or until its steps are spent. Given machines come from
+random episodes whose steps are named in the heading and do not count; with `InferMachines`
+everything is inferred from the learner's own episodes, and all steps count. Prints a table in
+Markdown: the median over the seeds, and the range.
 """
 
 import argparse
@@ -222,13 +222,13 @@ LEARNERS: dict[str, Learner] = {
 }
 
 
-def cell(found: list[int | None], most: int) -> str:
+def cell(runs: list[int | None], most: int) -> str:
     """Write the median and the range, and how many got there if not all did."""
-    there = [one for one in found if one is not None]
-    if not there:
+    reached = [run for run in runs if run is not None]
+    if not reached:
         return f"never in {most:,}"
-    text = f"{statistics.median(there):,.0f} ({min(there):,} to {max(there):,})"
-    return text if len(there) == len(found) else f"{text}; {len(there)} of {len(found)}"
+    text = f"{statistics.median(reached):,.0f} ({min(reached):,} to {max(reached):,})"
+    return text if len(reached) == len(runs) else f"{text}; {len(reached)} of {len(runs)}"
 
 
 def main() -> None:
@@ -257,7 +257,7 @@ def main() -> None:
             world: [learner(setting, seed, options.steps) for seed in range(options.seeds)]
             for world, setting in settings.items()
         }
-        cells = [cell(found, options.steps) for found in figures[name].values()]
+        cells = [cell(results, options.steps) for results in figures[name].values()]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     if options.output:
         options.output.write_text(json.dumps(figures, indent=1) + "\n")

@@ -1,33 +1,33 @@
-"""Worlds that slip: which machines come out of random walks, and what a plan by them is worth.
+"""Worlds with slipping actions: the machines from random walks, and the value of their plans.
 
-Each world slips with probability 5%, as the cookie, two-keys and symbol worlds were published.
-Machines are inferred from random steps by default options, and a plan is made from the same
-steps. What it is worth is exact: the expected discounted return (γ 0.95) over all starts, by
-value iteration over true states and states of the machines, as a share of the optimum. Where
-chance hides something the optimum of the true state knows what nobody can; so beside it stands
-what the best policy is worth that knows the observation and what the world says can be
-remembered. --short takes a tenth of the steps, `--world Cookie` a single world.
+Each action slips with probability 5% unless the row differs, as the cookie, two-keys and symbol worlds were published.
+Machines are inferred from random steps with default options, and a plan is made from the same
+steps. Its value is exact: the expected discounted return (γ 0.95) over all starts, by value
+iteration over true states and machine states, as a share of the optimum. Where chance hides
+something, that optimum uses unavailable knowledge; so the value of the best policy on the
+observation and on everything that can be remembered is shown, too, as is the plan's own prediction with its bounds. `--short` takes a tenth of the
+steps, `--world Cookie` a single world.
 
-Where random walks are hardly ever paid, rounds follow: each walks by the last plan, three steps
-in ten at random, and infers and plans anew from all steps so far.
+Where random walks are hardly ever rewarded, rounds follow: each walks by the last plan, three
+steps in ten at random, and infers and plans again from all steps so far.
 """
 
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from no_labels import past_the_plants
 
 import resolvent as rs
 from resolvent.errors import ResolventError
 from resolvent.worlds import World
 
 GAMMA = 0.95
-SLIP = 0.05
 AT_RANDOM = 0.3
 """Of the steps in a round: what the plan does not know yet is met by leaving it."""
 
@@ -40,11 +40,13 @@ class Setting:
     steps: int
     options: dict[str, Any] = field(default_factory=dict)
     rounds: int = 0
+    slip: float = 0.05
 
     @property
     def name(self) -> str:
         """What the table calls it."""
-        return self.world + (", published" if self.options else "")
+        slip = "" if self.slip == Setting.slip else f", {self.slip:.0%} slip"
+        return self.world + (", published" if self.options else "") + slip
 
 
 SETTINGS = (
@@ -60,13 +62,15 @@ SETTINGS = (
     Setting("TwoKeys", 600_000, {"published": True}),
     Setting("Cookie", 1_000_000, {"published": True}),
     Setting("Symbol", 400_000, rounds=1),
+    Setting("RandomWorld", 50_000),
+    Setting("RandomWorld", 200_000, slip=0.2),
 )
 
 
 def walks(env: gym.Env, steps: int, seed: int) -> rs.TraceSet:
     """Random walks, past the plants where there are any."""
     world = env.unwrapped
-    policy = past_the_plants(world, seed) if "plant" in str(world.mechanics.labels) else None
+    policy = past_the_plants(env, seed) if "plant" in str(world.mechanics.labels) else None
     traces = rs.collect(env, episodes=1, seed=seed, policy=policy)
     while traces.steps < steps:
         length = traces.steps / len(traces)
@@ -92,20 +96,9 @@ def walks_by(plan: rs.Plan, env: gym.Env, steps: int, seed: int) -> rs.TraceSet:
 
     traces = None
     while traces is None or traces.steps < steps:
-        more = rs.collect(wrapped, episodes=100, seed=seed, policy=policy, inner=True)
-        traces, seed = more if traces is None else traces + more, seed + 1
+        batch = rs.collect(wrapped, episodes=100, seed=seed, policy=policy, inner=True)
+        traces, seed = batch if traces is None else traces + batch, seed + 1
     return traces
-
-
-def past_the_plants(world: World, seed: int) -> Callable[[int], int]:
-    """Random actions, but for those into a plant: they would end nearly every episode."""
-    tables, draw = world.mechanics, random.Random(seed)
-    plant = np.array(["plant" in label for label in tables.labels])[tables.label_of]
-    safe = {}
-    for state in range(tables.live):
-        fine = np.flatnonzero(~plant[tables.following[state]])
-        safe[int(tables.observation_of[state])] = fine.tolist()
-    return lambda seen: draw.choice(safe[seen])
 
 
 def worth(world: World, machines: rs.MachinePair, plan: rs.Plan) -> float:
@@ -121,30 +114,32 @@ def worth(world: World, machines: rs.MachinePair, plan: rs.Plan) -> float:
 
     begin = (0,) * len(pair)
     number: dict[tuple[int, tuple[int, ...]], int] = {}
-    starts = [(int(one), read(begin, int(one)) if reads_first else begin) for one in tables.starts]
+    starts = [
+        (state, read(begin, state) if reads_first else begin) for state in tables.starts.tolist()
+    ]
     queue = list(dict.fromkeys(starts))
-    number.update({one: place for place, one in enumerate(queue)})
-    following, rows = [], []
+    number.update({pair: place for place, pair in enumerate(queue)})
+    following, states_of_rows = [], []
     for state, states in queue:
         targets = []
         for move in range(tables.following.shape[1]):
             target = int(tables.following[state, move])
-            one = (target, states if tables.ends[state, move] else read(states, target))
-            if not tables.ends[state, move] and one not in number:
-                number[one] = len(queue)
-                queue.append(one)
-            targets.append(number.get(one, 0))
+            after = (target, states if tables.ends[state, move] else read(states, target))
+            if not tables.ends[state, move] and after not in number:
+                number[after] = len(queue)
+                queue.append(after)
+            targets.append(number.get(after, 0))
         following.append(targets)
-        rows.append(state)
-    taken = np.array([chosen(world, plan, state, states) for state, states in queue])
-    here = np.array(rows)
-    going_on = np.where(tables.ends[here], 0.0, GAMMA)
+        states_of_rows.append(state)
+    probabilities = np.array([chosen(world, plan, state, states) for state, states in queue])
+    rows = np.array(states_of_rows)
+    going_on = np.where(tables.ends[rows], 0.0, GAMMA)
     ahead, values = np.array(following), np.zeros(len(queue))
     while True:
-        by_action = tables.expected(tables.reward[here] + going_on * values[ahead])
-        improved = (taken * by_action).sum(axis=1)
+        by_action = tables.expected(tables.reward[rows] + going_on * values[ahead])
+        improved = (probabilities * by_action).sum(axis=1)
         if np.abs(improved - values).max() < 1e-12:
-            return float(np.mean([improved[number[one]] for one in starts]))
+            return float(np.mean([improved[number[start]] for start in starts]))
         values = improved
 
 
@@ -198,7 +193,7 @@ def chosen(world: World, plan: rs.Plan, state: int, states: tuple[int, ...]) -> 
 
 def rows_of(setting: Setting, steps: int, seed: int) -> Iterator[str]:
     """Lines of the table: for random walks, and for each round after them."""
-    env = gym.make(f"resolvent/{setting.world}-v0", slip=SLIP, **setting.options)
+    env = gym.make(f"resolvent/{setting.world}-v0", slip=setting.slip, **setting.options)
     world = env.unwrapped
     truth, best = world.machines(), knowable(world)
     optimum = float(world.mechanics.optimal_values(GAMMA)[world.mechanics.starts].mean())
@@ -208,12 +203,14 @@ def rows_of(setting: Setting, steps: int, seed: int) -> Iterator[str]:
         machines = rs.infer(traces, timing=world.timing).machines
         seconds = time.process_time() - started
         plan = rs.plan(machines, traces, gamma=GAMMA)
-        found = worth(world, machines, plan)
-        sizes = [f"{one.transition.states}, {one.reward.states}" for one in (machines, truth)]
+        value = worth(world, machines, plan)
+        bounds = plan.as_dict()
+        promised = f"{plan.value:.4f} ({bounds['at_least']:.3g} to {bounds['at_most']:.3g})"
+        sizes = [f"{pair.transition.states}, {pair.reward.states}" for pair in (machines, truth)]
         name = setting.name + (f", round {number}" if number else "")
         yield (
             f"| {name} | {traces.steps:,} | {sizes[0]} | {sizes[1]} | {optimum:.4f} "
-            f"| {found / optimum:.1%} | {best / optimum:.1%} | {seconds:.1f} |"
+            f"| {value / optimum:.1%} | {best / optimum:.1%} | {promised} | {seconds:.1f} |"
         )
         if number < setting.rounds:
             traces += walks_by(plan, env, steps // 4, seed + 100_000 * (number + 1))
@@ -225,16 +222,16 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a tenth of the steps")
     parser.add_argument("--world", help="only this world")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
-        "| world | steps | TM, RM found | true | optimum "
-        "| plan | best that can be known | seconds |"
+        "| world | steps | TM, RM | true | optimum | plan, of it | best with memory, of it "
+        "| predicted value (bounds) | seconds |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for setting in SETTINGS:
-        if given.world in (None, setting.world):
-            steps = setting.steps // 10 if given.short else setting.steps
-            for row in rows_of(setting, steps, given.seed):
+        if options.world in (None, setting.world):
+            steps = setting.steps // 10 if options.short else setting.steps
+            for row in rows_of(setting, steps, options.seed):
                 print(row, flush=True)
 
 

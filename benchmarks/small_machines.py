@@ -1,13 +1,11 @@
-"""Random small machines through learning, saving, loading and replay, with the laws asserted.
+"""Random small machines are inferred, saved, loaded and replayed, and compared with the laws.
 
-A batch is a handful of random machines that read the same labels: one answers with the next
-observation, one with the reward, the others with further columns. Traces ask all of them along
-words of labels. In a complete batch the words tell all states apart, so that each machine must
-come back state by state; in any other the machines found must explain what was shown. What a
-batch is depends on its number alone, and each law is held against a few lines of plain Python.
-Counts are kept in a file, from which a later run goes on.
-
-Run with `python benchmarks/small_machines.py [--machines N] [--processes P] [--batch NUMBER]`.
+A batch is a few random machines that read the same labels: one predicts the next observation, one
+the reward, the others further columns. Traces query all of them along words of labels. In a
+complete batch the words distinguish all states, so each machine must be inferred state by state;
+in any other the machines must explain the traces. A batch depends on its number only, and each law
+is compared with a few lines of plain Python. Counts are kept in a file, from which a later run
+continues.
 """
 
 import argparse
@@ -72,13 +70,13 @@ class Batch:
         The first is the empty word, which is not listed.
         """
         place: dict[Word, int] = {(): 0}
-        found = []
+        prefixes = []
         for word in self.words:
             for length in range(1, len(word) + 1):
                 if word[:length] not in place:
                     place[word[:length]] = len(place)
-                    found.append((place[word[: length - 1]], word[length - 1]))
-        return found
+                    prefixes.append((place[word[: length - 1]], word[length - 1]))
+        return prefixes
 
 
 def drawn(number: int) -> Batch:
@@ -386,7 +384,7 @@ def _checked(number: int) -> tuple[int, dict[str, int], float, str]:
 
 def run(path: Path, machines: int, processes: int, seconds: float) -> Counts:
     """Check batches from where the file stops until there are so many machines in all."""
-    counts, began, kept = Counts.read(path), time.monotonic(), time.monotonic()
+    counts, started, written = Counts.read(path), time.monotonic(), time.monotonic()
     size = COLUMNS + 2
     wanted = range(
         counts.next_batch, counts.next_batch + max(0, machines - counts.machines) // size + 1
@@ -401,10 +399,10 @@ def run(path: Path, machines: int, processes: int, seconds: float) -> Counts:
             if wrong:
                 counts.failures.append({"batch": number, "error": wrong})
                 print(f"batch {number}: {wrong}", flush=True)
-            if time.monotonic() - kept > 10:
-                kept = time.monotonic()
+            if time.monotonic() - written > 10:
+                written = time.monotonic()
                 counts.write(path)
-            if counts.machines >= machines or time.monotonic() - began > seconds:
+            if counts.machines >= machines or time.monotonic() - started > seconds:
                 pool.terminate()
                 break
     counts.write(path)

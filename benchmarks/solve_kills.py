@@ -1,9 +1,9 @@
-"""`resolvent solve` is killed at random moments and resumed: the machines are the same bytes.
+"""`resolvent solve` is killed at random moments and resumed: the files are the same bytes.
 
-Each trial solves a world in a process of its own, which gets SIGKILL once it has used a random
-share of the time that a whole solve takes, up to three times; whoever comes next resumes from the
-folder, if anything was kept, and begins anew if not. In the end machines, traces and policy are
-compared with those of a solve that nobody disturbed, byte by byte.
+Each trial solves a world in a process of its own, which gets SIGKILL after a random share of the
+CPU time of a whole solve, up to three times; the next process resumes from the folder if it has a
+checkpoint. In the end machines, traces and policy are compared with those of an undisturbed solve,
+byte by byte.
 """
 
 import argparse
@@ -28,7 +28,7 @@ WORLDS = {
 }
 
 COUNTS = Path(__file__).with_name("solve_kills.json")
-"""Of the last run; `make reliability` shows them."""
+"""Of the last run; `make benchmark NAME=reliability` shows them."""
 
 FILES = ("machines.json", "traces.jsonl", "policy.json")
 MOST_KILLS = 3
@@ -81,13 +81,13 @@ def whole(world: str, seed: int, folder: Path) -> tuple[list[str], float]:
 
 def digests(folder: Path) -> list[str]:
     """Return a digest of each file that has to be the same."""
-    return [hashlib.sha256((folder / one).read_bytes()).hexdigest() for one in FILES]
+    return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in FILES]
 
 
 def _finish(process: subprocess.Popen[bytes]) -> None:
-    _, told = process.communicate()
+    _, stderr = process.communicate()
     if process.returncode:
-        raise RuntimeError(f"solve ended with {process.returncode}: {told.decode()[-2000:]}")
+        raise RuntimeError(f"solve ended with {process.returncode}: {stderr.decode()[-2000:]}")
 
 
 def trial(world: str, seed: int, draw: random.Random, wanted: list[str], used: float) -> Trial:
@@ -104,14 +104,14 @@ def trial(world: str, seed: int, draw: random.Random, wanted: list[str], used: f
             _finish(solve(world, folder, seed))
         done.same = digests(folder) == wanted
         Solution.load(folder)  # whoever reads it next removes what a kill at the last moment left
-        done.leftovers = [one.name for one in Path(place).iterdir() if one != folder]
+        done.leftovers = [path.name for path in Path(place).iterdir() if path != folder]
     return done
 
 
 def _is_open(folder: Path) -> bool:
     """Whether a killed process wrote last."""
-    told = json.loads((folder / "solved.json").read_bytes())
-    return told["statement"]["kind"] == "interrupted"
+    solution = json.loads((folder / "solved.json").read_bytes())
+    return solution["statement"]["kind"] == "interrupted"
 
 
 def main() -> int:
@@ -121,32 +121,32 @@ def main() -> int:
     parser.add_argument("--worlds", nargs="*", default=list(WORLDS), choices=list(WORLDS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=COUNTS, help="where to keep the counts")
-    asked = parser.parse_args()
-    draw = random.Random(asked.seed)
+    options = parser.parse_args()
+    draw = random.Random(options.seed)
     wanted: dict[tuple[str, int], tuple[list[str], float]] = {}
     trials = []
-    for number in range(asked.solves):
-        world = asked.worlds[number % len(asked.worlds)]
-        case = world, asked.seed + number // len(asked.worlds) % 2
+    for number in range(options.solves):
+        world = options.worlds[number % len(options.worlds)]
+        case = world, options.seed + number // len(options.worlds) % 2
         if case not in wanted:
             with tempfile.TemporaryDirectory() as place:
                 wanted[case] = whole(*case, Path(place) / "whole")
         trials.append(trial(*case, draw, *wanted[case]))
-        one = trials[-1]
+        trial_done = trials[-1]
         print(
-            f"{number + 1:3} {world:12} seed {case[1]}: {one.kills} kills, {one.resumes} resumes, "
-            f"{'the same' if one.same else 'NOT THE SAME'}"
-            f"{', left behind: ' + ', '.join(one.leftovers) if one.leftovers else ''}",
+            f"{number + 1:3} {world:12} seed {case[1]}: {trial_done.kills} kills, {trial_done.resumes} resumes, "
+            f"{'the same' if trial_done.same else 'NOT THE SAME'}"
+            f"{', left behind: ' + ', '.join(trial_done.leftovers) if trial_done.leftovers else ''}",
             flush=True,
         )
     counts = {
         "solves": len(trials),
-        "same": sum(one.same for one in trials),
-        "kills": sum(one.kills for one in trials),
-        "resumes": sum(one.resumes for one in trials),
-        "leftovers": sum(len(one.leftovers) for one in trials),
+        "same": sum(trial_done.same for trial_done in trials),
+        "kills": sum(trial_done.kills for trial_done in trials),
+        "resumes": sum(trial_done.resumes for trial_done in trials),
+        "leftovers": sum(len(trial_done.leftovers) for trial_done in trials),
     }
-    asked.output.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+    options.output.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
     print(
         f"{counts['same']} of {counts['solves']} solves with {counts['kills']} kills and "
         f"{counts['resumes']} resumes ended in the same bytes"

@@ -1,9 +1,7 @@
-"""Worlds that others use for memory, each given to `rs.solve` with a budget: what comes of it.
+"""Memory tasks of other projects, each given to `rs.solve` with a budget: docs/solved-worlds.md.
 
-`make benchmark-solved-worlds` solves them one after another, in half an hour, and writes
-docs/solved-worlds.md. Each row is kept in benchmarks/solved_worlds.json as soon as it is there:
-`--missing` solves only what is not there, `--only TEXT` renews some rows, and `--page` writes
-the page from what is kept.
+Each row is kept in benchmarks/solved_worlds.json as soon as it is measured: `--missing` solves
+only rows that are not kept, `--only TEXT` renews some rows, and `--page` only writes the page.
 """
 
 import argparse
@@ -33,38 +31,38 @@ KEPT = Path(__file__).with_suffix(".json")
 EPISODES, LONGEST = 200, 500
 
 HEAD = """\
-# Worlds that were solved
+# Memory tasks solved by exploration
 
-What `rs.solve` makes of worlds that others use to study memory. Each is given as it is or with
-what its row says, one seed, a budget of steps and none of the truth. *Steps* is when it stopped,
-*states* are those of the Transition Machine × the Reward Machine, and *paid* is what its plan was
-paid in 200 fresh episodes (discounted by 0.95), beside what is paid to whoever sees everything
-and acts best from the same starts: value iteration on the true state in the worlds that come with
-Resolvent, breadth-first search in MiniGrid, and a rule for card games. *Said* is the kind of the
-[statement](how-to/solve.md#read-the-result) with which it stopped; `interrupted` is a
-row that was stopped for the time it took. *Seconds* are of processor time, on a busy machine.
+`rs.solve` on environments that other people use to study memory, each as it is or as its row states,
+with one seed, a budget of steps and no knowledge of the true machines. *Steps* is the number of steps
+at the stop, *states* are those of the Transition Machine × the Reward Machine. *Return* is the mean
+discounted return (γ 0.95) of the plan in 200 fresh episodes, next to that of the best policy that
+sees the whole state, from the same starts: by value iteration on the true states of worlds of
+Resolvent, by breadth-first search in MiniGrid, and by a rule for card games. *Stop* is the kind of
+[stop reason](how-to/solve.md#read-the-result); `interrupted` rows reached their time
+limit. *Seconds* are CPU seconds on a busy machine.
 
-Layouts and deals: MiniGrid and POPGym draw another layout or deal for every episode, more than
-anybody could learn by heart, and what comes next is random then. Where a row names layouts or
-deals, there are that many, deals with different first cards, and which one it is has to be found
-out anew in each episode. Where it names none, the world is taken as random, as the statement says.
+MiniGrid and POPGym draw a new layout or deal for each episode, more than could be memorized, so the
+next observation is random. A row that names a number of layouts or deals has only these (deals with
+different first cards); which of them it is has to be found out in each episode. Rows without such a
+number are treated as stochastic, as their stop reason states.
 
-<!-- Written by benchmarks/solved_worlds.py: run `make benchmark-solved-worlds` instead. -->
+<!-- Written by benchmarks/solved_worlds.py: run `make benchmark NAME=solved_worlds` instead. -->
 
-| from | world | labels | steps | states | paid, of at most | said | seconds |
+| from | world | labels | steps | states | return, of the best | stop | seconds |
 |---|---|---|--:|--:|---|---|--:|
 """
 
 OPEN = {
-    "Symbol": "machines were still too large when it was stopped, where the sign says one of nine "
-    "things, and the plan is far from the best one",
-    "DoorKey 5x5, one layout": "the plan is the best one, but not known to be: the key may be "
+    "Symbol": "the sign shows one of nine symbols; at the stop the machines were still too large, "
+    "and the plan is far from the best one",
+    "DoorKey 5x5, one layout": "the plan is the best one, but this is not verified: the key can be "
     "dropped anywhere, each of 157 observations is a label of its own, and machines that remember "
-    "where it lies have ever more states, in which most steps were never taken",
+    "the place of the key have more and more states, in which most steps were never taken",
     "CountRecall, 2 deals": "at each of the 51 steps of a deal one of 27 numbers is right, and the "
-    "budget does not suffice to try them",
+    "budget is too small to try them",
 }
-"""Why a world is not solved, in the rows that do not say \"optimal\"."""
+"""Reasons why a world is not solved, for rows without the stop reason "optimal"."""
 
 
 class Deals(gym.Wrapper[Any, Any, Any, Any]):
@@ -90,9 +88,9 @@ class Deals(gym.Wrapper[Any, Any, Any, Any]):
 class Unlabelled(gym.Wrapper[Any, Any, Any, Any]):
     """A world whose labels are taken away."""
 
-    def reset(self, **given: Any) -> Any:
+    def reset(self, **options: Any) -> Any:
         """Begin, and tell nothing beside what is seen."""
-        return self.env.reset(**given)[0], {}
+        return self.env.reset(**options)[0], {}
 
     def step(self, action: Any) -> Any:
         """Act, and tell nothing beside what is seen."""
@@ -150,38 +148,38 @@ def best_of_autoencode(env: gym.Env[Any, Any], starts: list[Any]) -> float:
     return sum(GAMMA**step for step in range(cards - 1, 2 * cards - 1)) / cards
 
 
-def built_in(name: str, budget: int, labelled: bool = True, **given: Any) -> Case:
+def built_in(name: str, budget: int, labelled: bool = True, **arguments: Any) -> Case:
     """Return a world that comes with Resolvent."""
 
     def make() -> gym.Env[Any, Any]:
-        env = gym.make(f"resolvent/{name}-v0", **given)
+        env = gym.make(f"resolvent/{name}-v0", **arguments)
         return env if labelled else Unlabelled(env)
 
-    told = "".join(f", {key} {value}" for key, value in given.items())
+    parameters = "".join(f", {key} {value}" for key, value in arguments.items())
     without = "" if labelled else ", its labels taken away"
-    return Case("Resolvent", f"{name}{told}{without}", make, budget, best_of_built_in)
+    return Case("Resolvent", f"{name}{parameters}{without}", make, budget, best_of_built_in)
 
 
-def minigrid(name: str, world: str, seeds: list[int], budget: int, **given: Any) -> Case:
+def minigrid(name: str, world: str, seeds: list[int], budget: int, **arguments: Any) -> Case:
     """Return a world of MiniGrid with a few layouts, in which being at the goal is worth 1."""
 
     def make() -> gym.Env[Any, Any]:
         import minigrid.wrappers
 
-        env: gym.Env[Any, Any] = gym.make(f"MiniGrid-{world}-v0", **given)
+        env: gym.Env[Any, Any] = gym.make(f"MiniGrid-{world}-v0", **arguments)
         env = minigrid.wrappers.ReseedWrapper(env, seeds=seeds)
         return gym.wrappers.TransformReward(env, lambda reward: float(reward > 0))
 
     return Case("MiniGrid", name, make, budget, best_of_minigrid)
 
 
-def popgym(name: str, made: str, deals: int | None, budget: int, best: Any) -> Case:
+def popgym(name: str, entry_point: str, deals: int | None, budget: int, best: Any) -> Case:
     """Return a card game of POPGym, with a few deals or as it is."""
 
     def make() -> gym.Env[Any, Any]:
         from importlib import import_module
 
-        module, _, kind = made.partition(":")
+        module, _, kind = entry_point.partition(":")
         env = getattr(import_module(f"popgym.envs.{module}"), kind)()
         return env if deals is None else Deals(env, deals)
 
@@ -213,14 +211,14 @@ CASES = (
 
 def measure(case: Case, seconds: float) -> Row:
     """Solve a world, and act in it by the plan."""
-    began = time.process_time()
+    started = time.process_time()
 
     def stop(now: Round) -> None:
-        if time.process_time() - began > seconds:
+        if time.process_time() - started > seconds:
             os.kill(os.getpid(), signal.SIGTERM)  # which keeps everything
 
     solved = rs.solve(case.make(), budget=case.budget, gamma=GAMMA, progress=stop)
-    used = time.process_time() - began
+    used = time.process_time() - started
     env = case.make()
     runs = solved.plan.run(env, episodes=EPISODES, seed=1, on_unseen="random", max_steps=LONGEST)
     starts = [trace.observations[0] for trace in runs.traces]
@@ -257,22 +255,25 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=120, help="the most that a row may use")
     parser.add_argument("--page", action="store_true", help="solve nothing, write the page")
     parser.add_argument("--kept", type=Path, default=KEPT)
-    asked = parser.parse_args()
-    kept: dict[str, Row] = {}
-    if asked.kept.exists():
-        kept = {one["name"]: Row(**one) for one in json.loads(asked.kept.read_text())}
-    for case in () if asked.page else CASES:
-        if asked.only not in f"{case.origin} {case.name}" or (asked.missing and case.name in kept):
+    options = parser.parse_args()
+    rows: dict[str, Row] = {}
+    if options.kept.exists():
+        stored = json.loads(options.kept.read_text())
+        rows = {fields["name"]: Row(**fields) for fields in stored}
+    for case in () if options.page else CASES:
+        if options.only not in f"{case.origin} {case.name}" or (
+            options.missing and case.name in rows
+        ):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # environments warn of what they like
-            kept[case.name] = measure(case, asked.seconds)
-        print(line(kept[case.name]), flush=True)
-        rows = [asdict(kept[one.name]) for one in CASES if one.name in kept]
-        asked.kept.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-        write_page(kept)
-    if asked.page:
-        write_page(kept)
+            rows[case.name] = measure(case, options.seconds)
+        print(line(rows[case.name]), flush=True)
+        stored = [asdict(rows[known.name]) for known in CASES if known.name in rows]
+        options.kept.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
+        write_page(rows)
+    if options.page:
+        write_page(rows)
     return 0
 
 

@@ -1,8 +1,8 @@
-"""Steps until the plan is truly optimal from every start: exploring on purpose, beside random.
+"""Steps until the plan is optimal from every start: `rs.solve` beside random exploration.
 
-"Truly" is judged by value iteration on the hidden state, which neither of them sees. For
-random collection it is the smallest number of episodes, by bisection, whose machines and plan
-are optimal. What was measured is kept in a JSON file, and a page is made of it.
+Value iteration on the hidden states, which neither sees, decides whether a plan is optimal. For
+random exploration, bisection finds the smallest number of episodes whose machines and plan are
+optimal. Measurements are kept in a JSON file, from which the page is written.
 """
 
 import argparse
@@ -77,21 +77,21 @@ class ByKnowledge:
     def __init__(self, explorer: rs.Explorer) -> None:
         self.model, self.log = explorer.state.model, explorer.state.buffer
         if self.model is not None:
-            following, reward, known = self.model.arrays()
+            following, reward, is_known = self.model.arrays()
             least = self.model.least
             worst = min(least, least / (1 - GAMMA))  # what a step nobody has taken may come to
-            self.policy = solve(following, np.where(known, reward, worst), GAMMA).policy
+            self.policy = solve(following, np.where(is_known, reward, worst), GAMMA).policy
 
     def begin(self, seen: Any, label: Any) -> Any:
-        known = self.model
-        if known is None:
+        model = self.model
+        if model is None:
             return None
         first = self.log.labels.codes.get(label, -2)
-        reads = known.first + known.lag == 0
+        reads = model.first + model.lag == 0
         return (
             None
             if reads and first < 0
-            else known.next_states([0] * len(known.sizes), first if reads else -1)
+            else model.next_states([0] * len(model.sizes), first if reads else -1)
         )
 
     def step(self, states: Any, label: Any) -> Any:
@@ -123,10 +123,10 @@ class ByPlan:
     def __call__(self, memory: StateTracker, seen: Any) -> int | None:
         if memory.unseen:
             return None
-        here = self.plan.model.situation(seen, *memory.values)
-        if here is None:
+        row = self.plan.model.situation(seen, *memory.values)
+        if row is None:
             return None
-        return self.numbers[self.plan.model.actions[int(self.plan.policy[here])]]
+        return self.numbers[self.plan.model.actions[int(self.plan.policy[row])]]
 
 
 class _Enough(Exception):  # noqa: N818
@@ -174,7 +174,7 @@ def explored(
         look["at"] = time.process_time()
 
     solving.after_step = judged  # type: ignore[method-assign]
-    began = time.process_time()
+    started = time.process_time()
     try:
         solved = solving.run()
         claims, stopped = str(solved.statement.kind), explorer.steps
@@ -183,7 +183,7 @@ def explored(
         since = since or explorer.steps  # optimal since the last look, if at all
     except _Enough:
         claims, stopped, right = "not waited for", None, True
-    seconds = time.process_time() - began - look["judging"]
+    seconds = time.process_time() - started - look["judging"]
     return {
         "optimal_first": first,
         "optimal_since": since if right else None,
@@ -193,7 +193,7 @@ def explored(
         "right": right,
         "states": explorer.sizes,
         "seconds": round(seconds, 2),
-        "round": [round(float(one), 4) for one in np.quantile(rounds, [0.5, 0.99, 1.0])],
+        "round": [round(float(quantile), 4) for quantile in np.quantile(rounds, [0.5, 0.99, 1.0])],
     }
 
 
@@ -239,27 +239,27 @@ def main() -> None:
     parser.add_argument("--only", choices=["explored", "random"], help="one of the two")
     parser.add_argument("-o", type=Path, default=Path("benchmarks/solving.json"))
     parser.add_argument("--page", type=Path, default=Path("docs/solving.md"))
-    asked = parser.parse_args()
-    known = json.loads(asked.o.read_text()) if asked.o.exists() else {}
-    jobs = [(name, seed) for name in asked.worlds for seed in range(asked.seeds)]
+    options = parser.parse_args()
+    results = json.loads(options.o.read_text()) if options.o.exists() else {}
+    jobs = [(name, seed) for name in options.worlds for seed in range(options.seeds)]
     jobs += [
         (f"RandomWorld {number}", seed)
-        for number in range(asked.random_worlds)
-        for seed in range(asked.random_world_seeds)
+        for number in range(options.random_worlds)
+        for seed in range(options.random_world_seeds)
     ]
     for name, seed in jobs:
-        of_world = known.setdefault(name, {"explored": {}, "random": {}})
+        of_world = results.setdefault(name, {"explored": {}, "random": {}})
         make, key = _maker(name), str(seed)
         truth = Truth(make())
-        if asked.only != "explored" and key not in of_world["random"]:
-            steps = at_random(make(), truth, asked.most_random, seed)
-            of_world["random"][key] = {"steps": steps, "most": asked.most_random}
-        if asked.only != "random" and (asked.renew or key not in of_world["explored"]):
-            patience = asked.patience if name.startswith("RandomWorld") else None
-            of_world["explored"][key] = explored(make(), truth, asked.budget, seed, patience)
+        if options.only != "explored" and key not in of_world["random"]:
+            steps = at_random(make(), truth, options.most_random, seed)
+            of_world["random"][key] = {"steps": steps, "most": options.most_random}
+        if options.only != "random" and (options.renew or key not in of_world["explored"]):
+            patience = options.patience if name.startswith("RandomWorld") else None
+            of_world["explored"][key] = explored(make(), truth, options.budget, seed, patience)
         print(name, seed, of_world["explored"].get(key), of_world["random"].get(key), flush=True)
-        asked.o.write_text(json.dumps(known, indent=1) + "\n")
-    asked.page.write_text(page(known, f"{asked.budget:,}"))
+        options.o.write_text(json.dumps(results, indent=1) + "\n")
+    options.page.write_text(page(results, f"{options.budget:,}"))
 
 
 def _maker(name: str) -> Callable[[], gym.Env[Any, Any]]:

@@ -1,8 +1,7 @@
-"""How long `import resolvent` and `resolvent --help` take, beside Python alone and NumPy.
+"""The time of `import resolvent` and `resolvent --help`, beside Python alone and NumPy.
 
-Each is a process of its own, run in turns; the figures are processor seconds, the least
-of all runs, and their ratios to `python -c pass` and `import numpy` of the same turns.
-Run as `python benchmarks/startup.py`. Exit code 1 when a bar does not hold.
+Each is a process of its own, run in turns; the figures are the least CPU seconds of all runs, and
+their ratios to `python -c pass` and `import numpy`. The exit code is 1 if a bar is missed.
 """
 
 import argparse
@@ -45,10 +44,10 @@ def main() -> int:
     least = {name: min(turn[name] for turn in turns) for name in PROCESSES}
     python, numpy = least["python -c pass"], least["import numpy"]
     print(f"{'':<28} {'seconds':>8} {'× python':>9} {'× numpy':>8} {'bar':>6}")
-    for name, taken in least.items():
+    for name, seconds_used in least.items():
         bar = f"{BARS[name]:g}" if name in BARS else ""
-        ratios = f"{taken / python:>9.1f} {taken / numpy:>8.2f}"
-        print(f"{name:<28} {taken:>8.3f} {ratios} {bar:>6}")
+        ratios = f"{seconds_used / python:>9.1f} {seconds_used / numpy:>8.2f}"
+        print(f"{name:<28} {seconds_used:>8.3f} {ratios} {bar:>6}")
     missed = [name for name, bar in BARS.items() if least[name] > bar]
     for name in missed:
         print(f"{name} takes longer than {BARS[name]:g} s")

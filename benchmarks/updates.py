@@ -1,8 +1,7 @@
-"""What another trace costs: sixty updates of one trace each, against inferring anew.
+"""The cost of one more trace: sixty updates of one trace each, beside a new inference.
 
-In the house and in a 25×25 world of the paper's appendix, from 1,000 traces on. An update
-replays the new trace and adds what it shows to what is known, so that its cost should not
-grow with the number of updates. Run with `make benchmark-updates`.
+In the house and in a 25×25 world of the paper's appendix, after 1,000 traces. An update replays
+the new trace and adds its counts, so its cost should not grow with the number of updates.
 """
 
 import statistics
@@ -22,24 +21,26 @@ def main() -> None:
     for name in ("resolvent/House-v0", "resolvent/RandomWorld-v0"):
         env = gym.make(name)
         traces = rs.collect(env, episodes=TRACES, seed=0)
-        more = rs.collect(env, episodes=UPDATES, seed=1)
+        new_traces = rs.collect(env, episodes=UPDATES, seed=1)
         started = time.perf_counter()
         result = rs.infer(traces)
         inferring = time.perf_counter() - started
         seconds = []
         for number in range(UPDATES):
-            trace = more[number : number + 1]
+            trace = new_traces[number : number + 1]
             started = time.perf_counter()
             result = result.update(trace)
             seconds.append(time.perf_counter() - started)
         first, last = (statistics.median(part) for part in (seconds[:5], seconds[-5:]))
-        states = "/".join(str(one.states) for one in result.machines.values())
+        states = "/".join(str(machine.states) for machine in result.machines.values())
         print(
             f"{name:<26}{1e3 * inferring:>8.1f}{1e3 * first:>9.1f}{1e3 * last:>8.1f}"
             f"{last / first:>12.2f}{states:>9}"
         )
-        whole = rs.infer(rs.TraceSet.concatenate([traces, more])).machines
-        print(f"{'':<26}{'the same machines as at once' if result.machines == whole else 'OTHERS'}")
+        machines = rs.infer(rs.TraceSet.concatenate([traces, new_traces])).machines
+        print(
+            f"{'':<26}{'the same machines as at once' if result.machines == machines else 'OTHERS'}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Threads, processes and Ray beside each other: the same pieces, in turns.
+"""Threads, processes and Ray on the same shards, in turns.
 
-Writes Parquet files of a million steps each, looks at them and replays them with each kind of
-workers in turn, several times, and prints the best of each by the clock and by the processor:
-of this process, of the processes that work, and of what Ray runs beside them. What it takes to
-begin is told apart. Run with `make benchmark-workers`; --millions 100 for more steps.
+Writes Parquet files of a million steps each, scans and replays them with each kind of workers in
+turn, and prints the best of several runs: wall-clock time, and CPU time of this process, of the
+workers and of Ray beside them. The time to start is separate.
 """
 
 import argparse
@@ -39,27 +38,33 @@ def compare(folder: Path, cores: int, turns: int) -> None:
     machines = rs.infer(rs.scan_traces(folder)).machines
     kinds = {"threads": Threads(cores), "processes": Processes(cores), "ray": Ray()}
     for name, workers in kinds.items():
-        began, used = time.perf_counter(), sum(processor().values())
+        started, used = time.perf_counter(), sum(processor().values())
         workers.together(len, ["a", "b"], int.__add__, called="starting")
-        took = time.perf_counter() - began
-        print(f"{name}: begun in {took:.1f} s, {sum(processor().values()) - used:.1f} of processor")
+        seconds = time.perf_counter() - started
+        print(
+            f"{name}: begun in {seconds:.1f} s, {sum(processor().values()) - used:.1f} of processor"
+        )
     best: dict[str, list[dict[str, float]]] = {name: [] for name in kinds}
     for turn in range(turns + 1):
         for name, workers in kinds.items():
-            before, began = processor(), time.perf_counter()
+            before, started = processor(), time.perf_counter()
             corpus = Corpus(rs.scan_traces(folder), workers=workers)
             replay(machines, corpus)
-            seconds = {"clock": time.perf_counter() - began}
-            seconds |= {kind: used - before[kind] for kind, used in processor().items()}
+            usage = {"clock": time.perf_counter() - started}
+            usage |= {kind: used - before[kind] for kind, used in processor().items()}
             if turn:  # the first one loads what the others have
                 best[name].append(
-                    {kind: took / corpus.steps * 1e9 for kind, took in seconds.items()}
+                    {kind: seconds / corpus.steps * 1e9 for kind, seconds in usage.items()}
                 )
     print(f"\n{'ms a million steps':>18}" + "".join(f"{kind:>10}" for kind in best["ray"][0]))
     for name, measured in best.items():
-        least = (min(one[kind] for one in measured) for kind in measured[0])
+        least = (min(measurement[kind] for measurement in measured) for kind in measured[0])
         print(f"{name:>18}" + "".join(f"{number:>10.0f}" for number in least))
-    ratio = min(one["clock"] for one in best["ray"]) / min(one["clock"] for one in best["threads"])
+
+    def clock(name: str) -> float:
+        return min(measurement["clock"] for measurement in best[name])
+
+    ratio = clock("ray") / clock("threads")
     print(f"\nRay takes {ratio:.2f} times as long as threads")
     for workers in kinds.values():
         workers.close()
@@ -77,13 +82,13 @@ def processor() -> dict[str, float]:
                 continue
             children.setdefault(int(figures[1]), []).append(int(entry.name))
             used[int(entry.name)] = sum(map(int, figures[11:13])) / os.sysconf("SC_CLK_TCK")
-    here = {"here": used[os.getpid()], "working": 0.0, "beside": 0.0}
+    usage = {"here": used[os.getpid()], "working": 0.0, "beside": 0.0}
     waiting = list(children.get(os.getpid(), ()))
     while waiting:
         process = waiting.pop()
         waiting += children.get(process, ())
-        here["working" if _works(process) else "beside"] += used.get(process, 0.0)
-    return here
+        usage["working" if _works(process) else "beside"] += used.get(process, 0.0)
+    return usage
 
 
 def _works(process: int) -> bool:

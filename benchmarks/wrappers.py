@@ -1,8 +1,8 @@
-"""What the wrappers cost a step: wrapped less bare, both measured in one run.
+"""The cost of the wrappers per step: wrapped less bare, both measured in one run.
 
-The environments do next to nothing: they walk through the house's rooms in a
-ring, whatever the action, and tell the label of each. So the ratio to the bare
-environment is about the worst there can be. Run as `python benchmarks/wrappers.py`.
+The environments do almost nothing: they walk through the rooms of the house in a ring, whatever
+the action, and report the label of each room. So the ratio to the bare environment is about the
+worst possible one.
 """
 
 import argparse
@@ -145,9 +145,9 @@ def table(
             times[name].append((time.perf_counter() - started) / (steps * count) * 1e6)
     bare = statistics.median(times["bare"])
     print(f"{'µs a step':<16}{'whole':>9}{'spread':>16}{'added':>9}{'of bare':>9}")
-    for name, found in times.items():
-        middle = statistics.median(found)
-        spread = f"{min(found):.3f}–{max(found):.3f}"
+    for name, microseconds in times.items():
+        middle = statistics.median(microseconds)
+        spread = f"{min(microseconds):.3f}–{max(microseconds):.3f}"
         alone = name in ("bare", "memory alone")
         added, ratio = ("", "") if alone else (f"{middle - bare:.3f}", f"{middle / bare:.1f}")
         print(f"{name:<16}{middle:>9.3f}{spread:>16}{added:>9}{ratio:>9}")

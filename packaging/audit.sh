@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Known vulnerabilities in what `pip install resolvent` brings along, and its licences.
+# Known vulnerabilities in the dependencies of `resolvent`, and their licenses.
 # Called by `make audit`, which sets BIN to the virtual environment's programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$(cd "${BIN:-.venv/bin}" && pwd)
 tools=build/audit-tools
 
-"$bin/python" packaging/licences.py
+"$bin/python" packaging/licenses.py
 [ -x "$tools/bin/python" ] || "$bin/python" -m venv "$tools"
 "$tools/bin/python" -m pip -qq install pip-audit
 "$bin/python" - >build/audit.txt <<'PYTHON'
 import sys
 from importlib import metadata
 sys.path.insert(0, "packaging")
-from licences import installed_with
+from licenses import installed_with
 for name in installed_with("resolvent"):
     if name != "resolvent":
         print(f"{name}=={metadata.version(name)}")

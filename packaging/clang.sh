@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The core and its bindings built by Clang, whose warnings differ from GCC's and are errors too,
-# but for those on what libstdc++ itself calls deprecated and uses. Needs Clang 16 or newer (on Debian:
-# apt-get install clang-16). Called by `make clang`, which sets BIN to the virtual environment's programs.
+# Build the core and its bindings with Clang 16 or newer, with its warnings as errors, except for
+# deprecated functions that libstdc++ itself uses. On Debian: apt-get install clang-16. Called by
+# `make clang`, which sets BIN to the virtual environment's programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 clang=${CLANG:-$(compgen -c clang++ | sort -rV | head -n 1 || true)}

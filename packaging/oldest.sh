@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The oldest versions of all dependencies that pyproject.toml allows, and tests that reach
-# them. Called by `make oldest`, which sets PYTHON; takes the wheel in dist/ that fits it, if any.
+# Run tests with the oldest dependencies that pyproject.toml allows. Called by `make oldest`, which
+# sets PYTHON; installs the wheel in dist/ for that Python if there is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -19,9 +19,9 @@ else
   what=.
 fi
 echo "the oldest dependencies of $what"
-# Named by pyproject.toml they are direct; those that only the wheel names would be the newest.
+# pyproject.toml makes them direct dependencies; those of the wheel alone would be the newest.
 "$tools/bin/uv" -q pip install --resolution lowest-direct --requirement pyproject.toml "$what"
-# Tools for tests are as new as they come, and change nothing that is there already.
+# The newest tools for tests, without a change to what is installed.
 "$tools/bin/uv" pip freeze | grep -v '^resolvent' >build/oldest.txt
 "$tools/bin/uv" -q pip install --constraint build/oldest.txt pytest hypothesis pandas polars
 
@@ -31,11 +31,10 @@ cp -r tests pyproject.toml README.md docs benchmarks examples build/oldest-tests
 cd build/oldest-tests
 "$VIRTUAL_ENV/bin/resolvent" doctor
 "$VIRTUAL_ENV/bin/python" tests/smoke.py
-# Pictures need an extra, and there are none here.
+# Pictures need an extra, which is not installed here.
 "$VIRTUAL_ENV/bin/python" -m pytest -q -p no:cacheprovider -W default -m "not slow" \
   --deselect tests/cli/test_cli_show.py::test_a_picture \
   --deselect tests/cli/test_cli_show.py::test_a_png_picture_into_a_pipe \
   tests/test_start_up.py tests/cli/test_cli_infer.py tests/cli/test_cli_show.py \
-  tests/cli/test_cli_completion.py tests/machines/test_json_files.py tests/environments \
-  tests/traces/test_json_lines.py tests/traces/test_parquet.py tests/traces/test_collecting.py \
-  tests/control/test_augment_observation.py tests/formats
+  tests/cli/test_cli_completion.py tests/traces/io/test_jsonl.py tests/traces/io/test_parquet.py \
+  tests/formats tests/rl/test_collect.py tests/rl/test_augment_observation.py tests/worlds

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The sdist, a wheel built from it alone, and that wheel tried in an empty environment and
-# outside the checkout. Called by `make wheel`, which sets PYTHON. What is built is in dist/.
+# Build the sdist, build a wheel from it alone, and try the wheel in an empty environment outside
+# the checkout. Called by `make wheel`, which sets PYTHON. The files are in dist/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -15,7 +15,7 @@ rm -rf dist build/wheel-raw && mkdir -p dist build/wheel-raw
 "$tools/bin/python" -m build --outdir build/wheel-raw .
 mv build/wheel-raw/*.tar.gz dist/
 
-# A wheel that runs on other Linux systems says so in its name; elsewhere nothing needs repair.
+# On Linux the name of the wheel states on which systems it runs; elsewhere nothing needs repair.
 if [ "$(uname)" = Linux ]; then
   "$tools/bin/auditwheel" show build/wheel-raw/*.whl
   PATH=$root/$tools/bin:$PATH "$tools/bin/auditwheel" repair -w dist build/wheel-raw/*.whl

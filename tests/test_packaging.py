@@ -1,4 +1,4 @@
-"""What a release says of itself agrees: versions, licences, dependencies, names of files."""
+"""The parts of a release agree: versions, licenses, dependencies, names of files."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ import pytest
 from pages import ROOT
 
 sys.path.insert(0, str(ROOT / "packaging"))
-from licences import allowed, installed_with, licence_of
+from licenses import allowed, installed_with, license_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
@@ -36,7 +36,7 @@ def test_conda_asks_for_what_pip_asks_for():
     assert asked[1:] == PROJECT["dependencies"]
 
 
-def test_the_licences_of_what_the_core_contains_come_along():
+def test_the_licenses_of_what_the_core_contains_come_along():
     assert PROJECT["license-files"] == ["LICENSE", "THIRD_PARTY_LICENSES"]
     text = (ROOT / "THIRD_PARTY_LICENSES").read_text(encoding="utf-8")
     for owner in ("Wenzel Jakob", "Thibaut Goetghebuer-Planchon"):
@@ -48,11 +48,11 @@ def test_the_licences_of_what_the_core_contains_come_along():
 def test_everybody_may_use_what_an_installation_brings_along():
     found = installed_with("resolvent")
     assert {"numpy", "gymnasium", "cloudpickle"} <= found.keys()  # the last one by the second
-    assert [name for name, licence in found.items() if not allowed(licence)] == []
+    assert [name for name, text in found.items() if not allowed(text)] == []
 
 
 @pytest.mark.parametrize(
-    ("lines", "licence", "fine"),
+    ("lines", "expected", "fine"),
     [
         ([("License-Expression", "MIT"), ("License", "GPL")], "MIT", True),
         ([("Classifier", "License :: OSI Approved :: MIT License")], "MIT", True),
@@ -69,9 +69,16 @@ def test_everybody_may_use_what_an_installation_brings_along():
         ([], "", False),
     ],
 )
-def test_a_licence_is_read_where_it_is_said_best(lines, licence, fine):
+def test_a_license_is_read_where_it_is_said_best(lines, expected, fine):
     about = Message()
     for name, text in lines:
         about[name] = text
-    assert licence_of(about) == licence
-    assert allowed(licence) is fine
+    assert license_of(about) == expected
+    assert allowed(expected) is fine
+
+
+def test_tests_with_the_oldest_dependencies_exist():
+    script = (ROOT / "packaging" / "oldest.sh").read_text(encoding="utf-8")
+    named = set(re.findall(r"tests/[\w/]+(?:\.py)?", script)) - {"tests/"}
+    assert len(named) > 8
+    assert [path for path in named if not (ROOT / path).exists()] == []

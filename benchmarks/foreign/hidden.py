@@ -1,4 +1,4 @@
-"""Worlds for the table of chance in which something is hidden that has to be remembered."""
+"""Environments of the stochastic table with hidden state that has to be remembered."""
 
 from typing import Any, ClassVar
 
@@ -49,25 +49,25 @@ class Signpost(gym.Env[int, int]):
         chances = [chance for chance, *_ in leads]
         _, self._state, pay, ends = leads[self.np_random.choice(len(leads), p=chances)]
         goal, cell = divmod(self._state, CELLS)
-        told = {("left", "right")[goal]} if cell == self.sign else set()
-        return self._state, pay, ends, False, {"labels": told}
+        labels = {("left", "right")[goal]} if cell == self.sign else set()
+        return self._state, pay, ends, False, {"labels": labels}
 
     def _leads(self, state: int, action: int) -> list[tuple[float, int, float, bool]]:
         goal, cell = divmod(state, CELLS)
         leads = []
-        for way in range(4):
-            to = _beside(cell, way, self.start)
-            chance = SLIP / 4 + (1 - SLIP) * (way == action)
+        for direction in range(4):
+            to = _beside(cell, direction, self.start)
+            chance = SLIP / 4 + (1 - SLIP) * (direction == action)
             leads.append(
                 (chance, goal * CELLS + to, float(to == self.corners[goal]), to in self.corners)
             )
         return leads
 
 
-def _beside(cell: int, way: int, start: int) -> int:
+def _beside(cell: int, direction: int, start: int) -> int:
     row, column = divmod(cell, WIDTH)
-    row += (-1, 0, 1, 0)[way]
-    column += (0, 1, 0, -1)[way]
+    row += (-1, 0, 1, 0)[direction]
+    column += (0, 1, 0, -1)[direction]
     to = row * WIDTH + column
     inside = 0 <= column < WIDTH and (0 <= row < HEIGHT - 1 or to == start)
     return to if inside else cell
@@ -86,10 +86,10 @@ class TaxiEvents(gym.Wrapper[int, int, int, int]):
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         """Act, and say what came of it where passengers get in or out."""
         seen, pay, terminated, truncated, info = super().step(action)
-        told, depot = set(), self.depots.get(seen // 4)
+        labels, depot = set(), self.depots.get(seen // 4)
         allowed = float(pay) == -1
         if depot and action == 4:
-            told = {"taken" if allowed else f"not at {depot}"}
+            labels = {"taken" if allowed else f"not at {depot}"}
         elif depot and action == 5 and allowed:
-            told = {f"left at {depot}"}
-        return seen, float(pay), terminated, truncated, {**info, "labels": told}
+            labels = {f"left at {depot}"}
+        return seen, float(pay), terminated, truncated, {**info, "labels": labels}

@@ -1,4 +1,4 @@
-"""A row of the table → what came of it: machines, what they know of fresh traces, what is paid."""
+"""A row of the table → its machines, their score on fresh traces, and the return of a policy."""
 
 import argparse
 import sys
@@ -89,75 +89,82 @@ def write_page(
 def measure(row: Row, short: bool = False, runs: int = FRESH) -> Measured:
     """Run the code of a row, and look at what it came to; the plan is tried in so many `runs`."""
     episodes, unknown = (row.short, FRESH_IN_SHORT) if short else (row.episodes, FRESH)
-    prepare, result, learn = row.code.partition("result = ")
+    prepare, assignment, inference = row.code.partition("result = ")
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # environments warn of what they like
-        known = _ran(prepare, row, episodes, 0, Path(folder))
+        variables = _ran(prepare, row, episodes, 0, Path(folder))
         fresh = _ran(prepare, row, unknown, 1, Path(folder))["traces"]
-        steps = known["traces"].steps
-        told = eval(learn.replace("rs.infer", "rs.diagnose"), known).warnings  # noqa: S307
-        findings = tuple(dict.fromkeys(finding.kind for finding in told))
+        steps = variables["traces"].steps
+        findings = eval(inference.replace("rs.infer", "rs.diagnose"), variables).warnings  # noqa: S307
+        kinds = tuple(dict.fromkeys(finding.kind for finding in findings))
         started = time.process_time()
-        exec(result + learn, known)  # noqa: S102
+        exec(assignment + inference, variables)  # noqa: S102
         seconds = time.process_time() - started
-        found: rs.InferenceResult = known["result"]
+        result: rs.InferenceResult = variables["result"]
         return Measured(
             row,
             steps,
-            findings,
-            noisy=found.is_noisy,
-            warned=tuple(dict.fromkeys(warning.kind for warning in found.warnings)),
-            states={name: machine.states for name, machine in found.machines.items()},
-            shares=_shares(found.machines.score(fresh)),
-            words=_words(found, told),
+            kinds,
+            noisy=result.is_noisy,
+            warned=tuple(dict.fromkeys(warning.kind for warning in result.warnings)),
+            states={name: machine.states for name, machine in result.machines.items()},
+            shares=_shares(result.machines.score(fresh)),
+            words=_words(result, findings),
             seconds=seconds,
-            **_acted(row, known, unknown if short else runs),
-            **_compared(row, found),
+            **_acted(row, variables, unknown if short else runs),
+            **_compared(row, result),
         )
 
 
 def _ran(code: str, row: Row, episodes: int, seed: int, folder: Path) -> dict[str, Any]:
-    known = {"gym": gym, "rs": rs, "episodes": episodes, "seed": seed}
+    variables = {"gym": gym, "rs": rs, "episodes": episodes, "seed": seed}
     if row.system is not None:
         log = folder / f"{row.system}-{seed}.csv"
         SYSTEMS[row.system].write_log(log, episodes, seed)
-        known["log"] = log
-    exec(code, known)  # noqa: S102
-    return known
+        variables["log"] = log
+    exec(code, variables)  # noqa: S102
+    return variables
 
 
-def _words(found: rs.InferenceResult, told: Sequence[rs.evaluation.Finding]) -> tuple[str, ...]:
-    hidden = [one.text for one in told if one.kind in TELLING]
-    return (*found.noise_text(), *hidden)
+def _words(
+    result: rs.InferenceResult, findings: Sequence[rs.evaluation.Finding]
+) -> tuple[str, ...]:
+    messages = [finding.text for finding in findings if finding.kind in TELLING]
+    return (*result.noise_text(), *messages)
 
 
 def _shares(score: rs.machines.Score) -> tuple[float, float, float, float]:
     """Return the worst that any of the machines does."""
     of_each = [
-        (one.right / one.steps, one.assumed_right / one.steps, one.all_wrong, one.unseen)
-        for one in score.values()
+        (
+            counts.right / counts.steps,
+            counts.assumed_right / counts.steps,
+            counts.all_wrong,
+            counts.unseen,
+        )
+        for counts in score.values()
     ]
-    steps = max(one.steps for one in score.values())
-    right, assumed = min((one[:2] for one in of_each), key=sum)
+    steps = max(counts.steps for counts in score.values())
+    right, assumed = min((counts[:2] for counts in of_each), key=sum)
     return (
         right,
         assumed,
-        max(one[2] for one in of_each) / steps,
-        max(one[3] for one in of_each) / steps,
+        max(counts[2] for counts in of_each) / steps,
+        max(counts[3] for counts in of_each) / steps,
     )
 
 
-def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
+def _acted(row: Row, variables: dict[str, Any], episodes: int) -> dict[str, Any]:
     if row.acting is None or row.optimum is None:
         return {}
-    env, result = known["env"], known["result"]
+    env, result = variables["env"], variables["result"]
     if row.acting == "q-learning":
         wrapped = rs.AugmentObservation(env, result.machines)
         learned = rs.q_learning(wrapped, episodes=15 * episodes, seed=0, gamma=GAMMA)
         paid = learned.evaluate(wrapped, episodes=episodes, seed=1).value
         return {"paid": paid, "optimum": row.optimum(env, ())}
     try:
-        plan = rs.plan(result, known["traces"], gamma=GAMMA)
+        plan = rs.plan(result, variables["traces"], gamma=GAMMA)
     except rs.errors.ModelError:  # no plan for such machines
         return {}
     runs = plan.run(env, episodes=episodes, seed=1, on_unseen="random", max_steps=200)
@@ -171,9 +178,9 @@ def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
     }
 
 
-def _compared(row: Row, found: rs.InferenceResult) -> dict[str, Any]:
+def _compared(row: Row, result: rs.InferenceResult) -> dict[str, Any]:
     if row.system is None:
         return {}
     system = SYSTEMS[row.system]
-    is_true = system.is_machine(found.machines["response"], "nothing")
+    is_true = system.is_machine(result.machines["response"], "nothing")
     return {"is_true": is_true, "true_states": system.states()}

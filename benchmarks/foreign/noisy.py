@@ -1,7 +1,6 @@
-"""Environments of others that are random: what comes of each.
+"""Stochastic environments of other projects: docs/foreign-noise.md.
 
-`make benchmark-foreign-noise` writes docs/foreign-noise.md, in some minutes. With --short there
-is less of everything, and the page goes to standard output.
+`--short` takes less of everything and prints the page.
 """
 
 import sys
@@ -114,26 +113,26 @@ ROWS = (
 )
 
 _HEAD = """\
-# Environments of others that are random
+# Stochastic environments of other projects
 
-What comes of environments in which the same step may lead to now this, now that, with the lines of
-code that stand [below](#the-code). All but one are as others wrote them, apart from what their row
-says. As in [the table without chance](foreign.md), figures are those of 100 fresh episodes, of
-several machines the worst. *Right* is what the most likely answer was, and *paid* what acting by
-`rs.plan` paid in 1,000 episodes, beside what the best policy is paid that sees everything (for the
-taxi: that knows what can be known). *Seconds* are those of all processors together, for inferring.
-What is said of noise stands [below](#what-they-say), and *found* is what `rs.diagnose` and
-`rs.infer` warn of.
+The machines of environments in which the same step has varying outcomes, inferred by the lines of
+code [below](#the-code). All but one are unchanged except as their row states. As in
+[the table of deterministic environments](foreign.md), figures are those of 100 fresh episodes, of
+several machines the worst. A *correct* prediction is the most likely output. *Return* is that of
+`rs.plan` in 1,000 episodes, next to that of the best policy that sees the whole state (for the taxi:
+that knows all that can be inferred from the past). *Seconds* are CPU seconds of the inference. The
+result's own statements on noise are [below](#what-they-say); *warnings* are those of `rs.diagnose`
+and `rs.infer`.
 
-In short: FrozenLake, CliffWalking and Blackjack need no memory, and are told so. The goal that a
-sign shows is remembered, and the plan as good as the best. Where the taxi's passenger is hidden,
-labels of what is seen do not help, and it is said that something is drawn at the start of an
-episode; with labels for what picking up came to, most of the 16 things to remember are found, and
-some plans go round in circles until the episode is cut. In Memory, the layout is drawn at the
-start: a plan from these 200 episodes finds the right object in 67 of 100 episodes, which is better
-than guessing and not solved.
+In short: FrozenLake, CliffWalking and Blackjack need no memory, and the result states it. The goal
+shown by a sign is remembered, and the plan is as good as the best. For the taxi with a hidden
+passenger, labels made of observations do not help, and the warnings say that something is drawn at
+the start of an episode; with labels for the outcome of pickups, most of the 16 states of memory are
+found, and some plans go in circles until the episode is truncated. In Memory, the layout is drawn at
+the start: a plan from these 200 episodes finds the right object in 67 of 100 episodes, which is
+better than guessing but does not solve it.
 
-<!-- Written by benchmarks/foreign/noisy.py: run `make benchmark-foreign-noise` instead. -->
+<!-- Written by benchmarks/foreign/noisy.py: run `make benchmark NAME=foreign_noise` instead. -->
 """
 
 
@@ -147,31 +146,31 @@ def page(measured: Sequence[Measured]) -> str:
     """Return the page: the table, what results say, and the code of each row."""
     lines = [
         _HEAD,
-        "| from | what | steps | states | right | wrong | unseen | paid, of at most "
-        "| seconds | found |",
+        "| from | task | steps | states | correct | wrong | unseen | return, of the best "
+        "| seconds | warnings |",
         "|---|---|--:|---|--:|--:|--:|---|--:|---|",
         *map(_line, measured),
         "\n## What they say\n",
     ]
-    for one in measured:
-        lines.append(f"**{one.row.name}**\n")
-        lines.extend(f"- {words}" for words in one.words or ("nothing",))
+    for row in measured:
+        lines.append(f"**{row.row.name}**\n")
+        lines.extend(f"- {words}" for words in row.words or ("nothing",))
         lines.append("")
     lines.append("## The code\n")
-    for one in measured:
-        title = f"{one.row.name} ({one.row.episodes:,} episodes)"
-        lines.append(f"{title}:\n\n```py\n{one.row.code.strip()}\n```\n")
+    for row in measured:
+        title = f"{row.row.name} ({row.row.episodes:,} episodes)"
+        lines.append(f"{title}:\n\n```py\n{row.row.code.strip()}\n```\n")
     return "\n".join(lines)
 
 
-def _line(one: Measured) -> str:
-    right, assumed, wrong, unseen = one.shares or (0.0, 0.0, 0.0, 0.0)
-    states = ", ".join(f"{kind} {number}" for kind, number in (one.states or {}).items())
-    paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
-    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
+def _line(row: Measured) -> str:
+    right, assumed, wrong, unseen = row.shares or (0.0, 0.0, 0.0, 0.0)
+    states = ", ".join(f"{kind} {number}" for kind, number in (row.states or {}).items())
+    paid = "–" if row.paid is None else f"{row.paid:.3g} of {row.optimum:.3g}"
+    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(row.findings + row.warned)) or "–"
     shares = (f"{share:.1%}" for share in (right + assumed, wrong, unseen))
-    seconds = f"{one.seconds:.1f}"
-    cells = (one.row.origin, one.row.name, f"{one.steps:,}", states, *shares, paid, seconds, told)
+    seconds = f"{row.seconds:.1f}"
+    cells = (row.row.origin, row.row.name, f"{row.steps:,}", states, *shares, paid, seconds, told)
     return f"| {' | '.join(cells)} |"
 
 

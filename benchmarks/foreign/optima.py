@@ -1,4 +1,4 @@
-"""Environments of others → what the best policy that sees all of their state is paid."""
+"""Environments of other projects → the return of the best policy that sees their whole state."""
 
 import copy
 from collections import deque

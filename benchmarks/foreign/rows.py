@@ -1,8 +1,8 @@
-"""The table's rows: environments and logs of others, and what a user writes for each.
+"""The rows of the tables: environments and logs of other projects, and the user's code for each.
 
-The code of a row is what is run, line for line: up to `result = ` once for traces to learn
-from and once, with another seed, for fresh ones. It finds `gym` and `rs`, `episodes`, `seed`
-and, for logs, `log`, the name of a CSV file. Environments are named `env`.
+The code of a row is run line for line: up to `result = ` once for traces to learn from and once,
+with another seed, for fresh ones. It gets `gym` and `rs`, `episodes`, `seed` and, for logs, `log`,
+the name of a CSV file. Environments are named `env`.
 """
 
 from collections.abc import Callable

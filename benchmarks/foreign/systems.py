@@ -1,7 +1,7 @@
-"""Systems with a hidden state, by their rules → logs of them, and whether a machine is theirs.
+"""Systems with hidden state, by their rules → logs, and a check of the inferred machine.
 
-Each is a start and a function: what it was in and what it was given → what it is in then, and
-what it answers. Nobody tells the logs what the state was.
+Each system is an initial state and a function: state and input → next state and output. Logs do
+not show the state.
 """
 
 import csv
@@ -33,16 +33,16 @@ class System:
             for session in range(sessions):
                 state = self.start
                 for time in range(events):
-                    given = chance.choice(self.inputs)
-                    state, answer = self.respond(state, given)
-                    writer.writerow([f"s{session}", time, given, answer])
+                    word = chance.choice(self.inputs)
+                    state, answer = self.respond(state, word)
+                    writer.writerow([f"s{session}", time, word, answer])
 
     def classes(self) -> dict[Any, int]:
         """Return for each state that can be reached what it is like: equal answers for ever."""
         reached = [self.start]
         for state in reached:
-            for given in self.inputs:
-                following, _ = self.respond(state, given)
+            for word in self.inputs:
+                following, _ = self.respond(state, word)
                 if following not in reached:
                     reached.append(following)
         like = dict.fromkeys(reached, 0)
@@ -50,9 +50,9 @@ class System:
             seen: dict[Any, int] = {}
             finer = {}
             for state in reached:
-                steps = [self.respond(state, given) for given in self.inputs]
-                shown = (like[state], tuple((answer, like[after]) for after, answer in steps))
-                finer[state] = seen.setdefault(shown, len(seen))
+                steps = [self.respond(state, word) for word in self.inputs]
+                signature = (like[state], tuple((answer, like[after]) for after, answer in steps))
+                finer[state] = seen.setdefault(signature, len(seen))
             if len(seen) == len(set(like.values())):
                 return finer
             like = finer
@@ -66,11 +66,11 @@ class System:
         like, partner = self.classes(), {self.start: 0}
         queue = [self.start]
         for state in queue:
-            for given in self.inputs:
-                following, answer = self.respond(state, given)
-                if machine.output(partner[state], observation, given) != answer:
+            for word in self.inputs:
+                following, answer = self.respond(state, word)
+                if machine.output(partner[state], observation, word) != answer:
                     return False
-                reached = machine.step(partner[state], {given})
+                reached = machine.step(partner[state], {word})
                 if following not in partner:
                     partner[following] = reached
                     queue.append(following)
@@ -79,7 +79,7 @@ class System:
         return machine.states == len(set(like.values()))
 
 
-def connection(state: str, given: str) -> tuple[str, str]:
+def connection(state: str, word: str) -> tuple[str, str]:
     """One end of a TCP connection: calls of the program, and segments that arrive."""
     rules = {
         ("closed", "connect"): ("syn sent", "SYN"),
@@ -101,13 +101,13 @@ def connection(state: str, given: str) -> tuple[str, str]:
         ("last ack", "ACK"): ("closed", "ok"),
         ("time wait", "timeout"): ("closed", "ok"),
     }
-    return rules.get((state, given), (state, "refused"))
+    return rules.get((state, word), (state, "refused"))
 
 
-def login(state: tuple[int, bool, bool], given: str) -> tuple[tuple[int, bool, bool], str]:
+def login(state: tuple[int, bool, bool], word: str) -> tuple[tuple[int, bool, bool], str]:
     """An account that locks after three wrong passwords and asks for a new one at first."""
     wrong, inside, changed = state
-    match given:
+    match word:
         case "logout":
             return ((0, False, changed), "bye") if inside else (state, "not logged in")
         case "unlock" if wrong == 3:
@@ -124,22 +124,22 @@ def login(state: tuple[int, bool, bool], given: str) -> tuple[tuple[int, bool, b
         return state, "locked"
     if inside:
         return state, "already logged in"
-    if given == "wrong password":
+    if word == "wrong password":
         return (wrong + 1, False, changed), "locked" if wrong == 2 else "wrong"
     return (0, True, changed), "welcome" if changed else "change your password"
 
 
-def lift(state: tuple[int, int, bool], given: str) -> tuple[tuple[int, int, bool], str]:
+def lift(state: tuple[int, int, bool], word: str) -> tuple[tuple[int, int, bool], str]:
     """A lift of four floors that remembers one call, and opens its door when it has come."""
     floor, goal, is_open = state
-    if given.startswith("call"):
-        called = int(given[-1])
+    if word.startswith("call"):
+        called = int(word[-1])
         if goal != floor:
             return state, "busy"
         if called == floor:
             return (floor, floor, True), "stays open" if is_open else "opens"
         return (floor, called, False), "closes" if is_open else "starts"
-    if given == "close":
+    if word == "close":
         return (floor, goal, False), "closes" if is_open else "is closed"
     if goal == floor:
         return state, "waits"

@@ -1,7 +1,6 @@
-"""Environments and logs of others: what comes of each, from the lines that a user writes.
+"""Environments and logs of other projects, by the lines that a user writes: docs/foreign.md.
 
-`make benchmark-foreign` writes docs/foreign.md, in some minutes. With --short there is less of
-everything, in seconds, and the page goes to standard output: enough to see that all of it runs.
+`--short` takes less of everything and prints the page: enough to see that all rows run.
 """
 
 import sys
@@ -15,35 +14,35 @@ from rows import ROWS
 PAGE = Path(__file__).parents[2] / "docs" / "foreign.md"
 
 _HEAD = """\
-# Environments and logs of others
+# Environments and logs of other projects
 
-What comes of environments and logs that nobody here wrote, as they are or with what their row
-says, from the lines of code that stand [below](#the-code). A machine knows fresh traces that it
-was not inferred from: what it predicts *right*, what it only *assumes* (and rightly), what is
-*wrong* and what it leaves *unseen*; of several machines each figure is that of the worst. *Paid*
-is what acting by `rs.plan`, or by Q-learning on the machine's states where the world itself is
-random, paid in 100 fresh episodes, beside what the best policy is paid that sees everything
-(both discounted by 0.95). *Warned of* is what `rs.diagnose` found before anything was inferred,
-and `rs.infer` when it was: [what these words mean](how-to/diagnose.md#findings). Where
-a row ends in "no", that is why. *Taken for chance* is where the same step leads to now this, now
-that, whatever was labelled before: the machines are the most likely ones, and right is what their
-most likely answer is. There is [more on those](foreign-noise.md).
+The machines of environments and logs that other people wrote, unchanged except as their row states,
+inferred by the lines of code [below](#the-code). Fresh traces measure the machines: *correct*
+predictions, those that are only *generalized* from other states (and correct), *wrong* and *unseen*
+ones; of several machines, each figure is that of the worst. *Return* is the mean discounted return
+(γ 0.95) of 100 fresh episodes with `rs.plan`, or with Q-learning on the machine's states where the
+world itself is stochastic, next to that of the best policy that sees the whole state. *Warnings* are
+those of `rs.diagnose` before inference and of `rs.infer`
+([their meaning](how-to/diagnose.md#findings)); a row that ends in "no" has its reason
+there. *Stochastic* rows have steps with varying outcomes whatever the labels before: their machines
+are the most likely ones, and a prediction is the most likely output
+([more on these](foreign-noise.md)).
 
-Each row is one run with one seed. How many episodes it gets was chosen by trying: as many as were
-enough where any number tried was. The lift, for one, has 101 states from 12,000 steps and 67 from
-48,000, both with a warning of `rare-moves`, before it has its 18. The threshold of that warning was
-set with most of these rows in view, so that they do not test it. Taxi, DoorKey in one layout,
-RedBlueDoors and RepeatPrevious with four cards were measured before random actions were drawn by
-a seed of their own, and with `noise="none"`.
+Each row is one run with one seed. The number of episodes was increased until the result was stable,
+where any number was enough. The lift, for example, has 101 states from 12,000 steps and 67 from
+48,000, both with the warning `rare-moves`, and its true 18 states after that. The threshold of this
+warning was set with most of these rows in view, so they do not test it. Taxi, DoorKey in one layout,
+RedBlueDoors and RepeatPrevious with four cards were measured before random actions had a seed of
+their own, and with `noise="none"`.
 
-<!-- Written by benchmarks/foreign/table.py: run `make benchmark-foreign` instead of editing. -->
+<!-- Written by benchmarks/foreign/table.py: run `make benchmark NAME=foreign` instead of editing. -->
 """
 
 _CODE = """
 ## The code
 
-Each row is run as it stands here, after `import gymnasium as gym` and `import resolvent as rs`.
-Nobody had to name events: labels are made of what is seen, or found
+Each row is run exactly as printed, after `import gymnasium as gym` and `import resolvent as rs`.
+Labels are made of observations or discovered; no event is named by hand
 ([without labels](how-to/labels.md#let-resolvent-discover-the-events)).
 """
 
@@ -58,57 +57,57 @@ def page(measured: Sequence[Measured]) -> str:
     """Return the page: the table, and the code of each row."""
     lines = [
         _HEAD,
-        "| from | what | lines | steps | states | right | assumed | wrong | unseen "
-        "| paid, of at most | came out | warned of |",
+        "| from | task | lines | steps | states | correct | generalized | wrong | unseen "
+        "| return, of the best | solved | warnings |",
         "|---|---|--:|--:|---|--:|--:|--:|--:|---|---|---|",
         *map(_line, measured),
         _CODE,
     ]
-    for code, group in groupby(measured, key=lambda one: one.row.code):
-        names = ", ".join(f"{one.row.name} ({one.row.episodes:,} episodes)" for one in group)
+    for code, group in groupby(measured, key=lambda row: row.row.code):
+        names = ", ".join(f"{row.row.name} ({row.row.episodes:,} episodes)" for row in group)
         lines.append(f"{names}:\n\n```py\n{code.strip()}\n```\n")
     return "\n".join(lines)
 
 
-def _line(one: Measured) -> str:
-    shares = ["–"] * 4 if one.shares is None else [_share(share) for share in one.shares]
-    states = "–" if one.states is None else ", ".join(f"{k} {n}" for k, n in one.states.items())
-    paid = "–" if one.paid is None else f"{one.paid:.3g} of {one.optimum:.3g}"
-    if one.contradicted and one.promised is not None:
-        paid += f", promised {one.promised:.3g}"
-    told = ", ".join(f"`{kind}`" for kind in dict.fromkeys(one.findings + one.warned)) or "–"
+def _line(row: Measured) -> str:
+    shares = ["–"] * 4 if row.shares is None else [_share(share) for share in row.shares]
+    states = "–" if row.states is None else ", ".join(f"{k} {n}" for k, n in row.states.items())
+    paid = "–" if row.paid is None else f"{row.paid:.3g} of {row.optimum:.3g}"
+    if row.contradicted and row.promised is not None:
+        paid += f", promised {row.promised:.3g}"
+    warnings = ", ".join(f"`{kind}`" for kind in dict.fromkeys(row.findings + row.warned)) or "–"
     cells = [
-        one.row.origin,
-        one.row.name,
-        str(one.row.lines),
-        f"{one.steps:,}",
+        row.row.origin,
+        row.row.name,
+        str(row.row.lines),
+        f"{row.steps:,}",
         states,
         *shares,
         paid,
-        outcome(one),
-        told,
+        outcome(row),
+        warnings,
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def outcome(one: Measured) -> str:
+def outcome(row: Measured) -> str:
     """Say in a word or two what came out: yes, almost, or no, and how the user learns of it.
 
     "Yes" is the true machine, or pay that is the best there is by machines that hardly ever
     err but where the world is random. "No" is what most of fresh traces are unseen of, or wrong.
     """
-    right, assumed, wrong, _ = one.shares or (0.0, 0.0, 0.0, 0.0)
-    if one.is_true is not None:
-        return "yes: the true machine" if one.is_true else f"no: truly {one.true_states} states"
-    if one.contradicted:
+    right, assumed, wrong, _ = row.shares or (0.0, 0.0, 0.0, 0.0)
+    if row.is_true is not None:
+        return "yes: the true machine" if row.is_true else f"no: truly {row.true_states} states"
+    if row.contradicted:
         return "no: the runs contradict the plan, and say so"
-    if one.paid is not None and one.optimum is not None:
-        short_of_it = (one.optimum - one.paid) / abs(one.optimum)
-        if short_of_it < 0.02 and (wrong < 0.01 or one.noisy):
+    if row.paid is not None and row.optimum is not None:
+        short_of_it = (row.optimum - row.paid) / abs(row.optimum)
+        if short_of_it < 0.02 and (wrong < 0.01 or row.noisy):
             return "yes"
         return "almost" if short_of_it < 0.2 and right + assumed > 0.9 else "no"
-    if one.noisy:
-        return "taken for chance"
+    if row.noisy:
+        return "stochastic"
     return "no" if right + assumed < 0.9 else "almost"
 
 

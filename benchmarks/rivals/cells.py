@@ -1,4 +1,4 @@
-"""What was measured so far, in one file: each finished cell is kept, and never run again."""
+"""Measurements in one file: each finished cell is kept, and never run again."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,12 +49,12 @@ class Cells:
             file.write(("{\n" + ",\n".join(parts) + "\n}\n").encode())
 
     @classmethod
-    def keep(cls, kind: str, name: str, found: dict[str, Any], file: Path = FILE) -> "Cells":
+    def keep(cls, kind: str, name: str, result: dict[str, Any], file: Path = FILE) -> "Cells":
         """Add one cell to what the file holds by now, which others may have added to."""
-        kept = cls.read(file)
-        getattr(kept, kind)[name] = found
-        kept.write()
-        return kept
+        cells = cls.read(file)
+        getattr(cells, kind)[name] = result
+        cells.write()
+        return cells
 
     @staticmethod
     def key(world: str, method: str, seed: int) -> str:

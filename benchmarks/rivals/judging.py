@@ -1,8 +1,8 @@
-"""The worlds that all methods are compared on, and the one way in which all are judged.
+"""The worlds on which all methods are compared, and their common judge.
 
-A way to act goes in as a function of what is seen, and out comes what it is truly worth: its
-discounted return from every start, followed on the tables of the world, as a share of what is
-best there. These worlds leave nothing to chance, so one episode from each start tells all.
+A policy is a function of observations; its value is the discounted return from every start,
+followed on the tables of the world, as a share of the best. These worlds are deterministic, so one
+episode from each start suffices.
 """
 
 import math
@@ -75,20 +75,20 @@ class Setting:
         tables, gamma = self.tables, self.gamma
         state, act = self.starts.copy(), begin(len(self.starts))
         before = np.full(len(state), UNKNOWN)
-        going = np.ones(len(state), bool)
+        active = np.ones(len(state), bool)
         paid, weight = np.zeros(len(state)), 1.0
         horizon = math.ceil(math.log(FORGOTTEN * self.optimum) / math.log(gamma))
         for _ in range(min(horizon, self.limit)):
             seen, labels = tables.observation_of[state], tables.label_of[state]
             action = act(seen.astype(np.int64), labels.astype(np.int64), before)
-            going &= action != UNKNOWN
-            before = np.where(going, action, 0)
-            paid += np.where(going, weight * tables.reward[state, before], 0.0)
+            active &= action != UNKNOWN
+            before = np.where(active, action, 0)
+            paid += np.where(active, weight * tables.reward[state, before], 0.0)
             weight *= gamma
-            going &= ~tables.ends[state, before]
-            if not going.any():
+            active &= ~tables.ends[state, before]
+            if not active.any():
                 break
-            state = np.where(going, tables.following[state, before], state)
+            state = np.where(active, tables.following[state, before], state)
         return float(paid.mean()) / self.optimum
 
 

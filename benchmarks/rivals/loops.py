@@ -1,15 +1,14 @@
-"""Published ways to learn a machine while acting by it: the loops of LRM and of JIRP.
+"""Published ways to learn a machine while acting with it: the loops of LRM and of JIRP.
 
 Toro Icarte et al., "Learning Reward Machines for Partially Observable Reinforcement Learning"
-(2019): from random episodes a machine that tells most about the next label; Q-learning by
-what is seen and its state; once a label follows that never followed there, search again.
+(2019): from random episodes the machine that predicts the next label best; Q-learning on
+observation and machine state; a new search once a label follows that never followed there.
 
 Xu et al., "Joint Inference of Reward Machines and Policies for Reinforcement Learning" (2020):
-Q-learning for every state of a machine that is believed; once an episode is paid otherwise
-than it says, that episode is added to the examples and the smallest machine is inferred that
-explains them all.
+Q-learning for every state of the present machine; an episode whose rewards contradict it is added
+to the examples, and the smallest machine that explains them all is inferred.
 
-Both are told when labels are read, which Resolvent finds out by itself.
+Both are given the label timing, which Resolvent infers itself.
 """
 
 import math
@@ -94,12 +93,16 @@ class Belief(ABC):
     def traces(self, episodes: list[Episode], before: bool = False) -> rs.TraceSet:
         """Return episodes as traces; with a step before each, if asked, that leads to its start."""
         tables = self.tables
-        states = np.array([code for one in episodes for code in ([-1] * before + one.states)])
-        actions = np.array([code for one in episodes for code in ([-1] * before + one.actions)])
+        states = np.array(
+            [code for episode in episodes for code in ([-1] * before + episode.states)]
+        )
+        actions = np.array(
+            [code for episode in episodes for code in ([-1] * before + episode.actions)]
+        )
         live, acted = states >= 0, actions >= 0
-        into = np.concatenate([np.arange(len(one.actions) + before) for one in episodes])
-        first = np.cumsum([0, *(len(one.states) + before for one in episodes)])[:-1]
-        at = np.repeat(first, [len(one.actions) + before for one in episodes]) + into
+        into = np.concatenate([np.arange(len(episode.actions) + before) for episode in episodes])
+        first = np.cumsum([0, *(len(episode.states) + before for episode in episodes)])[:-1]
+        at = np.repeat(first, [len(episode.actions) + before for episode in episodes]) + into
         paid = np.where(acted, tables.reward[states[at], actions], 0.0)
         rewards, codes = np.unique(paid, return_inverse=True)
         return rs.TraceSet.from_columns(
@@ -113,9 +116,9 @@ class Belief(ABC):
             ),
             ([*tables.actions, START], np.where(acted, actions, len(tables.actions))),
             (rewards.tolist(), codes),
-            offsets=np.cumsum([0, *(len(one.actions) + before for one in episodes)]),
-            terminated=[one.ended for one in episodes],
-            truncated=[not one.ended for one in episodes],
+            offsets=np.cumsum([0, *(len(episode.actions) + before for episode in episodes)]),
+            terminated=[episode.ended for episode in episodes],
+            truncated=[not episode.ended for episode in episodes],
         )
 
 
@@ -143,7 +146,7 @@ class Lrm(Belief):
             return False
         self.due, self.surprised = math.ceil(GROWTH * steps), False
         reads_first = self.timing.reads_at_reset
-        found = rs.paper.baselines.lrm(
+        outcome = rs.paper.baselines.lrm(
             self.traces(self.episodes, before=reads_first),
             most_states=MOST_STATES,
             steps=MOVES,
@@ -151,7 +154,7 @@ class Lrm(Belief):
             seed=self.seed,
         )
         self.inferred += 1
-        machine = found.machine
+        machine = outcome.machine
         assert isinstance(machine, rs.machines.EdgeRewardMachine)
         # Only steps that end an episode lead to a terminal state: there the last one stays.
         live = machine.states - machine.terminal
@@ -180,8 +183,8 @@ class Jirp(Belief):
         self.pays: dict[tuple[int, int, int], float] = {}
         """What the machine says is paid, by state, observation and action; else nothing is."""
         self.seen_of = self.tables.observation_of.tolist()
-        self.observations = {one: code for code, one in enumerate(self.tables.observations)}
-        self.actions = {one: code for code, one in enumerate(self.tables.actions)}
+        self.observations = {symbol: code for code, symbol in enumerate(self.tables.observations)}
+        self.actions = {symbol: code for code, symbol in enumerate(self.tables.actions)}
 
     def step(self, memory: int, state: int, action: int, following: int, reward: float) -> None:
         if self.pays.get((memory, self.seen_of[state], action), 0.0) != reward:

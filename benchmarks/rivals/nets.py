@@ -1,8 +1,8 @@
-"""What a user would do otherwise: networks that remember, or that see the last few steps.
+"""Networks as the alternative: with memory, or with the last few steps as input.
 
-Recurrent PPO of sb3-contrib, and PPO and DQN of Stable-Baselines3 on the last few steps. All
-are shown what machines are shown, as numbers 0 and 1: the observation, the events that hold
-there, and the action before.
+Recurrent PPO of sb3-contrib, and PPO and DQN of Stable-Baselines3 on the last few steps. All get
+the inputs of the machines as numbers 0 and 1: the observation, the present events, and the
+previous action.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Resolvent on the same worlds: exploring on purpose, and planning from random episodes."""
+"""Resolvent on the same worlds: `rs.solve`, and planning from random episodes."""
 
 from collections.abc import Callable
 

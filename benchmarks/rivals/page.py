@@ -1,4 +1,4 @@
-"""The cells that were measured → the tables and curves of docs/rivals.md."""
+"""Measured cells → the tables and curves of docs/rivals.md."""
 
 import statistics
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from resolvent._util.files import atomic_write
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, PICTURE = DOCS / "rivals.md", DOCS / "pictures" / "rivals.svg"
-BEGIN = "<!-- Written by benchmarks/rivals/page.py: run `make benchmark-rivals` instead. -->"
+BEGIN = "<!-- Written by benchmarks/rivals/page.py: run `make benchmark NAME=rivals` instead. -->"
 END = "<!-- Until here. -->"
 
 TITLES = {
@@ -42,52 +42,52 @@ LOOKS = {
 Found = list[dict[str, Any]]
 
 
-def grouped(kept: Cells) -> dict[tuple[str, str], Found]:
+def grouped(cells: Cells) -> dict[tuple[str, str], Found]:
     """Return the cells of each world and method, by seed."""
     groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
-    for key, cell in kept.cells.items():
+    for key, cell in cells.cells.items():
         world, method, seed = key.split(" | ")
         groups.setdefault((world, method), {})[int(seed)] = cell
     return {both: [group[seed] for seed in sorted(group)] for both, group in groups.items()}
 
 
-def steps_text(found: Found) -> str:
+def steps_text(runs: Found) -> str:
     """Write the median of the steps to 95% and their range, over all seeds."""
-    reached = [solved_at(one["steps"], one["shares"]) for one in found]
-    there = sorted(at for at in reached if at is not None)
-    most = max(one["most"] for one in found)
-    seeds = "" if len(found) == SEEDS else f"{len(found)} seed{'s' * (len(found) > 1)}"
-    if not there:
+    reached = [solved_at(run["steps"], run["shares"]) for run in runs]
+    steps = sorted(at for at in reached if at is not None)
+    most = max(run["most"] for run in runs)
+    seeds = "" if len(runs) == SEEDS else f"{len(runs)} seed{'s' * (len(runs) > 1)}"
+    if not steps:
         return f"never in {most:,}" + (f" ({seeds})" if seeds else "")
     middle = statistics.median(float("inf") if at is None else at for at in reached)
-    told = []
-    if len(there) < len(found):
-        told = [f"{there[0]:,} to never", f"{len(there)} of {len(found)}"]
-    elif there[0] != there[-1]:
-        told = [f"{there[0]:,} to {there[-1]:,}"]
+    notes = []
+    if len(steps) < len(runs):
+        notes = [f"{steps[0]:,} to never", f"{len(steps)} of {len(runs)}"]
+    elif steps[0] != steps[-1]:
+        notes = [f"{steps[0]:,} to {steps[-1]:,}"]
     if seeds:
-        told.append(seeds)
+        notes.append(seeds)
     text = f"{middle:,.0f}" if middle <= most else f"over {most:,}"
-    return f"{text} ({'; '.join(told)})" if told else text
+    return f"{text} ({'; '.join(notes)})" if notes else text
 
 
-def end_text(found: Found) -> str:
+def end_text(runs: Found) -> str:
     """Write after how many steps runs ended: the median, and the range."""
-    steps = sorted(one["steps"][-1] for one in found)
+    steps = sorted(run["steps"][-1] for run in runs)
     return f"{statistics.median(steps):,.0f} ({steps[0]:,} to {steps[-1]:,})"
 
 
-def share_text(found: Found) -> str:
+def share_text(runs: Found) -> str:
     """Write the share of the optimum at the end of a run: the median, and the range."""
-    shares = sorted(one["shares"][-1] for one in found)
+    shares = sorted(run["shares"][-1] for run in runs)
     text = f"{statistics.median(shares):.0%}"
     low, high = f"{shares[0]:.0%}", f"{shares[-1]:.0%}"
     return text if low == high else f"{text} ({low} to {high})"
 
 
-def seconds_text(found: Found) -> str:
+def seconds_text(runs: Found) -> str:
     """Write what a run took of the processor, in seconds, in the median."""
-    seconds = statistics.median(one["seconds"] for one in found)
+    seconds = statistics.median(run["seconds"] for run in runs)
     return f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
 
 
@@ -101,40 +101,40 @@ def table(
     for method in methods:
         row = [groups.get((world, method)) for world in worlds]
         if any(row):
-            texts = (write(found) if found else "" for found in row)
+            texts = (write(runs) if runs else "" for runs in row)
             lines.append(f"| {method} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
 
-def search_table(kept: Cells) -> str:
+def search_table(cells: Cells) -> str:
     """Write what was tried for the networks before anything was compared."""
     lines = ["| tried | steps to 95% | best share | at the end |", "|---|--:|--:|--:|"]
-    for name, found in sorted(kept.search.items()):
-        at = f"{found['solved_at']:,}" if found["solved_at"] else f"never in {found['steps']:,}"
-        lines.append(f"| {name} | {at} | {found['best']:.0%} | {found['last']:.0%} |")
+    for name, result in sorted(cells.search.items()):
+        at = f"{result['solved_at']:,}" if result["solved_at"] else f"never in {result['steps']:,}"
+        lines.append(f"| {name} | {at} | {result['best']:.0%} | {result['last']:.0%} |")
     return "\n".join(lines)
 
 
-def tables(kept: Cells) -> str:
+def tables(cells: Cells) -> str:
     """Write all that the page has of the cells."""
-    groups = grouped(kept)
+    groups = grouped(cells)
     parts = {
         "Steps to 95% of the optimum": table(groups, steps_text),
         "Steps until `rs.solve` stops by itself": table(groups, end_text, ["rs.solve"]),
         "Share of the optimum at the end": table(groups, share_text),
         "Seconds of the processor": table(groups, seconds_text),
-        "What was tried for the networks": search_table(kept),
+        "What was tried for the networks": search_table(cells),
     }
     return "\n\n".join(f"### {title}\n\n{text}" for title, text in parts.items())
 
 
-def write(kept: Cells) -> None:
+def write(cells: Cells) -> None:
     """Draw the curves, and write the tables into the page."""
-    draw(grouped(kept), PICTURE)
+    draw(grouped(cells), PICTURE)
     head, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     tail = rest.split(END)[1]
     with atomic_write(PAGE) as file:
-        file.write(f"{head}{BEGIN}\n\n{tables(kept)}\n\n{END}{tail}".encode())
+        file.write(f"{head}{BEGIN}\n\n{tables(cells)}\n\n{END}{tail}".encode())
 
 
 def draw(groups: dict[tuple[str, str], Found], path: Path) -> None:
@@ -148,8 +148,8 @@ def draw(groups: dict[tuple[str, str], Found], path: Path) -> None:
         for place, world in enumerate(worlds):
             axes = figure.add_subplot(down, across, place + 1)
             for method, (colour, line) in LOOKS.items():
-                if found := groups.get((world, method)):
-                    _draw_one(axes, found, method, colour, line)
+                if runs := groups.get((world, method)):
+                    _draw_one(axes, runs, method, colour, line)
             _label(axes, TITLES[world])
             if place % across == 0:
                 axes.set_ylabel("share of the optimum")
@@ -170,14 +170,14 @@ def draw(groups: dict[tuple[str, str], Found], path: Path) -> None:
             figure.savefig(file, format="svg", metadata={"Date": None})
 
 
-def _draw_one(axes: Any, found: Found, name: str, colour: str, line: str) -> None:
-    most = max(one["most"] for one in found)
+def _draw_one(axes: Any, runs: Found, name: str, colour: str, line: str) -> None:
+    most = max(run["most"] for run in runs)
     at = np.geomspace(10, most, 80)
-    rows = np.array([_held(one["steps"], one["shares"], at) for one in found])
+    rows = np.array([_held(run["steps"], run["shares"], at) for run in runs])
     # Points between which nothing changes only make the file larger.
     changes = (np.diff(rows, axis=1) != 0).any(axis=0)
-    kept = np.concatenate([[True], changes[:-1], [True]])
-    at, rows = at[kept], rows[:, kept]
+    changed = np.concatenate([[True], changes[:-1], [True]])
+    at, rows = at[changed], rows[:, changed]
     middle = np.median(rows, axis=0)
     axes.step(at, middle, line, where="post", color=colour, linewidth=1.5, label=name)
     low, high = rows.min(axis=0), rows.max(axis=0)

@@ -1,10 +1,8 @@
-"""Methods to act well in worlds that hide something: how good after how many steps.
-
-    python benchmarks/rivals/run.py
+"""Methods for worlds with hidden state: return by number of steps: docs/rivals.md.
 
 Runs each method in each world with each seed, and keeps every finished cell in
-benchmarks/rivals/results.json: what was interrupted goes on where it was. Then writes the
-curves in docs/pictures and the tables of docs/rivals.md.
+benchmarks/rivals/results.json: an interrupted run continues. Then writes the curves in
+docs/pictures and the tables of the page.
 """
 
 import argparse
@@ -60,15 +58,15 @@ METHODS: dict[str, Method] = {
 
 def run(world: str, method: str, seed: int, most: int) -> dict[str, Any]:
     """Run one cell, and return what there is to keep of it."""
-    began = time.process_time()
-    curve, more = METHODS[method](WORLDS[world], seed, most)
-    seconds = round(time.process_time() - began, 1)
+    started = time.process_time()
+    curve, extra = METHODS[method](WORLDS[world], seed, most)
+    seconds = round(time.process_time() - started, 1)
     return {
         "steps": curve.steps,
         "shares": curve.shares,
         "most": most,
         "seconds": seconds,
-        **more,
+        **extra,
     }
 
 
@@ -81,22 +79,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=STEPS, help="that a run may take")
     parser.add_argument("--file", type=Path, default=FILE, help="of the cells")
     parser.add_argument("--no-page", action="store_true", help="leave the page as it is")
-    asked = parser.parse_args(arguments)
-    for method in asked.methods:
-        for world in asked.worlds:
-            for seed in range(asked.seeds):
+    options = parser.parse_args(arguments)
+    for method in options.methods:
+        for world in options.worlds:
+            for seed in range(options.seeds):
                 key = Cells.key(world, method, seed)
-                if key in Cells.read(asked.file).cells:
+                if key in Cells.read(options.file).cells:
                     continue
-                found = run(world, method, seed, asked.steps)
-                Cells.keep("cells", key, found, asked.file)
-                at = solved_at(found["steps"], found["shares"])
-                told = "never" if at is None else f"{at:,}"
-                print(f"{key}: {told}, {found['seconds']} s", flush=True)
-    if not asked.no_page:
+                result = run(world, method, seed, options.steps)
+                Cells.keep("cells", key, result, options.file)
+                at = solved_at(result["steps"], result["shares"])
+                when = "never" if at is None else f"{at:,}"
+                print(f"{key}: {when}, {result['seconds']} s", flush=True)
+    if not options.no_page:
         import page
 
-        page.write(Cells.read(asked.file))
+        page.write(Cells.read(options.file))
 
 
 if __name__ == "__main__":

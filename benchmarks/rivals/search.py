@@ -1,9 +1,6 @@
-"""A small search for the parameters of the networks: one world, one seed that is not used later.
+"""A small search for the hyperparameters of the networks, in one world with a seed of its own.
 
-    python benchmarks/rivals/search.py
-
-Prints and keeps, in the file of the cells, what came of each; a setting that is there already
-is not run again.
+Prints and keeps the results in the file of the cells; known settings are not run again.
 """
 
 import time
@@ -37,17 +34,17 @@ def main() -> None:
     for name, net in tried():
         if name in Cells.read().search:
             continue
-        began = time.process_time()
+        started = time.process_time()
         curve = net(WORLDS[WORLD], SEED, STEPS)
-        found = {
+        result = {
             "solved_at": solved_at(curve.steps, curve.shares),
             "last": curve.shares[-1],
             "best": max(curve.shares),
             "steps": curve.steps[-1],
-            "seconds": round(time.process_time() - began, 1),
+            "seconds": round(time.process_time() - started, 1),
         }
-        Cells.keep("search", name, found)
-        print(name, found, flush=True)
+        Cells.keep("search", name, result)
+        print(name, result, flush=True)
 
 
 if __name__ == "__main__":

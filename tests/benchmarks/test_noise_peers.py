@@ -14,7 +14,7 @@ from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
-BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 from noise_io_hmm import LITTLE, Asked, Fit, Stretches, _round, fit, log_loss  # noqa: E402
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aalpy")
 
-BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 from bank import Budgets, doubling, limited  # noqa: E402
 from bank_contenders import AALPY, CONTENDERS, OURS  # noqa: E402
@@ -94,7 +94,7 @@ def test_the_page_counts_what_is_exact_with_the_next_budget():
     assert row["edsm"] == "16,000"
     assert row["AALpy RPNI"] == "64,000"
     assert row["AALpy GSM"] == "—"
-    assert row["moves seen"] == "4,000"
+    assert row["transitions seen"] == "4,000"
     assert "`edsm`: at most half the steps of AALpy's best in 1 models" in page(known)
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks" / "rivals"
 LEARNED = ("rs.solve", "machines from random episodes, plan", "LRM", "JIRP")
 BOTH = "JIRP's loop, both machines"
@@ -146,7 +146,7 @@ def page(rivals):
 
 def test_the_page_has_what_was_measured(rivals, page):
     kept = rivals.cells.Cells.read()
-    assert page.tables(kept) in page.PAGE.read_text(encoding="utf-8"), "make benchmark-rivals"
+    assert page.tables(kept) in page.PAGE.read_text(encoding="utf-8"), "make benchmark NAME=rivals"
 
 
 def test_medians_count_those_that_never_get_there(page):

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "foreign" / "noisy.py"
 PAGE = (ROOT / "docs" / "foreign-noise.md").read_text(encoding="utf-8")
 
@@ -29,7 +29,7 @@ def short(only):
 
 def test_the_page_shows_the_code_that_is_run():
     (ran,) = code(short("Blackjack"))
-    assert ran in code(PAGE), "run `make benchmark-foreign-noise`"
+    assert ran in code(PAGE), "run `make benchmark NAME=foreign_noise`"
 
 
 def test_a_hidden_goal_is_found_by_its_sign():

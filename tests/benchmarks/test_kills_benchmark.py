@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-KILLS = Path(__file__).parents[1] / "benchmarks" / "kills.py"
+KILLS = Path(__file__).parents[2] / "benchmarks" / "kills.py"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Commands killed, on full disks and interrupted: `benchmarks/faults.py` with few trials."""
+"""Commands killed and on full disks: `benchmarks/faults.py` with few trials."""
 
 import json
 import subprocess
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-FAULTS = Path(__file__).parents[1] / "benchmarks" / "faults.py"
+FAULTS = Path(__file__).parents[2] / "benchmarks" / "faults.py"
 
 
 @pytest.mark.slow
 def test_whatever_fails_nothing_is_half_written_or_lost(tmp_path):
-    few = ("--kills", "26", "--full-disks", "13", "--others", "13", "--interrupts", "16")
+    few = ("--kills", "26", "--full-disks", "13", "--others", "13")
     counts = tmp_path / "faults.json"
     found = subprocess.run(
         [sys.executable, FAULTS, *few, "--seed", "7", "--output", counts],

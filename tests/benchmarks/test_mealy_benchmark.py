@@ -15,7 +15,7 @@ from resolvent.preprocess.reduction import Triviality, assess_labels
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
 
-BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "mealy.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "mealy.py"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_a_machine_is_found_only_with_all_its_moves(mealy):
 
 @pytest.mark.parametrize("engine", ["native", pytest.param("python", marks=pytest.mark.slow)])
 def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypatch, engine):
-    monkeypatch.setattr(refinement, "REFINE_ABOVE", 1_000)
+    monkeypatch.setattr(refinement, "REFINE_ABOVE_STEPS", 1_000)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 1_000)
     monkeypatch.setattr(refinement, "FEW_STATES", 8)
     asked = []
@@ -75,7 +75,7 @@ def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypa
 
 
 def test_small_machines_are_still_learned_from_few_traces(mealy, monkeypatch):
-    monkeypatch.setattr(refinement, "REFINE_ABOVE", 1_000)
+    monkeypatch.setattr(refinement, "REFINE_ABOVE_STEPS", 1_000)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 20_000)
     machine = mealy.Mealy.drawn(5, 0)
     traces = machine.traces(100_000, 0)

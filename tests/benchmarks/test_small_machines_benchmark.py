@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PATH = Path(__file__).parents[1] / "benchmarks" / "small_machines.py"
+PATH = Path(__file__).parents[2] / "benchmarks" / "small_machines.py"
 
 
 @pytest.fixture(scope="module")

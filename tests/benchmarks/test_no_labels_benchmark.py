@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parent.parent / "benchmarks" / "no_labels.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "no_labels.py"
 
 
 def test_it_finds_the_events_of_small_worlds():

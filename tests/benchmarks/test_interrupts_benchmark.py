@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-INTERRUPTS = Path(__file__).parents[1] / "benchmarks" / "interrupts.py"
+INTERRUPTS = Path(__file__).parents[2] / "benchmarks" / "interrupts.py"
 OUTCOMES = {
     "said so in a line, exit code 130",
     "done before",
