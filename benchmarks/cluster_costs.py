@@ -121,7 +121,7 @@ def learned(folder: Path) -> float:
     """Return the seconds of processor of an inference that are neither reading nor replay."""
     corpus = Corpus(rs.scan_traces(folder, **ROLES))
     some = corpus.fetch(corpus.sample(50_000))
-    return processor_of(lambda: rs.infer(some, refine=False), 1)
+    return processor_of(lambda: rs.infer(some, options=rs.Options(refine=False)), 1)
 
 
 def costs_of_ray() -> dict[str, float]:

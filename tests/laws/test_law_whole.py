@@ -46,7 +46,7 @@ CASES = {
     "repeated": lambda: (machines_of(repeated), repeated()),
     "noisy": noisy_house,
     "timing": lambda: (rs.infer(house(), timing="lagged").machines, house()),
-    "rounded": lambda: (rs.infer(house(), reward_digits=1).machines, house()),
+    "rounded": lambda: (rs.infer(house(), options=rs.Options(reward_digits=1)).machines, house()),
 }
 
 

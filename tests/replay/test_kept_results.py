@@ -93,18 +93,24 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
         kept = tmp_path / f"kept-{after}"
         read.clear()
         try:
-            first = rs.infer(scanned, resume=kept, on=Stopping(after))
+            first = rs.infer(scanned, options=rs.Options(cache_dir=kept, on=Stopping(after)))
         except StopError:
             pass
         else:
             assert saved(first, tmp_path) == expected
         in_vain = len(read)
         read.clear()
-        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert (
+            saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+            == expected
+        )
         assert len(read) <= whole - min(after, in_vain)
         again = len(read)
         read.clear()
-        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert (
+            saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+            == expected
+        )
         assert len(read) <= again
 
 
@@ -112,17 +118,22 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
 def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
     """Threads find what Ray's workers have kept, and the machines are the same bytes."""
     kept = tmp_path / "kept"
-    expected = saved(rs.infer(rs.scan_traces(folder), on="ray", resume=kept), tmp_path)
+    expected = saved(
+        rs.infer(rs.scan_traces(folder), options=rs.Options(on="ray", cache_dir=kept)), tmp_path
+    )
     for work in (Looking, Replaying):
         monkeypatch.setattr(work, "__call__", None)  # nothing is made again
     read.clear()
-    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert (
+        saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+        == expected
+    )
 
 
 def test_what_is_damaged_is_made_again(folder, tmp_path, read):
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     kept = tmp_path / "kept"
-    rs.infer(rs.scan_traces(folder), resume=kept)
+    rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept))
     files = sorted(kept.rglob("*.kept"))
     assert len(files) >= 2 * PIECES
     draw = np.random.default_rng(0)
@@ -131,9 +142,15 @@ def test_what_is_damaged_is_made_again(folder, tmp_path, read):
         content[draw.integers(len(content))] ^= 1
         file.write_bytes(content)
     with pytest.warns(rs.ResumeWarning, match="is damaged, or of another version"):
-        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert (
+            saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+            == expected
+        )
     read.clear()
-    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert (
+        saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+        == expected
+    )
 
 
 def test_a_file_that_changed_is_read_again(tmp_path, read):
@@ -141,20 +158,23 @@ def test_a_file_that_changed_is_read_again(tmp_path, read):
     folder.mkdir()
     for number in range(3):
         WORLD.rollouts(12, number).save(folder / f"{number}.parquet")
-    rs.infer(rs.scan_traces(folder), resume=kept)
+    rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept))
     WORLD.rollouts(12, 7).save(folder / "1.parquet")
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     read.clear()
-    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert (
+        saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+        == expected
+    )
     assert 1 in read
 
 
 def test_other_options_do_not_find_them(folder, tmp_path):
     kept = tmp_path / "kept"
-    rs.infer(rs.scan_traces(folder), resume=kept)
+    rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept))
     for options in ({"reward_digits": 0}, {"outputs": ["reward"]}):
-        expected = saved(rs.infer(rs.scan_traces(folder), **options), tmp_path)
-        found = rs.infer(rs.scan_traces(folder), resume=kept, **options)
+        expected = saved(rs.infer(rs.scan_traces(folder), options=rs.Options(**options)), tmp_path)
+        found = rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept, **options))
         assert saved(found, tmp_path) == expected
 
 
@@ -255,7 +275,7 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
     (damaged / "0.parquet").write_bytes(b"")
     expected = rs.infer(rs.scan_traces(left))
     for more in ({}, {"resume": tmp_path / "kept"}, {"resume": tmp_path / "kept"}):
-        result = rs.infer(rs.scan_traces(damaged, damaged="skip"), **more)
+        result = rs.infer(rs.scan_traces(damaged, damaged="skip"), options=rs.Options(**more))
         assert result.machines == expected.machines
         assert (result.traces, result.steps) == (expected.traces, expected.steps)
         warning = result.warnings[0]

@@ -47,7 +47,7 @@ class InferenceContext:
     @cached_property
     def workers(self) -> Workers:
         """The workers that replay shards, with the cache that the options name."""
-        return keeping(workers_named(self.options.on), self.options.resume)
+        return keeping(workers_named(self.options.on), self.options.cache_dir)
 
     def time_left(self) -> float | None:
         """Return the number of seconds left; None without a time limit."""

@@ -229,7 +229,7 @@ def infer(
         effort=effort,
         time_limit=time_limit,
         on=on,
-        resume=resume,
+        cache_dir=resume,
     )
     columns = columns_to_read(options.outputs or ())
     with ProgressBar() as bar, saying_warnings():
