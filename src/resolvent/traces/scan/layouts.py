@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 
 from resolvent._util.text import amount, visible
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
+from resolvent.traces.io.arrow import without_views
 from resolvent.traces.io.episodes import rows_in_order
 from resolvent.traces.io.errors import known_types
 from resolvent.traces.io.parquet import own_columns, traces_of_own
-from resolvent.traces.io.arrow import without_views
+from resolvent.traces.io.sources import TableSource
 from resolvent.traces.io.table import traces_of_rows
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.row_groups import FILE_NAME, Footer, StoredFiles
