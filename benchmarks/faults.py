@@ -45,7 +45,7 @@ AT_THE_WRITE = 0.6
 WORLD = "resolvent/RandomWorld-v0"
 LONG = (
     f"collect {WORLD} -n 100000 -o out.jsonl",
-    "infer long.jsonl --no-held-out --engine python --keep-redundant --no-supplement -o out.json",
+    "infer long.jsonl --set held_out=0 --engine python --keep-redundant --no-supplement -o out.json",
     "infer long.jsonl --strategy search --effort 50 -o out.json",
     "infer long.jsonl --strategy exact -o out.json",
     "infer long.jsonl --labels auto -o out.json",
@@ -346,7 +346,7 @@ class Bench:
         for words in (
             f"collect {WORLD} -n 1500 --max-steps 300 -o long.jsonl",
             "convert long.jsonl long.parquet",
-            "infer long.jsonl --no-held-out -o long.json",
+            "infer long.jsonl --set held_out=0 -o long.json",
         ):
             self._did(folder, words.split())
         slowest = dict.fromkeys(LONG, 0.0)

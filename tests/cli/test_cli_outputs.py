@@ -76,12 +76,6 @@ def test_one_machine_alone(run: Run, lamp: Path) -> None:
     assert "rm_states" not in figures
 
 
-def test_verbose_calls_a_machine_by_what_it_predicts(run: Run, lamp: Path) -> None:
-    lines = run("infer", lamp, "--outputs", "cost", "-v").err.splitlines()
-    assert lines[1] == "Cost Machine: 2 states: the first and 1 new; 0 merges"
-    assert lines[2] == "cost  0 --on--> new state 1"
-
-
 def test_traces_without_rewards_have_no_reward_machine(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path / "bare.jsonl", DARK, LIT, without="rewards")
     assert run("infer", path, "--json").json["states"] == {"transition": 1}
@@ -170,7 +164,7 @@ def test_a_folder_is_checked_shard_by_shard(
         lines = written(tmp_path / "part.jsonl", trace)
         rs.read_traces(lines, columns=["cost"]).save(folder / f"{number}.parquet")
     whole = run("check", three, folder, "--json").json
-    monkeypatch.setattr("resolvent.cli.places.REFINE_ABOVE", 1)
+    monkeypatch.setattr("resolvent.cli.inputs.REFINE_ABOVE", 1)
     outcome = run("check", three, folder, "--json")
     assert outcome.code == 1
     assert {**outcome.json, "seconds": None} == {**whole, "seconds": None}

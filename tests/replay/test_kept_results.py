@@ -242,10 +242,10 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
 
 
 def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
-    from resolvent.cli import main, places
+    from resolvent.cli import inputs, main
 
-    monkeypatch.setattr(places, "REFINE_ABOVE", 10)
-    arguments = ["infer", str(folder), "--no-held-out", "--resume", str(tmp_path / "kept")]
+    monkeypatch.setattr(inputs, "REFINE_ABOVE", 10)
+    arguments = ["infer", str(folder), "--set", "held_out=0", "--cache-dir", str(tmp_path / "kept")]
     machines = tmp_path / "machines.json"
     assert main([*arguments, "-o", str(machines)]) == 0
     content, before = machines.read_bytes(), len(read)
@@ -253,7 +253,7 @@ def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
     assert main([*arguments, "-o", str(machines)]) == 0
     assert machines.read_bytes() == content
     assert len(read) < before
-    assert main(["infer", str(folder), "--resume", str(machines)]) == 2
+    assert main(["infer", str(folder), "--cache-dir", str(machines)]) == 2
     assert "is a file; name a folder" in capsys.readouterr().err
 
 
@@ -288,9 +288,9 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
             "episodes_beside": 0,
         }
         assert warning in result.update(WORLD.rollouts(2, 9)).warnings
-    assert main(["infer", str(damaged), "--no-held-out", "--damaged", "skip", "--json"]) == 0
+    assert main(["infer", str(damaged), "--set", "held_out=0", "--damaged", "skip", "--json"]) == 0
     assert '"left-out"' in capsys.readouterr().out
-    assert main(["infer", str(damaged), "--no-held-out"]) != 0
+    assert main(["infer", str(damaged), "--set", "held_out=0"]) != 0
     for number in (1, 3):
         (damaged / f"{number}.parquet").write_bytes(content)
     with pytest.raises(rs.DamagedFile, match="there is nothing to infer from: 4 pieces"):

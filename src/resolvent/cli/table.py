@@ -1,4 +1,4 @@
-"""The commands and what `resolvent --help` says of them, without importing any."""
+"""The commands and the text of `resolvent --help`, without importing any command."""
 
 import os
 import sys
@@ -6,11 +6,9 @@ from textwrap import wrap
 
 COMMANDS = {
     "demo": "See it all at once: a small house, its traces, its two machines, a check and a plan.",
-    "solve": "Explore an environment on purpose until nothing better is possible, and say why it "
-    "stops.",
+    "solve": "Explore an environment until no policy is provably better, and say why it stops.",
     "collect": "Play random actions in an environment and write what happened.",
-    "diagnose": "Say what traces are like before anything is inferred from them, and what to do "
-    "about it.",
+    "diagnose": "Describe traces, and find what prevents machines from being inferred from them.",
     "infer": "Infer the machines that explain traces: by default a Transition and a Reward "
     "Machine.",
     "show": "Print machines as tables, as a drawing, or as other tools read them.",
@@ -61,14 +59,10 @@ def help_text() -> str:
 def _rows(texts: dict[str, str], width: int) -> list[str]:
     name_width = max(map(len, texts)) + 4
     return [
-        f"{f'  {name}' if first else '':<{name_width}}{line}"
+        f"{'' if number else f'  {name}':<{name_width}}{line}"
         for name, text in texts.items()
-        for first, line in _told_apart(wrap(text, max(width - name_width, 20)))
+        for number, line in enumerate(wrap(text, max(width - name_width, 20)))
     ]
-
-
-def _told_apart(lines: list[str]) -> list[tuple[bool, str]]:
-    return [(position == 0, line) for position, line in enumerate(lines)]
 
 
 def _columns() -> int:

@@ -6,7 +6,7 @@ Here it is played, inferred, checked and planned in; `display/house_story.py` te
 import gymnasium as gym
 
 from resolvent.cli.options import Json
-from resolvent.cli.printing import print_json, program_name
+from resolvent.cli.output import print_json, program_name
 from resolvent.inference.infer import infer
 from resolvent.inference.options import Options
 from resolvent.machines import Machine, MachinePair, MachineScore

@@ -11,7 +11,7 @@ from resolvent._util import startup as global_lock
 from resolvent._util.parallel import ray_named
 from resolvent._util.runtime import EXTRAS, Package, core, dependencies, extra, system
 from resolvent.cli.options import Json
-from resolvent.cli.printing import print_json
+from resolvent.cli.output import print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import ResolventError
 from resolvent.inference.engine import ENGINES

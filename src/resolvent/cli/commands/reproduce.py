@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from resolvent._util.text import amount
+from resolvent.cli.inputs import check_folder
 from resolvent.cli.options import Json, OnIfAsked
-from resolvent.cli.printing import command, name_text, print_json
-from resolvent.cli.targets import check_folder
+from resolvent.cli.output import command, name_text, print_json
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.display.tables import show, table
 from resolvent.paper.experiments.methods import METHODS

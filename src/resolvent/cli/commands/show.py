@@ -8,10 +8,10 @@ import typer
 
 from resolvent._util.files import atomic_write
 from resolvent._util.text import listed, short
-from resolvent.cli.options import Json, choice, columns_of
+from resolvent.cli.inputs import check_targets, columns_of
+from resolvent.cli.options import Json, choice
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.printing import name_text, print_json
-from resolvent.cli.targets import check_targets
+from resolvent.cli.output import name_text, print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import (
