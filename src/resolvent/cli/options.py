@@ -170,7 +170,7 @@ def setting(text: str) -> tuple[str, Any]:
     try:
         return name, msgspec.json.decode(value)
     except msgspec.DecodeError:
-        return name, value
+        return name, option
 
 
 def built_in_worlds(incomplete: str) -> list[str]:
@@ -199,8 +199,9 @@ def _with_names(text: str, names: Sequence[str]) -> str:
     return text if all(name in text for name in names) else f"{text} One of {', '.join(names)}."
 
 
-def _option(*spellings: str, **typer_options: Any) -> Any:
-    return typer.Option(*spellings, **{"show_default": False, **typer_options})
+def option(metavar: str, text: str, *spellings: str, **typer_options: Any) -> Any:
+    """Return an option with a value; `text` is its help."""
+    return typer.Option(*spellings, metavar=metavar, help=text, **typer_options)
 
 
 Environment = Annotated[
@@ -231,55 +232,48 @@ Machines = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    _option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="An argument of the environment, such as world_seed=3; repeatable.",
+    option(
+        "NAME=VALUE", "An argument of the environment, such as world_seed=3; repeatable.", "--set"
     ),
 ]
 Imports = Annotated[
     list[str] | None,
-    _option(
-        "--import",
-        metavar="MODULE",
-        help="A module to import first, such as minigrid, for the environments that it registers; "
+    option(
+        "MODULE",
+        "A module to import first, such as minigrid, for the environments that it registers; "
         "repeatable.",
+        "--import",
     ),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
-Output = Annotated[
-    Path | None, _option("--output", "-o", metavar="FILE", help="The file to write.")
-]
-ShortOutput = Annotated[Path | None, _option("-o", metavar="FILE", help="The file to write.")]
+Output = Annotated[Path | None, option("FILE", "The file to write.", "--output", "-o")]
+ShortOutput = Annotated[Path | None, option("FILE", "The file to write.", "-o")]
 TracesOutput = Annotated[
     Path,
-    _option(
+    option(
+        "FILE",
+        "The file to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or minari:NAMESPACE/NAME-v0.",
         "--output",
         "-o",
-        metavar="FILE",
-        help="The file to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or "
-        "minari:NAMESPACE/NAME-v0.",
     ),
 ]
 Columns = Annotated[
     list[str] | None,
-    _option(
-        "--columns",
-        metavar="NAME",
-        help="A further column of the traces, such as a value of the environment's info, a column "
+    option(
+        "NAME",
+        "A further column of the traces, such as a value of the environment's info, a column "
         "of a table, or a key of JSON lines; repeatable.",
+        "--columns",
     ),
 ]
 
-Episodes = Annotated[
-    int, typer.Option("--episodes", "-n", metavar="N", min=1, help="Number of episodes.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="The same seed gives the same result.")]
+Episodes = Annotated[int, option("N", "Number of episodes.", "--episodes", "-n", min=1)]
+Seed = Annotated[int, option("N", "The same seed gives the same result.", min=0)]
 MaxSteps = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Maximum length of an episode.", show_default="no limit"),
+    option("N", "Maximum length of an episode.", min=1, show_default="no limit"),
 ]
 WrittenFormat = Annotated[
     str | None,
@@ -288,7 +282,7 @@ WrittenFormat = Annotated[
 
 
 def _on(default: Any, kind: Any, text: str) -> Any:
-    return Annotated[kind, typer.Option("--on", metavar="WORKERS", help=text, show_default=default)]
+    return Annotated[kind, option("WORKERS", text, "--on", show_default=default)]
 
 
 _WORKERS = (

@@ -15,13 +15,11 @@ from resolvent.cli.options import Json, On, Traces
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.output import print_json, rounded, saying_warnings, shown_by
 from resolvent.display.progress import Amount, ProgressBar
-from resolvent.evaluation.evidence import Evidence, MachineEvidence
-from resolvent.evaluation.separation import Separation
+from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.machines.ways import history_text
 from resolvent.replay import score_of, scored
-from resolvent.traces import TraceFolder, TraceSet, symbol_text
+from resolvent.traces import TraceFolder, TraceSet
 
 _ROWS = 10
 
@@ -63,7 +61,7 @@ def check(
     else:
         _print_score(checked)
         if checked.evidence is not None:
-            _print_evidence(checked.evidence)
+            print(f"\n{checked.evidence}")
     if checked.without_predictions or any(map(checked.is_wrong, checked.machines)):
         raise typer.Exit(1)
 
@@ -192,42 +190,3 @@ def _print_score(checked: _Checked) -> None:
         print(f"no step is predicted by the {titles}: are these traces of the same world?")
     elif unseen:
         print(f"{amount(unseen, 'step')} the machines were never shown: infer from more traces")
-
-
-def _print_evidence(evidence: Evidence) -> None:
-    for one in evidence.values():
-        _print_machine(one)
-    print("\nUnseen traces")
-    print(f"  {evidence.holdout or 'no traces could be held out'}")
-
-
-def _print_machine(one: MachineEvidence) -> None:
-    from resolvent.display.tables import show, table
-
-    print(f"\n{one.machine.title}, {amount(one.machine.states, 'state')}")
-    rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
-    if rows:
-        header = ["states", "told apart by", "asked", "answers", "first seen"]
-        show(table(header, rows, right=[2]))
-    if one.separations.left_out:
-        print(f"what tells states apart is left out: {one.separations.left_out}")
-    if len(one.separations) > _ROWS:
-        print(f"and {amount(len(one.separations) - _ROWS, 'pair')} with more support")
-    print()
-    for line in str(one.completeness).splitlines():
-        print(f"  {line}")
-    for least in (*one.transitions(1), *one.outputs(1)):
-        print(f"  least support: {least}")
-    for experiment in one.experiments[:3]:
-        print(f"  next trace: {experiment}")
-
-
-def _separation_row(pair: Separation) -> list[str]:
-    states = f"{pair.first}, {pair.second}"
-    if pair.suffix is None or pair.answers is None:
-        return [states, "nothing", "0", "", ""]
-    after = f" after {history_text(pair.suffix)}" if pair.suffix else ""
-    questions = amount(pair.questions, "question")
-    answers = " / ".join(symbol_text(answer.output) for answer in pair.answers)
-    places = ", ".join(f"{trace}:{step}" for trace, step in (one.place for one in pair.answers))
-    return [states, f"{questions}, as {pair.question}{after}", f"{pair.support:,}", answers, places]

@@ -10,7 +10,7 @@ import typer
 from resolvent._util import startup as global_lock
 from resolvent._util.parallel import ray_named
 from resolvent._util.runtime import EXTRAS, Package, core, dependencies, extra, system
-from resolvent.cli.options import Json
+from resolvent.cli.options import Json, option
 from resolvent.cli.output import print_json
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import ResolventError
@@ -22,10 +22,10 @@ _MISSING = "not installed"
 def doctor(
     on: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "ray[:ADDRESS]",
+            "A Ray cluster to reach.",
             "--on",
-            metavar="ray[:ADDRESS]",
-            help="Look whether this Ray cluster can be reached.",
             show_default="that of RAY_ADDRESS, if it is set",
         ),
     ] = None,

@@ -27,6 +27,7 @@ from resolvent.cli.options import (
     Traces,
     first_sentence,
     flag,
+    option,
     setting,
     takes,
 )
@@ -80,12 +81,11 @@ def _above_zero(seconds: float) -> float:
 
 Rare = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A rarer option; repeatable.\n\n"
+    option(
+        "NAME=VALUE",
+        "A rarer option; repeatable.\n\n"
         + "\n\n".join(f"{name}: {text}" for name, text in _RARE.items()),
-        show_default=False,
+        "--set",
     ),
 ]
 
@@ -179,7 +179,7 @@ def _rare_setting(text: str) -> tuple[str, Any]:
         )
     elif name == "discretise" and isinstance(value, str):
         return name, _intervals(value)
-    return name, value
+    return name, option
 
 
 @dataclass(frozen=True)

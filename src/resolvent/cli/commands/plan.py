@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium as gym
-import typer
 
 from resolvent._util.text import amount
 from resolvent.cli.inputs import (
@@ -34,6 +33,7 @@ from resolvent.cli.options import (
     choice,
     environment_maker,
     flag,
+    option,
     takes,
 )
 from resolvent.cli.output import (
@@ -74,11 +74,10 @@ def plan(
     options: dict[str, Any],
     environment: Annotated[
         str | None,
-        typer.Option(
-            metavar="ENV",
-            help="Execute the plan in this environment: a Gymnasium id, or module:Class.",
+        option(
+            "ENV",
+            "Execute the plan in this environment: a Gymnasium id, or module:Class.",
             autocompletion=built_in_worlds,
-            show_default=False,
         ),
     ] = None,
     settings: Settings = None,

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from resolvent.cli.inputs import (
     TableOptions,
     check_targets,
@@ -14,7 +12,7 @@ from resolvent.cli.inputs import (
     opened,
     takes_table,
 )
-from resolvent.cli.options import Json, Machines, On, ShortOutput, Traces
+from resolvent.cli.options import Json, Machines, On, ShortOutput, Traces, option
 from resolvent.cli.output import name_text, print_json, saying_warnings, shown_by
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
@@ -30,19 +28,11 @@ def report(
     output: ShortOutput = None,
     curve: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A learning curve to show: the file of `resolvent train --curve`.",
-            show_default=False,
-        ),
+        option("FILE", "A learning curve to show: the file of `resolvent train --curve`."),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A policy to show: the file of `resolvent train -o` or `resolvent plan -o`.",
-            show_default=False,
-        ),
+        option("FILE", "A policy to show: the file of `resolvent train -o` or `plan -o`."),
     ] = None,
     on: On = "threads",
     json: Json = False,

@@ -9,7 +9,7 @@ import typer
 from resolvent._util.files import atomic_write
 from resolvent._util.text import listed, short
 from resolvent.cli.inputs import check_targets, columns_of
-from resolvent.cli.options import Json, choice
+from resolvent.cli.options import Json, choice, option
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.output import name_text, print_json
 from resolvent.display.progress import ProgressBar
@@ -44,36 +44,32 @@ def show(
         choice(
             "--format",
             _FORMATS,
-            "Tables; a picture; a drawing's source; a Mealy machine for AALpy and LearnLib; a "
-            "reward machine as Toro Icarte's code reads it.",
+            "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, "
+            "or a reward machine in the format of Toro Icarte's code.",
             show_default="text",
         ),
     ] = None,
     machine: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Which machine to show: transition, reward, or what else MACHINES has.",
-        ),
+        option("NAME", "Name of the machine: transition, reward, or another one of MACHINES."),
     ] = _ALL[0],
     every_output: Annotated[
         bool, typer.Option("--all", help="In text, show every output instead of the first 20.")
     ] = False,
     complete: Annotated[
         bool,
-        typer.Option("--complete", help="In mealy, answer 'unseen' to what was never seen."),
+        typer.Option("--complete", help="In mealy, output 'unseen' for steps never observed."),
     ] = False,
     traces: Annotated[
         Path | None,
-        typer.Option(
-            metavar="TRACES",
-            help="In reward-machine: what MACHINES was inferred from, to tell what labels pay.",
-            show_default=False,
+        option(
+            "TRACES",
+            "With reward-machine: the traces of MACHINES, for the rewards of labels.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead."),
+        option("FILE", "Write to a file instead.", "--output", "-o"),
     ] = None,
     json: Json = False,
 ) -> None:

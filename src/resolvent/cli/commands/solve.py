@@ -18,6 +18,7 @@ from resolvent.cli.options import (
     environment_maker,
     flag,
     flags,
+    option,
     takes,
 )
 from resolvent.cli.output import command, name_text, print_json, saying_warnings
@@ -47,12 +48,11 @@ def solve(
     environment: Environment,
     output: Annotated[
         Path,
-        typer.Option(
+        option(
+            "FOLDER",
+            "The folder for machines, traces and the policy, also after an interruption.",
             "--output",
             "-o",
-            metavar="FOLDER",
-            help="The folder for machines, traces and the policy, also after an interruption.",
-            show_default=False,
         ),
     ],
     options: dict[str, Any],

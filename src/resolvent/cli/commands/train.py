@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium as gym
-import typer
 
 from resolvent._util.text import amount
 from resolvent.cli.inputs import check_targets
@@ -22,6 +21,7 @@ from resolvent.cli.options import (
     environment_maker,
     flag,
     flags,
+    option,
     takes,
 )
 from resolvent.cli.output import command, name_text, print_json
@@ -37,10 +37,6 @@ from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
 
 _FROM_A_MODEL = {"rich_help_panel": "With a model of the machines and traces"}
-
-
-def _file(text: str, **typer_options: Any) -> Any:
-    return typer.Option(metavar="FILE", help=text, show_default=False, **typer_options)
 
 
 _AT_THE_ENDS = 100
@@ -61,23 +57,26 @@ def train(
     options: dict[str, Any],
     machines: Annotated[
         Path | None,
-        _file("Show the learner the states of these machines, which `resolvent infer -o` wrote."),
+        option(
+            "FILE",
+            "Show the learner the states of these machines, which `resolvent infer -o` wrote.",
+        ),
     ] = None,
     stack: Annotated[
         int | None,
-        typer.Option(metavar="K", min=1, help="Show the learner the last K observations instead."),
+        option("K", "Show the learner the last K observations instead.", min=1),
     ] = None,
     settings: Settings = None,
     imports: Imports = None,
     traces: Annotated[
         Path | None,
-        _file("Traces of the environment, from which the model is built.", **_FROM_A_MODEL),
+        option("FILE", "Traces of the environment, to build the model from.", **_FROM_A_MODEL),
     ] = None,
     curve: Annotated[
-        Path | None, _file("The file to write the learning curve to: .csv or .json.")
+        Path | None, option("FILE", "The file to write the learning curve to: .csv or .json.")
     ] = None,
     picture: Annotated[
-        Path | None, _file("The file to draw the learning curve in: .svg or .png.")
+        Path | None, option("FILE", "The file to draw the learning curve in: .svg or .png.")
     ] = None,
     output: Output = None,
     json: Json = False,
