@@ -143,7 +143,7 @@ def test_evidence_replays_no_more_than_needed(
     for kind in ("transition", "reward", "cost"):
         assert told[kind] == plain[kind]
         assert told["evidence"][kind]["states"] == rs.load(three)[kind].states
-    assert "Cost Machine, 2 states" in run("check", three, path, "--evidence").out
+    assert "cost machine: 2 states" in run("check", three, path, "--evidence").out
 
 
 def test_traces_without_the_column(run: Run, three: Path, tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def flag(
         help_text = _with_names(help_text, names)
     metavar = "NAME" if names else _METAVARS.get(kind, "TEXT")
     typer_options = {"metavar": metavar, "show_default": default is not None, **typer_options}
-    option = typer.Option(
+    declaration = typer.Option(
         *(spellings or (f"--{name.replace('_', '-')}",)),
         help=help_text,
         callback=None if parse is None else _callback(parse),
@@ -72,7 +72,7 @@ def flag(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[optional, option],
+        annotation=Annotated[optional, declaration],
     )
 
 
@@ -170,7 +170,7 @@ def setting(text: str) -> tuple[str, Any]:
     try:
         return name, msgspec.json.decode(value)
     except msgspec.DecodeError:
-        return name, option
+        return name, value
 
 
 def built_in_worlds(incomplete: str) -> list[str]:

@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -142,25 +140,40 @@ def infer(
             bar.announce(f"waiting for Ray{address}", at_once=True)
         result = infer_with(chosen, traces, show)
         took = time.perf_counter() - started
-        about = _About(took)
+        held_out = HeldOutTest()
         if share != 0:
             bar.announce("held out: choosing traces")
-            test = held_out_test(
+            held_out = held_out_test(
                 result,
                 traces,
                 share,
                 took,
                 lambda machine, now: show(machine, now, "held out: "),
             )
-            about = replace(about, held_out=test)
-        if isinstance(traces, TraceSet):
-            about = replace(about, weak=weaknesses(result.machines, traces))
+        weak = weaknesses(result.machines, traces) if isinstance(traces, TraceSet) else {}
     if output is not None:
         result.machines.save(output)
+    total = seconds_reading + took + held_out.seconds
     if json:
-        print_json(_figures(result, about, seconds_reading, output))
-    else:
-        _print_summary(result, about, seconds_reading, source, output)
+        figures = result.as_dict()
+        measured = {"held_out": held_out.seconds, "total": total}
+        seconds = rounded({"read": seconds_reading}) | figures["seconds"] | rounded(measured)
+        weak_states = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in weak.items()}
+        figures |= held_out.figures() | {"weak": weak_states, "seconds": seconds}
+        print_json({**figures, "output": None if output is None else str(output)})
+        return
+    print(f"{name_text(place_text(source))}: ", end="")
+    _print_summary(result)
+    for line in (*held_out.lines(), *_weak_lines(weak)):
+        print(line)
+    print(f"read in {seconds_reading:.3f} s, {total:.3f} s in all")
+    _print_notes(result, held_out)
+    if output is None:
+        print("\nnothing was written: add -o machines.json to keep the machines")
+        return
+    print(f"\nwrote {name_text(output)}")
+    print(f"next: {command('show', output)}")
+    print(f"      {command('check', output)} OTHER_TRACES")
 
 
 def _rare_setting(text: str) -> tuple[str, Any]:
@@ -179,31 +192,7 @@ def _rare_setting(text: str) -> tuple[str, Any]:
         )
     elif name == "discretise" and isinstance(value, str):
         return name, _intervals(value)
-    return name, option
-
-
-@dataclass(frozen=True)
-class _About:
-    """Tests of the machines that accompany every inference, and its duration in seconds."""
-
-    took: float
-    held_out: HeldOutTest = field(default_factory=HeldOutTest)
-    weak: Mapping[str, Weakness] = field(default_factory=dict)
-
-    def figures(self) -> dict[str, Any]:
-        """Return the tests as JSON values, by machine."""
-        weak = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in self.weak.items()}
-        return {**self.held_out.figures(), "weak": weak}
-
-    def lines(self) -> list[str]:
-        """Return the tests as lines of text."""
-        lines = self.held_out.lines()
-        for machine, weakness in self.weak.items():
-            title = f" ({short(machine)} machine)" if len(self.weak) > 1 else ""
-            lines += [
-                line if line[0] == " " else f"weak{title}: {line}" for line in weakness.lines()
-            ]
-        return lines
+    return name, value
 
 
 def _intervals(method: str) -> Discretise | Literal["auto"]:
@@ -216,14 +205,6 @@ def _intervals(method: str) -> Discretise | Literal["auto"]:
             f"discretise={method}:{count}: write a number of intervals, as quantile:6"
         )
     return Discretise(method, int(count)) if colon else Discretise(method)
-
-
-def _may_be_scarce(result: InferenceResult, about: _About) -> bool:
-    """Return whether a stronger search may find fewer states: merging errs on thin evidence."""
-    if about.held_out.is_all_right or result.unfinished:
-        return False
-    most = max(one.states for one in result.statistics.values())
-    return result.options.strategy.merges and most > 4 and result.steps < 100_000
 
 
 def _show(
@@ -248,22 +229,6 @@ def _show(
     bar.show(again + text, now.fraction, of=of, stage=again + machine, steady=not strategy.proves)
 
 
-def _figures(
-    result: InferenceResult, about: _About, reading: float, output: Path | None
-) -> dict[str, object]:
-    figures = result.as_dict()
-    again = about.held_out.seconds
-    total = reading + about.took + again
-    measured = rounded({"read": reading, "held_out": again, "total": total})
-    seconds = {"read": measured.pop("read"), **figures["seconds"], **measured}
-    return {
-        **figures,
-        **about.figures(),
-        "seconds": seconds,
-        "output": None if output is None else str(output),
-    }
-
-
 def _proven(states: int, least: int | None) -> str:
     """Return the number of states that are proven necessary as text.
 
@@ -275,25 +240,21 @@ def _proven(states: int, least: int | None) -> str:
     return "all" if least >= states else f"at least {least:,}"
 
 
-def _print_summary(
-    result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
-) -> None:
+def _print_summary(result: InferenceResult) -> None:
     from resolvent.display.tables import show, table
 
-    found = f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}"
-    print(f"{name_text(place_text(source))}: {found}\n")
-    rows = []
-    for kind, one in result.statistics.items():
-        numbers = (one.prefix_tree_nodes, one.merges)
-        rows.append(
-            [
-                result.machines[kind].title,
-                f"{one.states:,}",
-                _proven(one.states, result.lower_bounds.get(kind)),
-                *(f"{number:,}" for number in numbers),
-                f"{one.seconds:.3f}",
-            ]
-        )
+    print(f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
+    rows = [
+        [
+            result.machines[name].title,
+            f"{statistics.states:,}",
+            _proven(statistics.states, result.lower_bounds.get(name)),
+            f"{statistics.prefix_tree_nodes:,}",
+            f"{statistics.merges:,}",
+            f"{statistics.seconds:.3f}",
+        ]
+        for name, statistics in result.statistics.items()
+    ]
     header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 6)))
     print()
@@ -302,31 +263,36 @@ def _print_summary(
             print(f"labels {line}")
     else:
         print(f"events, made of what is seen and done\n{result.events}")
-    for kind, certificate in result.certificates.items():
-        print(f"{result.machines[kind].title}: {certificate}")
-    for line in result.tried_text():
-        print(f"tried: {line}")
-    for line in result.ran_text():
-        print(f"side by side: {line}")
-    for line in result.noise_text():
-        print(f"noise: {line}")
+    for name, certificate in result.certificates.items():
+        print(f"{result.machines[name].title}: {certificate}")
+    for title, lines in (
+        ("tried", result.tried_text()),
+        ("side by side", result.ran_text()),
+        ("noise", result.noise_text()),
+    ):
+        for line in lines:
+            print(f"{title}: {line}")
     print(f"learned from {result.learned_from}")
-    for line in about.lines():
-        print(line)
-    total = reading + about.took + about.held_out.seconds
-    print(f"read in {reading:.3f} s, {total:.3f} s in all")
+
+
+def _weak_lines(weak: Mapping[str, Weakness]) -> list[str]:
+    """Return lines about the weak states of machines."""
+    lines = []
+    for name, weakness in weak.items():
+        title = f" ({short(name)} machine)" if len(weak) > 1 else ""
+        lines += [line if line[0] == " " else f"weak{title}: {line}" for line in weakness.lines()]
+    return lines
+
+
+def _print_notes(result: InferenceResult, held_out: HeldOutTest) -> None:
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
     if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
-    if _may_be_scarce(result, about):
+    most = max(statistics.states for statistics in result.statistics.values())
+    is_scarce = result.options.strategy.merges and most > 4 and result.steps < 100_000
+    if is_scarce and not (held_out.is_all_right or result.unfinished):
         harder = "--set effort=10" if result.options.strategy.searches else "--strategy search"
         print(f"few traces for so many states: with more of them or {harder} there may be fewer")
     for warning in result.warnings:
         print(warning)
-    if output is None:
-        print("\nnothing was written: add -o machines.json to keep the machines")
-        return
-    print(f"\nwrote {name_text(output)}")
-    print(f"next: {command('show', output)}")
-    print(f"      {command('check', output)} OTHER_TRACES")
