@@ -28,7 +28,7 @@ def convert(
     columns: Columns = None,
     json: Json = False,
 ) -> None:
-    """Write traces in another format; that of TRACES is recognised by its content."""
+    """Write traces in another format; that of TRACES is recognized by its content."""
     path = Path(source)
     check_trace_target(target, format, path)
     with ProgressBar() as bar:

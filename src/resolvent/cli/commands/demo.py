@@ -21,7 +21,7 @@ _FRESH_EPISODES = 200
 
 
 def demo(json: Json = False) -> None:
-    """See it all at once: a small house, its traces, its two machines, a check and a plan."""
+    """Show every step in a small house: traces, two machines, a check and a plan."""
     story = play()
     if not json:
         tell(story, program_name())

@@ -31,10 +31,10 @@ def doctor(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Look at this installation: versions, how the core was built, extras, a trial run.
+    """Check this installation: versions, the build of the core, extras, a trial run.
 
-    Exit code 0 when all that is installed works, 1 when something does not, or a cluster that
-    is named cannot be reached. An extra that is not installed is no fault.
+    The exit code is 0 if everything that is installed works, and 1 otherwise or if the named
+    cluster cannot be reached. An extra that is not installed is no fault.
     """
     found = _examine(on)
     if json:
@@ -84,7 +84,7 @@ def _examine(on: str | None) -> _Findings:
         faults += [f"{_fault(one)} (extra {name})" for one in broken]
     try:
         trial = _trial()
-    except Exception as error:  # whatever it is, it is what the reader came for
+    except Exception as error:  # any failure is a finding
         trial = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
         faults.append(f"trial run {trial}")
     cluster = None

@@ -1,4 +1,4 @@
-"""`resolvent plan`: machines + traces → the best way to act, what it is worth, what to try next."""
+"""`resolvent plan`: machines + traces → a policy, its value, and the next experiment."""
 
 import sys
 import time
@@ -98,7 +98,7 @@ def plan(
     on: On = "threads",
     json: Json = False,
 ) -> None:
-    """Find the best way to act from machines and traces, with no further interaction.
+    """Find the best policy from machines and traces, with no further interaction.
 
     Prints the value that the plan has at least, the most by which another one could be better,
     and the untried step to try next.

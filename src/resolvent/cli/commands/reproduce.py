@@ -80,7 +80,7 @@ def reproduce(
     on: OnIfAsked = None,
     json: Json = False,
 ) -> None:
-    """Run the paper's experiments again, and set its figures beside what comes out.
+    """Run the paper's experiments again, and compare the results with its figures.
 
     Each run is saved when it is done: after an interruption the same command continues. Runs that
     reach a limit, fail or are not installed are recorded as such; a run that reached a limit the
@@ -105,7 +105,7 @@ def reproduce(
 
         def finished(done: int, of: int, run: Run, record: dict[str, Any]) -> None:
             bar.clear()
-            print(f"[{done}/{of}] {run}: {_told(record)}", file=log, flush=True)
+            print(f"[{done}/{of}] {run}: {_outcome_text(record)}", file=log, flush=True)
 
         try:
             results = run_all(
@@ -136,16 +136,16 @@ def reproduce(
     print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")
 
 
-def _told(record: dict[str, Any]) -> str:
-    """Write in a few words what became of a run."""
-    words = [str(record["status"])]
+def _outcome_text(record: dict[str, Any]) -> str:
+    """Return the outcome of a run as text."""
+    parts = [str(record["status"])]
     if record["status"] in ("error", "not installed"):
-        words.append(str(record["error"]))
+        parts.append(str(record["error"]))
     if "seconds" in record:
-        words.append(f"{record['seconds']:.3g} s")
+        parts.append(f"{record['seconds']:.3g} s")
     if "verdict" in record:
-        words.append(f"{amount(record['states'], 'state')}, {record['verdict']}")
-    return ", ".join(words)
+        parts.append(f"{amount(record['states'], 'state')}, {record['verdict']}")
+    return ", ".join(parts)
 
 
 def _as_dict(one: Any) -> dict[str, Any]:

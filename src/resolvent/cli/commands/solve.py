@@ -68,12 +68,12 @@ def solve(
     Ctrl-C keeps everything: --resume goes on from there.
     """
     check_folder(output)
-    before = None
+    previous = None
     recover(output)
     if (output / ABOUT).exists():
         if not resume:
             raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
-        before = Solved.load(output)
+        previous = Solved.load(output)
     elif resume:
         raise OptionError(f"--resume: {output} holds nothing to go on from")
     # Environments may print what they like; standard output is for the result.
@@ -83,7 +83,7 @@ def solve(
             solved = solve_environment(
                 world,
                 **options,
-                resume=before,
+                resume=previous,
                 folder=output,
                 progress=lambda now: bar.show(_line(now), None, stage="solving"),
             )
