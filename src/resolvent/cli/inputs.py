@@ -34,34 +34,37 @@ _PARQUET_MAGIC = b"PAR1"
 
 # --- Columns of a table -------------------------------------------------------------------------
 
-_PANEL = {"rich_help_panel": "Columns of a table or log (CSV, or Parquet of another layout)"}
-_READING = {"rich_help_panel": "How TRACES is read"}
+_PANEL = "Columns of a table or log (CSV, or Parquet of another layout)"
+_READING = "How TRACES is read"
 _IN_READING = ("format", "damaged")
 
 _FLAGS = (
     *(
-        flag(read_table, name, kind=list[str], metavar="COLUMN", **_PANEL)
+        flag(read_table, name, kind=list[str], metavar="COLUMN", panel=_PANEL)
         for name in ("episode", "order", "observation", "action")
     ),
-    flag(read_table, "reward", metavar="COLUMN", **_PANEL),
+    flag(read_table, "reward", metavar="COLUMN", panel=_PANEL),
     *(
-        flag(read_table, name, kind=list[str], metavar="COLUMN", **_PANEL)
+        flag(read_table, name, kind=list[str], metavar="COLUMN", panel=_PANEL)
         for name in ("label", "next_observation", "next_label")
     ),
-    *(flag(read_table, name, metavar="COLUMN", **_PANEL) for name in ("terminated", "truncated")),
-    flag(read_log, "input", kind=list[str], metavar="COLUMN", **_PANEL),
-    flag(read_table, "final_observation", kind=str, metavar="VALUE", **_PANEL),
-    flag(read_table, "label_separator", **_PANEL),
-    flag(read_table, "delimiter", metavar="CHAR", **_PANEL),
-    flag(read_table, "missing", kind=list[str], **_PANEL),
+    *(
+        flag(read_table, name, metavar="COLUMN", panel=_PANEL)
+        for name in ("terminated", "truncated")
+    ),
+    flag(read_log, "input", kind=list[str], metavar="COLUMN", panel=_PANEL),
+    flag(read_table, "final_observation", kind=str, metavar="VALUE", panel=_PANEL),
+    flag(read_table, "label_separator", panel=_PANEL),
+    flag(read_table, "delimiter", metavar="CHAR", panel=_PANEL),
+    flag(read_table, "missing", kind=list[str], panel=_PANEL),
 )
 _FORMAT = flag(
     read_traces, "format", choices=FORMATS, text="The format, instead of the one of the content.",
-    **_READING,
+    panel=_READING,
 )  # fmt: skip
 _DAMAGED = flag(
     scan_traces, "damaged", text="Refuse Parquet files that cannot be read, or skip them.",
-    show_default=True, **_READING,
+    show_default=True, panel=_READING,
 )  # fmt: skip
 
 
@@ -69,7 +72,7 @@ def _output_flag(writes: bool) -> Any:
     text = "With --input: a column with an output of the system, or NAME=COLUMN."
     if writes:
         text += " Without: the file to write, as -o."
-    return flag(read_log, "output", kind=list[str], text=text, metavar="COLUMN", **_PANEL)
+    return flag(read_log, "output", kind=list[str], text=text, metavar="COLUMN", panel=_PANEL)
 
 
 LABELING_FLAGS = (
@@ -132,7 +135,7 @@ class TableOptions:
     def scan(self, place: str, columns: Sequence[str] = ()) -> TraceFolder:
         """Open files of traces, or of a table or log, to be read shard by shard."""
         roles = self._roles(place, columns) if self.columns else {"columns": columns}
-        return scan_traces(place, **roles, damaged=self.damaged)
+        return scan_traces(place, **roles, damaged=self.damaged)  # type: ignore[arg-type]
 
     def _roles(self, place: str, columns: Sequence[str]) -> dict[str, Any]:
         """Return columns by the parameters of `read_log` or `read_table` that they are for."""

@@ -38,6 +38,7 @@ def flag(
     text: str | None = None,
     parse: Callable[[Any], Any] | None = None,
     negated: bool = False,
+    panel: str | None = None,
     **typer_options: Any,
 ) -> inspect.Parameter:
     """Return the flag for a parameter of a function or record, by its declaration there.
@@ -65,6 +66,7 @@ def flag(
         *(spellings or (f"--{name.replace('_', '-')}",)),
         help=help_text,
         callback=None if parse is None else _callback(parse),
+        rich_help_panel=panel,
         **typer_options,
     )
     optional = kind if default is not None else kind | None

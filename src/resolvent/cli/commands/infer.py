@@ -68,7 +68,7 @@ _RARE = {
 }
 """Options without a flag, given by `--set`, with their descriptions."""
 
-_ABLATION = {"rich_help_panel": "Steps of the paper's algorithm, to leave out"}
+_ABLATION = "Steps of the paper's algorithm, to leave out"
 
 
 def _above_zero(seconds: float) -> float:
@@ -101,9 +101,9 @@ Rare = Annotated[
     flag(Options, "engine", choices=ENGINES),
     flag(Options, "on", metavar="WORKERS"),
     flag(Options, "cache_dir", metavar="FOLDER"),
-    flag(Options, "supplement", "--no-supplement", negated=True, **_ABLATION),
-    flag(Options, "remove_redundant", "--keep-redundant", negated=True, **_ABLATION),
-    flag(Options, "remove_trivial", "--keep-trivial", negated=True, **_ABLATION),
+    flag(Options, "supplement", "--no-supplement", negated=True, panel=_ABLATION),
+    flag(Options, "remove_redundant", "--keep-redundant", negated=True, panel=_ABLATION),
+    flag(Options, "remove_trivial", "--keep-trivial", negated=True, panel=_ABLATION),
 )
 def infer(
     source: Traces,

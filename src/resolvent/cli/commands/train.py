@@ -36,7 +36,7 @@ from resolvent.rl.trainer import q_learning as learn
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
 
-_FROM_A_MODEL = {"rich_help_panel": "With a model of the machines and traces"}
+_FROM_A_MODEL = "With a model of the machines and traces"
 
 
 _AT_THE_ENDS = 100
@@ -49,8 +49,8 @@ _AT_THE_ENDS = 100
     flag(learn, "seed", text="The same seed gives the same policy."),
     *flags(learn, "alpha", "gamma", "epsilon", "epsilon_decay", "epsilon_min"),
     *flags(learn, "max_steps", "engine", "evaluate_every"),
-    flag(learn, "counterfactual", **_FROM_A_MODEL),
-    flag(learn, "shaping", **_FROM_A_MODEL),
+    flag(learn, "counterfactual", panel=_FROM_A_MODEL),
+    flag(learn, "shaping", panel=_FROM_A_MODEL),
 )
 def train(
     environment: Environment,
@@ -70,7 +70,11 @@ def train(
     imports: Imports = None,
     traces: Annotated[
         Path | None,
-        option("FILE", "Traces of the environment, to build the model from.", **_FROM_A_MODEL),
+        option(
+            "FILE",
+            "Traces of the environment, to build the model from.",
+            rich_help_panel=_FROM_A_MODEL,
+        ),
     ] = None,
     curve: Annotated[
         Path | None, option("FILE", "The file to write the learning curve to: .csv or .json.")

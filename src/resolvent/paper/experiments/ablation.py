@@ -67,7 +67,7 @@ def ablate(
             seen,
             options=Options(
                 outputs=("observation", "reward"),
-                strategy=strategy,
+                strategy=strategy,  # type: ignore[arg-type]  # the options look it up
                 trivial=(),
                 noise="none",
                 refine=False,
