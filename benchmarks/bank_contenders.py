@@ -31,7 +31,7 @@ def ours(**options: Any) -> Contender:
     def learn(machine: Mealy, walks: Walks) -> tuple[Table, float]:
         traces = machine.as_traces(*walks)
         started = time.process_time()
-        result = rs.infer(traces, options=rs.Options(outputs=["output"], **options))
+        result = rs.infer(traces, options=rs.InferenceOptions(outputs=["output"], **options))
         took = time.process_time() - started
         return machine.table_of(result.machines["output"]), took
 

@@ -48,7 +48,7 @@ _GUESSING = """
 ## With guesses, after {steps:,} steps
 
 The same where no machine is left without an answer: each guesses moves and outputs that it does
-not know by what its states do that answer alike ([`guessing`](decisions/guessing.md)), ours and
+not know by what its states do that answer alike ([`guessing`](decisions/machines.md#guessing)), ours and
 AALpy's by the same rule. AALpy itself has no guesses.
 """
 _SECONDS = """

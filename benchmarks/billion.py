@@ -78,7 +78,7 @@ def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
     """Return the median milliseconds of processor that each stage takes of a million steps."""
     import resolvent as rs
     from resolvent.replay.coded_shard import CodedShard
-    from resolvent.replay.replaying import Tables, replay_shard
+    from resolvent.replay.replaying import MachineTables, replay_shard
     from resolvent.replay.scan import Pool, digested
     from resolvent.traces.scan.layouts import Layout
 
@@ -86,7 +86,7 @@ def stages(folder: Path, shards: int = 6, rounds: int = 3) -> dict[str, float]:
     scanned = rs.scan_traces(files, **ROLES)
     result = rs.infer(scanned)
     alphabets = result.standing.corpus.alphabets
-    tables = Tables.of(result.machines, alphabets)
+    tables = MachineTables.of(result.machines, alphabets)
     took: dict[str, list[float]] = {}
 
     def timed(name: str, work: Callable[[], Any]) -> Any:

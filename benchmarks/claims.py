@@ -22,7 +22,7 @@ import solving
 from solving import BUILT_IN, ByPlan, Truth
 
 import resolvent as rs
-from resolvent.rl.env import Names
+from resolvent.rl.env import SymbolEncoder
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds import TMaze
 from resolvent.worlds.env import World
@@ -170,7 +170,7 @@ def judged(
     began = time.process_time()
     solved = rs.solve(env, seed=seed, budget=budget, **options)
     seconds = time.process_time() - began
-    names = [Names(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
+    names = [SymbolEncoder(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
     acting = ByPlan(solved.plan, names)
     truth = Truth(make())
     return {

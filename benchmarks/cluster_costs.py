@@ -31,9 +31,9 @@ from resolvent._util.ray import Ray
 from resolvent.replay import Corpus
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.corpus import POOL_STEPS
-from resolvent.replay.counts import Replay
-from resolvent.replay.replaying import Replaying, replay_shard
-from resolvent.replay.scan import LEAST_STEPS, Looking, Pool, digested
+from resolvent.replay.counts import ReplayCounts
+from resolvent.replay.replaying import ReplayPass, replay_shard
+from resolvent.replay.scan import LEAST_STEPS, Pool, ScanPass, digested
 
 ROLES: dict[str, Any] = {"episode": "run", "order": "time", "input": "input", "output": "answer"}
 
@@ -72,7 +72,7 @@ def measured_costs(under: Path, small: World, large: World) -> Costs:
             lambda tables=tables, shards=shards: [replay_shard(tables, one) for one in shards]
         )
         results = [replay_shard(tables, one) for one in shards]
-        adding = processor_of(lambda results=results: reduce(Replay.__add__, results))
+        adding = processor_of(lambda results=results: reduce(ReplayCounts.__add__, results))
     growth = (replays[large] - replays[small]) / math.log2(large.rows / small.rows) / 2 / MILLION
     shard = CodedShard.alone(scanned.read(0))
     _ = shard.key
@@ -121,7 +121,7 @@ def learned(folder: Path) -> float:
     """Return the seconds of processor of an inference that are neither reading nor replay."""
     corpus = Corpus(rs.scan_traces(folder, **ROLES))
     some = corpus.fetch(corpus.sample(50_000))
-    return processor_of(lambda: rs.infer(some, options=rs.Options(refine=False)), 1)
+    return processor_of(lambda: rs.infer(some, options=rs.InferenceOptions(refine=False)), 1)
 
 
 def costs_of_ray() -> dict[str, float]:
@@ -166,13 +166,15 @@ def _sleeping(number: int) -> tuple[int, int]:
     return number, number
 
 
-def passed(workers: Workers, folder: Path, world: World) -> tuple[dict[str, float], Corpus, Replay]:
+def passed(
+    workers: Workers, folder: Path, world: World
+) -> tuple[dict[str, float], Corpus, ReplayCounts]:
     """Go through a folder twice, and return seconds of processor and clock."""
     before, began = processor(), time.perf_counter()
     corpus = Corpus(rs.scan_traces(folder, **ROLES), workers=workers)
-    work = Replaying(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
-    shown: Replay = workers.together(
-        work, range(len(corpus.shards)), Replay.__add__, called="replaying"
+    work = ReplayPass(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
+    shown: ReplayCounts = workers.together(
+        work, range(len(corpus.shards)), ReplayCounts.__add__, called="replaying"
     )
     used = {kind: now - before[kind] for kind, now in processor().items()}
     used["clock"] = time.perf_counter() - began
@@ -226,8 +228,8 @@ def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]
         scanned = rs.scan_traces(world.folder(under, files), **ROLES)
         corpus = Corpus(scanned)
         job = Job(files * 1e6, files, files, world, 2)
-        work = Replaying(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
-        looking, of = Looking(scanned, POOL_STEPS, scanned.rows), f"{world.states}×{world.inputs}"
+        work = ReplayPass(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
+        looking, of = ScanPass(scanned, POOL_STEPS, scanned.rows), f"{world.states}×{world.inputs}"
         told(f"{of}, {files} M: work", work_bytes(costs, job), size(work))
         told(f"{of}, {files} M: a look", look_bytes(job, 1), size(looking(0)))
         few = reduce(add, map(looking, range(4)))
@@ -237,9 +239,9 @@ def compare_bytes(costs: Costs, under: Path, worlds: Sequence[tuple[World, int]]
     for millions in (1, 2, 4):
         scanned = rs.scan_traces(world.folder(under, 4, millions * MILLION), **ROLES)
         corpus = Corpus(scanned)
-        work = Replaying(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
+        work = ReplayPass(corpus.pieces, world.tables(corpus.alphabets), shortest=True)
         job = Job(4e6 * millions, 4, 4, world, 2)
-        looking = Looking(scanned, POOL_STEPS, scanned.rows)
+        looking = ScanPass(scanned, POOL_STEPS, scanned.rows)
         told(f"piece of {millions} M: a look", look_bytes(job, 1), size(looking(0)))
         told(f"piece of {millions} M: a replay", replay_bytes(job), size(work(0)))
     return found

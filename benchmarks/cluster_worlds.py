@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from resolvent.replay.coded_shard import Alphabets
-from resolvent.replay.replaying import MachineTable, Tables
+from resolvent.replay.replaying import MachineTable, MachineTables
 from resolvent.samples import LabelTiming
 
 MILLION = 1_000_000
@@ -67,7 +67,7 @@ class World:
             self.write(folder, number, steps)
         return folder
 
-    def tables(self, alphabets: Alphabets) -> Tables:
+    def tables(self, alphabets: Alphabets) -> MachineTables:
         """Return the machine as the core replays it; what is read before any input moves nobody."""
         moves = np.empty((self.states, len(alphabets.labels)), np.int32)
         for code, label in enumerate(alphabets.labels):
@@ -76,4 +76,4 @@ class World:
                 moves[:, code] = self.moves[:, int(name.removeprefix("input-"))]
         column = alphabets.column_number("answer")
         table = MachineTable("answer", moves.ravel(), self.states, column, supplemented=False)
-        return Tables((table,), LabelTiming.CURRENT)
+        return MachineTables((table,), LabelTiming.CURRENT)

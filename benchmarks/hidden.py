@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from noise import codes_of_world, is_right, whole_traces
-from resolvent.noise import most_likely_hidden
+from resolvent.noise import fit_latent_machine
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import NO_EVENT
 
@@ -61,7 +61,7 @@ def main() -> None:
         for name in [given.kind] if given.kind else KINDS:
             samples = recorded(true, seed, **KINDS[name])
             started = time.process_time()
-            found = most_likely_hidden(samples)
+            found = fit_latent_machine(samples)
             seconds = time.process_time() - started
             right = is_right(true, table, found.transitions)
             rights[name] = rights.get(name, 0) + right

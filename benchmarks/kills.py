@@ -50,7 +50,7 @@ counting(Looking), counting(Replaying)
 folder, kept, output = sys.argv[1:]
 words = json.loads(sys.stdin.read())
 print("begun", flush=True)
-result = rs.infer(rs.scan_traces(folder, **words), options=rs.Options(cache_dir=kept))
+result = rs.infer(rs.scan_traces(folder, **words), options=rs.InferenceOptions(cache_dir=kept))
 result.machines.save(output)
 print(json.dumps(done))
 """
@@ -163,9 +163,9 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
     try:
         scanned = rs.scan_traces(folder, **WORDS)
         before = time.perf_counter()
-        rs.infer(scanned, options=rs.Options(on="ray"))  # the first one begins the workers
+        rs.infer(scanned, options=rs.InferenceOptions(on="ray"))  # the first one begins the workers
         begun, before = time.perf_counter() - before, time.perf_counter()
-        rs.infer(scanned, options=rs.Options(on="ray"))
+        rs.infer(scanned, options=rs.InferenceOptions(on="ray"))
         usual = time.perf_counter() - before
         say(f"undisturbed: {begun:.1f} s at first, then {usual:.1f} s")
         for trial in range(trials):
@@ -175,7 +175,7 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
             timer = threading.Timer(after, lambda: what.append(kill(draw)))  # noqa: B023
             before = time.perf_counter()
             timer.start()
-            found = digest(rs.infer(scanned, options=rs.Options(on="ray")), folder.parent)
+            found = digest(rs.infer(scanned, options=rs.InferenceOptions(on="ray")), folder.parent)
             took = time.perf_counter() - before
             timer.join()
             same += found == expected

@@ -168,7 +168,9 @@ def try_worlds(kind: Kind, worlds: range, effort: float, details: bool) -> str:
         samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "observation")
         cpu, wall = time.process_time(), time.perf_counter()
         result = rs.infer(
-            record, noise=STATED if kind.is_clean else "auto", options=rs.Options(effort=effort)
+            record,
+            noise=STATED if kind.is_clean else "auto",
+            options=rs.InferenceOptions(effort=effort),
         )
         spent.append(time.process_time() - cpu)
         waited.append(time.perf_counter() - wall)

@@ -98,7 +98,7 @@ def speed(path: Path, repetitions: int) -> None:
         seconds["infer"].append(timed(lambda traces=traces: rs.infer(traces)))
         traces = rs.read_traces(path)
         seconds[names[-1]].append(
-            timed(lambda traces=traces: rs.infer(traces, options=rs.Options(refine=False)))
+            timed(lambda traces=traces: rs.infer(traces, options=rs.InferenceOptions(refine=False)))
         )
     result = rs.infer(traces)
     yardstick = statistics.median(seconds["json.loads"])
@@ -129,7 +129,9 @@ def ablation(low: Path, high: Path) -> None:
         for name, switches in ABLATIONS.items():
             cells = []
             for traces in sets:
-                result = rs.infer(traces, options=rs.Options(strategy=strategy, **switches))
+                result = rs.infer(
+                    traces, options=rs.InferenceOptions(strategy=strategy, **switches)
+                )
                 seconds = result.seconds["total"]
                 total += seconds
                 cells.append(
@@ -150,14 +152,14 @@ def engines(path: Path, repetitions: int) -> None:
             slow.append(
                 timed(
                     lambda s=strategy: rs.infer(
-                        traces, strategy=s, options=rs.Options(engine="python", trivial=())
+                        traces, strategy=s, options=rs.InferenceOptions(engine="python", trivial=())
                     )
                 )
             )
             fast.extend(
                 timed(
                     lambda s=strategy: rs.infer(
-                        traces, strategy=s, options=rs.Options(engine="native", trivial=())
+                        traces, strategy=s, options=rs.InferenceOptions(engine="native", trivial=())
                     )
                 )
                 for _ in range(3)

@@ -92,7 +92,7 @@ class Setting:
             flush=True,
         )
 
-    def learn(self, learner: Learner, seed: int, episodes: int, **more: Any) -> rs.Learned:
+    def learn(self, learner: Learner, seed: int, episodes: int, **more: Any) -> rs.rl.QTable:
         """Let a learner learn."""
         env = self.env
         if learner.view == "machines":

@@ -20,7 +20,7 @@ from pipeline import timed
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from resolvent.display.report import report
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from synthetic_pair import synthetic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -53,7 +53,7 @@ def main() -> None:
             path = Path(folder) / f"{number}.html"
             pair, traces = synthetic(options.states, number, LENGTH)
             started = time.perf_counter()
-            evidence = gather(pair, traces)
+            evidence = collect_evidence(pair, traces)
             gathered = time.perf_counter()
             report(pair, traces, path, evidence=evidence)
             written = time.perf_counter()

@@ -25,7 +25,11 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv
 
 import resolvent as rs
-from resolvent.stable_baselines import CounterfactualReplayBuffer, GrowingMemory, InferMachines
+from resolvent.stable_baselines import (
+    CounterfactualReplayBuffer,
+    InferMachines,
+    OnlineMachineWrapper,
+)
 
 GAMMA = 0.95
 EPISODE = 60
@@ -128,7 +132,7 @@ class Setting:
         env = _made(self.options)
         if machines:
             env = rs.AugmentObservation(env, self.plan.machines, mode="flatten")
-        return rs.ShapeReward(env, self.plan) if shaped else env
+        return rs.wrappers.ShapeReward(env, self.plan) if shaped else env
 
 
 def _made(options: dict[str, Any]) -> gym.Env[Any, Any]:
@@ -169,7 +173,7 @@ def _learned(
 ) -> int | None:
     callbacks: list[BaseCallback] = []
     if machines == "inferred":
-        envs = GrowingMemory(envs, most_states=4, timing=setting.timing)
+        envs = OnlineMachineWrapper(envs, most_states=4, timing=setting.timing)
         look = envs.around(look)
         callbacks.append(InferMachines(every=1_000))
     checking = Checking(setting.optimum, look, every=256)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from resolvent import Solved
+from resolvent import Solution
 
 WORLDS = {
     "House": ("resolvent/House-v0",),
@@ -103,7 +103,7 @@ def trial(world: str, seed: int, draw: random.Random, wanted: list[str], used: f
         if not (folder / "solved.json").exists() or _is_open(folder):
             _finish(solve(world, folder, seed))
         done.same = digests(folder) == wanted
-        Solved.load(folder)  # whoever reads it next removes what a kill at the last moment left
+        Solution.load(folder)  # whoever reads it next removes what a kill at the last moment left
         done.leftovers = [one.name for one in Path(place).iterdir() if one != folder]
     return done
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.exploration.solution import Round
-from resolvent.rl.env import Names
+from resolvent.rl.env import SymbolEncoder
 
 sys.path.insert(0, str(Path(__file__).parent / "foreign"))
 from optima import GAMMA, best_of_cards, best_of_minigrid
@@ -137,7 +137,7 @@ class Row:
 def best_of_built_in(env: gym.Env[Any, Any], starts: list[Any]) -> float:
     """Value iteration over the true states, in the mean over these first observations."""
     tables = env.unwrapped.mechanics  # type: ignore[attr-defined]
-    values, name = tables.optimal_values(GAMMA), Names(env, "observation")
+    values, name = tables.optimal_values(GAMMA), SymbolEncoder(env, "observation")
     of: dict[Any, list[float]] = {}
     for start in tables.starts:
         of.setdefault(name(int(tables.observation_of[start])), []).append(float(values[start]))

@@ -19,9 +19,9 @@ from solving_page import page
 import resolvent as rs
 from resolvent.exploration.run import SolveRun
 from resolvent.planning.deterministic import solve
-from resolvent.planning.steps import that_matter
-from resolvent.rl.env import Names
-from resolvent.rl.tracker import Memory
+from resolvent.planning.steps import acting_machines
+from resolvent.rl.env import SymbolEncoder
+from resolvent.rl.tracker import StateTracker
 from resolvent.worlds import RandomWorld, TMaze
 
 GAMMA = 0.95
@@ -41,7 +41,7 @@ class Truth:
         tables = self.world.mechanics
         self.best = tables.optimal_values(GAMMA)
         self.starts = np.unique(tables.starts).tolist()
-        name = Names(env, "observation")
+        name = SymbolEncoder(env, "observation")
         self.observations = [name(code) for code in range(len(tables.observations))]
 
     def holds(self, begin: Callable[[Any, Any], Any], act: Callable[..., Any]) -> bool:
@@ -108,19 +108,19 @@ class ByPlan:
     """What a plan does."""
 
     def __init__(self, plan: rs.Plan, actions: list[Any]) -> None:
-        self.plan, self.machines = plan, that_matter(plan.machines)
+        self.plan, self.machines = plan, acting_machines(plan.machines)
         self.numbers = {action: number for number, action in enumerate(actions)}
 
-    def begin(self, seen: Any, label: Any) -> Memory:
-        memory = Memory(self.machines)
+    def begin(self, seen: Any, label: Any) -> StateTracker:
+        memory = StateTracker(self.machines)
         memory.reset(label)
         return memory
 
-    def step(self, memory: Memory, label: Any) -> Memory:
+    def step(self, memory: StateTracker, label: Any) -> StateTracker:
         memory.step(label)
         return memory
 
-    def __call__(self, memory: Memory, seen: Any) -> int | None:
+    def __call__(self, memory: StateTracker, seen: Any) -> int | None:
         if memory.unseen:
             return None
         here = self.plan.model.situation(seen, *memory.values)
@@ -200,7 +200,7 @@ def explored(
 def at_random(env: gym.Env[Any, Any], truth: Truth, most: int, seed: int) -> int | None:
     """Return the fewest random steps whose plan is truly optimal; None if that many are not."""
     timing = str(truth.world.timing)
-    actions = [Names(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
+    actions = [SymbolEncoder(env, "action")(code) for code in range(int(env.action_space.n))]  # type: ignore[attr-defined]
     traces = rs.collect(env, episodes=64, seed=seed)
     while not _is_right(traces, timing, truth, actions):
         if traces.steps >= most:

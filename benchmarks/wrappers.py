@@ -17,7 +17,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import resolvent as rs
-from resolvent.rl.tracker import Memory
+from resolvent.rl.tracker import StateTracker
 from resolvent.worlds import House
 
 ROOMS = len(House.observation_names)
@@ -92,7 +92,7 @@ def main() -> None:
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
     pair = rs.infer(house).machines
 
-    memory = Memory(pair)
+    memory = StateTracker(pair)
     memory.reset(LABELS[0])
     bare = Ring()
     measured: dict[str, Callable[[int], object]] = {
@@ -112,9 +112,11 @@ def main() -> None:
         bare = Rings(count, autoreset)
         measured = {"bare": stepping(bare, actions)}
         for mode in MODES:
-            wrapped = rs.VectorAugmentObservation(Rings(count, autoreset), pair, mode=mode)
+            wrapped = rs.wrappers.VectorAugmentObservation(Rings(count, autoreset), pair, mode=mode)
             measured[mode] = stepping(wrapped, actions)
-        wrapped = rs.VectorAugmentObservation(Rings(count, autoreset), pair, knowledge=True)
+        wrapped = rs.wrappers.VectorAugmentObservation(
+            Rings(count, autoreset), pair, knowledge=True
+        )
         measured["dict, knowledge"] = stepping(wrapped, actions)
         print(f"\n{count:,} environments, autoreset {autoreset.value}\n")
         table(measured, max(1, options.steps // 50), count, options.repetitions)

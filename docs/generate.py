@@ -207,6 +207,7 @@ def stub() -> str:
     lines = ["# Written by docs/generate.py: edit the table in __init__.py instead.", ""]
     for module, names in resolvent.NAMES.items():
         lines += [f"from {module} import {name} as {name}" for name in names]
+    lines += [f"from resolvent import {name} as {name}" for name in resolvent.PACKAGES]
     lines += ["", "__version__: str", "", "__all__ = ["]
     constants_first = sorted(
         resolvent.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)

@@ -47,19 +47,19 @@ def _written(match: re.Match[str]) -> str:
 
 
 def _found(name: str) -> Any:
-    """Return what goes by a name, from the module that its first words are."""
+    """Return the object of a dotted name; an object before a module of the same name."""
     words = name.split(".")
-    for length in range(len(words), 0, -1):
+    for length in range(len(words) - 1, 0, -1):
         try:
             found: Any = importlib.import_module(".".join(words[:length]))
+            for word in words[length:]:
+                found = getattr(found, word)
         except MissingExtra:
             raise
-        except ImportError:
+        except (ImportError, AttributeError):
             continue
-        for word in words[length:]:
-            found = getattr(found, word)
         return found
-    raise ValueError(f"{name}: there is no such module")
+    return importlib.import_module(name)
 
 
 def _section(thing: Any, name: str) -> Iterator[str]:

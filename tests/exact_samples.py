@@ -6,7 +6,7 @@ import numpy as np
 from oracles import answers_by_history
 
 from resolvent.inference.conflict import find_contradiction
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
 from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import sample_set, sample_sets
@@ -84,7 +84,7 @@ def assert_explains(automaton, samples):
     assert automaton.transition_count.all()
 
 
-def same(first: Automaton, second: Automaton) -> bool:
+def same(first: RawAutomaton, second: RawAutomaton) -> bool:
     return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in COLUMNS)
 
 

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.inference.counterexamples import observed_termination, rebuilt
+from resolvent.inference.counterexamples import observed_termination, with_evidence
 from resolvent.replay import replay_traces
 from resolvent.traces import Trace, TraceSet
 
@@ -35,7 +35,7 @@ def disturbed(traces, share, random):
 def taught(machines, traces, constants=True):
     """The machines with the answers and counts of these traces, which may contradict each other."""
     shown = replay_traces(machines, traces)
-    found = rebuilt(machines, shown, constants=constants)
+    found = with_evidence(machines, shown, constants=constants)
     return machines.replacing(*found, termination=observed_termination(shown))
 
 

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import resolvent as rs
-from resolvent._util.processes import cores
+from resolvent._util.processes import available_cores
 from resolvent.errors import StorageError
 
 
@@ -20,7 +20,7 @@ def joined(one, other):
 
 
 def cores_here(_):
-    return [cores()]
+    return [available_cores()]
 
 
 def hears_ctrl_c(_):
@@ -39,7 +39,7 @@ def broken(number):
 
 
 def told(number):
-    warnings.warn(f"piece {number}: a row was dropped", rs.TableWarning, stacklevel=2)
+    warnings.warn(f"piece {number}: a row was dropped", rs.errors.TableWarning, stacklevel=2)
     warnings.warn("of no interest to users", DeprecationWarning, stacklevel=2)
     return [number]
 

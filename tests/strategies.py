@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noisy_worlds import disturbed, taught
 from resolvent.inference.infer import infer
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.traces import Trace, TraceSet, Vocabulary
@@ -230,7 +230,7 @@ def noisy_machines(draw, **options):
     """Machines of a random world, rebuilt by what noisy traces of it show, and these traces."""
     traces = draw(world_traces())
     random = Random(draw(st.integers(0, 2**32)))
-    machines = infer(traces, options=Options(**options)).machines
+    machines = infer(traces, options=InferenceOptions(**options)).machines
     noisy = disturbed(traces, draw(st.floats(0, 0.6)), random)
     return taught(machines, noisy, constants=draw(st.booleans())), noisy
 

@@ -53,7 +53,7 @@ def test_errors_survive_copies_and_pickles(kind, remade):
 
 
 def test_the_name_of_a_missing_package_survives_too():
-    assert pickled(rs.MissingExtra("no ray", name="ray")).name == "ray"
+    assert pickled(rs.errors.MissingExtra("no ray", name="ray")).name == "ray"
 
 
 def test_an_error_comes_back_from_another_process():
@@ -77,7 +77,7 @@ def test_a_column_and_its_machine(output, machine):
 
 def test_errors_are_also_what_python_would_raise():
     assert issubclass(rs.OptionError, ValueError)
-    assert issubclass(rs.MissingExtra, ImportError)
+    assert issubclass(rs.errors.MissingExtra, ImportError)
 
 
 def test_places_go_in_front_from_the_inside_out():

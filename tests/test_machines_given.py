@@ -30,7 +30,7 @@ TAKE_MACHINES = {
     ],
 )
 def test_what_is_no_machines_is_refused_in_one_line(name, given, message, tmp_path):
-    with pytest.raises(rs.ModelError) as refusal:
+    with pytest.raises(rs.errors.ModelError) as refusal:
         TAKE_MACHINES[name](given, tmp_path)
     assert str(refusal.value) == message
     assert list(tmp_path.iterdir()) == []
@@ -38,5 +38,5 @@ def test_what_is_no_machines_is_refused_in_one_line(name, given, message, tmp_pa
 
 @pytest.mark.parametrize("name", TAKE_MACHINES)
 def test_a_path_is_to_be_loaded(name, tmp_path):
-    with pytest.raises(rs.ModelError, match=r"is no machines: load the file with rs\.load"):
+    with pytest.raises(rs.errors.ModelError, match=r"is no machines: load the file with rs\.load"):
         TAKE_MACHINES[name](Path("m.json"), tmp_path)

@@ -30,7 +30,7 @@ def traces():
 
 @cache
 def result(**options):
-    return rs.infer(traces(), options=rs.Options(**options))
+    return rs.infer(traces(), options=rs.InferenceOptions(**options))
 
 
 def pair():
@@ -45,12 +45,12 @@ def paid_on_edges():
 
 
 def edges():
-    return rs.EdgeRewardMachine.from_pair(*paid_on_edges())
+    return rs.machines.EdgeRewardMachine.from_pair(*paid_on_edges())
 
 
 def edges_of_file(folder):
     edges().save(folder / "edges.txt")
-    return rs.read_reward_machine(folder / "edges.txt")
+    return rs.machines.read_reward_machine(folder / "edges.txt")
 
 
 def loaded(folder):
@@ -94,7 +94,7 @@ def trace():
 
 # What a name stands for, or what it gives back; those that take an argument get a folder.
 MADE = {
-    "ClusterError": lambda: rs.ClusterError("nobody answers"),
+    "ClusterError": lambda: rs.errors.ClusterError("nobody answers"),
     "ContradictoryTraces": contradiction,
     "Diagnosis": lambda: rs.diagnose(traces()[:5]),
     "Noise": lambda: rs.Noise(outcomes=True, labels=0.02, rewards="gaussian"),
@@ -104,45 +104,47 @@ MADE = {
     "Evidence": lambda: result().evidence,
     "Experiment": lambda: result().evidence.transition.experiments[0],
     "Finding": lambda: rs.diagnose(traces()[:5]).findings[0],
-    "HeldOut": lambda: rs.held_out(result(outputs=("reward",)), traces()),
+    "HoldoutScore": lambda: rs.holdout_score(result(outputs=("reward",)), traces()),
     "InferenceResult": result,
     "Knowledge": lambda: rs.Knowledge.ASSUMED,
     "LabelTiming": lambda: rs.LabelTiming.LAGGED,
-    "Learned": learned,
-    "Limits": lambda: rs.Limits(labels=5),
+    "QTable": learned,
+    "Limits": lambda: rs.config.Limits(labels=5),
     "Machine": lambda: result(outputs=("terminated",)).machines["terminated"],
     "MachinePair": pair,
     "Machines": lambda: result(outputs=("reward",)).machines,
-    "DamagedFile": lambda: rs.DamagedFile("a file is damaged"),
-    "EnvironmentFailed": lambda: rs.EnvironmentFailed("the motor is stuck"),
-    "MissingExtra": lambda: rs.MissingExtra("no ray", name="ray"),
-    "ModelError": lambda: rs.ModelError("a broken file"),
+    "DamagedFile": lambda: rs.errors.DamagedFile("a file is damaged"),
+    "EnvironmentFailed": lambda: rs.errors.EnvironmentFailed("the motor is stuck"),
+    "MissingExtra": lambda: rs.errors.MissingExtra("no ray", name="ray"),
+    "ModelError": lambda: rs.errors.ModelError("a broken file"),
     "OptionError": lambda: rs.OptionError("no such option"),
-    "Options": lambda: rs.Options(outputs=["reward"], trivial=["key"], strategy=AtLeast(2)),
-    "OutOfMemory": lambda: rs.OutOfMemory("no memory left"),
+    "InferenceOptions": lambda: rs.InferenceOptions(
+        outputs=["reward"], trivial=["key"], strategy=AtLeast(2)
+    ),
+    "OutOfMemory": lambda: rs.errors.OutOfMemory("no memory left"),
     "Plan": lambda: rs.plan(pair(), traces()),
     "ResolventError": lambda: rs.ResolventError("something"),
-    "ResumeWarning": lambda: rs.ResumeWarning("a file is damaged"),
+    "ResumeWarning": lambda: rs.errors.ResumeWarning("a file is damaged"),
     "RewardMachine": lambda: pair().reward,
-    "Solved": lambda: rs.solve(house(), budget=40),
+    "Solution": lambda: rs.solve(house(), budget=40),
     "Score": lambda: pair().score(traces()),
     "Strategy": lambda: AtLeast(3),
-    "SpaceWarning": lambda: rs.SpaceWarning("a part is no array"),
-    "StorageError": lambda: rs.StorageError("nobody answers"),
-    "TableWarning": lambda: rs.TableWarning("a row was dropped"),
-    "TimeLimitReached": lambda: rs.TimeLimitReached("too late"),
-    "TooLarge": lambda: rs.TooLarge("too many labels"),
+    "SpaceWarning": lambda: rs.errors.SpaceWarning("a part is no array"),
+    "StorageError": lambda: rs.errors.StorageError("nobody answers"),
+    "TableWarning": lambda: rs.errors.TableWarning("a row was dropped"),
+    "TimeLimitReached": lambda: rs.errors.TimeLimitReached("too late"),
+    "TooLarge": lambda: rs.errors.TooLarge("too many labels"),
     "Trace": trace,
     "TraceError": lambda: rs.TraceError("an empty file"),
-    "TraceFolder": scanned,
+    "TraceDataset": scanned,
     "TraceSet": lambda: rs.TraceSet([trace(), trace()]),
     "TransitionMachine": lambda: pair().transition,
     "UNSEEN": lambda: rs.UNSEEN,
-    "baselines": lambda: rs.baselines.lrm(paid_on_edges()[1][:20], most_states=3),
+    "baselines": lambda: rs.paper.baselines.lrm(paid_on_edges()[1][:20], most_states=3),
     "collect": traces,
     "diagnose": lambda: rs.diagnose(traces()),
     "evidence": lambda: rs.evidence(pair(), traces()),
-    "held_out": lambda: rs.held_out(result(), traces(), share=0.4),
+    "holdout_score": lambda: rs.holdout_score(result(), traces(), share=0.4),
     "infer": lambda: result(strategy="search", supplement=False),
     "is_isomorphic": lambda: rs.is_isomorphic(pair().transition, pair().transition),
     "is_minimal": lambda: rs.is_minimal(pair().transition),
@@ -179,7 +181,7 @@ MORE = {
     "a proof": lambda: result(strategy="exact"),
     "what an own strategy found": lambda: result(strategy=MostAgreeing()),
     "an updated copy": lambda: sent(rs.infer(traces()[:60])).update(traces()[60:]),
-    "a built-in strategy": lambda: rs.Options(strategy="exact").strategy,
+    "a built-in strategy": lambda: rs.InferenceOptions(strategy="exact").strategy,
     "a hold-out": lambda: result().evidence.holdout,
     "what is weak": lambda: result().evidence.transition.weakness,
     "what tells states apart": lambda: list(result().evidence.transition.separations),
@@ -188,7 +190,7 @@ MORE = {
     "how its answers spread": lambda: noisy_house()[0].transition.spread,
     "its score": lambda: noisy_house()[0].score(noisy_house()[1]),
     "a table of a machine": lambda: dict(pair().score(traces())),
-    "an outcome of a peer": lambda: rs.baselines.aalpy(traces()),
+    "an outcome of a peer": lambda: rs.paper.baselines.aalpy(traces()),
 }
 
 
@@ -201,7 +203,7 @@ def content(thing):
     """What two things of a kind are compared by, where that is not the thing itself."""
     if isinstance(thing, Exception):
         return type(thing), thing.args, vars(thing)
-    if isinstance(thing, rs.TraceFolder):
+    if isinstance(thing, rs.TraceDataset):
         return vars(thing), [*thing]
     return thing
 
@@ -259,7 +261,7 @@ def test_results_that_differ_are_not_equal():
     assert rs.infer(traces()) == result()
     assert result(strategy="rpni") != result()
     assert rs.infer(traces()[:50]) != result()
-    assert rs.Options(strategy=AtLeast(2)) != rs.Options(strategy=AtLeast(3))
+    assert rs.InferenceOptions(strategy=AtLeast(2)) != rs.InferenceOptions(strategy=AtLeast(3))
     assert result().evidence != rs.evidence(pair(), traces()[:50])
 
 

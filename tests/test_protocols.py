@@ -25,7 +25,7 @@ MERGING = [name for name, one in STRATEGIES.items() if not one.proves]
 
 def infer(model, steps, seed, **options):
     return rs.infer(
-        model.traces(steps, seed), options=rs.Options(outputs=["output"], **options)
+        model.traces(steps, seed), options=rs.InferenceOptions(outputs=["output"], **options)
     ).machines["output"]
 
 

@@ -31,7 +31,7 @@ def test_another_machine_than_the_true_one_is_noticed(small_machines):
     found = small_machines.rs.infer(
         small_machines.traces_of(batch),
         outputs=[names[0]],
-        options=small_machines.rs.Options(supplement=False),
+        options=small_machines.rs.InferenceOptions(supplement=False),
     )
     machine = next(iter(found.machines.values()))
     small_machines._is_the_truth(machine, batch.targets[names[0]], names[0])

@@ -19,7 +19,7 @@ TRACES = rs.TraceSet(
 
 def pairs(timing):
     machine = rs.infer(
-        TRACES, timing=timing, options=rs.Options(remove_redundant=False)
+        TRACES, timing=timing, options=rs.InferenceOptions(remove_redundant=False)
     ).machines.transition
     states = states_at_steps(machines_of([machine], timing), TRACES)["transition"]
     vocabulary, codes = supplement(machine, TRACES, states)
@@ -53,5 +53,7 @@ def test_labels_the_machine_was_never_shown_are_refused():
         ]
     )
     states = states_at_steps(machines_of([machine]), other)["transition"]
-    with pytest.raises(rs.ModelError, match="trace 1, step 2: the transition machine was never"):
+    with pytest.raises(
+        rs.errors.ModelError, match="trace 1, step 2: the transition machine was never"
+    ):
         supplement(machine, other, states)

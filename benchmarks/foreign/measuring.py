@@ -126,12 +126,12 @@ def _ran(code: str, row: Row, episodes: int, seed: int, folder: Path) -> dict[st
     return known
 
 
-def _words(found: rs.InferenceResult, told: Sequence[rs.Finding]) -> tuple[str, ...]:
+def _words(found: rs.InferenceResult, told: Sequence[rs.evaluation.Finding]) -> tuple[str, ...]:
     hidden = [one.text for one in told if one.kind in TELLING]
     return (*found.noise_text(), *hidden)
 
 
-def _shares(score: rs.Score) -> tuple[float, float, float, float]:
+def _shares(score: rs.machines.Score) -> tuple[float, float, float, float]:
     """Return the worst that any of the machines does."""
     of_each = [
         (one.right / one.steps, one.assumed_right / one.steps, one.all_wrong, one.unseen)
@@ -158,7 +158,7 @@ def _acted(row: Row, known: dict[str, Any], episodes: int) -> dict[str, Any]:
         return {"paid": paid, "optimum": row.optimum(env, ())}
     try:
         plan = rs.plan(result, known["traces"], gamma=GAMMA)
-    except rs.ModelError:  # no plan for such machines
+    except rs.errors.ModelError:  # no plan for such machines
         return {}
     runs = plan.run(env, episodes=episodes, seed=1, on_unseen="random", max_steps=200)
     starts = [trace.observations[0] for trace in runs.traces]

@@ -143,7 +143,7 @@ class Lrm(Belief):
             return False
         self.due, self.surprised = math.ceil(GROWTH * steps), False
         reads_first = self.timing.reads_at_reset
-        found = rs.baselines.lrm(
+        found = rs.paper.baselines.lrm(
             self.traces(self.episodes, before=reads_first),
             most_states=MOST_STATES,
             steps=MOVES,
@@ -152,7 +152,7 @@ class Lrm(Belief):
         )
         self.inferred += 1
         machine = found.machine
-        assert isinstance(machine, rs.EdgeRewardMachine)
+        assert isinstance(machine, rs.machines.EdgeRewardMachine)
         # Only steps that end an episode lead to a terminal state: there the last one stays.
         live = machine.states - machine.terminal
         moves = [[state] * len(self.tables.labels) for state in range(max(live) + 1)]
@@ -209,7 +209,7 @@ class Jirp(Belief):
         """Infer the smallest Reward Machine, which is proven to be the smallest."""
         options = {"timing": self.timing, "noise": "none"}
         found = rs.infer(
-            traces, options=rs.Options(outputs=["reward"], strategy="exact", **options)
+            traces, options=rs.InferenceOptions(outputs=["reward"], strategy="exact", **options)
         )
         machine = found.machines["reward"]
         self.moves = self.led(machine)

@@ -6,8 +6,8 @@ import numpy as np
 from judging import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
-from resolvent.planning.steps import that_matter
-from resolvent.rl.tracker import Memory
+from resolvent.planning.steps import acting_machines
+from resolvent.rl.tracker import StateTracker
 
 
 def solve(setting: Setting, seed: int, most: int) -> Curve:
@@ -73,8 +73,8 @@ class _ByPlan:
 
     def __init__(self, plan: rs.Plan, setting: Setting, count: int) -> None:
         self.plan, self.tables = plan, setting.tables
-        machines = that_matter(plan.machines)
-        self.memories = [Memory(machines) for _ in range(count)]
+        machines = acting_machines(plan.machines)
+        self.memories = [StateTracker(machines) for _ in range(count)]
         self.numbers = {name: code for code, name in enumerate(setting.tables.actions)}
 
     def __call__(self, seen: Codes, labels: Codes, before: Codes) -> Codes:
@@ -87,7 +87,7 @@ class _ByPlan:
             ]
         )
 
-    def _one(self, memory: Memory, seen: int, label: int, before: int) -> int:
+    def _one(self, memory: StateTracker, seen: int, label: int, before: int) -> int:
         if before == UNKNOWN:
             memory.reset(self.tables.labels[label])
         else:

@@ -21,7 +21,7 @@ from resolvent.display.curves import import_matplotlib
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import smoothing_of
 from resolvent.replay import replay_traces
-from resolvent.replay.replaying import in_machine_codes
+from resolvent.replay.replaying import to_machine_codes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from noise import KINDS, noisy, whole_traces
@@ -55,7 +55,7 @@ def foretold(machines: rs.Machines, fresh: rs.TraceSet, bins: NDArray[np.float64
     """Foretell every observation at every step of fresh traces, and look which came."""
     machine, shown = machines.transition, replay_traces(machines, machines.senses.on(fresh))
     rows = shown.machines["transition"].known
-    asked = in_machine_codes(machine, rows, shown.alphabets, machine.states)
+    asked = to_machine_codes(machine, rows, shown.alphabets, machine.states)
     width, smoothing = len(machine.outputs), smoothing_of(machine)
     known = machine.answer_many(np.ascontiguousarray(rows["state"]), asked.question) >= 0
     keys = rows["state"][known].astype(np.int64) * (asked.question.max() + 1)

@@ -1,14 +1,14 @@
-"""Resolvent: the smallest memory that makes a partially observable world Markovian.
+"""Resolvent: the smallest memory that makes a partially observable environment Markovian.
 
-Traces of a deterministic POMDP go in; a Transition Machine that predicts the
-next observation and a Reward Machine that predicts the reward come out.
+Input: traces of observations, labels, actions and rewards. Output: a Transition Machine that
+predicts the next observation and a Reward Machine that predicts the reward.
 
-A name is imported when it is first asked for, with what it needs and no more:
-`docs/decisions/start-up.md` says why. Type checkers read `__init__.pyi`, which
-`python docs/generate.py` writes from the table here.
+A public name is imported at its first use, with what it needs and no more
+(docs/decisions/util.md). Type checkers read `__init__.pyi`, which `python docs/generate.py`
+writes from the table here.
 """
 
-# First of all: a file beside the user may be called as a module is.
+# Before anything else: a file in the user's folder may have the name of a module.
 import resolvent._util.startup  # noqa: F401
 
 # isort: split
@@ -18,78 +18,58 @@ from resolvent._util import startup
 from resolvent.registration import register_when_possible
 
 NAMES = {
-    "resolvent._util.validation": ("Limits",),
-    "resolvent.display.report.writing": ("report",),
-    "resolvent.errors": (
-        "ClusterError",
-        "ContradictoryTraces",
-        "DamagedFile",
-        "EnvironmentFailed",
-        "MissingExtra",
-        "ModelError",
-        "OptionError",
-        "OutOfMemory",
-        "ResolventError",
-        "ResumeWarning",
-        "SpaceWarning",
-        "StorageError",
-        "TableWarning",
-        "TimeLimitReached",
-        "TooLarge",
-        "TraceError",
-    ),
+    "resolvent.errors": ("ContradictoryTraces", "OptionError", "ResolventError", "TraceError"),
     "resolvent.evaluation.diagnosis.diagnostics": ("diagnose",),
-    "resolvent.evaluation.diagnosis.findings": ("Diagnosis", "Finding"),
     "resolvent.evaluation.evidence": ("Evidence",),
     "resolvent.evaluation.experiments": ("Experiment",),
     "resolvent.exploration.explorer": ("Explorer",),
-    "resolvent.exploration.solution": ("Solved",),
+    "resolvent.exploration.solution": ("Solution",),
     "resolvent.exploration.solve": ("solve",),
-    "resolvent.inference.cross_validation": ("HeldOut", "held_out"),
+    "resolvent.inference.cross_validation": ("holdout_score",),
     "resolvent.inference.evidence": ("evidence",),
     "resolvent.inference.infer": ("infer",),
-    "resolvent.inference.options": ("Options",),
+    "resolvent.inference.options": ("InferenceOptions",),
     "resolvent.inference.result": ("InferenceResult",),
-    "resolvent.inference.strategy": ("Strategy",),
     "resolvent.machines": (
         "UNSEEN",
-        "EdgeRewardMachine",
         "Knowledge",
         "Machine",
         "MachinePair",
         "Machines",
         "RewardMachine",
-        "Score",
         "TransitionMachine",
         "is_isomorphic",
-        "is_minimal",
         "load",
-        "read_reward_machine",
-        "to_dot",
-        "to_mealy_dot",
-        "to_mermaid",
-        "to_png",
-        "to_svg",
-        "to_text",
     ),
     "resolvent.noise.model": ("Noise",),
-    "resolvent.paper": ("baselines",),
     "resolvent.planning.plan": ("Plan", "plan"),
     "resolvent.rl.collect": ("collect",),
-    "resolvent.rl.q_table": ("Learned",),
     "resolvent.rl.trainer": ("q_learning",),
-    "resolvent.rl.wrappers.augment": ("AugmentObservation", "VectorAugmentObservation"),
-    "resolvent.rl.wrappers.shape": ("ShapeReward", "VectorShapeReward"),
+    "resolvent.rl.wrappers.augment": ("AugmentObservation",),
     "resolvent.samples.timing": ("LabelTiming",),
     "resolvent.senses.discretise": ("Discretise",),
     "resolvent.traces.io.formats": ("read_traces",),
     "resolvent.traces.io.read_table": ("read_log", "read_table"),
     "resolvent.traces.labelling": ("Labelling",),
-    "resolvent.traces.scan.dataset": ("TraceFolder", "scan_traces"),
+    "resolvent.traces.scan.dataset": ("TraceDataset", "scan_traces"),
     "resolvent.traces.trace": ("Trace",),
     "resolvent.traces.trace_set": ("TraceSet",),
+    "resolvent.display.report.writing": ("report",),
 }
-"""Where each public name is defined, by module."""
+"""Public names by the module that defines them."""
+
+PACKAGES = (
+    "config",
+    "errors",
+    "evaluation",
+    "inference",
+    "machines",
+    "paper",
+    "rl",
+    "worlds",
+    "wrappers",
+)
+"""Modules and packages with further public names."""
 
 _MODULE_OF = {name: module for module, names in NAMES.items() for name in names}
 
@@ -97,20 +77,18 @@ __all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name, a room or the version, at its first use."""
+    """Import a public name, a package or the version at its first use."""
     if name == "__version__":
-        found: object = import_module("importlib.metadata").version("resolvent")
-    elif name == "baselines":
-        found = import_module("resolvent.paper.baselines")
+        attribute: object = import_module("importlib.metadata").version("resolvent")
     elif name in _MODULE_OF:
-        found = getattr(import_module(_MODULE_OF[name]), name)
+        attribute = getattr(import_module(_MODULE_OF[name]), name)
     else:
-        found = _room(name)
-    globals()[name] = found
-    return found
+        attribute = _submodule(name)
+    globals()[name] = attribute
+    return attribute
 
 
-def _room(name: str) -> object:
+def _submodule(name: str) -> object:
     path = f"{__name__}.{name}"
     try:
         return import_module(path)
@@ -121,7 +99,7 @@ def _room(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *__all__, *PACKAGES, "__version__"})
 
 
 startup.check()

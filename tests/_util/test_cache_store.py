@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent._util.cache import _DIGEST, _MAGIC, CachedFunction, Packing, Results, Store
+from resolvent._util.cache import _DIGEST, _MAGIC, CachedFunction, CachedType, Packing, Store
 
 
 def only_file(folder):
@@ -38,7 +38,9 @@ def test_no_change_goes_unnoticed(tmp_path_factory, content, data):
     changed = bytes([*whole[:at], whole[at] ^ bit, *whole[at + 1 :]])
     for other in (changed, whole[:at], whole + b"x"):
         path.write_bytes(other)
-        with pytest.warns(rs.ResumeWarning, match="ab.kept is damaged, or of another version"):
+        with pytest.warns(
+            rs.errors.ResumeWarning, match="ab.kept is damaged, or of another version"
+        ):
             assert store.get("ab") is None
     path.write_bytes(whole)
     assert store.get("ab") == content
@@ -48,7 +50,7 @@ def test_a_file_under_another_key_is_not_trusted(tmp_path):
     store = Store(str(tmp_path))
     store.put("ab1", b"one")
     only_file(tmp_path).rename(tmp_path / "ab" / "ab2.kept")
-    with pytest.warns(rs.ResumeWarning):
+    with pytest.warns(rs.errors.ResumeWarning):
         assert store.get("ab2") is None
 
 
@@ -82,7 +84,7 @@ class Numbers:
 
 
 def cached(function, store):
-    return CachedFunction(function, store, Numbers(), "squares", Results(int))
+    return CachedFunction(function, store, Numbers(), "squares", CachedType(int))
 
 
 def test_work_is_done_once(tmp_path):
@@ -99,7 +101,7 @@ def test_work_is_done_again_where_a_cached_result_is_unusable(tmp_path):
     work, store = Squares(), Store(str(tmp_path))
     function = cached(work, store)
     store.put(function.key(3), Packing().pack("nine"))  # complete, but by another version
-    with pytest.warns(rs.ResumeWarning):
+    with pytest.warns(rs.errors.ResumeWarning):
         assert function(3) == 9
     with warnings.catch_warnings():
         warnings.simplefilter("error")

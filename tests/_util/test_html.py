@@ -12,7 +12,7 @@ from PIL import Image
 import resolvent as rs
 from resolvent._util import html as notebook
 from resolvent.evaluation.diagnosis.findings import Diagnosis
-from resolvent.inference.exact.certificate import Certificate, Effort
+from resolvent.inference.exact.certificate import Effort, MinimalityProof
 from resolvent.rl.q_table import Curve
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.vocabulary import Vocabulary
@@ -95,7 +95,7 @@ def named_by(names):
     foreseeable = traces[:1]  # the same way, with other labels, would be no function of anything
     plan = rs.plan(rs.infer(foreseeable), foreseeable)
     runs = plan.run(Walk(names), episodes=2, on_unseen="random", max_steps=3)
-    learned = rs.Learned(
+    learned = rs.rl.QTable(
         np.ones((len(names), len(names))),
         tuple((("observation", name), (name, 1)) for name in names),
         Curve(np.ones(1), np.ones(1), np.ones(1, np.int64), np.ones(1)),
@@ -275,10 +275,10 @@ def test_runs_show_where_the_world_contradicts(house, hostile):
 
 def test_a_certificate_shows_what_was_proven():
     effort = Effort(traces=10, tree_nodes=20, clauses=30, solver_calls=40, seconds=0.5)
-    page = Page(Certificate(7, 7, unique=True, effort=effort)._repr_html_())
+    page = Page(MinimalityProof(7, 7, unique=True, effort=effort)._repr_html_())
     assert page.texts[0] == "7 states, proven minimal: 6 are impossible; unique"
     assert page.cells[2:4] == ["calls of the solver", "40"]
-    assert Page(Certificate(9, 6)._repr_html_()).cells == []
+    assert Page(MinimalityProof(9, 6)._repr_html_()).cells == []
 
 
 def test_scores_are_counted_by_machine(house, hostile):

@@ -31,7 +31,7 @@ def packed(kind, data):
 def test_a_line_that_never_ends_is_not_read_to_its_end(tmp_path, kind):
     bomb = tmp_path / f"bomb.jsonl.{kind}"
     bomb.write_bytes(LINE_AND_BOMB[kind])
-    with rs.Limits(line_bytes=1 << 20), pytest.raises(rs.TooLarge) as caught:
+    with rs.config.Limits(line_bytes=1 << 20), pytest.raises(rs.errors.TooLarge) as caught:
         rs.read_traces(bomb)
     message = str(caught.value)
     assert f"{bomb}, line 2 is longer than the limit of 1 MiB" in message
@@ -46,7 +46,10 @@ LINE_AND_BOMB = {kind: packed(kind, LINE + ZEROS) for kind in ("gz", "zst")}
 def test_a_small_file_may_not_hold_very_much(tmp_path, kind, line):
     bomb = tmp_path / f"bomb.jsonl.{kind}"
     bomb.write_bytes(packed(kind, LINE + line * 40_000))
-    with rs.Limits(decompressed_bytes=1 << 20), pytest.raises(rs.TooLarge, match="200 times"):
+    with (
+        rs.config.Limits(decompressed_bytes=1 << 20),
+        pytest.raises(rs.errors.TooLarge, match="200 times"),
+    ):
         rs.read_traces(bomb)
 
 
@@ -56,7 +59,7 @@ def test_a_large_file_may_hold_200_times_its_size(tmp_path):
              for a, b, c in rng.integers(0, 10, (4000, 3)).tolist()]  # fmt: skip
     honest = tmp_path / "honest.jsonl.zst"
     honest.write_bytes(packed("zst", "".join(words).encode()))
-    with rs.Limits(decompressed_bytes=1):
+    with rs.config.Limits(decompressed_bytes=1):
         assert len(rs.read_traces(honest)) == 4000
 
 
@@ -71,8 +74,8 @@ def test_a_small_parquet_file_may_not_have_very_many_rows(tmp_path):
         lambda one: rs.read_table(one, episode="episode", observation="action"),
     ):
         with (
-            rs.Limits(decompressed_bytes=1 << 20),
-            pytest.raises(rs.TooLarge, match="1,048,576 rows"),
+            rs.config.Limits(decompressed_bytes=1 << 20),
+            pytest.raises(rs.errors.TooLarge, match="1,048,576 rows"),
         ):
             read(path)
 
@@ -81,8 +84,8 @@ def test_a_small_csv_file_may_not_hold_very_much(tmp_path):
     path = tmp_path / "rows.csv.gz"
     path.write_bytes(gzip.compress(b"e,a\n" + b"1,1\n" * 1_000_000))
     with (
-        rs.Limits(decompressed_bytes=1 << 20),
-        pytest.raises(rs.TooLarge, match=r"rows\.csv\.gz holds"),
+        rs.config.Limits(decompressed_bytes=1 << 20),
+        pytest.raises(rs.errors.TooLarge, match=r"rows\.csv\.gz holds"),
     ):
         rs.read_table(path, episode="e", observation="a")
 
@@ -92,7 +95,10 @@ def test_labels_are_counted_while_a_file_is_read(tmp_path):
     path.write_text(
         "".join(LINE.decode().replace("key", f"key {i}") for i in range(6)) + "not JSON"
     )
-    with rs.Limits(labels=5), pytest.raises(rs.TooLarge, match="6 labels are more than the limit"):
+    with (
+        rs.config.Limits(labels=5),
+        pytest.raises(rs.errors.TooLarge, match="6 labels are more than the limit"),
+    ):
         rs.read_traces(path)
 
 
@@ -104,11 +110,11 @@ def test_a_small_model_may_not_ask_for_a_large_table(tmp_path):
     tables["transitions"] = [[state, 0, state + 1] for state in range(1999)]
     path = tmp_path / "large.json"
     path.write_text(json.dumps(content))
-    with rs.Limits(table_bytes=1 << 20), pytest.raises(rs.TooLarge) as caught:
+    with rs.config.Limits(table_bytes=1 << 20), pytest.raises(rs.errors.TooLarge) as caught:
         rs.load(path)
     assert "2,000 by 2,000, take 45.8 MiB" in str(caught.value)
     assert "damaged" not in str(caught.value)
-    with rs.Limits(labels=1999), pytest.raises(rs.TooLarge, match="2,000 labels"):
+    with rs.config.Limits(labels=1999), pytest.raises(rs.errors.TooLarge, match="2,000 labels"):
         rs.load(path)
 
 
@@ -121,19 +127,25 @@ def test_a_small_world_may_not_ask_for_large_tables(tmp_path):
     content["transition"]["blocked"] *= 20
     path.write_text(json.dumps(content))
     world = load_grid_world(path)
-    with rs.Limits(table_bytes=1 << 28), pytest.raises(rs.TooLarge, match="the world's steps"):
+    with (
+        rs.config.Limits(table_bytes=1 << 28),
+        pytest.raises(rs.errors.TooLarge, match="the world's steps"),
+    ):
         _ = world.tables
 
 
 def test_machines_and_models_may_not_ask_for_large_tables():
     traces = rs.collect(House(), episodes=100, seed=0)
     with (
-        rs.Limits(table_bytes=20),
-        pytest.raises(rs.TooLarge, match="a machine's states by labels"),
+        rs.config.Limits(table_bytes=20),
+        pytest.raises(rs.errors.TooLarge, match="a machine's states by labels"),
     ):
         rs.infer(traces)
     machines = rs.infer(traces).machines
-    with rs.Limits(table_bytes=20), pytest.raises(rs.TooLarge, match="situations by actions"):
+    with (
+        rs.config.Limits(table_bytes=20),
+        pytest.raises(rs.errors.TooLarge, match="situations by actions"),
+    ):
         rs.plan(machines, traces)
 
 
@@ -146,16 +158,18 @@ def test_memory_that_runs_out_is_no_damage(tmp_path, monkeypatch, capsys):
         raise pa.ArrowMemoryError("malloc of size 4611686018427387904 failed")
 
     monkeypatch.setattr(parquet, "_read_table", greedy)
-    with pytest.raises(rs.OutOfMemory, match=r"memory ran out while .*house\.parquet was read"):
+    with pytest.raises(
+        rs.errors.OutOfMemory, match=r"memory ran out while .*house\.parquet was read"
+    ):
         rs.read_traces(path)
     assert main(["infer", str(path)]) == 2
     assert "memory ran out" in capsys.readouterr().err
 
     monkeypatch.setattr(formats, "_read", lambda *_: bytearray(1 << 62))
-    with pytest.raises(rs.OutOfMemory):
+    with pytest.raises(rs.errors.OutOfMemory):
         rs.read_traces(path)
     monkeypatch.setattr("resolvent.inference.infer._inferred", lambda *_: bytearray(1 << 62))
-    with pytest.raises(rs.OutOfMemory, match="machines were inferred"):
+    with pytest.raises(rs.errors.OutOfMemory, match="machines were inferred"):
         rs.infer(house)
 
 
@@ -173,9 +187,9 @@ def test_limits_come_from_the_innermost_with_then_the_environment(monkeypatch):
     monkeypatch.setenv("RESOLVENT_MAX_LABELS", "7")
     monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", "3g")
     assert (limit("labels"), limit("table_bytes")) == (7, 3 << 30)
-    with rs.Limits(labels=9), rs.Limits(line_bytes=5):
+    with rs.config.Limits(labels=9), rs.config.Limits(line_bytes=5):
         assert (limit("labels"), limit("line_bytes"), limit("table_bytes")) == (9, 5, 3 << 30)
-        with rs.Limits(labels=1):
+        with rs.config.Limits(labels=1):
             assert limit("labels") == 1
         assert limit("labels") == 9
     monkeypatch.delenv("RESOLVENT_MAX_LABELS")
@@ -192,4 +206,4 @@ def test_what_is_no_limit_is_refused(monkeypatch, text):
 @pytest.mark.parametrize("number", [0, -1, 2.0, True, "5"])
 def test_what_is_no_number_is_refused(number):
     with pytest.raises(rs.OptionError, match="labels="):
-        rs.Limits(labels=number)
+        rs.config.Limits(labels=number)

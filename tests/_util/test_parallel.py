@@ -20,8 +20,8 @@ from pieces_of_work import (
     slept,
     told,
 )
-from resolvent._util.parallel import Processes, Threads, Workers, at_work, workers_named
-from resolvent._util.processes import CORES, cores, sharing_cores
+from resolvent._util.parallel import Processes, Threads, Workers, executor_named, get_executor
+from resolvent._util.processes import CORES, available_cores, limit_cores
 from resolvent._util.ray import Ray, _awaited
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -84,9 +84,9 @@ def test_what_is_no_error_of_ours_is_not_hidden(workers):
 
 def test_a_report_that_raises_stops_the_work(workers):
     def stop(done):
-        raise rs.TimeLimitReached(f"{done} done")
+        raise rs.errors.TimeLimitReached(f"{done} done")
 
-    with pytest.raises(rs.TimeLimitReached):
+    with pytest.raises(rs.errors.TimeLimitReached):
         workers.together(refused, range(3), joined, called="reading", report=stop)
     assert workers.together(doubled, "ab", joined, called="doubling") == "aabb"
 
@@ -110,20 +110,20 @@ def test_no_pieces_are_no_work(on):
 def test_the_core_uses_a_share_of_the_cores(workers):
     shares = workers.together(cores_here, range(2), joined, called="looking")
     assert shares == ([max(CORES // 2, 1)] * 2 if isinstance(workers, Threads) else [1, 1])
-    with sharing_cores(3):
-        assert cores() == 3
+    with limit_cores(3):
+        assert available_cores() == 3
         assert Threads(1).together(cores_here, range(1), joined, called="looking") == [3]
-    assert cores() == CORES
+    assert available_cores() == CORES
 
 
 def test_warnings_of_tasks_are_said_here_once(ray_of_two):
-    with pytest.warns(rs.TableWarning) as said:
+    with pytest.warns(rs.errors.TableWarning) as said:
         Ray().together(told, range(20), joined, called="reading")
     assert [str(one.message) for one in said] == ["piece 0: a row was dropped"]
 
 
 def test_processes_in_short(processes):
-    with pytest.warns(rs.TableWarning, match="piece 0"):
+    with pytest.warns(rs.errors.TableWarning, match="piece 0"):
         assert processes.together(told, range(3), joined, called="reading") == [0, 1, 2]
     with pytest.raises(rs.TraceError, match="piece 3"):
         processes.together(refused, range(9), joined, called="reading")
@@ -143,38 +143,38 @@ def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp
 @pytest.mark.slow
 def test_work_that_always_ends_its_process_is_named(ray_of_two, monkeypatch):
     monkeypatch.setattr("resolvent._util.ray.RETRIES", 0)
-    with pytest.raises(rs.ClusterError, match=r"^replaying: the cluster lost .*nodes"):
+    with pytest.raises(rs.errors.ClusterError, match=r"^replaying: the cluster lost .*nodes"):
         Ray().together(ended, range(2), joined, called="replaying")
     alone = Processes(1)
-    with pytest.raises(rs.ClusterError, match=r"^replaying: a process ended"):
+    with pytest.raises(rs.errors.ClusterError, match=r"^replaying: a process ended"):
         alone.together(ended, range(2), joined, called="replaying")
     assert alone.together(doubled, "ab", joined, called="doubling") == "aabb"
     alone.close()
 
 
 def test_workers_have_names_and_are_plain_data(processes):
-    assert workers_named("threads").name == "threads"
-    assert workers_named("processes") is workers_named("processes")
-    assert workers_named("ray:ray://host:10001") == Ray("ray://host:10001")
-    assert workers_named("ray:auto").name == "ray:auto"
+    assert executor_named("threads").name == "threads"
+    assert executor_named("processes") is executor_named("processes")
+    assert executor_named("ray:ray://host:10001") == Ray("ray://host:10001")
+    assert executor_named("ray:auto").name == "ray:auto"
     own: Workers = Threads(3)
-    assert workers_named(own) is own
+    assert executor_named(own) is own
     assert copied(processes).processes == 2
     assert copied(Ray("auto")) == Ray("auto")
     for wrong in ("", "ray:", "dask", "threads:2", None, 7):
         with pytest.raises(rs.OptionError, match="choose threads, processes, ray"):
-            workers_named(wrong)
+            executor_named(wrong)
 
 
 def test_workers_with_a_name_are_closed_after_their_last_use(monkeypatch):
     closed = []
     monkeypatch.setattr(Threads, "close", lambda self: closed.append(self))
-    with at_work("threads") as outer:
-        with at_work("threads") as inner:
+    with get_executor("threads") as outer:
+        with get_executor("threads") as inner:
             assert inner is outer
         assert closed == []
     assert closed == [outer]
-    with at_work(Threads(1)):
+    with get_executor(Threads(1)):
         pass
     assert closed == [outer]
 

@@ -27,9 +27,9 @@ def alone(monkeypatch):
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(rs.MissingExtra, match=r'pip install "resolvent\[ray\]"'):
+    with pytest.raises(rs.errors.MissingExtra, match=r'pip install "resolvent\[ray\]"'):
         work()
-    with pytest.raises(rs.MissingExtra, match=r"resolvent\[ray\]"):
+    with pytest.raises(rs.errors.MissingExtra, match=r"resolvent\[ray\]"):
         rs.collect("resolvent/House-v0", episodes=1, on="ray")
 
 
@@ -39,14 +39,14 @@ def test_an_address_nobody_answers_at_is_refused_at_once(alone, scheme):
         taken.bind(("127.0.0.1", 0))
         address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(
-            rs.ClusterError, match=rf"^no Ray cluster answers at {address} \(.*\): "
+            rs.errors.ClusterError, match=rf"^no Ray cluster answers at {address} \(.*\): "
         ):
             work(address)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1:port", "10.0.0.1:99999", "here"])
 def test_what_is_no_address_is_refused(alone, address):
-    with pytest.raises(rs.ClusterError, match=address):
+    with pytest.raises(rs.errors.ClusterError, match=address):
         work(address)
 
 
@@ -55,7 +55,7 @@ def test_what_ray_says_of_versions_fits_a_line(alone, monkeypatch):
         raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0")
 
     monkeypatch.setattr(alone, "init", init)
-    with pytest.raises(rs.ClusterError) as caught:
+    with pytest.raises(rs.errors.ClusterError) as caught:
         work("auto")
     assert str(caught.value) == (
         "the Ray cluster at auto does not fit: Version mismatch: The cluster was started with: "
@@ -67,7 +67,7 @@ def test_nodes_with_other_versions_are_refused_by_name(ray_of_two, monkeypatch):
     monkeypatch.setattr(ray_backend, "_compatible", set())
     here = ray_backend.versions()
     monkeypatch.setattr(ray_backend, "versions", lambda: {**here, "resolvent": "9.9"})
-    with pytest.raises(rs.ClusterError) as caught:
+    with pytest.raises(rs.errors.ClusterError) as caught:
         work()
     node = ray_of_two.nodes()[0]["NodeManagerAddress"]
     assert str(caught.value) == (
@@ -91,7 +91,7 @@ os.environ["PYTHONPATH"] = sys.argv[1]  # of what is begun from here on
 for _ in range(2):
     try:
         Ray().together(len, ["a"], int.__add__, called="counting")
-    except rs.ClusterError as error:
+    except rs.errors.ClusterError as error:
         print(error)
     Ray().close()
 """

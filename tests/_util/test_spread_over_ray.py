@@ -7,7 +7,7 @@ from exact_samples import same, world_samples
 from resolvent._util.ray import Ray
 from resolvent.inference.engine import merge
 from resolvent.inference.exact.search import minimal_automaton
-from resolvent.inference.restarts import search_side_by_side
+from resolvent.inference.restarts import search_with_restarts
 from resolvent.paper.reproduce import Settings, reproduce, settings
 from resolvent.paper.run import Run
 from resolvent.paper.store import Store
@@ -31,8 +31,8 @@ def test_attempts_of_an_exact_search(monkeypatch):
 @pytest.mark.slow
 def test_seeds_of_a_search():
     _, samples = world_samples(1, 25, size=11, labels=5, tm_states=7)
-    found, ran = search_side_by_side(samples, Ray(), effort=0.001)
-    expected, _ = search_side_by_side(samples, ShuffledWorkers(0), effort=0.001)
+    found, ran = search_with_restarts(samples, Ray(), effort=0.001)
+    expected, _ = search_with_restarts(samples, ShuffledWorkers(0), effort=0.001)
     assert same(found, expected)
     assert [one.where for one in ran] == ["ray"] * 4
 

@@ -81,4 +81,4 @@ def test_public_calls_refuse_numbers_that_are_texts():
 
 def test_every_error_is_one_line_however_its_names_look():
     assert str(rs.TraceError("no column a\nb\x1b[31m")) == "no column a\\nb\\x1b[31m"
-    assert len(str(rs.ModelError("x" * 10**6))) <= 4000
+    assert len(str(rs.errors.ModelError("x" * 10**6))) <= 4000

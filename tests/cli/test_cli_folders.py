@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inputs, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
 
 
@@ -81,7 +81,7 @@ def test_check_goes_through_a_large_folder(
     machines = tmp_path / "machines.json"
     assert run("infer", folder, "-o", machines).code == 0
     small = run("check", machines, folder, "--json").json
-    monkeypatch.setattr(inputs, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
     outcome = run("check", machines, folder, "--json")
     assert outcome.code == 0
     assert {**outcome.json, "seconds": None} == {**small, "seconds": None}
@@ -105,7 +105,7 @@ def test_what_a_large_folder_says_is_what_it_says_in_memory(
         return [*figures, report.read_bytes()]
 
     small = said()
-    monkeypatch.setattr(inputs, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
     assert said() == small
     outcome = run("check", machines, folder, "--evidence")
     assert outcome.code == 0

@@ -164,7 +164,7 @@ def test_a_folder_is_checked_shard_by_shard(
         lines = written(tmp_path / "part.jsonl", trace)
         rs.read_traces(lines, columns=["cost"]).save(folder / f"{number}.parquet")
     whole = run("check", three, folder, "--json").json
-    monkeypatch.setattr("resolvent.cli.inputs.REFINE_ABOVE", 1)
+    monkeypatch.setattr("resolvent.cli.inputs.REFINE_ABOVE_STEPS", 1)
     outcome = run("check", three, folder, "--json")
     assert outcome.code == 1
     assert {**outcome.json, "seconds": None} == {**whole, "seconds": None}

@@ -60,13 +60,13 @@ def test_keys_of_folders_tell_episodes_apart(run: Run, days: Path, tmp_path: Pat
 def pieces_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of pieces that are read one by one."""
     numbers: list[int] = []
-    plain = rs.TraceFolder.read
+    plain = rs.TraceDataset.read
 
-    def counted(self: rs.TraceFolder, number: int) -> rs.TraceSet:
+    def counted(self: rs.TraceDataset, number: int) -> rs.TraceSet:
         numbers.append(number)
         return plain(self, number)
 
-    monkeypatch.setattr(rs.TraceFolder, "read", counted)
+    monkeypatch.setattr(rs.TraceDataset, "read", counted)
     return numbers
 
 
@@ -76,7 +76,7 @@ def test_the_same_machines_where_all_is_large(
     columns = ("--episode", "day", *COLUMNS)
     whole, scanned = tmp_path / "whole.json", tmp_path / "scanned.json"
     assert run("infer", days, *columns, "-o", whole).code == 0
-    monkeypatch.setattr(inputs, "REFINE_ABOVE", 10)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 10)
     monkeypatch.setattr(shards, "SHARD_ROWS", 10)
     assert run("infer", days, *columns, "-o", scanned).code == 0
     assert pieces_read
@@ -106,7 +106,7 @@ def test_what_a_table_lacks_is_said_while_it_is_scanned(
     for number in range(2):
         rows = {"run": [number] * 3, "see": ["a", "b", "a"], "do": ["go"] * 3}
         pq.write_table(pa.table(rows), tmp_path / f"{number}.parquet")
-    monkeypatch.setattr(inputs, "REFINE_ABOVE", 1)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1)
     columns = ("--episode", "run", "--observation", "see", "--action", "do")
     outcome = run("infer", tmp_path, *columns)
     assert outcome.code == 0

@@ -80,7 +80,7 @@ def test_json_of_a_long_chain_is_no_longer_than_the_chain(run: Run, tmp_path: Pa
         paid = [*[0.0] * (states - 2), 1.0]
         trace = rs.Trace(["o"] * states, labels, ["a"] * (states - 1), paid)
         machine = rs.infer(
-            [trace], strategy="rpni", noise="none", options=rs.Options(trivial=())
+            [trace], strategy="rpni", noise="none", options=rs.InferenceOptions(trivial=())
         ).machines
         machine.save(tmp_path / "chain.json")
         outcome = run("show", tmp_path / "chain.json", "--json", "--machine", "reward")

@@ -18,7 +18,7 @@ def test_the_house_is_solved_and_kept(run: Run, tmp_path: Path) -> None:
     assert told["bound"] == 0
     assert told["value"] == pytest.approx(0.95**5)
     assert told["why_stopped"].startswith("optimal in every world that agrees with the ")
-    assert told["steps"] == rs.Solved.load(folder).steps
+    assert told["steps"] == rs.Solution.load(folder).steps
     names = {"machines.json", "traces.jsonl", "policy.json", "solved.json"}
     assert {path.name for path in folder.iterdir()} == names
     checked = run("check", folder / "machines.json", folder / "traces.jsonl")

@@ -89,7 +89,7 @@ def test_writes_policy_curve_and_picture(run: Run, machines: Path, tmp_path: Pat
     assert f"wrote {policy}, {curve}, {picture}" in outcome.out
     env = rs.AugmentObservation(House(), machines)
     learned = rs.q_learning(env, episodes=40)
-    assert rs.Learned.load(policy).q.tobytes() == learned.q.tobytes()
+    assert rs.rl.QTable.load(policy).q.tobytes() == learned.q.tobytes()
     with curve.open(newline="") as file:
         assert [int(row["steps"]) for row in csv.DictReader(file)] == learned.curve.steps.tolist()
     assert picture.read_bytes().startswith(b"<?xml")

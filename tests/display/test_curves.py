@@ -79,6 +79,6 @@ def test_curves_of_one_line_are_equally_long(tmp_path, group):
 
 def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(rs.MissingExtra, match=r"resolvent\[figures\]"):
+    with pytest.raises(rs.errors.MissingExtra, match=r"resolvent\[figures\]"):
         draw_curves(tmp_path / "curve.svg", CURVES)
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ import resolvent as rs
 from resolvent.display.report.contents import contents, verdict
 from resolvent.errors import ModelError
 from resolvent.evaluation import evidence_pass
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.replay import replaying
 
 
@@ -24,7 +24,7 @@ def house():
 @pytest.fixture(scope="module")
 def said(house):
     machines = rs.infer(house, outputs=["observation", "reward", "cost"]).machines
-    return contents(machines, gather(machines, house))
+    return contents(machines, collect_evidence(machines, house))
 
 
 def test_each_machine_is_told_of(said, house):
@@ -80,7 +80,7 @@ def test_assumed_answers_are_counted_apart():
     machines = lamp_machines()
     assert [machine.states for machine in machines.values()] == [1, 2, 2]
     traces = rs.TraceSet([lit_wait(0), lit_wait(5)])
-    told = contents(machines, gather(machines, traces))
+    told = contents(machines, collect_evidence(machines, traces))
     assert [one["score"] for one in told["machines"]] == [
         {"right": 4, "wrong": 0, "assumed_right": 0, "assumed_wrong": 0, "unseen": 0},
         {"right": 2, "wrong": 0, "assumed_right": 1, "assumed_wrong": 1, "unseen": 0},
@@ -141,12 +141,12 @@ def test_new_traces_are_replayed_once_and_nothing_else(house, replayed, tmp_path
     replayed.clear()
     rs.report(machines, house[150:], tmp_path / "report.html")
     assert replayed[0] == house[150:].steps
-    assert replayed[1:] == played(gather(machines, house[150:]))
+    assert replayed[1:] == played(collect_evidence(machines, house[150:]))
 
 
 def test_given_evidence_only_what_is_shown_is_replayed(house, replayed, tmp_path):
     machines = rs.infer(house, outputs=["reward"]).machines
-    evidence = gather(machines, house)
+    evidence = collect_evidence(machines, house)
     replayed.clear()
     rs.report(machines, house, tmp_path / "report.html", evidence=evidence)
     assert replayed == played(evidence)
@@ -155,7 +155,7 @@ def test_given_evidence_only_what_is_shown_is_replayed(house, replayed, tmp_path
 
 def test_evidence_of_something_else_is_refused(house, tmp_path):
     machines = rs.infer(house, outputs=["reward"]).machines
-    evidence = gather(machines, house)
+    evidence = collect_evidence(machines, house)
     with pytest.raises(ModelError, match=r"gathered from 200 traces of .* gather it anew"):
         rs.report(machines, house[:150], tmp_path / "report.html", evidence=evidence)
     others = rs.infer(house, outputs=["cost"]).machines

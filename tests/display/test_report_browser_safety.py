@@ -45,7 +45,7 @@ def hostile(tmp_path_factory):
     traces = rs.TraceSet([trace("", "one"), trace("!", "other")])
     pair = rs.infer(traces).machines
     assert pair.transition.states > 1
-    learned = rs.Learned(
+    learned = rs.rl.QTable(
         np.ones((len(names), len(names))),
         tuple((("observation", name), (name, 1)) for name in names),
         Curve(np.ones(1), np.ones(1), np.ones(1, np.int64), np.ones(1)),

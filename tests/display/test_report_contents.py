@@ -10,7 +10,7 @@ from resolvent.display.report.contents import contents, verdict
 from resolvent.display.report.grids import grid_map
 from resolvent.display.report.proofs import MOST_IN_MATRIX
 from resolvent.display.report.replays import MOST_STEPS
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from synthetic_pair import synthetic
 from worlds import random_world
 
@@ -28,11 +28,11 @@ def house():
 @pytest.fixture(scope="module")
 def said(house):
     pair, traces = house
-    return contents(pair, gather(pair, traces))
+    return contents(pair, collect_evidence(pair, traces))
 
 
 def played(machines, traces):
-    return contents(machines, gather(machines, traces))["player"]
+    return contents(machines, collect_evidence(machines, traces))["player"]
 
 
 def outcomes(trace):
@@ -77,8 +77,8 @@ def test_of_very_many_some_are_listed():
     labels = [f"noise {number}" for number in range(400)]
     seen = [f"place {number}" for number in range(401)]
     trace = rs.Trace(seen, [None, *labels], ["go"] * 400, [0] * 400)
-    pair = rs.infer(rs.TraceSet([trace]), options=rs.Options(trivial=labels)).machines
-    spared = contents(pair, gather(pair, rs.TraceSet([trace])))["machines"][0]
+    pair = rs.infer(rs.TraceSet([trace]), options=rs.InferenceOptions(trivial=labels)).machines
+    spared = contents(pair, collect_evidence(pair, rs.TraceSet([trace])))["machines"][0]
     assert (len(spared["spared"]["labels"]), spared["spared"]["all_labels"]) == (300, 401)
     assert (len(spared["spared"]["answers"]), spared["spared"]["all_answers"]) == (300, 400)
 
@@ -211,7 +211,7 @@ def test_map_of_a_grid():
     world = random_world(3, size=6, labels=4, tm_states=4, rm_states=3)
     traces = world.rollouts(300, 0, 60)
     pair = rs.infer(traces).machines
-    drawn = grid_map(pair, gather(pair, traces))
+    drawn = grid_map(pair, collect_evidence(pair, traces))
     assert (drawn["x"], drawn["y"]) == ([0, 6], [0, 6])
     for cell in drawn["cells"]:
         observation = cell["x"] * 7 + cell["y"]
@@ -237,12 +237,12 @@ def test_numbers_without_neighbours_are_no_grid():
     far = rs.Trace([0, 24, 0, 24, 3, 20], [None] * 6, ["go", "go", "on", "up", "go"], [0] * 5)
     traces = rs.TraceSet([far])
     machines = rs.infer(traces).machines
-    assert grid_map(machines, gather(machines, traces)) is None
+    assert grid_map(machines, collect_evidence(machines, traces)) is None
 
 
 def test_what_is_left_out_of_large_machines_is_said():
     pair, traces = synthetic(70, 300, 20)
-    said = contents(pair, gather(pair, traces))
+    said = contents(pair, collect_evidence(pair, traces))
     for machine in said["machines"]:
         assert machine["count"] == len(machine["states"]) == 70
         assert machine["proof"]["shown"] == MOST_IN_MATRIX
@@ -252,7 +252,7 @@ def test_what_is_left_out_of_large_machines_is_said():
 
 def test_answers_that_vary_are_shown_with_their_share():
     machines, traces = noisy_house()
-    rows = contents(machines, gather(machines, traces))["machines"][0]["states"]
+    rows = contents(machines, collect_evidence(machines, traces))["machines"][0]["states"]
     told = {answer["question"]: answer["output"] for answer in rows[1]["answers"]}
     share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
     assert told["(corridor, up)"] == f"cyanroom {share:.0%}"

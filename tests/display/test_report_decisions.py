@@ -9,7 +9,7 @@ import resolvent as rs
 from resolvent.display.report.contents import contents
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS, found, timeline
 from resolvent.display.report.page import inert_json
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.machines import Decision
 from synthetic_pair import synthetic
 
@@ -37,7 +37,7 @@ def made_up(number):
 
 def test_the_house_has_a_column_for_each_decision(house):
     pair, traces = house
-    said = contents(pair, gather(pair, traces))
+    said = contents(pair, collect_evidence(pair, traces))
     assert said["found"] == []
     shown = said["machines"][0]["timeline"]
     decisions = pair.transition.decisions
@@ -112,7 +112,7 @@ def test_machines_without_a_log_say_so(house):
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_strategies_that_do_not_merge_say_so(house, strategy):
-    pair = rs.infer(house[1], strategy=strategy, options=rs.Options(effort=0.01)).machines
+    pair = rs.infer(house[1], strategy=strategy, options=rs.InferenceOptions(effort=0.01)).machines
     (sentence,) = found(pair)
     assert sentence.startswith(f"Strategy {strategy} does not merge states: ")
     assert timeline(pair.transition)["total"] == 5

@@ -10,7 +10,7 @@ from resolvent.display.report.contents import contents
 from resolvent.display.report.gallery import Gallery
 from resolvent.display.report.learning import policy
 from resolvent.errors import OptionError
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.traces.symbols import as_symbol
 
 OFF, ON = map(as_symbol, lamps())
@@ -33,7 +33,7 @@ def test_a_picture_has_one_number_wherever_it_is_told():
 def test_where_observations_appear_they_are_pictured():
     traces = lamp_traces()
     pair = rs.infer(traces).machines
-    said = contents(pair, gather(pair, traces))
+    said = contents(pair, collect_evidence(pair, traces))
     texts = said["player"]["texts"]
     one = next(one for one in said["player"]["traces"] if one["number"] == 0)
     seen = [texts[step[0]]["pictures"] for step in one["steps"]]

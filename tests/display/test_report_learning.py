@@ -20,7 +20,7 @@ def policy(given):
 
 @pytest.fixture(scope="module")
 def house():
-    return rs.environments.House()
+    return rs.worlds.House()
 
 
 def test_a_long_curve_is_drawn_by_means():
@@ -60,14 +60,14 @@ def test_numbers_that_mean_something_else_keep_their_looks(house):
 
 def test_actions_count_from_the_spaces_start():
     names = ("never", "left", "right")
-    learned = rs.Learned(
+    learned = rs.rl.QTable(
         np.array([[0.0, 1.0]]), (0,), EMPTY, 0.95, first_action=1, action_names=names
     )
     assert policy(learned)["rows"] == [["0", "right", "1"]]
 
 
 def test_without_names_numbers_are_shown():
-    said = policy(rs.Learned(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
+    said = policy(rs.rl.QTable(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
     assert said == {"situations": 2, "named": False, "rows": [["7", "0", "2"], ["0", "1", "1"]]}
 
 

@@ -67,7 +67,7 @@ READERS = {
     "machines": rs.load,
     "machines-v1": rs.load,
     "plan": plan_files.load,
-    "policy": rs.Learned.load,
+    "policy": rs.rl.QTable.load,
     "world": lambda path: RandomWorld(path=path),
     "episode": rs.read_traces,
     "paper-episode": rs.read_traces,
@@ -89,7 +89,7 @@ def test_what_was_written_holds_to_the_schema(name, contents):
 @pytest.mark.parametrize("options", [{"supplement": False}, {"reward_digits": 2}, {"trivial": []}])
 def test_machines_of_any_options_hold_to_it(timing, options, tmp_path):
     traces = rs.TraceSet([rs.Trace(["a", "b"], ["key", None], ["go"], [0.125])])
-    machines = rs.infer(traces, options=rs.Options(timing=timing, **options)).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(timing=timing, **options)).machines
     assert valid("machines", saved(machines, tmp_path / "m.json"))
 
 
@@ -101,7 +101,7 @@ def test_machines_with_noise_hold_to_it(tmp_path):
         spoiled = {**content, "machines": [{**machine, "spread": spread}]}
         assert not valid("machines", spoiled)
         (tmp_path / "spoiled.json").write_text(json.dumps(spoiled))
-        with pytest.raises(rs.ModelError):
+        with pytest.raises(rs.errors.ModelError):
             rs.load(tmp_path / "spoiled.json")
 
 

@@ -7,7 +7,7 @@ from resolvent.samples import LabelTiming
 
 
 def labels_before(trace, t, timing):
-    """The labels read before step t, in order; see docs/decisions/label-timing.md."""
+    """The labels read before step t, in order; see docs/decisions/preprocess.md."""
     start = 1 if timing is LabelTiming.CURRENT else 0
     return trace.labels[start : t if timing is LabelTiming.LAGGED else t + 1]
 

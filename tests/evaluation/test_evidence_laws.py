@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import resolvent as rs
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.machines import UNSEEN
 from strategies import infer_options, trace_sets, world_traces
 
@@ -25,8 +25,8 @@ def plain(machine, question):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(), options=infer_options)
 def test_answers_and_transitions_are_counted(kind, traces, options):
-    pair = rs.infer(traces, options=rs.Options(**options)).machines
-    evidence = getattr(gather(pair, traces), kind)
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
+    evidence = getattr(collect_evidence(pair, traces), kind)
     machine, columns = evidence.machine, evidence.answers
     found = {}
     for row in range(len(columns.state)):
@@ -50,11 +50,11 @@ def test_answers_and_transitions_are_counted(kind, traces, options):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
-    pair = rs.infer(traces, options=rs.Options(**options)).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     shown = naive.table(pair, kind, traces)
     counted = naive.answers(pair, kind, traces)
-    separations = getattr(gather(pair, traces), kind).separations
+    separations = getattr(collect_evidence(pair, traces), kind).separations
     assert len(separations) == machine.states * (machine.states - 1) // 2
     assert separations.depth.tolist() == [
         -1 if one.suffix is None else len(one.suffix) for one in separations
@@ -89,9 +89,9 @@ def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_the_three_conditions(kind, traces, options):
-    pair = rs.infer(traces, options=rs.Options(**options)).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
-    completeness = getattr(gather(pair, traces), kind).completeness
+    completeness = getattr(collect_evidence(pair, traces), kind).completeness
     told = naive.histories(pair, kind, traces)
     reached = {history: machine.run(history) for history in told}
     assert set(completeness.unvisited) == set(range(machine.states)) - set(reached.values())
@@ -124,14 +124,14 @@ def test_the_three_conditions(kind, traces, options):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(), other=world_traces(), options=infer_options)
 def test_traces_of_another_world_break_nothing(traces, other, options):
-    pair = rs.infer(traces, options=rs.Options(**options)).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     steps = [asked for kind in KINDS for _, asked in naive.steps(pair, kind, other)]
     questions = {
         (a.observation, a.action) for m in (pair.transition, pair.reward) for a in m.answers()
     }
     if not any(s is not UNSEEN and (o, a) in questions for _, s, o, a, _ in steps):
         return
-    evidence = gather(pair, other)
+    evidence = collect_evidence(pair, other)
     assert str(evidence)
     if traces != other:
         assert evidence.holdout is not None
@@ -141,10 +141,10 @@ def test_traces_of_another_world_break_nothing(traces, other, options):
 def test_machines_of_another_world_are_refused():
     pair = rs.infer(rs.TraceSet([rs.Trace([0, 1], [None, None], ["go"], [0])])).machines
     attic = rs.TraceSet([rs.Trace(["attic", "hall"], [None, None], ["down"], [0])])
-    with pytest.raises(rs.ModelError, match="inferred from another world"):
-        gather(pair, attic)
-    with pytest.raises(rs.ModelError, match="no traces"):
-        gather(pair, rs.TraceSet())
+    with pytest.raises(rs.errors.ModelError, match="inferred from another world"):
+        collect_evidence(pair, attic)
+    with pytest.raises(rs.errors.ModelError, match="no traces"):
+        collect_evidence(pair, rs.TraceSet())
 
 
 @every_kind
@@ -152,9 +152,9 @@ def test_machines_of_another_world_are_refused():
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_experiments_can_be_carried_out(kind, traces, options):
     """Known labels lead where they are said to, and the question can come up there."""
-    pair = rs.infer(traces, options=rs.Options(**options)).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
-    for one in getattr(gather(pair, traces), kind).experiments:
+    for one in getattr(collect_evidence(pair, traces), kind).experiments:
         if "was never read" in one.why:
             assert machine.run(one.history[:-1]) is not UNSEEN
             assert machine.run(one.history) is UNSEEN
@@ -171,11 +171,11 @@ def test_experiments_can_be_carried_out(kind, traces, options):
 @given(traces=trace_sets(min_size=2), options=infer_options)
 def test_the_order_of_traces_changes_only_their_numbers(traces, options):
     try:
-        pair = rs.infer(traces, options=rs.Options(**options)).machines
+        pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     except rs.ContradictoryTraces:
         return
     turned = traces.take(np.arange(len(traces))[::-1])
-    one, other = gather(pair, traces), gather(pair, turned)
+    one, other = collect_evidence(pair, traces), collect_evidence(pair, turned)
     for kind in KINDS:
         mine, yours = getattr(one, kind), getattr(other, kind)
         assert mine.completeness == yours.completeness

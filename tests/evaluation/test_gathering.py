@@ -4,7 +4,7 @@ import pytest
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.inference.infer import infer_with
 from resolvent.worlds import House
 
@@ -26,7 +26,7 @@ def test_progress_names_every_stage_and_changes_nothing():
     evidence = rs.evidence(result, traces, progress=lambda *now: told.append(now))
     assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
     assert all(0 <= now.fraction <= 1 for _, now in told)
-    silent = gather(
+    silent = collect_evidence(
         result.machines, traces, infer=lambda some: infer_with(result.options, some).machines
     )
     assert evidence.as_dict() == silent.as_dict()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.evaluation.holdout import FailureCounts, Holdout, error_bound, is_part, split
-from resolvent.replay import states_at_steps, steps_asked
+from resolvent.replay import states_at_steps, step_queries
 from strategies import infer_options, world_traces
 
 
@@ -61,7 +61,7 @@ TAUGHT = rs.TraceSet([walk("ab", [None, None]), walk("cab", [None, "key", None],
 
 def held_out(machines, traces):
     """What holding out these traces says of the machines."""
-    steps = steps_asked(machines, traces, states_at_steps(machines, traces))
+    steps = step_queries(machines, traces, states_at_steps(machines, traces))
     return FailureCounts.of(steps.values(), traces).holdout()
 
 
@@ -96,7 +96,7 @@ def test_a_wrong_answer_that_was_only_assumed_is_counted_apart():
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
 def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, options):
-    pair = rs.infer(traces, options=rs.Options(**options)).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert is_part(pair, pair)
     answers = pair.transition.constant_value
     if len(answers) and len(pair.transition.outputs) > 1:
@@ -112,7 +112,8 @@ def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, 
 def test_being_part_by_its_definition(traces, options, first):
     """Machines of some traces against those of all, and the other way round."""
     whole, part = (
-        rs.infer(some, options=rs.Options(**options)).machines for some in (traces, traces[:first])
+        rs.infer(some, options=rs.InferenceOptions(**options)).machines
+        for some in (traces, traces[:first])
     )
     assert is_part(part, whole) == naive.is_part(part, whole)
     assert is_part(whole, part) == naive.is_part(whole, part)
@@ -142,7 +143,7 @@ def test_nothing_to_hold_out():
     assert split(pair, same, lambda traces: rs.infer(traces).machines) is None
 
     def refuses(traces):
-        raise rs.TimeLimitReached("too long")
+        raise rs.errors.TimeLimitReached("too long")
 
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
     assert split(pair, house, refuses) is None

@@ -12,7 +12,7 @@ import resolvent as rs
 from resolvent import _core
 from resolvent.cli import main
 from resolvent.evaluation.completeness import OpenHistory
-from resolvent.evaluation.gathering import gather
+from resolvent.evaluation.gathering import collect_evidence
 from resolvent.machines import machine_of_tables
 from resolvent.traces.vocabulary import Vocabulary
 
@@ -63,7 +63,7 @@ def clock(states):
 @pytest.mark.parametrize("states", [3, 64, 65, 130])
 def test_a_clock_is_read_by_waiting_until_it_strikes(states):
     pair, traces = clock(states)
-    evidence = gather(pair, traces).reward
+    evidence = collect_evidence(pair, traces).reward
     assert [(one.first, one.second) for one in evidence.separations] == list(
         combinations(range(states), 2)
     )
@@ -93,7 +93,7 @@ def test_histories_of_a_machine_with_more_states_than_a_word_has_bits(seed):
     machine = pair.reward
     told = naive.histories(pair, "reward", traces)
     shown = naive.table(pair, "reward", traces)
-    found = gather(pair, traces).reward.completeness
+    found = collect_evidence(pair, traces).reward.completeness
     open_ones = [
         (len(history), [machine.labels.code(label) for label in history], other)
         for history in told
@@ -110,7 +110,7 @@ def test_histories_of_a_machine_with_more_states_than_a_word_has_bits(seed):
 
 def test_experiments_are_the_same_however_they_are_looked_at():
     pair, traces = clock(5)
-    for one in (gather(pair, traces).transition, gather(pair, traces).reward):
+    for one in (collect_evidence(pair, traces).transition, collect_evidence(pair, traces).reward):
         every = tuple(one.experiments)
         assert every == tuple(one.experiments[number] for number in range(len(every)))
         assert one.experiments == every
@@ -182,7 +182,7 @@ ROOM = 59 * 30 * 36
 
 
 def test_pairs_that_fit_are_told_apart(machines, counting):
-    with rs.Limits(table_bytes=ROOM):
+    with rs.config.Limits(table_bytes=ROOM):
         gathered = rs.evidence(machines, counting)["reward"]
     assert gathered.separations.left_out is None
     assert len(gathered.separations) == 60 * 59 // 2
@@ -190,7 +190,7 @@ def test_pairs_that_fit_are_told_apart(machines, counting):
 
 def test_pairs_that_do_not_fit_are_left_out_and_that_is_said(machines, counting):
     whole = rs.evidence(machines, counting)["reward"]
-    with rs.Limits(table_bytes=ROOM - 1):
+    with rs.config.Limits(table_bytes=ROOM - 1):
         gathered = rs.evidence(machines, counting)["reward"]
     said = gathered.separations.left_out
     assert "59 by 30, take" in said

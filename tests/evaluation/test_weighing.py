@@ -11,7 +11,7 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import bell_world, dice, disturbed, loaded_die, noisy_house, taught
-from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.evaluation.separation import Separations
 from resolvent.evaluation.weighing import WeighedSeparations
 
@@ -170,6 +170,6 @@ def test_a_machine_with_one_state_has_nothing_to_weigh():
 
 
 def test_nothing_foretold_is_said_so():
-    nothing = Foretold(0, 3, 0, 0.0, 0.0, None)
+    nothing = CalibrationCheck(0, 3, 0, 0.0, 0.0, None)
     assert str(nothing) == "nothing foretold, 3 steps unseen"
     assert nothing.within_noise

@@ -62,10 +62,10 @@ def whole():
 @pytest.mark.parametrize(("how", "at", "told"), FAILURES, ids=[one[0] for one in FAILURES])
 def test_what_was_found_is_kept_and_gone_on_from(tmp_path, whole, how, at, told):
     folder = tmp_path / "kept"
-    with pytest.raises(rs.EnvironmentFailed, match=told) as caught:
+    with pytest.raises(rs.errors.EnvironmentFailed, match=told) as caught:
         rs.solve(Failing(how, at), folder=folder)
     assert f"what was found is kept in {folder}" in str(caught.value)
-    kept = rs.Solved.load(folder)
+    kept = rs.Solution.load(folder)
     assert kept.traces == caught.value.solved.traces
     assert kept.statement.kind == "failed"
     assert kept.statement.failure in str(caught.value)
@@ -79,7 +79,7 @@ def test_what_was_found_is_kept_and_gone_on_from(tmp_path, whole, how, at, told)
 
 def test_what_fails_before_anything_was_seen_leaves_nothing(tmp_path):
     with pytest.raises(
-        rs.EnvironmentFailed, match=r"episode 0: the environment's reset\(\)"
+        rs.errors.EnvironmentFailed, match=r"episode 0: the environment's reset\(\)"
     ) as one:
         rs.solve(Failing("reset", 1), folder=tmp_path / "kept")
     assert one.value.solved is None
@@ -91,7 +91,9 @@ def test_what_fails_again_when_it_is_repeated_is_left_alone():
     part = rs.solve(House(), budget=32)
     assert part.traces[-1].actions
     env = Failing("step", len(part.traces[-1].actions))
-    with pytest.warns(rs.ResumeWarning, match=r"1 episode under way could not .* \(.*raised"):
+    with pytest.warns(
+        rs.errors.ResumeWarning, match=r"1 episode under way could not .* \(.*raised"
+    ):
         assert rs.solve(env, resume=part).optimal
 
 
@@ -105,9 +107,9 @@ def test_a_random_world_that_fails_keeps_what_was_seen(tmp_path):
                 raise RuntimeError("the coin is lost")
             return super().step(action)
 
-    with pytest.raises(rs.EnvironmentFailed, match="the coin is lost") as caught:
+    with pytest.raises(rs.errors.EnvironmentFailed, match="the coin is lost") as caught:
         rs.solve(Stuck(), folder=tmp_path / "coin", budget=2_000)
-    kept = rs.Solved.load(tmp_path / "coin")
+    kept = rs.Solution.load(tmp_path / "coin")
     assert kept.steps == 899
     assert kept.traces == caught.value.solved.traces
     assert "the coin is lost" in kept.statement.failure
@@ -164,16 +166,18 @@ class TestAnotherEnvironment:
     )
     def test_it_is_refused(self, env, told):
         part = rs.solve(gym.make("resolvent/TMaze-v0", length=5), budget=30)
-        with pytest.raises(rs.ModelError, match=told):
+        with pytest.raises(rs.errors.ModelError, match=told):
             rs.solve(env, resume=part)
 
     def test_spaces_that_changed_are_refused(self):
         part, env = rs.solve(House(), budget=30), House()
         env.observation_space = gym.spaces.Discrete(9)
-        with pytest.raises(rs.ModelError, match=r"observations are Discrete\(9\) and were Discre"):
+        with pytest.raises(
+            rs.errors.ModelError, match=r"observations are Discrete\(9\) and were Discre"
+        ):
             rs.solve(env, resume=part)
 
     def test_other_labels_are_refused(self):
         part = rs.solve(House(), budget=30)
-        with pytest.raises(rs.ModelError, match=r"other labels \(given, not observation\)"):
+        with pytest.raises(rs.errors.ModelError, match=r"other labels \(given, not observation\)"):
             rs.solve(House(), labels="observation", resume=part)

@@ -126,7 +126,7 @@ class Wrong(Corridor):
     ids=lambda one: "" if isinstance(one, str) else next(iter(one)),
 )
 def test_what_is_wrong_is_named(wrong, told):
-    with pytest.raises(rs.EnvironmentFailed, match=rf"episode 0: step 2: .*{told}"):
+    with pytest.raises(rs.errors.EnvironmentFailed, match=rf"episode 0: step 2: .*{told}"):
         rs.solve(Wrong(**wrong))
 
 
@@ -181,10 +181,12 @@ def test_a_budget_spent_where_nothing_paid_is_no_bound(tmp_path):
     assert solved.bound == float("inf")
     assert solved.as_dict()["bound"] is None
     assert "bound        not known" in str(solved)
-    assert rs.Solved.load(tmp_path / "kept").bound == float("inf")
+    assert rs.Solution.load(tmp_path / "kept").bound == float("inf")
 
 
 def test_a_plan_for_named_observations_says_what_is_missing():
     solved = rs.solve(Sentences(), name_of=lambda text: int(text[-2]))
-    with pytest.raises(rs.ModelError, match="such as 0: if name_of made them, give it here, too"):
+    with pytest.raises(
+        rs.errors.ModelError, match="such as 0: if name_of made them, give it here, too"
+    ):
         solved.plan.run(Sentences(), episodes=1)

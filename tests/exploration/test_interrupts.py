@@ -42,7 +42,7 @@ def test_a_folder_whose_writer_was_killed_comes_back(tmp_path):
     solved = rs.solve("resolvent/House-v0", budget=30, folder=tmp_path / "solved")
     (tmp_path / "solved").rename(tmp_path / f".solved.{dead_process()}-0.old")
     (tmp_path / f".solved.{dead_process()}-1.part").mkdir()
-    assert rs.Solved.load(tmp_path / "solved").traces == solved.traces
+    assert rs.Solution.load(tmp_path / "solved").traces == solved.traces
     assert [one.name for one in tmp_path.iterdir()] == ["solved"]
 
 
@@ -84,7 +84,7 @@ def test_ctrl_c_keeps_everything(tmp_path):
     assert process.returncode == 130, out + err
     assert "interrupted after" in out
     assert "--resume" in out
-    kept = rs.Solved.load(folder)
+    kept = rs.Solution.load(folder)
     assert kept.steps >= before > 0
     assert kept.statement.kind == "interrupted"
     whole = rs.solve("resolvent/House-v0")

@@ -214,7 +214,7 @@ def test_labels_that_come_by_chance_and_change_nothing_stand_in_no_way():
 
 def test_labels_that_are_read_late_have_to_follow_from_what_is_seen(tmp_path):
     """Which of them is read next is known to nobody who knows the observation and the states."""
-    with pytest.raises(rs.ModelError, match="use timing current or current-with-initial"):
+    with pytest.raises(rs.errors.ModelError, match="use timing current or current-with-initial"):
         rs.solve(Lamp(pays_dark=0.2), timing="lagged", folder=tmp_path / "kept")
     kept = rs.read_traces(tmp_path / "kept" / "traces.jsonl")
     assert kept.steps < 100
@@ -289,7 +289,7 @@ class TestResuming:
         rs.solve("resolvent/House-v0", budget=60, folder=folder)
         resumed = rs.solve("resolvent/House-v0", resume=folder, folder=folder)
         assert resumed.machines == house.machines
-        assert rs.Solved.load(folder).traces == resumed.traces
+        assert rs.Solution.load(folder).traces == resumed.traces
         assert sorted(path.name for path in tmp_path.iterdir()) == ["solved"]
 
     def test_what_is_done_stays_done(self, house):
@@ -309,7 +309,9 @@ class TestResuming:
                 return super().reset(seed=int(self.draws.integers(1 << 30)), options=options)
 
         part = rs.solve(Unseeded(), budget=30)
-        said = nullcontext() if same else pytest.warns(rs.ResumeWarning, match="the same seed")
+        said = (
+            nullcontext() if same else pytest.warns(rs.errors.ResumeWarning, match="the same seed")
+        )
         with said:
             solved = rs.solve(Unseeded(), resume=part, budget=3_000)
         assert solved.optimal
@@ -343,7 +345,7 @@ class TestResuming:
             text=True,
         )
         assert told.stdout.strip() == "interrupted"
-        kept = rs.Solved.load(tmp_path / "kept")
+        kept = rs.Solution.load(tmp_path / "kept")
         assert kept.steps == 41
 
 
@@ -368,17 +370,17 @@ def test_a_damaged_folder_is_named(tmp_path, house):
     about = tmp_path / "kept" / "solved.json"
     content = json.loads(about.read_text())
     about.write_text(json.dumps({**content, "version": 99}))
-    with pytest.raises(rs.ModelError, match="not resolvent-solved 1"):
-        rs.Solved.load(tmp_path / "kept")
+    with pytest.raises(rs.errors.ModelError, match="not resolvent-solved 1"):
+        rs.Solution.load(tmp_path / "kept")
     about.write_text("{")
-    with pytest.raises(rs.ModelError, match="not what Resolvent wrote"):
-        rs.Solved.load(tmp_path / "kept")
+    with pytest.raises(rs.errors.ModelError, match="not what Resolvent wrote"):
+        rs.Solution.load(tmp_path / "kept")
     about.write_bytes(b'{"format": "\xd2"}')
-    with pytest.raises(rs.ModelError, match="not what Resolvent wrote: it is not UTF-8"):
-        rs.Solved.load(tmp_path / "kept")
+    with pytest.raises(rs.errors.ModelError, match="not what Resolvent wrote: it is not UTF-8"):
+        rs.Solution.load(tmp_path / "kept")
     spoiled = {**content, "statement": {**content["statement"], "steps": "many"}}
     about.write_text(json.dumps(spoiled))
-    with pytest.raises(rs.ModelError, match=r"not what Resolvent wrote: .*\$.steps"):
-        rs.Solved.load(tmp_path / "kept")
-    with pytest.raises(rs.ModelError, match="there is no such file"):
-        rs.Solved.load(tmp_path / "elsewhere")
+    with pytest.raises(rs.errors.ModelError, match=r"not what Resolvent wrote: .*\$.steps"):
+        rs.Solution.load(tmp_path / "kept")
+    with pytest.raises(rs.errors.ModelError, match="there is no such file"):
+        rs.Solution.load(tmp_path / "elsewhere")

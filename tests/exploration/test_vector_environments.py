@@ -118,17 +118,17 @@ def test_it_goes_on_from_what_was_found(tmp_path, house, then):
 
 
 def _cut_if(some_are, told):
-    return pytest.warns(rs.ResumeWarning, match=told) if some_are else nullcontext()
+    return pytest.warns(rs.errors.ResumeWarning, match=told) if some_are else nullcontext()
 
 
 @pytest.mark.slow
 def test_many_go_on_from_what_one_found(house):
     part = rs.solve(House(), budget=60)
-    with pytest.warns(rs.ResumeWarning, match="1 environment side by side before, 3 now"):
+    with pytest.warns(rs.errors.ResumeWarning, match="1 environment side by side before, 3 now"):
         found = solved(resume=part)
     assert found.optimal
     assert found.value == pytest.approx(house.value)
-    with pytest.warns(rs.ResumeWarning):
+    with pytest.warns(rs.errors.ResumeWarning):
         more = solved(resume=part, budget=200)
     assert solved(resume=more).traces == found.traces
 
@@ -197,7 +197,7 @@ class TestResuming:
         """Whichever of them fails, the step of all of them together is as if it was not taken."""
         Breaks.taken, Breaks.at = 0, at
         told = rf"environment {(at - 1) % 3}: step \d+: the reward is nan"
-        with pytest.raises(rs.EnvironmentFailed, match=told) as failed:
+        with pytest.raises(rs.errors.EnvironmentFailed, match=told) as failed:
             solved(lambda: Breaks(House()))
         assert failed.value.solved.steps == 99
         found = solved(lambda: Breaks(House()), resume=failed.value.solved)
@@ -212,14 +212,16 @@ class TestResuming:
                 return super().reset(seed=int(self.draws.integers(1 << 30)), options=options)
 
         part = solved(Unseeded, 3, budget=30)
-        with pytest.warns(rs.ResumeWarning, match="episodes? under way could not be brought back"):
+        with pytest.warns(
+            rs.errors.ResumeWarning, match="episodes? under way could not be brought back"
+        ):
             found = solved(Unseeded, 3, resume=part)
         assert found.optimal
         assert found.plan.run(TwoMissions(), episodes=20, seed=1).returns.min() == 1
 
     def test_episodes_that_do_not_fit_the_traces_are_refused(self, house):
         for places in (house.places[:-1], (7, *house.places[1:])):
-            with pytest.raises(rs.ModelError, match="its episodes do not fit its traces"):
+            with pytest.raises(rs.errors.ModelError, match="its episodes do not fit its traces"):
                 solved(resume=replace(house, places=places))
 
 

@@ -75,7 +75,7 @@ def test_plan():
 
 
 def test_policy():
-    learned = rs.Learned.load(DATA / "resolvent-policy-v1.json")
+    learned = rs.rl.QTable.load(DATA / "resolvent-policy-v1.json")
     assert learned.q.shape == (9, 5)
     assert learned.q[learned.q > 0].tolist() == pytest.approx([0.0095, 0.19])
 
@@ -86,7 +86,7 @@ def test_world():
 
 
 def test_solved():
-    solved = rs.Solved.load(DATA / "resolvent-solved-v1")
+    solved = rs.Solution.load(DATA / "resolvent-solved-v1")
     assert (solved.steps, solved.optimal) == (474, True)
     assert solved.value == pytest.approx(0.95**5)
     assert solved.machines.transition.states == 2

@@ -18,13 +18,13 @@ def plan() -> rs.Plan:
 
 
 @cache
-def learned() -> rs.Learned:
+def learned() -> rs.rl.QTable:
     """Return what a few episodes in the house teach."""
     return rs.q_learning(House(), episodes=3)
 
 
 @cache
-def solved() -> rs.Solved:
+def solved() -> rs.Solution:
     """Return the house, explored for a few steps."""
     return rs.solve(House(), budget=60)
 
@@ -42,21 +42,21 @@ def _wrapped(**given: Any) -> object:
 
 def _wrapped_together(**given: Any) -> object:
     """Wrap a vector environment, and take a few steps in it."""
-    envs = rs.VectorAugmentObservation(**given)
+    envs = rs.wrappers.VectorAugmentObservation(**given)
     envs.reset(seed=0)
     return [envs.step(np.zeros(2, np.int64)) for _ in range(3)]
 
 
 def _shaped(**given: Any) -> object:
     """Shape rewards, and take a few steps."""
-    env = rs.ShapeReward(**given)
+    env = rs.wrappers.ShapeReward(**given)
     env.reset(seed=0)
     return [env.step(0) for _ in range(3)]
 
 
 def _shaped_together(**given: Any) -> object:
     """Shape rewards of a vector environment, and take a few steps."""
-    envs = rs.VectorShapeReward(**given)
+    envs = rs.wrappers.VectorShapeReward(**given)
     envs.reset(seed=0)
     return [envs.step(np.zeros(2, np.int64)) for _ in range(3)]
 
@@ -75,7 +75,7 @@ def _machines_asked(**given: Any) -> object:
 
 def _edges(**given: Any) -> object:
     """Walk along the edges of a reward machine."""
-    machine = rs.EdgeRewardMachine.from_pair(found().machines, house())
+    machine = rs.machines.EdgeRewardMachine.from_pair(found().machines, house())
     machine.first_difference(given["other"] or machine, given["labels"])
     return machine.step(given["state"], given["label"]), machine.has_ended(given["state"])
 

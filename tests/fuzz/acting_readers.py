@@ -126,7 +126,7 @@ def read_plan(path: Path) -> None:
 
 def read_learned(path: Path) -> None:
     """Read what was learned, and ask it."""
-    learned = rs.Learned.load(path / "policy.json")
+    learned = rs.rl.QTable.load(path / "policy.json")
     assert str(learned)
     for situation in learned.situations[:3]:
         learned.action(situation)
@@ -147,7 +147,7 @@ def read_world(path: Path) -> None:
 
 def read_solved(path: Path) -> None:
     """Read a folder of `solve`."""
-    held = rs.Solved.load(path / "solved")
+    held = rs.Solution.load(path / "solved")
     assert str(held)
     assert held.as_dict()
 

@@ -26,7 +26,9 @@ def model(number: int) -> Any:
         traces = rs.collect(House(), episodes=(5, 40, 100)[number], seed=number)
         return json.loads(encode(rs.infer(traces).machines))
     options = {"supplement": number % 2 == 0}
-    return json.loads(encode(rs.infer(some_traces(number), options=rs.Options(**options)).machines))
+    return json.loads(
+        encode(rs.infer(some_traces(number), options=rs.InferenceOptions(**options)).machines)
+    )
 
 
 @cache
@@ -123,7 +125,7 @@ def reward_machine(draw: Random) -> Files:
 
 def read_reward_machine(path: Path) -> None:
     """Read a reward machine, step through it, and write it."""
-    machine = rs.read_reward_machine(path / "machine.txt")
+    machine = rs.machines.read_reward_machine(path / "machine.txt")
     machine.step(machine.initial, {"coffee"})
     assert encode_reward_machine(machine)
 

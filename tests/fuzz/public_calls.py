@@ -189,13 +189,13 @@ TARGETS = (
     call("from_columns", rs.TraceSet.from_columns, _columns),
     call("take", _choose, lambda: {"numbers": [0, 1]}, allowed=(IndexError,)),
     call("save", _write, lambda: {"path": "out.jsonl", "format": "jsonl"}),
-    call("Options", rs.Options, _options, ("effort",)),
+    call("Options", rs.InferenceOptions, _options, ("effort",)),
     call("infer", rs.infer, lambda: {"traces": house(), **_arguments()}),
     call("update", lambda traces: found().update(traces), lambda: {"traces": house()}),
     call("diagnose", rs.diagnose, lambda: {
         "traces": house(), "outputs": None, "labels": "given", "timing": None,
     }),
-    call("held_out", rs.held_out, lambda: {
+    call("held_out", rs.holdout_score, lambda: {
         "result": found(), "traces": house(), "share": 0.2, "time_limit": None,
     }),
     call("evidence", rs.evidence, _short(delta=0.05)),
@@ -209,7 +209,7 @@ TARGETS = (
         "place": _file("some.parquet"), "columns": (), "damaged": "skip",
     }),
     call("load", rs.load, lambda: {"path": "none.json"}),
-    call("read_reward_machine", rs.read_reward_machine, lambda: {"path": "none.txt"}),
+    call("read_reward_machine", rs.machines.read_reward_machine, lambda: {"path": "none.txt"}),
     call("Labelling", rs.Labelling, lambda: {
         "reads": "observation", "events": {"attic": "key"},
     }),

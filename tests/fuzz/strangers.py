@@ -58,7 +58,7 @@ def result(number: int) -> rs.InferenceResult | None:
     )  # fmt: skip
     try:
         return rs.infer(
-            traces(number), options=rs.Options(time_limit=1.0, **ways[number % len(ways)])
+            traces(number), options=rs.InferenceOptions(time_limit=1.0, **ways[number % len(ways)])
         )
     except rs.ResolventError:
         return None
@@ -93,7 +93,7 @@ def together(draw: Random) -> tuple[Callable[[], object], str]:
         "update": lambda: found.update(seen).machines.score(seen),
         "score": lambda: str(machines.score(seen)),
         "evidence": lambda: str(rs.evidence(given, seen)),
-        "held_out": lambda: str(rs.held_out(found, seen)),
+        "held_out": lambda: str(rs.holdout_score(found, seen)),
         "report": lambda: rs.report(given, seen, "out.html"),
         "plan": lambda: (str(planned()), planned().as_dict()),
         "plan.run": lambda: planned().run(world, episodes=2, max_steps=20, on_unseen="random"),
@@ -107,7 +107,7 @@ def together(draw: Random) -> tuple[Callable[[], object], str]:
             for mine in machines.values()
             for theirs in other.machines.values()
         ],
-        "EdgeRewardMachine": lambda: rs.EdgeRewardMachine.from_pair(machines, seen),
+        "EdgeRewardMachine": lambda: rs.machines.EdgeRewardMachine.from_pair(machines, seen),
         "drawn": lambda: [
             write(one)
             for one in machines.values()
@@ -115,7 +115,7 @@ def together(draw: Random) -> tuple[Callable[[], object], str]:
         ],
         "saved": lambda: (machines.save("m.json"), rs.load("m.json")),
         "wrapped": lambda: _steps(augmented(), draw),
-        "shaped": lambda: _steps(rs.ShapeReward(world, planned()), draw),
+        "shaped": lambda: _steps(rs.wrappers.ShapeReward(world, planned()), draw),
         "learned": lambda: rs.q_learning(augmented(), episodes=2, max_steps=20),
         "many": lambda: _many(given, mode),
         "together": lambda: rs.TraceSet.concatenate([traces(number), seen]).digest,
@@ -139,7 +139,7 @@ def _steps(env: gym.Env[Any, Any], draw: Random) -> None:
 
 def _many(machines: Any, mode: Any) -> None:
     envs = gym.vector.SyncVectorEnv([House, House])
-    wrapped = rs.VectorAugmentObservation(envs, machines, mode=mode)
+    wrapped = rs.wrappers.VectorAugmentObservation(envs, machines, mode=mode)
     wrapped.reset(seed=0)
     for _ in range(5):
         wrapped.step(np.zeros(2, np.int64))

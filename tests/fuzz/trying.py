@@ -15,7 +15,7 @@ import resolvent as rs
 from fuzz.targets import Call, Files, Reader, Target
 
 CORPUS = Path(__file__).parent / "corpus"
-OURS = (rs.ResumeWarning, rs.SpaceWarning, rs.TableWarning)
+OURS = (rs.errors.ResumeWarning, rs.errors.SpaceWarning, rs.errors.TableWarning)
 """Warnings that say what the documentation says they say; any other one is a failure."""
 
 MOST_CHARACTERS = 5_000

@@ -11,7 +11,7 @@ from protocols import BANK
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import merge_with_backtracking
 from resolvent.inference.state_merging import RedBlue, Watch
-from resolvent.machines.automaton import TooManyStates
+from resolvent.machines.automaton import StateLimitExceeded
 from resolvent.samples import Histories, LabelTiming, output_samples
 from strategies import sample_set
 
@@ -35,7 +35,7 @@ def samples_of(traces):
 
 def found(machine, traces, strategy):
     result = rs.infer(
-        traces, outputs=["output"], strategy=strategy, options=rs.Options(refine=False)
+        traces, outputs=["output"], strategy=strategy, options=rs.InferenceOptions(refine=False)
     )
     return machine.is_found(result.machines["output"])
 
@@ -80,7 +80,7 @@ def test_backtracking_respects_the_state_limit():
     for engine in ("native", "python"):
         allowed = merge(samples, order="rethink", engine=engine, most_states=len(found.access))
         assert allowed.events == found.events
-        with pytest.raises(TooManyStates):
+        with pytest.raises(StateLimitExceeded):
             merge(samples, order="rethink", engine=engine, most_states=len(found.access) - 1)
 
 
@@ -94,7 +94,7 @@ def test_a_time_limit_during_backtracking_returns_the_best_so_far(monkeypatch):
 
         def look(self, progress):
             if repeating:
-                raise rs.TimeLimitReached("time ran out")
+                raise rs.errors.TimeLimitReached("time ran out")
 
     repeating = []
     begin = RedBlue.__init__

@@ -2,25 +2,25 @@
 
 import pytest
 
-from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.exact.certificate import MinimalityProof
 
 
 @pytest.mark.parametrize(
     ("certificate", "line"),
     [
-        (Certificate(7, 7, unique=True), "7 states, proven minimal: 6 are impossible; unique"),
-        (Certificate(2, 2, unique=True), "2 states, proven minimal: 1 is impossible; unique"),
-        (Certificate(1, 1, unique=True), "1 state, proven minimal; unique"),
+        (MinimalityProof(7, 7, unique=True), "7 states, proven minimal: 6 are impossible; unique"),
+        (MinimalityProof(2, 2, unique=True), "2 states, proven minimal: 1 is impossible; unique"),
+        (MinimalityProof(1, 1, unique=True), "1 state, proven minimal; unique"),
         (
-            Certificate(3, 3, unique=False),
+            MinimalityProof(3, 3, unique=False),
             "3 states, proven minimal: 2 are impossible; "
             "not unique: another machine of the same size fits as well",
         ),
         (
-            Certificate(3, 3),
+            MinimalityProof(3, 3),
             "3 states, proven minimal: 2 are impossible; whether it is unique is not decided",
         ),
-        (Certificate(9, 6), "at most 9 states, at least 6: not proven (time ran out)"),
+        (MinimalityProof(9, 6), "at most 9 states, at least 6: not proven (time ran out)"),
     ],
 )
 def test_text_of_a_certificate(certificate, line):

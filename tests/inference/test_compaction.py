@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.inference.counterexamples import compacted
+from resolvent.inference.counterexamples import merge_equal_states
 from resolvent.replay import Corpus, replay
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.source import InMemorySource
 from worlds import random_world
 
 WORLD = random_world(3, size=9, labels=4, tm_states=4)
@@ -28,18 +28,18 @@ def doubled(table, copies):
 def test_copies_of_states_are_merged_again(copies):
     swollen = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, copies))
     pair = PAIR.replacing(swollen, replace(PAIR.reward, supplemented=False))
-    seen = replay(pair, Corpus(ShardsInMemory([TRACES])))
+    seen = replay(pair, Corpus(InMemorySource([TRACES])))
     assert not len(seen.machines["transition"].conflicts)
-    found = compacted(swollen, seen.machines["transition"])
+    found = merge_equal_states(swollen, seen.machines["transition"])
     assert np.array_equal(found.transitions, PAIR.transition.transitions)
     assert swollen.decisions is not None
     assert found.decisions is None
 
 
 def test_minimal_machines_are_not_compacted():
-    seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
-    assert compacted(PAIR.transition, seen.machines["transition"]) is None
-    assert compacted(PAIR.reward, seen.machines["reward"]) is None
+    seen = replay(PAIR, Corpus(InMemorySource([TRACES])))
+    assert merge_equal_states(PAIR.transition, seen.machines["transition"]) is None
+    assert merge_equal_states(PAIR.reward, seen.machines["reward"]) is None
 
 
 def test_states_that_differ_only_later_are_not_merged():
@@ -52,16 +52,16 @@ def test_states_that_differ_only_later_are_not_merged():
 
     traces = rs.TraceSet([trace(["a", "b"], 1.0), trace(["b", "b"], 2.0), trace(["a"], 0.0)])
     pair = rs.infer(
-        traces, strategy="rpni", options=rs.Options(supplement=False, remove_trivial=False)
+        traces, strategy="rpni", options=rs.InferenceOptions(supplement=False, remove_trivial=False)
     ).machines
-    seen = replay(pair, Corpus(ShardsInMemory([traces])))
+    seen = replay(pair, Corpus(InMemorySource([traces])))
     before = pair.reward.states
-    found = compacted(pair.reward, seen.machines["reward"])
+    found = merge_equal_states(pair.reward, seen.machines["reward"])
     assert found is None
     assert before >= 3
 
 
 def test_machines_with_very_many_states_are_not_compacted():
     machine = replace(PAIR.transition, transitions=doubled(PAIR.transition.transitions, 40))
-    seen = replay(PAIR, Corpus(ShardsInMemory([TRACES])))
-    assert compacted(machine, seen.machines["transition"]) is None
+    seen = replay(PAIR, Corpus(InMemorySource([TRACES])))
+    assert merge_equal_states(machine, seen.machines["transition"]) is None

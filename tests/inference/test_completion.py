@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from automata import unexplained
 from resolvent import _core
-from resolvent.inference.conflict import Contradiction, find_contradiction
+from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import merge
 from resolvent.inference.state_merging import completed
 from strategies import sample_set, sample_sets
@@ -119,5 +119,5 @@ def test_invalid_columns_are_refused(access, settled, words):
 
 def test_a_contradiction_is_raised_despite_the_time_limit():
     samples = sample_set([[(0, 0, 1)], [(0, 0, 0)]])
-    with pytest.raises(Contradiction):
+    with pytest.raises(ContradictoryRows):
         merge(samples, time_limit=1e-9)

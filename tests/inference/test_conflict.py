@@ -10,7 +10,7 @@ from oracles import NO_EVENT, labels_before
 
 import resolvent as rs
 from resolvent.errors import TracePlace
-from resolvent.inference.conflict import Contradiction, explain, explain_conflict
+from resolvent.inference.conflict import ContradictoryRows, explain, explain_conflict
 from resolvent.samples import output_samples
 
 NONE = "the world is not deterministic under these labels"
@@ -28,7 +28,7 @@ def walk(observations, labels, rewards=None, actions=None):
 
 def refusal(traces, **options):
     with pytest.raises(rs.ContradictoryTraces) as caught:
-        rs.infer(rs.TraceSet(traces), options=rs.Options(noise="none", **options))
+        rs.infer(rs.TraceSet(traces), options=rs.InferenceOptions(noise="none", **options))
     return caught.value
 
 
@@ -76,7 +76,7 @@ def test_values_of_another_column_that_differ():
     traces = rs.TraceSet([walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in (1, 2)])
     timing = rs.LabelTiming.CURRENT
     pays = partial(output_samples, predicts="reward")
-    error = explain(Contradiction(1, 3), traces, pays, "cost", timing, ())
+    error = explain(ContradictoryRows(1, 3), traces, pays, "cost", timing, ())
     assert (error.output, error.machine) == ("cost", "cost")
     assert "have different values of cost for (0, go): 1.0 and 2.0; " in str(error)
     assert error.advice == f"{NONE}: {LABEL}"
@@ -240,7 +240,7 @@ def test_waiting_that_matters():
     traces = [walk([0, 0, 0, 0], [None] * 4, [0, 0, 1])]
     text = message(traces, trivial=())
     assert text.endswith("remove_trivial=False (--keep-trivial)")
-    kept = rs.infer(rs.TraceSet(traces), options=rs.Options(remove_trivial=False))
+    kept = rs.infer(rs.TraceSet(traces), options=rs.InferenceOptions(remove_trivial=False))
     assert kept.machines.score(rs.TraceSet(traces)).perfect
 
 
@@ -263,7 +263,7 @@ def test_a_timing_is_not_advised_when_trivial_labels_would_spoil_it():
 
 def complaint(traces, options):
     try:
-        rs.infer(traces, options=rs.Options(noise="none", **options))
+        rs.infer(traces, options=rs.InferenceOptions(noise="none", **options))
     except rs.ContradictoryTraces as error:
         return error
     return None
@@ -361,7 +361,7 @@ def test_both_remedies_are_named():
     assert "--timing lagged" in caught.value.advice
     assert "--keep-trivial" in caught.value.advice
     for way in ({"timing": "lagged"}, {"remove_trivial": False}):
-        assert rs.infer(traces, options=rs.Options(**way)).machines.score(traces).perfect
+        assert rs.infer(traces, options=rs.InferenceOptions(**way)).machines.score(traces).perfect
 
 
 def test_outputs_without_contradiction_are_named():
@@ -379,7 +379,7 @@ def test_outputs_without_contradiction_are_named():
 def test_a_conflict_is_a_value_with_the_fields_of_its_error():
     traces = rs.TraceSet([walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in (1, 2)])
     rewards = partial(output_samples, predicts="reward")
-    arguments = (Contradiction(1, 3), traces, rewards, "reward", rs.LabelTiming.CURRENT, ())
+    arguments = (ContradictoryRows(1, 3), traces, rewards, "reward", rs.LabelTiming.CURRENT, ())
     conflict = explain_conflict(*arguments)
     assert conflict == explain_conflict(*arguments)
     assert (conflict.traces, conflict.steps) == ((0, 1), (1, 1))

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mealy_machine import Mealy
-from resolvent import Options, infer
-from resolvent.inference.counterexamples import COMMON, covering
+from resolvent import InferenceOptions, infer
+from resolvent.inference.counterexamples import COMMON, traces_with_rare_transitions
 from resolvent.inference.refinement import RefinementLoop
 from resolvent.traces import TraceSet
 
@@ -29,33 +29,39 @@ def test_each_move_is_in_the_first_traces_that_have_it(traces, times, random):
     wanted = set()
     for move in range(6):
         wanted |= set([trace for trace in order if move in traces[trace]][:times])
-    assert covering([steps], offsets, np.int64(order), times, MANY).tolist() == sorted(wanted)
+    assert traces_with_rare_transitions(
+        [steps], offsets, np.int64(order), times, MANY
+    ).tolist() == sorted(wanted)
 
 
 def test_common_moves_need_no_traces_of_their_own():
     traces = [[0] * COMMON, [0, 1], [0, 0]]
     steps, offsets = columns(traces)
-    assert covering([steps], offsets, np.int64([0, 1, 2]), 1, MANY).tolist() == [1]
+    assert traces_with_rare_transitions(
+        [steps], offsets, np.int64([0, 1, 2]), 1, MANY
+    ).tolist() == [1]
 
 
 def test_traces_that_are_not_in_the_order_do_not_count():
     steps, offsets = columns([[0, 1], [1], [2]])
-    assert covering([steps], offsets, np.int64([1]), 3, MANY).tolist() == [1]
-    assert covering([], offsets, np.int64([1]), 3, MANY).tolist() == []
+    assert traces_with_rare_transitions([steps], offsets, np.int64([1]), 3, MANY).tolist() == [1]
+    assert traces_with_rare_transitions([], offsets, np.int64([1]), 3, MANY).tolist() == []
 
 
 def test_where_steps_are_few_the_rarest_moves_come_first():
     steps, offsets = columns([[0, 0], [0, 1], [1, 0], [2, 0]])
     order = np.int64([0, 1, 2, 3])
-    assert covering([steps], offsets, order, 1, 8).tolist() == [0, 1, 3]
-    assert covering([steps], offsets, order, 1, 4).tolist() == [1, 3]
-    assert covering([steps], offsets, order, 1, 3).tolist() == [3]
+    assert traces_with_rare_transitions([steps], offsets, order, 1, 8).tolist() == [0, 1, 3]
+    assert traces_with_rare_transitions([steps], offsets, order, 1, 4).tolist() == [1, 3]
+    assert traces_with_rare_transitions([steps], offsets, order, 1, 3).tolist() == [3]
 
 
 def test_a_move_of_any_machine_counts():
     steps, offsets = columns([[0], [0], [0]])
     other = np.int32([-1, -1, 3])
-    assert covering([steps, other], offsets, np.int64([0, 1, 2]), 1, MANY).tolist() == [0, 2]
+    assert traces_with_rare_transitions(
+        [steps, other], offsets, np.int64([0, 1, 2]), 1, MANY
+    ).tolist() == [0, 2]
 
 
 @pytest.fixture
@@ -93,7 +99,7 @@ def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
             monkeypatch.setattr(
                 RefinementLoop, "with_rare_transitions", lambda *_, none=found: none
             )
-        result = infer(traces, outputs=["output"], options=Options(refine=True))
+        result = infer(traces, outputs=["output"], options=InferenceOptions(refine=True))
         assert result.refinement.rounds > 1
         learned = traces.take(result.standing.chosen)
         shares.append(traces_with_each_move(rare, learned)[few].sum() / learned.steps)
@@ -106,7 +112,8 @@ def test_shuffled_and_repeated_traces_give_the_same(rare):
     numbers = np.random.default_rng(1).permutation(len(traces))
     again = TraceSet.concatenate([traces.take(numbers), traces.take(numbers[:50])])
     first, second = (
-        infer(one, outputs=["output"], options=Options(refine=True)) for one in (traces, again)
+        infer(one, outputs=["output"], options=InferenceOptions(refine=True))
+        for one in (traces, again)
     )
     assert first.refinement.steps == second.refinement.steps
     assert (first.machines["output"].transitions == second.machines["output"].transitions).all()

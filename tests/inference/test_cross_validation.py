@@ -10,7 +10,7 @@ import resolvent as rs
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.inference.cross_validation import MachineHoldoutScore
 from resolvent.machines import MachineScore
-from resolvent.traces.sampling import trace_keys
+from resolvent.traces.sampling import trace_hashes
 from vending_machine import log
 
 
@@ -61,7 +61,7 @@ def counted(machine, traces, first=0):
 
 def held_by_hand(traces, share=0.2):
     """The numbers of the traces held out: those with the largest keys, equal ones once."""
-    keys = trace_keys(traces).tolist()
+    keys = trace_hashes(traces).tolist()
     distinct = sorted(set(keys))
     held = set(distinct[len(distinct) - max(round(share * len(distinct)), 1) :])
     learned = [number for number, key in enumerate(keys) if key not in held]
@@ -71,7 +71,7 @@ def held_by_hand(traces, share=0.2):
 @pytest.mark.parametrize("sessions", [12, 30, 200])
 def test_steps_are_counted_as_by_hand(sessions):
     traces = read(log(sessions, seed=sessions))
-    found = rs.held_out(rs.infer(traces), traces)
+    found = rs.holdout_score(rs.infer(traces), traces)
     learned, held = held_by_hand(traces)
     alone = rs.infer(traces.take(learned)).machines["response"]
     one = found["response"]
@@ -83,17 +83,17 @@ def test_steps_are_counted_as_by_hand(sessions):
 
 def test_neither_order_nor_repeats_make_a_difference():
     traces = read(log(24, seed=1))
-    found = rs.held_out(rs.infer(traces), traces)
+    found = rs.holdout_score(rs.infer(traces), traces)
     order = np.random.default_rng(0).permutation(len(traces))
     shuffled = traces.take(order)
-    assert rs.held_out(rs.infer(shuffled), shuffled) == found
+    assert rs.holdout_score(rs.infer(shuffled), shuffled) == found
     repeated = traces.take(np.concatenate([order, order[:7], order[:3]]))
-    assert rs.held_out(rs.infer(repeated), repeated).as_dict() == found.as_dict()
+    assert rs.holdout_score(rs.infer(repeated), repeated).as_dict() == found.as_dict()
 
 
 def test_of_one_long_trace_the_end_is_held_out():
     traces = log_of(words(1, 500), parity)
-    found = rs.held_out(rs.infer(traces), traces)
+    found = rs.holdout_score(rs.infer(traces), traces)
     (one,) = found.values()
     assert not found.whole_traces
     assert (found.traces, found.steps, one.steps, one.right) == (1, 100, 100, 100)
@@ -103,7 +103,7 @@ def test_of_one_long_trace_the_end_is_held_out():
 
 def test_what_the_end_shows_is_counted_as_by_hand():
     traces = read([row | {"session": "s"} for row in log(8, seed=3)])
-    found = rs.held_out(rs.infer(traces, noise="none"), traces, share=0.5)
+    found = rs.holdout_score(rs.infer(traces, noise="none"), traces, share=0.5)
     whole = traces[0]
     half = rs.Trace(
         whole.observations[:101],
@@ -124,11 +124,14 @@ def test_the_beginning_of_a_trace_that_was_learned_from_is_not_new():
     learned, _ = held_by_hand(traces)
     if 39 in learned:
         with pytest.raises(TraceError, match="all 8 traces chosen to be held out are the"):
-            rs.held_out(result, traces)
+            rs.holdout_score(result, traces)
     else:
-        assert (rs.held_out(result, traces).traces, rs.held_out(result, traces).new) == (8, 1)
+        assert (rs.holdout_score(result, traces).traces, rs.holdout_score(result, traces).new) == (
+            8,
+            1,
+        )
     others = log_of([word[:length] for length in range(1, 41)] + words(40, 12, seed=4), parity)
-    found = rs.held_out(rs.infer(others), others)
+    found = rs.holdout_score(rs.infer(others), others)
     assert 0 < found.new < found.traces == 16
     assert f"16 traces, {found.new} of them new" in str(found)
 
@@ -138,7 +141,7 @@ def test_steps_after_which_nothing_changes_are_counted_apart():
         return "bye" if "b" in word[:-1] else parity(word)
 
     traces = log_of(words(60, 20, seed=2), answer)
-    one = rs.held_out(rs.infer(traces), traces)["response"]
+    one = rs.holdout_score(rs.infer(traces), traces)["response"]
     _, held = held_by_hand(traces)
     stuck = sum(len(traces[n].actions) - 1 - traces[n].actions.index("b") for n in held)
     assert (one.stuck, one.stuck_right) == (stuck, stuck)
@@ -152,7 +155,7 @@ def test_noise_is_foretold():
         return parity(word) if chance.random() < 0.9 else parity(word + "a")
 
     traces = log_of(words(100, 30), often_right)
-    found = rs.held_out(rs.infer(traces), traces)["response"]
+    found = rs.holdout_score(rs.infer(traces), traces)["response"]
     assert found.noisy
     assert 0.85 < found.share < 0.95
     assert "log-loss" in str(found)
@@ -172,17 +175,17 @@ def test_the_interval_is_that_of_wilson(right, traces):
 def test_what_cannot_be_held_out():
     result = rs.infer(log_of(["ab", "ba"], parity))
     with pytest.raises(TraceError, match="one step each"):
-        rs.held_out(result, log_of(["a", "b"], parity))
+        rs.holdout_score(result, log_of(["a", "b"], parity))
     with pytest.raises(OptionError, match="share is 1: it must lie between 0 and 1"):
-        rs.held_out(result, log_of(["ab", "ba"], parity), share=1)
+        rs.holdout_score(result, log_of(["ab", "ba"], parity), share=1)
 
 
 def test_machines_that_were_cut_short_are_not_tested():
     traces = log_of(words(60, 20), parity)
     with pytest.raises(TimeLimitReached, match="takes longer than 1e-06 s"):
-        rs.held_out(rs.infer(traces), traces, time_limit=1e-6)
+        rs.holdout_score(rs.infer(traces), traces, time_limit=1e-6)
 
 
 def test_a_trace_is_left_to_learn_from_however_much_is_held_out():
     traces = log_of(words(20, 20), parity)
-    assert rs.held_out(rs.infer(traces), traces, share=0.999).traces == 19
+    assert rs.holdout_score(rs.infer(traces), traces, share=0.999).traces == 19

@@ -15,9 +15,9 @@ from hypothesis.extra import numpy as hnp
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import Contradiction, find_contradiction
+from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import ENGINES, merge
-from resolvent.machines.automaton import TooManyStates
+from resolvent.machines.automaton import StateLimitExceeded
 from strategies import columns, sample_set, sample_sets
 
 ROWS = [[(-1, 0, 0), (0, 0, 1)], [(0, 0, 1)]]
@@ -180,7 +180,7 @@ def test_inputs_are_not_modified(samples):
         try:
             merge(samples, engine=engine)
         except Exception as error:
-            assert type(error).__name__ == "Contradiction"  # noqa: PT017
+            assert type(error).__name__ == "ContradictoryRows"  # noqa: PT017
     for column, copy in zip(columns(samples), before, strict=True):
         assert np.array_equal(column, copy)
 
@@ -404,11 +404,11 @@ def test_ctrl_c_ends_a_native_search_soon(order):
 def test_too_many_states_are_refused_by_both_engines_at_the_same_number(order, samples):
     try:
         found = merge(samples, order=order)
-    except Contradiction:
+    except ContradictoryRows:
         return
     for engine in ENGINES:
         within = merge(samples, order=order, engine=engine, most_states=found.states)
         assert within.events == found.events
         if found.states > 1:
-            with pytest.raises(TooManyStates):
+            with pytest.raises(StateLimitExceeded):
                 merge(samples, order=order, engine=engine, most_states=found.states - 1)

@@ -8,13 +8,13 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import disturbed, same, slipped
-from resolvent.evaluation.diagnosis.inference_warnings import rare_moves
+from resolvent.evaluation.diagnosis.inference_warnings import rare_transitions
 from resolvent.inference.context import InferenceContext
 from resolvent.inference.noise_selection import predicts_held_out
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.refinement import refine
 from resolvent.senses import Senses
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.source import InMemorySource
 from resolvent.worlds import House, TMaze
 
 
@@ -85,7 +85,7 @@ def test_labels_called_trivial_are_no_noise():
         for label, pay in (("key", 1), (None, 0))
     ]
     with pytest.raises(rs.ContradictoryTraces, match="--keep-trivial"):
-        rs.infer(rs.TraceSet(days), options=rs.Options(trivial=["key"]))
+        rs.infer(rs.TraceSet(days), options=rs.InferenceOptions(trivial=["key"]))
 
 
 def test_a_label_that_is_missing_is_told_from_chance(house):
@@ -158,11 +158,11 @@ def test_files_say_what_was_meant(house, tmp_path):
     rs.infer(house).machines.save(tmp_path / "m.json")
     made = rs.load(tmp_path / "m.json").provenance
     assert made.options["noise"] == "auto"
-    stored = Options(noise="none").as_dict()
+    stored = InferenceOptions(noise="none").as_dict()
     assert stored.pop("noise") == "none"
-    assert Options.from_dict(stored).noise == "none"  # as before there was a choice
+    assert InferenceOptions.from_dict(stored).noise == "none"  # as before there was a choice
     stated = rs.Noise(outcomes=True, broken=0.1)
-    assert Options.from_dict(Options(noise=stated).as_dict()).noise == stated
+    assert InferenceOptions.from_dict(InferenceOptions(noise=stated).as_dict()).noise == stated
 
 
 def test_labels_that_tell_nothing_are_named():
@@ -206,7 +206,7 @@ def test_machines_that_know_traces_by_heart_do_not_foretell_others(house, is_hid
     if is_hidden:
         pick = {4: "pick", 5: "drop"}
         traces = hidden_passenger(30, lambda seen, action, now: pick.get(action))
-    context = InferenceContext(Options(noise="none"), Senses())
-    corpus = context.corpus_of(ShardsInMemory([traces]))
-    assert not any(rare_moves(refine(context, corpus).standing.shown))
+    context = InferenceContext(InferenceOptions(noise="none"), Senses())
+    corpus = context.corpus_of(InMemorySource([traces]))
+    assert not any(rare_transitions(refine(context, corpus).standing.shown))
     assert predicts_held_out(context, corpus, 0.05) != is_hidden

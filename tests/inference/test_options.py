@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from own_strategies import MostAgreeing
 from resolvent._util.docstrings import descriptions
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.samples import LabelTiming
 
@@ -33,8 +33,8 @@ SHAPING = st.fixed_dictionaries(
 
 @given(SHAPING)
 def test_options_survive_a_file(given_options):
-    options = Options(**given_options)
-    again = Options.from_dict(options.as_dict())
+    options = InferenceOptions(**given_options)
+    again = InferenceOptions.from_dict(options.as_dict())
     assert again.as_dict() == options.as_dict()
     assert (again.strategy, again.timing, again.outputs) == (
         options.strategy,
@@ -45,58 +45,60 @@ def test_options_survive_a_file(given_options):
 
 def test_every_option_is_described_once():
     """`infer` takes the common ones as keywords, with the same defaults and descriptions."""
-    assert descriptions(Options).keys() == {field.name for field in fields(Options)}
+    assert descriptions(InferenceOptions).keys() == {
+        field.name for field in fields(InferenceOptions)
+    }
     parameters = inspect.signature(rs.infer).parameters
     common = parameters.keys() - {"traces", "options", "progress"}
-    assert common < descriptions(Options).keys()
+    assert common < descriptions(InferenceOptions).keys()
     assert len(parameters) == 11
     assert {name: descriptions(rs.infer)[name] for name in common} == {
-        name: descriptions(Options)[name] for name in common
+        name: descriptions(InferenceOptions)[name] for name in common
     }
     for name in common:  # a user's form of a value becomes the one that the option holds
-        stated = Options(**{name: parameters[name].default})
-        assert getattr(stated, name) == getattr(Options(), name)
+        stated = InferenceOptions(**{name: parameters[name].default})
+        assert getattr(stated, name) == getattr(InferenceOptions(), name)
 
 
 def test_keywords_replace_the_options_that_they_differ_from():
     traces = rs.TraceSet([rs.Trace(["a", "b"], [None, "x"], ["go"], [1])])
-    base = Options(noise="none", seed=3, effort=2)
+    base = InferenceOptions(noise="none", seed=3, effort=2)
     assert rs.infer(traces, options=base).options == base
     result = rs.infer(traces, seed=5, labels="observation", options=base)
-    assert result.options == Options(noise="none", seed=5, effort=2, labels="observation")
+    assert result.options == InferenceOptions(noise="none", seed=5, effort=2, labels="observation")
     assert result.options.timing is LabelTiming.CURRENT_WITH_INITIAL
-    lagged = rs.infer(traces, labels="observation", options=Options(timing="lagged"))
+    lagged = rs.infer(traces, labels="observation", options=InferenceOptions(timing="lagged"))
     assert lagged.options.timing is LabelTiming.LAGGED
-    with pytest.raises(rs.OptionError, match=r"options=\{'effort': 2\}: give an Options"):
+    with pytest.raises(rs.OptionError, match=r"options=\{'effort': 2\}: give an InferenceOptions"):
         rs.infer(traces, options={"effort": 2})
 
 
 def test_a_file_does_not_hold_how_machines_are_found():
-    found = Options(engine="python", time_limit=5, refine=True)
-    assert found.as_dict() == Options().as_dict()
+    found = InferenceOptions(engine="python", time_limit=5, refine=True)
+    assert found.as_dict() == InferenceOptions().as_dict()
     for name in ("engine", "time_limit", "refine"):
-        with pytest.raises(rs.ModelError, match=f"no option `{name}`"):
-            Options.from_dict({name: None})
+        with pytest.raises(rs.errors.ModelError, match=f"no option `{name}`"):
+            InferenceOptions.from_dict({name: None})
 
 
 def test_options_of_another_version_are_refused_by_name():
-    with pytest.raises(rs.ModelError, match=r"no option `colour` \(colour\)"):
-        Options.from_dict({"colour": "red"})
-    with pytest.raises(rs.ModelError, match=r"Expected `int`.*\(seed\)"):
-        Options.from_dict({"seed": "seven"})
+    with pytest.raises(rs.errors.ModelError, match=r"no option `colour` \(colour\)"):
+        InferenceOptions.from_dict({"colour": "red"})
+    with pytest.raises(rs.errors.ModelError, match=r"Expected `int`.*\(seed\)"):
+        InferenceOptions.from_dict({"seed": "seven"})
 
 
 def test_a_strategy_of_ones_own_is_given_beside_the_file():
-    stored = Options(strategy=MostAgreeing()).as_dict()
-    with pytest.raises(rs.ModelError, match="which is not built in"):
-        Options.from_dict(stored)
-    assert Options.from_dict(stored, MostAgreeing()).strategy == MostAgreeing()
+    stored = InferenceOptions(strategy=MostAgreeing()).as_dict()
+    with pytest.raises(rs.errors.ModelError, match="which is not built in"):
+        InferenceOptions.from_dict(stored)
+    assert InferenceOptions.from_dict(stored, MostAgreeing()).strategy == MostAgreeing()
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Options)])
+@pytest.mark.parametrize("name", [field.name for field in fields(InferenceOptions)])
 @pytest.mark.parametrize(
     "odd", [None, -1, 1.5, [], {}, object()], ids=lambda odd: type(odd).__name__
 )
 def test_any_value_is_accepted_or_refused(name, odd):
     with contextlib.suppress(rs.OptionError):
-        Options(**{name: odd})
+        InferenceOptions(**{name: odd})

@@ -12,7 +12,7 @@ from mealy_machine import Mealy
 from resolvent.inference import portfolio
 from resolvent.inference.engine import merge
 from resolvent.inference.portfolio import Candidate, Entrant, best_of, doubt
-from resolvent.machines.automaton import Event, TooManyStates, TooMuchWork
+from resolvent.machines.automaton import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
 from resolvent.samples import Histories, LabelTiming, output_samples
 from worlds import random_world
 
@@ -20,7 +20,7 @@ SCARCE = random_world(1, labels=6, tm_states=6).rollouts(110, seed=3)
 
 
 def automaton(scores, states=3, finished=True, wrong=0):
-    events = tuple(Event(0, 1, score, 1) for score in scores)
+    events = tuple(RawMergeEvent(0, 1, score, 1) for score in scores)
     return SimpleNamespace(events=events, states=states, finished=finished, wrong=wrong, work=7)
 
 
@@ -124,7 +124,7 @@ def test_what_does_not_pay_is_not_tried():
     assert choose(candidate("a", 1.0), idle)[1] == [("a", "chosen")]
 
 
-@pytest.mark.parametrize("given_up", [TooManyStates(), TooMuchWork()])
+@pytest.mark.parametrize("given_up", [StateLimitExceeded(), WorkLimitExceeded()])
 def test_who_gives_up_is_named(given_up):
     assert choose(candidate("a", 1.0), entered("b", given_up))[1] == [
         ("a", "chosen"),
@@ -203,7 +203,7 @@ def test_a_strategy_of_its_own_is_told_alone():
 
 
 def test_effort_scales_what_is_tried():
-    little = rs.infer(SCARCE, outputs=["observation"], options=rs.Options(effort=1e-6))
+    little = rs.infer(SCARCE, outputs=["observation"], options=rs.InferenceOptions(effort=1e-6))
     assert little.transition.states > 6
 
 
@@ -227,7 +227,7 @@ def test_merging_that_leads_nowhere_is_put_off(monkeypatch):
     machine = Mealy.drawn(5, 0, inputs=3)
     log = machine.traces(3_000, 0, lengths=(3_000, 3_000))
     result = rs.infer(
-        log, outputs=["output"], noise="none", options=rs.Options(trivial=["no event"])
+        log, outputs=["output"], noise="none", options=rs.InferenceOptions(trivial=["no event"])
     )
     assert [one.strategy for one in result.tried["output"]] == ["search"]
     assert machine.is_found(result.machines["output"])
@@ -241,7 +241,7 @@ def test_work_is_the_same_every_time_and_can_be_limited():
     samples = samples_of(Mealy.drawn(20, 0).traces(20_000, 0), "output")
     found, again = merge(samples), merge(samples)
     assert found.work == again.work > 50_000
-    with pytest.raises(TooMuchWork):
+    with pytest.raises(WorkLimitExceeded):
         merge(samples, most_work=found.work // 2)
     assert merge(samples, most_work=2 * found.work).events == found.events
 

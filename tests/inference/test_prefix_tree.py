@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from resolvent._core import SteppedFolding, find_contradiction
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.prefix_tree import build_prefix_tree
 from strategies import columns, sample_set
 
@@ -72,7 +72,7 @@ def test_a_tree_without_labels_is_its_root():
 )
 def test_the_first_contradiction_is_named(traces, rows):
     samples = sample_set(traces)
-    with pytest.raises(Contradiction) as caught:
+    with pytest.raises(ContradictoryRows) as caught:
         build_prefix_tree(samples)
     assert (caught.value.first, caught.value.second) == rows
     assert first_contradiction(samples) == rows

@@ -6,7 +6,7 @@ from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import FirstFit
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import RedBlue, Watch
-from resolvent.machines.automaton import Event
+from resolvent.machines.automaton import RawMergeEvent
 from strategies import sample_set
 
 both_engines = pytest.mark.parametrize("engine", ["native", "python"])
@@ -29,7 +29,7 @@ def test_a_switch_has_two_states(engine, order):
     assert found.output_alpha.tolist() == [0, 0]
     assert found.output_value.tolist() == [0, 1]
     assert found.output_count.tolist() == [2, 2]
-    assert found.events == (Event(None, 1, 0, 0), Event(0, 2, 2, 2))
+    assert found.events == (RawMergeEvent(None, 1, 0, 0), RawMergeEvent(0, 2, 2, 2))
     assert found.tree_nodes == 4
 
 
@@ -49,7 +49,11 @@ FORK = [[(0, 0, 1)], [(1, 0, 2), (-1, 1, 2)], [(2, 1, 2)]]
 def test_rpni_makes_the_first_merge_that_fits(engine):
     """A joins the root, b conflicts with that, and c joins the root too, for nothing hinders it."""
     found = merge(sample_set(FORK), order="rpni", engine=engine)
-    assert found.events == (Event(0, 1, 0, 1), Event(None, 2, 0, 0), Event(0, 3, 0, 1))
+    assert found.events == (
+        RawMergeEvent(0, 1, 0, 1),
+        RawMergeEvent(None, 2, 0, 0),
+        RawMergeEvent(0, 3, 0, 1),
+    )
     assert found.transition_target.tolist() == [0, 1, 0]
 
 
@@ -57,7 +61,11 @@ def test_rpni_makes_the_first_merge_that_fits(engine):
 def test_edsm_makes_the_merge_with_most_agreement(engine):
     """No pair agrees at first: a joins the root. Then b fits nothing; then c agrees with b."""
     found = merge(sample_set(FORK), order="edsm", engine=engine)
-    assert found.events == (Event(0, 1, 0, 1), Event(None, 2, 0, 0), Event(2, 3, 1, 1))
+    assert found.events == (
+        RawMergeEvent(0, 1, 0, 1),
+        RawMergeEvent(None, 2, 0, 0),
+        RawMergeEvent(2, 3, 1, 1),
+    )
     assert found.transition_target.tolist() == [0, 1, 1]
 
 
@@ -67,7 +75,7 @@ def test_grafted_children_of_a_red_state_become_blue(engine, order):
     """What hangs below the merged state 0 is decided later, as the root's own."""
     traces = [[(-1, 0, 5), (0, 0, 5), (1, 0, 6)]]  # nodes () 0 01
     found = merge(sample_set(traces), order=order, engine=engine)
-    assert found.events == (Event(0, 1, 1, 1), Event(None, 2, 0, 0))
+    assert found.events == (RawMergeEvent(0, 1, 1, 1), RawMergeEvent(None, 2, 0, 0))
     assert found.access.tolist() == [0, 2]
     assert found.transition_target.tolist() == [0, 1]
 
@@ -80,7 +88,7 @@ def test_states_are_numbered_by_promotion(engine, order):
     found = merge(sample_set(traces), order=order, engine=engine)
     assert found.access.tolist() == [0, 1, 2]
     assert found.output_value.tolist() == [0, 2, 1]
-    assert found.events == (Event(None, 1, 0, 0), Event(None, 2, 0, 0))
+    assert found.events == (RawMergeEvent(None, 1, 0, 0), RawMergeEvent(None, 2, 0, 0))
 
 
 @both_engines

@@ -13,9 +13,9 @@ from mealy_machine import Mealy
 from resolvent.errors import OptionError
 from resolvent.inference.conflict import find_contradiction
 from resolvent.inference.engine import merge
-from resolvent.inference.options import Options
-from resolvent.inference.restarts import fewest_states, repaired
-from resolvent.machines.automaton import moves_alone
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.restarts import min_states_bound, repair_automaton
+from resolvent.machines.automaton import automaton_of_transitions
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, output_samples
 from strategies import sample_sets
@@ -24,7 +24,7 @@ from strategies import sample_sets
 def samples_of(machine, steps, seed=0):
     """What is known of a Mealy machine from random walks."""
     traces = machine.traces(steps, seed)
-    samples = output_samples(traces, Histories.of(traces, Options().timing), "output")
+    samples = output_samples(traces, Histories.of(traces, InferenceOptions().timing), "output")
     silence = [code for code, label in enumerate(traces.labels) if not label]
     return replace(samples, histories=remove_trivial(samples.histories, silence))
 
@@ -70,7 +70,7 @@ def test_a_state_that_stands_there_twice_becomes_one(seed):
     found = merge(samples)
     assert found.states == 8
     copied = with_a_copy(table_of(found, samples), 1 + seed, np.random.default_rng(seed))
-    better = repaired(samples, moves_alone(copied))
+    better = repair_automaton(samples, automaton_of_transitions(copied))
     assert better.states == 8
     assert explains(better, samples)
     assert table_of(better, samples).tolist() == table_of(found, samples).tolist()
@@ -82,7 +82,7 @@ def test_a_wrong_transition_that_cost_states_is_mended():
     for seed in range(6):
         samples = samples_of(Mealy.drawn(12, seed), 5_000, seed)
         found = merge(samples)
-        better = repaired(samples, found, effort=0.1)
+        better = repair_automaton(samples, found, effort=0.1)
         assert explains(better, samples)
         assert better.states <= found.states
         improved += better.states < found.states
@@ -97,16 +97,16 @@ def test_it_explains_all_and_is_never_larger(samples, seed):
     if find_contradiction(samples) is not None:
         return
     found = merge(samples, order="rpni")
-    better = repaired(samples, found, seed=seed, effort=0.01)
+    better = repair_automaton(samples, found, seed=seed, effort=0.01)
     assert better.states <= found.states
     assert explains(better, samples)
-    assert fewest_states(samples, found) <= better.states
+    assert min_states_bound(samples, found) <= better.states
 
 
 def test_the_same_seed_gives_the_same_automaton():
     samples = samples_of(Mealy.drawn(12, 3), 5_000, 3)
     found = merge(samples)
-    first, second = (repaired(samples, found, seed=5, effort=0.1) for _ in range(2))
+    first, second = (repair_automaton(samples, found, seed=5, effort=0.1) for _ in range(2))
     for field in fields(first):
         one, other = getattr(first, field.name), getattr(second, field.name)
         assert np.array_equal(one, other), field.name
@@ -115,8 +115,8 @@ def test_the_same_seed_gives_the_same_automaton():
 def test_without_effort_or_time_the_automaton_is_returned_unchanged():
     samples = samples_of(Mealy.drawn(12, 0), 5_000)
     found = merge(samples)
-    assert repaired(samples, found, effort=0) is found
-    assert repaired(samples, found, time_limit=1e-9).states <= found.states
+    assert repair_automaton(samples, found, effort=0) is found
+    assert repair_automaton(samples, found, time_limit=1e-9).states <= found.states
 
 
 def test_a_machine_that_does_not_explain_the_samples_is_refused():
@@ -124,15 +124,15 @@ def test_a_machine_that_does_not_explain_the_samples_is_refused():
     one_state = np.zeros((1, len(samples.labels)), np.int32)
     one_state[0, [code for code, label in enumerate(samples.labels) if not label]] = -1
     with pytest.raises(ValueError, match="does not explain"):
-        repaired(samples, moves_alone(one_state))
+        repair_automaton(samples, automaton_of_transitions(one_state))
 
 
 def test_options_out_of_range_are_refused():
     samples = samples_of(Mealy.drawn(3, 0), 100)
     with pytest.raises(OptionError, match="seed"):
-        repaired(samples, merge(samples), seed=-1)
+        repair_automaton(samples, merge(samples), seed=-1)
     with pytest.raises(OptionError, match="effort"):
-        repaired(samples, merge(samples), effort=-1)
+        repair_automaton(samples, merge(samples), effort=-1)
 
 
 def largest_clique(samples):
@@ -168,7 +168,7 @@ def _sets(tellers, size):
 def test_the_bound_is_below_every_clique_there_is(samples):
     if find_contradiction(samples) is not None:
         return
-    assert 1 <= fewest_states(samples, merge(samples)) <= largest_clique(samples)
+    assert 1 <= min_states_bound(samples, merge(samples)) <= largest_clique(samples)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -178,7 +178,7 @@ def test_the_bound_is_never_above_the_truth_and_reaches_it(seed, steps):
     samples = samples_of(machine, steps, seed)
     for order in ("rpni", "edsm"):
         found = merge(samples, order=order)
-        proven = fewest_states(samples, found)
+        proven = min_states_bound(samples, found)
         assert proven <= min(machine.states, found.states)
         if steps == 30_000:
             assert proven == machine.states
@@ -189,9 +189,9 @@ def test_repeated_and_shuffled_traces_prove_the_same():
     order = np.random.default_rng(0).permutation(len(traces)).tolist()
     mixed = traces.take([*order, *order[:5]])
     proven = [
-        fewest_states(samples, merge(samples))
+        min_states_bound(samples, merge(samples))
         for samples in (
-            output_samples(some, Histories.of(some, Options().timing), "output")
+            output_samples(some, Histories.of(some, InferenceOptions().timing), "output")
             for some in (traces, mixed)
         )
     ]
@@ -208,7 +208,7 @@ def test_of_very_large_machines_part_is_looked_at():
         columns={"output": [str(step) for step in range(steps)]},
     )
     traces = rs.TraceSet([counting])
-    samples = output_samples(traces, Histories.of(traces, Options().timing), "output")
+    samples = output_samples(traces, Histories.of(traces, InferenceOptions().timing), "output")
     found = merge(samples, order="rpni")
     assert len(found.access) == steps
-    assert fewest_states(samples, found) == 2_048
+    assert min_states_bound(samples, found) == 2_048

@@ -8,9 +8,9 @@ import pytest
 from exact_samples import same, world_samples
 from resolvent.errors import OptionError
 from resolvent.inference.attempts import FOUND, STOPPED
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import search
-from resolvent.inference.restarts import SEEDS, _without_names, search_side_by_side, seeds_from
+from resolvent.inference.restarts import SEEDS, _without_names, search_with_restarts, seeds_from
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
 
@@ -33,7 +33,7 @@ def test_the_smallest_of_all_paths_is_taken_in_any_order(scarce):
     alone = [search(scarce, seed=seed, effort=EFFORT) for seed in seeds_from(3)]
     best = min(alone, key=lambda one: one.states)
     for order in range(3):
-        found, ran = search_side_by_side(scarce, ShuffledWorkers(order), seed=3, effort=EFFORT)
+        found, ran = search_with_restarts(scarce, ShuffledWorkers(order), seed=3, effort=EFFORT)
         assert same(found, best)
         assert [one.outcome for one in ran] == [FOUND] * SEEDS
 
@@ -45,7 +45,7 @@ def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeyp
     )
     alone, stopped = search(plenty, seed=3), 0
     for order in range(6):
-        found, ran = search_side_by_side(plenty, ShuffledWorkers(order), seed=3)
+        found, ran = search_with_restarts(plenty, ShuffledWorkers(order), seed=3)
         assert same(found, alone)
         assert ran[0].outcome == FOUND
         stopped += sum(one.outcome == STOPPED for one in ran)
@@ -55,7 +55,7 @@ def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeyp
 def test_easy_samples_use_no_workers(plenty):
     workers = ShuffledWorkers(0)
     workers.first = None  # nobody calls it
-    found, ran = search_side_by_side(plenty, workers, seed=3)
+    found, ran = search_with_restarts(plenty, workers, seed=3)
     assert same(found, search(plenty, seed=3))
     assert ran == []
 
@@ -74,14 +74,14 @@ def test_seeds_are_the_users_own_and_others():
 
 def test_invalid_seeds_and_contradictions_are_refused(scarce):
     with pytest.raises(OptionError, match="the seed is -1"):
-        search_side_by_side(scarce, ShuffledWorkers(0), seed=-1)
-    with pytest.raises(Contradiction):
-        search_side_by_side(sample_set([[(-1, 0, 0)], [(-1, 0, 1)]]), ShuffledWorkers(0))
+        search_with_restarts(scarce, ShuffledWorkers(0), seed=-1)
+    with pytest.raises(ContradictoryRows):
+        search_with_restarts(sample_set([[(-1, 0, 0)], [(-1, 0, 1)]]), ShuffledWorkers(0))
 
 
 def test_a_known_machine_bounds_the_result(plenty):
     known = np.full((4, len(plenty.labels)), -1, np.int32)
     found = search(plenty, seed=0)
     known[found.transition_state, found.transition_label] = found.transition_target
-    again, _ = search_side_by_side(plenty, ShuffledWorkers(0), known=known)
+    again, _ = search_with_restarts(plenty, ShuffledWorkers(0), known=known)
     assert again.states == 4

@@ -18,7 +18,7 @@ from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import Contradiction, find_contradiction
+from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import merge
 from resolvent.reduction import remove_redundant, remove_trivial
 from resolvent.samples import Histories, LabelTiming, output_samples
@@ -135,7 +135,7 @@ def is_the_world(automaton, world, samples):
 def test_it_explains_every_row_and_is_never_larger_than_edsm(samples, seed):
     rows = find_contradiction(samples)
     if rows is not None:
-        with pytest.raises(Contradiction) as same:
+        with pytest.raises(ContradictoryRows) as same:
             search(samples)
         assert same.value.args == rows.args
         return

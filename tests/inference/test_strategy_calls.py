@@ -10,7 +10,7 @@ from resolvent.inference.engine import StrategyCalls, merge
 from resolvent.inference.merge_order import BestFirst, FirstFit
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.strategy import STRATEGIES, Strategy
-from resolvent.machines.automaton import Event
+from resolvent.machines.automaton import RawMergeEvent
 from strategies import sample_set
 
 # A light switch: label 0 toggles, alpha 0 tells.
@@ -68,7 +68,7 @@ def test_all_merges_refused_leave_the_prefix_tree():
     for strategy in (Saying(-inf), Saying(fits=False), Saying(fits=np.False_)):
         found = merge(SWITCH, order=strategy)
         assert found.states == found.tree_nodes == 4
-        assert found.events == tuple(Event(None, blue, 0, 0) for blue in (1, 2, 3))
+        assert found.events == tuple(RawMergeEvent(None, blue, 0, 0) for blue in (1, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_invalid_return_values_are_reported_in_one_line(strategy, message):
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
         (ValueError(), "ValueError"),
         (RuntimeError("two\nlines"), r"RuntimeError: two\\nlines"),
-        (rs.TimeLimitReached("enough"), "TimeLimitReached: enough"),
+        (rs.errors.TimeLimitReached("enough"), "TimeLimitReached: enough"),
     ],
 )
 def test_exceptions_of_a_strategy_are_the_cause(error, said):

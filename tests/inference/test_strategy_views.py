@@ -4,7 +4,7 @@ import resolvent as rs
 from resolvent.inference.engine import merge
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Fold, try_fold
-from resolvent.inference.strategy import Answer, Answers, ProposedMerge, Strategy
+from resolvent.inference.strategy import NodeOutputs, OutputCount, ProposedMerge, Strategy
 from strategies import sample_set
 
 # Nodes: () = 0, then label 0 = 1, labels 0 0 = 2. Alpha 0 is answered 7 throughout,
@@ -26,21 +26,21 @@ def folded(red, blue, parent, horizon=None):
 
 
 def test_answers_are_a_mapping_from_questions():
-    node = Answers(LINE, build_prefix_tree(LINE), 1)
-    assert dict(node) == {0: Answer(7, 2), 2: Answer(9, 1)}
+    node = NodeOutputs(LINE, build_prefix_tree(LINE), 1)
+    assert dict(node) == {0: OutputCount(7, 2), 2: OutputCount(9, 1)}
     assert (len(node), list(node), 1 in node) == (2, [0, 2], False)
     assert node.get(1) is None
     assert node.question(2) == (2, "ask")  # the second is the only action of these samples
     with pytest.raises(TypeError):
-        node[0] = Answer(1, 1)
+        node[0] = OutputCount(1, 1)
 
 
 def test_answers_of_merged_nodes_add_up():
     tree, _ = folded(0, 1, parent=0)  # and so node 2, which hangs from 1 by the same label
-    assert dict(Answers(LINE, tree, 0)) == {
-        0: Answer(7, 1 + 2 + 3),
-        1: Answer(8, 1 + 1),
-        2: Answer(9, 1),
+    assert dict(NodeOutputs(LINE, tree, 0)) == {
+        0: OutputCount(7, 1 + 2 + 3),
+        1: OutputCount(8, 1 + 1),
+        2: OutputCount(9, 1),
     }
 
 
@@ -83,7 +83,7 @@ def test_a_strategy_sees_observations_actions_and_outputs():
     rs.infer(
         rs.TraceSet([lamp]),
         strategy=Watching(),
-        options=rs.Options(remove_redundant=False, refine=False),
+        options=rs.InferenceOptions(remove_redundant=False, refine=False),
     )
     assert set(seen) == {
         (("dark", "look"), "light", 1),

@@ -5,7 +5,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.inference import refinement
-from resolvent.inference.context import NO_TIME, InferenceContext
+from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext
 from resolvent.machines.asking import times_asked
 from resolvent.reduction import Basis, judge_labels
 from resolvent.samples import Histories, LabelTiming, output_samples
@@ -24,7 +24,7 @@ def learning_from_few(monkeypatch):
 
 def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     learning_from_few(monkeypatch)
-    whole = rs.infer(traces, options=rs.Options(refine=True))
+    whole = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert whole.refinement.rounds > 1
     assert not whole.unfinished
 
@@ -37,8 +37,10 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
         return found
 
     monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
-    monkeypatch.setattr(InferenceContext, "time_left", lambda context: NO_TIME if learned else None)
-    cut = rs.infer(traces, options=rs.Options(refine=True))
+    monkeypatch.setattr(
+        InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
+    )
+    cut = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert len(learned) == 1
     assert cut.refinement.rounds == 1
     assert cut.unfinished
@@ -53,7 +55,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
 
 
 def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
-    whole = rs.infer(traces, options=rs.Options(refine=False))
+    whole = rs.infer(traces, options=rs.InferenceOptions(refine=False))
     learned = []
     learn = refinement.MachineFitter.fit
 
@@ -62,8 +64,10 @@ def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
         return learned[-1]
 
     monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
-    monkeypatch.setattr(InferenceContext, "time_left", lambda context: NO_TIME if learned else None)
-    found = rs.infer(traces, options=rs.Options(refine=False))
+    monkeypatch.setattr(
+        InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
+    )
+    found = rs.infer(traces, options=rs.InferenceOptions(refine=False))
     assert not found.unfinished
     assert found.machines.transition == whole.machines.transition
 

@@ -18,7 +18,7 @@ Row = tuple[int, int, int]  # beta, alpha, output; -1 for an absent half
 
 
 def labels_before(trace: Trace, t: int, timing: LabelTiming) -> tuple[frozenset[str], ...]:
-    """The labels read before (o_t, a_t): the table of docs/decisions/label-timing.md."""
+    """The labels read before (o_t, a_t): the table of docs/decisions/preprocess.md."""
     if timing is LabelTiming.CURRENT:
         return trace.labels[1 : t + 1]
     if timing is LabelTiming.CURRENT_WITH_INITIAL:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import BestFirst
 from resolvent.inference.prefix_tree import build_prefix_tree
@@ -25,7 +25,7 @@ def outcome(samples, order, engine):
     """The rows of the contradiction, or every field of the automaton."""
     try:
         found = merge(samples, order=order, engine=engine)
-    except Contradiction as contradiction:
+    except ContradictoryRows as contradiction:
         return contradiction.first, contradiction.second
     return {field.name: getattr(found, field.name) for field in fields(found)}
 
@@ -91,7 +91,7 @@ def test_same_where_states_have_many_children(order, samples):
 @given(world_traces(), infer_options)
 def test_same_files_and_events_from_traces(traces, options):
     native, python = (
-        rs.infer(traces, options=rs.Options(engine=engine, **options))
+        rs.infer(traces, options=rs.InferenceOptions(engine=engine, **options))
         for engine in ("native", "python")
     )
     assert native.machines == python.machines

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent._core import SteppedFolding
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Fold, FoldConflict, try_fold
 from strategies import columns, sample_sets
@@ -16,7 +16,7 @@ from strategies import columns, sample_sets
 def tree_of(samples):
     try:
         return build_prefix_tree(samples)
-    except Contradiction:
+    except ContradictoryRows:
         return None
 
 

@@ -67,7 +67,7 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
-        result = rs.infer(traces, options=rs.Options(**chosen))
+        result = rs.infer(traces, options=rs.InferenceOptions(**chosen))
     again = decode(encode(result.machines))
     for kind in ("transition", "reward"):
         machine = getattr(result.machines, kind)
@@ -84,7 +84,7 @@ def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeyp
     result = rs.infer(
         WORLD,
         strategy=strategy,
-        options=rs.Options(supplement=supplement, refine=refine, effort=0.01),
+        options=rs.InferenceOptions(supplement=supplement, refine=refine, effort=0.01),
     )
     for machine in (result.machines.transition, result.machines.reward):
         assert_builds(machine)

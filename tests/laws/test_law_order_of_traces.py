@@ -35,7 +35,8 @@ def assert_same(one, other, support):
 def test_shuffled_traces_give_the_same_file(engine, traces, options, data):
     shuffled = traces.take(data.draw(st.permutations(range(len(traces)))))
     results = [
-        rs.infer(one, options=rs.Options(engine=engine, **options)) for one in (traces, shuffled)
+        rs.infer(one, options=rs.InferenceOptions(engine=engine, **options))
+        for one in (traces, shuffled)
     ]
     assert_same(*results, support=True)
 
@@ -48,7 +49,7 @@ def test_repeated_traces_give_the_same_file_but_for_counts(engine, traces, optio
     # Which trace ended an episode is part of what was seen, so a repeat says nothing new.
     order = data.draw(st.permutations([*range(len(traces)), *again]))
     results = [
-        rs.infer(one, options=rs.Options(engine=engine, **options))
+        rs.infer(one, options=rs.InferenceOptions(engine=engine, **options))
         for one in (traces, traces.take(order))
     ]
     assert_same(*results, support=False)
@@ -58,7 +59,8 @@ def test_repeated_traces_give_the_same_file_but_for_counts(engine, traces, optio
 @given(world_traces(), infer_options)
 def test_traces_twice_double_every_count(traces, options):
     once, twice = (
-        rs.infer(one, options=rs.Options(**options)).machines for one in (traces, traces + traces)
+        rs.infer(one, options=rs.InferenceOptions(**options)).machines
+        for one in (traces, traces + traces)
     )
     for machine in ("transition", "reward"):
         mine, yours = getattr(once, machine).support, getattr(twice, machine).support

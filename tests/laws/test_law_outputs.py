@@ -56,14 +56,20 @@ def test_a_column_gets_the_machine_it_would_get_as_the_reward(traces, options, d
 
     beside = with_column(traces, "cost", costs)
     instead = with_column(traces, None, costs, rewards=costs)
-    mine = rs.infer(beside, options=rs.Options(outputs=["observation", "cost"], **options))
-    yours = rs.infer(instead, options=rs.Options(outputs=["observation", "reward"], **options))
+    mine = rs.infer(beside, options=rs.InferenceOptions(outputs=["observation", "cost"], **options))
+    yours = rs.infer(
+        instead, options=rs.InferenceOptions(outputs=["observation", "reward"], **options)
+    )
     assert list(mine.machines) == ["transition", "cost"]
     assert mine.machines.transition == yours.machines.transition
     assert_same_but_for_the_name(mine.machines["cost"], yours.machines.reward)
-    alone = rs.infer(beside, options=rs.Options(outputs=["cost"], **options)).machines["cost"]
+    alone = rs.infer(beside, options=rs.InferenceOptions(outputs=["cost"], **options)).machines[
+        "cost"
+    ]
     assert not alone.supplemented
-    expected = rs.infer(instead, options=rs.Options(outputs=["reward"], **options)).machines.reward
+    expected = rs.infer(
+        instead, options=rs.InferenceOptions(outputs=["reward"], **options)
+    ).machines.reward
     assert_same_but_for_the_name(alone, expected)
 
 
@@ -75,7 +81,7 @@ def test_what_comes_next_as_a_column_gets_the_transition_machine(traces, options
     assume(set(beside.column("next").values) == set(beside.observations))
     options = {**options, "supplement": False}
     found = rs.infer(
-        beside, options=rs.Options(outputs=["observation", "next"], **options)
+        beside, options=rs.InferenceOptions(outputs=["observation", "next"], **options)
     ).machines
     assert_same_but_for_the_name(found["next"], found.transition)
 
@@ -87,7 +93,7 @@ def test_the_order_of_names_makes_no_difference(traces, options, data):
     named = data.draw(st.sets(st.sampled_from(["observation", "reward", "cost"]), min_size=1))
     orders = [data.draw(st.permutations(sorted(named))) for _ in range(2)]
     one, other = (
-        rs.infer(beside, options=rs.Options(outputs=order, **options)) for order in orders
+        rs.infer(beside, options=rs.InferenceOptions(outputs=order, **options)) for order in orders
     )
     assert list(one.machines) == list(other.machines)
     assert one.machines.replacing(provenance=None) == other.machines.replacing(provenance=None)
@@ -102,10 +108,10 @@ def test_the_order_of_names_makes_no_difference(traces, options, data):
 def test_more_outputs_change_no_machine_that_is_there_without_them(traces, options):
     beside = with_column(traces, "cost", lambda one: [round(10 * pay) for pay in one.rewards])
     few = rs.infer(
-        beside, options=rs.Options(outputs=["observation", "reward"], **options)
+        beside, options=rs.InferenceOptions(outputs=["observation", "reward"], **options)
     ).machines
     more = rs.infer(
-        beside, options=rs.Options(outputs=["observation", "reward", "cost"], **options)
+        beside, options=rs.InferenceOptions(outputs=["observation", "reward", "cost"], **options)
     ).machines
     assert more.transition == few.transition
     assert more.reward == few.reward
@@ -160,7 +166,7 @@ def until_bell(last, steps):
 def test_endings_get_a_machine_when_they_depend_on_memory(last, engine):
     """Nothing else does, so that only this machine counts the bells: from none to the last."""
     traces = rs.TraceSet(until_bell(last, last + 3))
-    found = rs.infer(traces, options=rs.Options(engine=engine)).machines
+    found = rs.infer(traces, options=rs.InferenceOptions(engine=engine)).machines
     assert list(found) == ["transition", "reward", "terminated"]
     assert (found.transition.states, found.reward.states) == (1, 1)
     machine = found["terminated"]
@@ -171,7 +177,9 @@ def test_endings_get_a_machine_when_they_depend_on_memory(last, engine):
     assert found.termination.ambiguous == frozenset()
     assert found.termination.ends == {(0, 0, 0, machine.run([{"bell"}] * last), "go")}
     named = rs.infer(
-        traces, outputs=["terminated", "reward", "observation"], options=rs.Options(engine=engine)
+        traces,
+        outputs=["terminated", "reward", "observation"],
+        options=rs.InferenceOptions(engine=engine),
     )
     assert named.machines["terminated"] == machine
 

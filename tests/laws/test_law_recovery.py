@@ -179,7 +179,7 @@ def test_rewards_of_a_random_machine_give_back_that_machine(timing, target, seed
     traces = reward_traces(target, covering_words(target, random), timing)
     for order, engine in SEARCHES:
         pair = rs.infer(
-            traces, strategy=order, timing=timing, options=rs.Options(engine=engine)
+            traces, strategy=order, timing=timing, options=rs.InferenceOptions(engine=engine)
         ).machines
         assert pair.transition.states == 1
         partner = bijection(

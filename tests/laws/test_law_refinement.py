@@ -30,7 +30,7 @@ def test_a_refined_machine_explains_every_trace(traces, options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
-        result = rs.infer(traces, options=rs.Options(refine=True, **options))
+        result = rs.infer(traces, options=rs.InferenceOptions(refine=True, **options))
     assert result.machines.score(traces).perfect
     assert result.refinement.traces <= len(traces)
 
@@ -44,7 +44,7 @@ def test_shuffled_or_repeated_traces_refine_to_the_same(traces, options, data):
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
         one, other = (
-            rs.infer(some, options=rs.Options(refine=True, **options))
+            rs.infer(some, options=rs.InferenceOptions(refine=True, **options))
             for some in (traces, traces.take(order))
         )
     assert_same(one, other, support=not again)
@@ -55,8 +55,12 @@ def test_shuffled_or_repeated_traces_refine_to_the_same(traces, options, data):
 @pytest.mark.parametrize("options", [{}, {"supplement": False}, {"remove_redundant": False}])
 def test_with_enough_traces_refinement_changes_nothing(tiny_sample, options, digits):
     traces = WORLD.rollouts(1000, seed=0)
-    whole = rs.infer(traces, options=rs.Options(refine=False, reward_digits=digits, **options))
-    refined = rs.infer(traces, options=rs.Options(refine=True, reward_digits=digits, **options))
+    whole = rs.infer(
+        traces, options=rs.InferenceOptions(refine=False, reward_digits=digits, **options)
+    )
+    refined = rs.infer(
+        traces, options=rs.InferenceOptions(refine=True, reward_digits=digits, **options)
+    )
     assert refined.refinement.rounds > 2
     assert refined.refinement.traces < len(traces) / 2
     assert refined.machines == whole.machines
@@ -74,7 +78,7 @@ def test_a_folder_refines_to_what_memory_does(tiny_sample, tmp_path):
     for number, traces in enumerate(sets):
         traces.save(tmp_path / f"{number}.parquet")
     there = rs.infer(rs.scan_traces(tmp_path))
-    here = rs.infer(TRACES, options=rs.Options(refine=True))
+    here = rs.infer(TRACES, options=rs.InferenceOptions(refine=True))
     assert there.machines == here.machines
     assert there.machines.provenance == here.machines.provenance
     assert (there.traces, there.steps) == (len(TRACES), TRACES.steps)
@@ -85,7 +89,9 @@ def test_many_steps_are_refined_by_themselves(monkeypatch):
     monkeypatch.setattr(refinement, "REFINE_ABOVE", TRACES.steps - 1)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2_000)
     assert rs.infer(TRACES).refinement.traces < len(TRACES)
-    assert rs.infer(TRACES, options=rs.Options(refine=False)).refinement.traces == len(TRACES)
+    assert rs.infer(TRACES, options=rs.InferenceOptions(refine=False)).refinement.traces == len(
+        TRACES
+    )
 
 
 # ---- updating --------------------------------------------------------------
@@ -95,7 +101,7 @@ def test_many_steps_are_refined_by_themselves(monkeypatch):
 @given(traces=world_traces(), options=infer_options, data=st.data())
 def test_an_updated_machine_explains_old_and_new_traces(traces, options, data):
     cut = data.draw(st.integers(1, len(traces)))
-    result = rs.infer(traces[:cut], options=rs.Options(**options))
+    result = rs.infer(traces[:cut], options=rs.InferenceOptions(**options))
     if cut < len(traces):
         result = result.update(traces[cut:])
     assert result.machines.score(traces).perfect
@@ -185,11 +191,13 @@ def test_contradictions_with_new_traces_name_the_set(tiny_sample):
 def test_a_scanned_folder_cannot_be_taken_whole(tmp_path):
     TRACES[:3].save(tmp_path / "0.parquet")
     with pytest.raises(rs.OptionError, match="read_traces"):
-        rs.infer(rs.scan_traces(tmp_path), options=rs.Options(refine=False))
+        rs.infer(rs.scan_traces(tmp_path), options=rs.InferenceOptions(refine=False))
 
 
 def test_time_runs_out_between_shards(tmp_path):
     for number in range(3):
         TRACES[:20].save(tmp_path / f"{number}.parquet")
-    with pytest.raises(rs.TimeLimitReached, match="while reading traces, with 1 of 3 pieces"):
+    with pytest.raises(
+        rs.errors.TimeLimitReached, match="while reading traces, with 1 of 3 pieces"
+    ):
         rs.infer(rs.scan_traces(tmp_path), time_limit=1e-6)

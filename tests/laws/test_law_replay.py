@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.replay import Alphabets, CodedShard, Tables, replay_shard
+from resolvent.replay import Alphabets, CodedShard, MachineTables, replay_shard
 from strategies import moving_machines, traces_with_cost
 
 # Earliest places are asked for only of traces gone through as they lie.
@@ -73,7 +73,7 @@ def added_up(parts, draw):
 def test_the_sum_over_any_shards_is_what_all_traces_show(drawn, how, data):
     machines, traces, shards = drawn
     (whole,) = shards_of(traces, [])
-    tables = Tables.of(machines, whole.alphabets)
+    tables = MachineTables.of(machines, whole.alphabets)
     parts = [replay_shard(tables, shard, **how) for shard in shards]
     assert_same(added_up(parts, data.draw), replay_shard(tables, whole, **how))
 
@@ -84,7 +84,7 @@ def test_what_was_sent_or_copied_adds_up_as_well(drawn, how, data):
     """Shards, tables and replays travel: each step of the work may be done elsewhere."""
     machines, traces, shards = drawn
     (whole,) = shards_of(traces, [])
-    tables = Tables.of(machines, whole.alphabets)
+    tables = MachineTables.of(machines, whole.alphabets)
     travel = data.draw(st.sampled_from([sent, copy.deepcopy]))
     parts = [travel(replay_shard(travel(tables), travel(shard), **how)) for shard in shards]
     assert_same(added_up(parts, data.draw), replay_shard(tables, whole, **how))
@@ -98,7 +98,7 @@ def sent(thing):
 @given(drawn=sharded(), how=asking)
 def test_adding_changes_neither_of_the_two(drawn, how):
     machines, _, shards = drawn
-    tables = Tables.of(machines, shards[0].alphabets)
+    tables = MachineTables.of(machines, shards[0].alphabets)
     parts = [replay_shard(tables, shard, **how) for shard in shards]
     before = [sent(part) for part in parts]
     for one in parts:
@@ -115,7 +115,9 @@ def test_shuffled_traces_show_the_same_by_the_same_traces(drawn, data):
     machines, traces, _ = drawn
     order = data.draw(st.permutations(range(len(traces))))
     (one,), (other,) = shards_of(traces, []), shards_of(traces.take(order), [])
-    shown = [replay_shard(Tables.of(machines, each.alphabets), each) for each in (one, other)]
+    shown = [
+        replay_shard(MachineTables.of(machines, each.alphabets), each) for each in (one, other)
+    ]
     for kind in machines:
         for rows in ("answers", "moves"):
             mine, yours = (getattr(each.machines[kind], rows) for each in shown)

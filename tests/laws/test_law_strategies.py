@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import merge
 from strategies import infer_options, sample_sets, world_traces
 
@@ -29,7 +29,7 @@ def outcome(samples, strategy):
     """The rows of the contradiction, or every field of the automaton."""
     try:
         found = merge(samples, order=strategy)
-    except Contradiction as contradiction:
+    except ContradictoryRows as contradiction:
         return contradiction.first, contradiction.second
     columns = {one.name: getattr(found, one.name) for one in fields(found)}
     # The native engine knows better which scores still hold, and counts its work.
@@ -51,8 +51,8 @@ def test_same_as_the_native_engine_on_any_samples(own, name, samples):
 @settings(deadline=None, max_examples=30)
 @given(traces=world_traces(), options=infer_options)
 def test_same_machines_and_events_from_traces(own, name, traces, options):
-    mine = rs.infer(traces, options=rs.Options(**{**options, "strategy": own}))
-    built_in = rs.infer(traces, options=rs.Options(**{**options, "strategy": name}))
+    mine = rs.infer(traces, options=rs.InferenceOptions(**{**options, "strategy": own}))
+    built_in = rs.infer(traces, options=rs.InferenceOptions(**{**options, "strategy": name}))
     assert_same(mine, built_in)
 
 
@@ -76,7 +76,7 @@ def assert_same(mine, built_in):
 @settings(deadline=None, max_examples=40)
 @given(traces=world_traces(), refine=st.booleans())
 def test_whatever_a_strategy_says_the_machines_explain_the_traces(own, traces, refine):
-    result = rs.infer(traces, strategy=own, options=rs.Options(refine=refine))
+    result = rs.infer(traces, strategy=own, options=rs.InferenceOptions(refine=refine))
     assert result.machines.score(traces).perfect
 
 
@@ -86,7 +86,7 @@ def test_counts_add_up_as_states_are_merged(samples):
     """Each question was answered, over all states, as often as rows ask it."""
     try:
         found = merge(samples, order=Weighted())
-    except Contradiction:
+    except ContradictoryRows:
         return
     asked, times = np.unique(samples.alpha[samples.alpha >= 0], return_counts=True)
     summed = dict.fromkeys(asked.tolist(), 0)

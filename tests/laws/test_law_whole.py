@@ -46,7 +46,10 @@ CASES = {
     "repeated": lambda: (machines_of(repeated), repeated()),
     "noisy": noisy_house,
     "timing": lambda: (rs.infer(house(), timing="lagged").machines, house()),
-    "rounded": lambda: (rs.infer(house(), options=rs.Options(reward_digits=1)).machines, house()),
+    "rounded": lambda: (
+        rs.infer(house(), options=rs.InferenceOptions(reward_digits=1)).machines,
+        house(),
+    ),
 }
 
 
@@ -75,7 +78,7 @@ def planned(machines, traces):
     """The plan and how many steps it is made from, or why there is none."""
     try:
         plan = rs.plan(machines, traces)
-    except rs.ModelError as error:
+    except rs.errors.ModelError as error:
         return str(error)
     return {**plan.as_dict(), "traces": plan.model.traces, "steps": plan.model.steps}
 
@@ -120,18 +123,18 @@ def test_a_result_knows_what_it_was_inferred_from(tmp_path, monkeypatch):
     folder = scanned(house(), tmp_path, [20, 40])
     result = rs.infer(folder)
     read = []
-    plain = rs.TraceFolder.read
+    plain = rs.TraceDataset.read
 
     def counted(self, number):
         read.append(number)
         return plain(self, number)
 
-    monkeypatch.setattr(rs.TraceFolder, "read", counted)
+    monkeypatch.setattr(rs.TraceDataset, "read", counted)
     plan = rs.plan(result, folder)
     assert sorted(read) == [0, 1, 2]
     assert plan == rs.plan(rs.infer(house()), house())
     read.clear()
-    assert rs.held_out(result, folder) == rs.held_out(rs.infer(house()), house())
+    assert rs.holdout_score(result, folder) == rs.holdout_score(rs.infer(house()), house())
     assert read == []
     assert result.evidence == rs.infer(house()).evidence
     result.report(tmp_path / "report.html")
@@ -163,7 +166,7 @@ def test_what_looks_at_single_traces_says_from_how_many_steps(tmp_path, small_po
         assert told[kind].moves == known[kind].moves
         assert told[kind].weakness == known[kind].weakness
         assert str(told[kind].separations[0]) == str(known[kind].separations[0])
-    held = rs.held_out(rs.infer(folder), folder)
+    held = rs.holdout_score(rs.infer(folder), folder)
     assert held.part == completeness.part
     assert words in str(held)
 

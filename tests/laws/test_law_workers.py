@@ -15,13 +15,13 @@ from resolvent._util.parallel import Processes, Threads
 from resolvent._util.ray import Ray
 from resolvent.replay import Corpus, replay
 from resolvent.replay import scan as looking
-from resolvent.traces.source import ShardInfo, Shards, ShardsInMemory
+from resolvent.traces.source import InMemorySource, ShardInfo, TraceSource
 from shuffled_workers import ShuffledWorkers
 from strategies import moving_machines, traces_with_cost
 from worlds import random_world
 
 
-class Apart(Shards):
+class Apart(TraceSource):
     """Trace sets that count as files: they are asked for one by one, anywhere."""
 
     def __init__(self, sets):
@@ -73,7 +73,7 @@ def first_of_lowest_key(corpus, steps):
 def test_a_corpus_is_the_same_whoever_goes_through_its_pieces(data, drawn, seed, steps):
     traces, sets = drawn
     machines = data.draw(moving_machines(traces.labels))
-    whole = Corpus(ShardsInMemory([traces]))
+    whole = Corpus(InMemorySource([traces]))
     with mock.patch.object(looking, "LEAST_STEPS", 1):
         corpus = Corpus(Apart(sets), pool_steps=steps, workers=ShuffledWorkers(seed))
     assert corpus.alphabets == whole.alphabets
@@ -126,7 +126,7 @@ def found(folder, on, **options):
     with mock.patch(
         "resolvent.inference.refinement.SAMPLE_STEPS", 300
     ):  # too few, so that there are rounds
-        result = rs.infer(rs.scan_traces(folder), options=rs.Options(on=on, **options))
+        result = rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(on=on, **options))
     statistics = without_times(result.as_dict())
     assert result.refinement.rounds > 1
     path = folder.parent / f"{folder.name}.json"

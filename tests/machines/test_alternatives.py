@@ -10,7 +10,7 @@ import pytest
 import resolvent as rs
 from noisy_worlds import bell_world, noisy_house
 from resolvent.machines.files.storage import decode, encode
-from resolvent.noise import weigh
+from resolvent.noise import marginal_likelihood
 from resolvent.samples import Histories, LabelTiming, output_samples
 
 
@@ -73,9 +73,9 @@ def test_a_move_that_is_open_makes_an_alternative_of_the_same_size():
     assert other.machine.states == machine.states
     samples = samples_of(traces)
     moves = np.maximum(machine.transitions, 0)
-    before = weigh(samples, moves).log_evidence
+    before = marginal_likelihood(samples, moves).log_evidence
     moves[state, machine.labels.code(label)] = target
-    expected = weigh(samples, moves).log_evidence - before
+    expected = marginal_likelihood(samples, moves).log_evidence - before
     assert other.log_odds == pytest.approx(expected, abs=0.1)
     assert machine.confidence(0, {"snow"}) == pytest.approx(1 / (1 + other.odds))
     assert str(other).startswith(f"state 0 reads snow → {target}: ")
@@ -113,5 +113,5 @@ def test_damaged_rivals_are_refused(wrong, why):
     data = encode(told(60)[0].machines)
     start = data.index(b'"rivals":')
     end = data.index(b"]]", start) + 2
-    with pytest.raises(rs.ModelError, match=why):
+    with pytest.raises(rs.errors.ModelError, match=why):
         decode(data[:start] + wrong + data[end:])

@@ -11,7 +11,7 @@ from resolvent.machines import belief as belief_module
 from resolvent.machines.belief import Belief
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.smoothing import smoothing_of
-from resolvent.noise import Doubt, LabelNoise
+from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 
 NONE, KEY, SOFA = frozenset(), frozenset({"key"}), frozenset({"sofa"})
@@ -65,7 +65,7 @@ def summed_up(machine):
 
 
 def test_it_is_the_sum_over_all_true_labels(house):
-    doubtful = house.replacing(doubt=Doubt(LIES, SHARES))
+    doubtful = house.replacing(doubt=StateUncertainty(LIES, SHARES))
     alone = rs.Machines((doubtful.transition,), doubt=doubtful.doubt)
     belief = Belief(alone)
     belief.reset(None)
@@ -88,7 +88,7 @@ def test_without_doubt_it_reads_labels(house):
 
 
 def test_what_came_tells_that_a_label_was_missed(house):
-    belief = Belief(house.replacing(doubt=Doubt(LabelNoise(0.1, 0.0, 0.0), SHARES)))
+    belief = Belief(house.replacing(doubt=StateUncertainty(LabelNoise(0.1, 0.0, 0.0), SHARES)))
     belief.reset(None)
     belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
     before = belief.probabilities["transition"][1]
@@ -102,7 +102,7 @@ def test_what_came_tells_that_a_label_was_missed(house):
 
 
 def test_episodes_may_begin_in_hidden_ways(house):
-    belief = Belief(house.replacing(doubt=Doubt(starts={NONE: 0.75, KEY: 0.25})))
+    belief = Belief(house.replacing(doubt=StateUncertainty(starts={NONE: 0.75, KEY: 0.25})))
     belief.reset(KEY)  # the first label is not read: starts say what it might have been
     assert belief.probabilities["transition"] == pytest.approx([0.75, 0.25])
     other = belief.another()

@@ -1,7 +1,7 @@
 import numpy as np
 
 from resolvent.machines import Machine, RewardMachine, build_machine, machine_of_tables
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.machines.building import breadth_first
 from resolvent.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary
@@ -13,7 +13,7 @@ def column(*values, dtype=np.int32):
 
 
 # Promoted in the order 0, 1, 2; but a walk in label order meets 2 (by label 0) before 1.
-AUTOMATON = Automaton(
+AUTOMATON = RawAutomaton(
     access=column(0, 2, 1),
     transition_state=column(0, 0, 1, 2),
     transition_label=column(0, 1, 0, 1),

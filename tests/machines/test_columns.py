@@ -6,7 +6,7 @@ from resolvent.machines.columns import is_among, look_up, places
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_keys_are_found_by_table_and_by_search(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
     keys, wanted = np.array([2, 5, 9]), np.array([9, 3, 2, -1, 10, 5])
     assert look_up(keys, np.array([7, 0, 4], np.int32), wanted).tolist() == [4, -1, 7, -1, -1, 0]
     assert is_among(keys, wanted).tolist() == [True, False, True, False, False, True]

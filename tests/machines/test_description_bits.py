@@ -54,7 +54,7 @@ def mixed(*ways):
 
 
 def expected(table, answers):
-    """The code as docs/decisions/auto.md has it, one symbol after the other."""
+    """The code as docs/decisions/inference.md has it, one symbol after the other."""
     states = len(table)
     known = [
         (state, label, target)

@@ -179,7 +179,7 @@ def test_replay_gives_the_state_at_each_row():
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_answers_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
     assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
@@ -187,7 +187,7 @@ def test_many_answers_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_levels_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
     machine = shown()
@@ -201,7 +201,7 @@ def test_many_levels_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.ones(3, np.int64), np.array([4]), np.array([4]))
     states = np.array([0, 0, -1, 1, 0, 1], np.int32)
@@ -216,7 +216,7 @@ def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.DENSE", dense)
+    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     machine = lock(
         output_state=none.astype(np.int32),

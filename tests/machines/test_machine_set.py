@@ -49,7 +49,7 @@ def test_prediction_says_what_it_does_not_know(pair):
 
 
 def test_without_supplement_the_reward_machine_sees_the_bare_observation():
-    pair = rs.infer(TRACES, options=rs.Options(supplement=False)).machines
+    pair = rs.infer(TRACES, options=rs.InferenceOptions(supplement=False)).machines
     assert pair.predict("hall", "look", rs.UNSEEN, 1) == ("hall", 1.0)
     assert list(pair.reward.observations) == ["attic", "hall"]
 
@@ -62,7 +62,7 @@ def test_pairs_are_equal_in_everything_or_not_at_all(pair):
     assert pair != pair.replacing(termination=Termination())
     assert pair != pair.replacing(provenance=None)
     assert pair != pair.replacing(
-        rs.infer(TRACES, options=rs.Options(supplement=False)).machines.reward
+        rs.infer(TRACES, options=rs.InferenceOptions(supplement=False)).machines.reward
     )
     assert pair != "pair"
 
@@ -119,12 +119,14 @@ def test_two_that_are_a_pair_are_one(pair):
     assert again == pair.replacing(provenance=None)
     alone = machines_of([pair.transition])
     assert type(alone) is Machines
-    with pytest.raises(rs.ModelError, match="there is no reward machine here: there is transition"):
+    with pytest.raises(
+        rs.errors.ModelError, match="there is no reward machine here: there is transition"
+    ):
         _ = alone.reward
-    with pytest.raises(rs.ModelError, match="and no others: here are transition"):
+    with pytest.raises(rs.errors.ModelError, match="and no others: here are transition"):
         alone.as_pair()
     only = machines_of([replace(pair.reward, supplemented=False)])
-    with pytest.raises(rs.ModelError, match="there is no transition machine here"):
+    with pytest.raises(rs.errors.ModelError, match="there is no transition machine here"):
         _ = only.transition
 
 
@@ -141,7 +143,7 @@ def test_every_machine_predicts(four):
     assert [lost[kind] for kind in four] == ["hall", rs.UNSEEN, rs.UNSEEN, rs.UNSEEN]
     sure = four.predict_all("attic", "look", states, assumed=False)
     assert set(sure.values()) == {rs.UNSEEN}
-    with pytest.raises(rs.ModelError, match="the state of the bonus machine is missing"):
+    with pytest.raises(rs.errors.ModelError, match="the state of the bonus machine is missing"):
         four.predict_all("hall", "look", {"transition": 0, "reward": 0})
 
 
@@ -152,20 +154,22 @@ def test_replacing_keeps_the_rest(pair, four):
     assert changed.timing is LabelTiming.LAGGED
     assert [changed[kind] for kind in ("transition", "bonus")] == [four.transition, four["bonus"]]
     assert type(pair.replacing(timing=LabelTiming.LAGGED)) is rs.MachinePair
-    with pytest.raises(rs.ModelError, match="there is no cost machine here"):
+    with pytest.raises(rs.errors.ModelError, match="there is no cost machine here"):
         pair.replacing(other)
     with pytest.raises(TypeError):
         pair.replacing(colour="red")
 
 
 def test_sets_that_make_no_sense_are_refused(pair, four):
-    with pytest.raises(rs.ModelError, match="there are no machines"):
+    with pytest.raises(rs.errors.ModelError, match="there are no machines"):
         machines_of([])
-    with pytest.raises(rs.ModelError, match="two machines predict the same column"):
+    with pytest.raises(rs.errors.ModelError, match="two machines predict the same column"):
         machines_of([pair.transition, pair.reward, pair.reward])
-    with pytest.raises(rs.ModelError, match=r"cost machine is supplemented.* which is missing"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"cost machine is supplemented.* which is missing"
+    ):
         machines_of([four["cost"]])
-    with pytest.raises(rs.ModelError, match="termination tells of 4 things"):
+    with pytest.raises(rs.errors.ModelError, match="termination tells of 4 things"):
         machines_of(four.values(), termination=Termination(frozenset({("hall", 0, 0, "go")})))
 
 

@@ -24,7 +24,7 @@ TRACES = rs.TraceSet(
         ),
     ]
 )
-PAIR = rs.infer(TRACES, strategy="rpni", options=rs.Options(trivial=[])).machines
+PAIR = rs.infer(TRACES, strategy="rpni", options=rs.InferenceOptions(trivial=[])).machines
 DATA = encode(PAIR)
 LOG = json.loads(DATA)["decisions"]["transition"]
 
@@ -110,7 +110,7 @@ def with_log(**changes):
     ],
 )
 def test_logs_that_no_search_can_have_written(changes, message):
-    with pytest.raises(rs.ModelError, match=message) as caught:
+    with pytest.raises(rs.errors.ModelError, match=message) as caught:
         decode(with_log(**changes), "door.json")
     assert str(caught.value).startswith("door.json is damaged: ")
     assert "\n" not in str(caught.value)
@@ -119,7 +119,7 @@ def test_logs_that_no_search_can_have_written(changes, message):
 @pytest.mark.parametrize("section", [3, [], None, {"fault": LOG}, {"transition": []}])
 def test_sections_of_another_kind(section):
     content = {**json.loads(DATA), "decisions": section}
-    with pytest.raises(rs.ModelError, match="damaged"):
+    with pytest.raises(rs.errors.ModelError, match="damaged"):
         decode(json.dumps(content).encode())
 
 
@@ -135,7 +135,7 @@ def test_any_columns_load_or_are_refused(changes):
     try:
         data = with_log(**changes)
         pair = decode(data)
-    except rs.ModelError:
+    except rs.errors.ModelError:
         return
     assert pair == PAIR
     assert decode(encode(pair)).transition.decisions == pair.transition.decisions

@@ -12,7 +12,7 @@ from resolvent._util.text import visible
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
 from resolvent.machines.picture.text import set_in_lines, shortened
 from resolvent.machines.support import Support
-from resolvent.noise import Rivals
+from resolvent.noise import AlternativeTransitions
 
 
 def names(machine):
@@ -223,7 +223,9 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     key = machine.labels.code(frozenset({"key"}))
     target, log_odds = np.full(machine.transitions.shape, -1, np.int32), machine.transitions * 0.0
     target[0, key], log_odds[0, key] = 0, np.log(3)
-    doubtful = replace(machine, support=replace(machine.support, rivals=Rivals(target, log_odds)))
+    doubtful = replace(
+        machine, support=replace(machine.support, rivals=AlternativeTransitions(target, log_odds))
+    )
     assert doubtful.confidence(0, {"key"}) == pytest.approx(0.75)
     assert np.isnan(doubtful.confidence(1, {"key"}))
     drawn = content_of(doubtful)

@@ -47,7 +47,7 @@ def edited(path, value, data=DATA):
 
 
 def refused(data, message):
-    with pytest.raises(rs.ModelError, match=message) as caught:
+    with pytest.raises(rs.errors.ModelError, match=message) as caught:
         decode(data, "door.json")
     assert str(caught.value).startswith("door.json ")
     assert "\n" not in str(caught.value)
@@ -257,7 +257,7 @@ def test_any_number_changed_to_any_other_loads_or_is_refused(of):
         for value in (-1, 0, 1, 2, 7, 2**31, 2**63, 1.5, "x", [], {}):
             try:
                 machines = decode(edited(path, value, data))
-            except rs.ModelError:
+            except rs.errors.ModelError:
                 continue
             machines.score(traces)
             str(machines)
@@ -265,9 +265,9 @@ def test_any_number_changed_to_any_other_loads_or_is_refused(of):
 
 
 def test_files_that_cannot_be_opened(tmp_path):
-    with pytest.raises(rs.ModelError, match=r"nowhere\.json does not exist"):
+    with pytest.raises(rs.errors.ModelError, match=r"nowhere\.json does not exist"):
         rs.load(tmp_path / "nowhere.json")
-    with pytest.raises(rs.ModelError, match="cannot be read: Is a directory"):
+    with pytest.raises(rs.errors.ModelError, match="cannot be read: Is a directory"):
         rs.load(tmp_path)
 
 
@@ -371,7 +371,7 @@ def test_sets_of_states_are_written_once():
 def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
     monkeypatch.setattr("resolvent.machines.files.storage._CELL_BYTES", 0)
     monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", "1")
-    with pytest.raises(rs.TooLarge, match="pairs of a state and a question") as caught:
+    with pytest.raises(rs.errors.TooLarge, match="pairs of a state and a question") as caught:
         decode(DATA)
     assert "damaged" not in str(caught.value)
 

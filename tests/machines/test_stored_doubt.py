@@ -4,11 +4,11 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import ModelError
-from resolvent.noise import Doubt, LabelNoise
+from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 
 NONE, KEY = frozenset(), frozenset({"key"})
-DOUBT = Doubt(LabelNoise(0.05, 0.01, 0.0), {NONE: 0.8, KEY: 0.2}, {NONE: 0.5, KEY: 0.5})
+DOUBT = StateUncertainty(LabelNoise(0.05, 0.01, 0.0), {NONE: 0.8, KEY: 0.2}, {NONE: 0.5, KEY: 0.5})
 
 
 def test_doubt_is_in_the_file(tmp_path):

@@ -57,7 +57,7 @@ def test_a_machine_without_noise_says_nothing_of_it():
     ],
 )
 def test_a_spread_that_does_not_fit_is_refused(spread, message):
-    with pytest.raises(rs.ModelError, match=message) as caught:
+    with pytest.raises(rs.errors.ModelError, match=message) as caught:
         decode(edited(spread=spread), "dice.json")
     assert str(caught.value).startswith("dice.json is damaged: ")
     assert "\n" not in str(caught.value)

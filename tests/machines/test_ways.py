@@ -57,7 +57,7 @@ def test_histories_are_the_shortest_and_first_by_label(table):
         if state not in shortest:
             assert machine.first_move(state) is None
             assert texts[state] == "no labels lead here"
-            with pytest.raises(rs.ModelError, match=f"no labels lead to state {state}"):
+            with pytest.raises(rs.errors.ModelError, match=f"no labels lead to state {state}"):
                 machine.history(state)
             continue
         history = shortest[state]

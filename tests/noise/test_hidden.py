@@ -6,7 +6,7 @@ from test_likely import RING, RING_ANSWERS, SWITCH, SWITCH_ANSWERS, is_renamed, 
 
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.noise import most_likely, most_likely_hidden, weigh
+from resolvent.noise import fit_latent_machine, fit_likely_machine, marginal_likelihood
 from resolvent.samples import Histories, LabelTiming, output_samples
 
 DRAWN = {"traces": 200, "steps": 40}
@@ -36,7 +36,7 @@ def test_chances_of_true_labels_are_those_of_bayes():
 )
 def test_moves_and_shares_of_lies_are_found(shares):
     _, recorded = hidden_ring(**shares)
-    found = most_likely_hidden(recorded)
+    found = fit_latent_machine(recorded)
     assert is_renamed(RING, found.transitions)
     for name in ("missed", "false", "swapped"):
         assert getattr(found.label_noise, name) == pytest.approx(shares.get(name, 0.0), abs=0.02)
@@ -45,7 +45,7 @@ def test_moves_and_shares_of_lies_are_found(shares):
 
 def test_lies_and_noisy_answers_together():
     _, recorded = hidden_ring(noise=0.05, missed=0.05, swapped=0.03)
-    found = most_likely_hidden(recorded)
+    found = fit_latent_machine(recorded)
     assert is_renamed(RING, found.transitions)
     assert found.noise == pytest.approx(0.05 * 2 / 3, abs=0.01)
     assert found.label_noise.missed == pytest.approx(0.05, abs=0.02)
@@ -53,7 +53,7 @@ def test_lies_and_noisy_answers_together():
 
 def test_states_behind_lies_are_inferred():
     true, recorded = hidden_ring(missed=0.1)
-    found = most_likely_hidden(recorded)
+    found = fit_latent_machine(recorded)
     truth = _core.walk_states(np.array(RING, np.int32).ravel(), 3, true.beta, true.offsets)
     naive = _core.walk_states(np.array(RING, np.int32).ravel(), 3, recorded.beta, true.offsets)
     names = [int(np.bincount(truth[found.path == state]).argmax()) for state in range(3)]
@@ -66,19 +66,19 @@ def test_states_behind_lies_are_inferred():
 
 def test_truthful_labels_give_the_machine_that_reads_them():
     samples = noisy_samples(SWITCH, SWITCH_ANSWERS, noise=0.1)
-    found, read = most_likely_hidden(samples), most_likely(samples)
+    found, read = fit_latent_machine(samples), fit_likely_machine(samples)
     assert np.array_equal(found.transitions, read.transitions)
     assert np.array_equal(found.true_labels, samples.beta)
     assert max(found.label_noise.missed, found.label_noise.swapped) < 0.02
     # To take three kinds of lies into account costs some evidence, and gains none here.
-    evidence = weigh(samples, read.transitions).log_evidence
+    evidence = marginal_likelihood(samples, read.transitions).log_evidence
     assert evidence - 25 < found.log_evidence < evidence + 1
 
 
 def test_the_order_of_traces_changes_nothing():
     _, recorded = hidden_ring(missed=0.1, swapped=0.05)
     order = np.random.default_rng(3).permutation(len(recorded.offsets) - 1)
-    one, other = most_likely_hidden(recorded), most_likely_hidden(shuffled(recorded, order))
+    one, other = fit_latent_machine(recorded), fit_latent_machine(shuffled(recorded, order))
     assert np.array_equal(one.transitions, other.transitions)
     assert one.log_evidence == other.log_evidence
     assert one.label_noise == other.label_noise
@@ -90,7 +90,7 @@ def test_hidden_starts_are_told_apart(with_switch):
     traces = two_sided(400, with_switch=with_switch)
     histories = Histories.of(traces, LabelTiming.CURRENT)
     samples = output_samples(traces, histories, "observation")
-    found = most_likely_hidden(samples, labels=False, starts=True)
+    found = fit_latent_machine(samples, labels=False, starts=True)
     assert found.states == 2
     assert found.starts == pytest.approx((0.7, 0.3), abs=0.06)
     assert found.noise < 1e-6
@@ -101,7 +101,7 @@ def test_hidden_starts_are_told_apart(with_switch):
 
 def test_one_start_is_enough_where_labels_tell():
     samples = noisy_samples(SWITCH, SWITCH_ANSWERS, noise=0.1)
-    found = most_likely_hidden(samples, labels=False, starts=True)
+    found = fit_latent_machine(samples, labels=False, starts=True)
     assert is_renamed(SWITCH, found.transitions)
     assert max(found.starts) > 0.99
 
@@ -132,7 +132,7 @@ def test_one_trace_whose_start_is_undecided_has_a_start():
 
 def test_time_that_runs_out_leaves_a_machine():
     _, recorded = hidden_ring(missed=0.1)
-    found = most_likely_hidden(recorded, time_limit=1e-6)
+    found = fit_latent_machine(recorded, time_limit=1e-6)
     assert not found.finished
     assert found.states >= 1
     assert len(found.path) == len(recorded.beta)
@@ -149,12 +149,12 @@ def test_time_that_runs_out_leaves_a_machine():
 )
 def test_options_out_of_range(options, message):
     with pytest.raises(OptionError, match=message):
-        most_likely_hidden(noisy_samples(SWITCH, SWITCH_ANSWERS), **options)
+        fit_latent_machine(noisy_samples(SWITCH, SWITCH_ANSWERS), **options)
 
 
 def test_samples_without_answers_or_labels():
     assert lied(np.zeros(0, np.int32), 2).shape == (0,)
     traces = two_sided(5)
     histories = Histories.of(traces[:1], LabelTiming.CURRENT)
-    found = most_likely_hidden(output_samples(traces[:1], histories, "observation"), starts=True)
+    found = fit_latent_machine(output_samples(traces[:1], histories, "observation"), starts=True)
     assert found.states == 1

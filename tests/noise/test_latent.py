@@ -6,7 +6,7 @@ import pytest
 from lying_samples import RING, RING_ANSWERS, lying_traces, ring_traces, two_sided
 
 import resolvent as rs
-from resolvent.noise import Doubt
+from resolvent.noise import StateUncertainty
 from resolvent.noise.hidden import infer_latent, start_label
 from resolvent.samples import LabelTiming
 
@@ -62,7 +62,7 @@ def test_events_that_nothing_else_shows_are_inferred(noise):
     assert result.noise["missed labels"] == pytest.approx(0.1, abs=0.02)
     held_out = ring_traces(50, 0.1, seed=1)
     believed = result.machines.score(held_out).transition
-    read = result.machines.replacing(doubt=Doubt()).score(held_out).transition
+    read = result.machines.replacing(doubt=StateUncertainty()).score(held_out).transition
     assert believed.all_wrong < 0.7 * read.all_wrong
     assert believed.log_loss < 0.7 * read.log_loss
 

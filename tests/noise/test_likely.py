@@ -7,7 +7,7 @@ import pytest
 from noisy_samples import noisy_samples, sample_set
 
 from resolvent.errors import OptionError
-from resolvent.noise import most_likely, weigh
+from resolvent.noise import fit_likely_machine, marginal_likelihood
 from resolvent.samples import Histories
 
 SWITCH = [[0, 1, 0], [1, 0, 1]]  # label 1 toggles, the others change nothing
@@ -45,7 +45,7 @@ def shuffled(samples, order: Iterable[int]):
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_small_machines_come_back(table, answers, seed, noise):
     samples = noisy_samples(table, answers, noise=noise, seed=seed)
-    found = most_likely(samples)
+    found = fit_likely_machine(samples)
     assert is_renamed(table, found.transitions)
     # A replaced answer is the main one again in one case of three.
     assert found.noise == pytest.approx(noise * 2 / 3, abs=0.03)
@@ -54,30 +54,30 @@ def test_small_machines_come_back(table, answers, seed, noise):
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_alone_needs_one_state(seed):
     samples = noisy_samples([[0, 0, 0]], [[0, 1, 2, 1]], noise=0.5, seed=seed)
-    assert most_likely(samples).transitions.tolist() == [[0, 0, 0]]
+    assert fit_likely_machine(samples).transitions.tolist() == [[0, 0, 0]]
 
 
 def test_a_memory_that_answers_no_question_is_not_found():
     samples = noisy_samples(SWITCH, [SWITCH_ANSWERS[0]] * 2, noise=0.2)
-    assert most_likely(samples).states == 1
+    assert fit_likely_machine(samples).states == 1
 
 
 def test_no_event_may_change_the_state_after_all():
     # Label 0 is "no event"; here it is the one that toggles.
     table = [[1, 0, 0], [0, 1, 1]]
     samples = noisy_samples(table, SWITCH_ANSWERS, noise=0.1, seed=2)
-    assert is_renamed(table, most_likely(samples).transitions)
+    assert is_renamed(table, fit_likely_machine(samples).transitions)
 
 
 def test_evidence_and_noise_are_those_of_the_machine():
     samples = noisy_samples(RING, RING_ANSWERS, seed=4)
-    found = most_likely(samples)
-    weighed = weigh(samples, found.transitions)
+    found = fit_likely_machine(samples)
+    weighed = marginal_likelihood(samples, found.transitions)
     assert found.log_evidence == pytest.approx(weighed.log_evidence, rel=1e-12)
     assert found.noise == weighed.noise
     assert found.sizes[found.states] == found.log_evidence
     assert found.sizes[1] == pytest.approx(
-        weigh(samples, np.zeros((1, 3), np.int32)).log_evidence, rel=1e-12
+        marginal_likelihood(samples, np.zeros((1, 3), np.int32)).log_evidence, rel=1e-12
     )
     assert found.sizes[1] < found.sizes[2] < found.sizes[3]
 
@@ -85,7 +85,7 @@ def test_evidence_and_noise_are_those_of_the_machine():
 def test_the_order_of_traces_makes_no_difference():
     samples = noisy_samples(RING, RING_ANSWERS, traces=60, seed=5)
     order = np.random.default_rng(0).permutation(60)
-    one, other = most_likely(samples), most_likely(shuffled(samples, order))
+    one, other = fit_likely_machine(samples), fit_likely_machine(shuffled(samples, order))
     assert np.array_equal(one.transitions, other.transitions)
     assert (one.log_evidence, one.sizes, one.noise) == (
         other.log_evidence,
@@ -95,20 +95,22 @@ def test_the_order_of_traces_makes_no_difference():
 
 
 def test_the_order_makes_no_difference_where_only_a_part_is_grown_on(monkeypatch):
-    monkeypatch.setattr("resolvent.noise.outputs.PART", 700)
+    monkeypatch.setattr("resolvent.noise.outputs.SUBSAMPLE_ROWS", 700)
     samples = noisy_samples(RING, RING_ANSWERS, traces=200, seed=6)
     order = np.random.default_rng(1).permutation(200)
-    one, other = most_likely(samples), most_likely(shuffled(samples, order))
+    one, other = fit_likely_machine(samples), fit_likely_machine(shuffled(samples, order))
     assert is_renamed(RING, one.transitions)
     assert np.array_equal(one.transitions, other.transitions)
     assert (one.log_evidence, one.sizes) == (other.log_evidence, other.sizes)
-    assert one.log_evidence == pytest.approx(weigh(samples, one.transitions).log_evidence)
+    assert one.log_evidence == pytest.approx(
+        marginal_likelihood(samples, one.transitions).log_evidence
+    )
 
 
 def test_repeated_traces_only_sharpen_the_odds():
     samples = noisy_samples(RING, RING_ANSWERS, seed=7)
     twice = shuffled(samples, [*range(100), *range(100)])
-    one, other = most_likely(samples), most_likely(twice)
+    one, other = fit_likely_machine(samples), fit_likely_machine(twice)
     assert np.array_equal(one.transitions, other.transitions)
     assert one.noise == other.noise
     assert other.sizes[3] - other.sizes[1] > one.sizes[3] - one.sizes[1]
@@ -116,7 +118,7 @@ def test_repeated_traces_only_sharpen_the_odds():
 
 def test_the_same_seed_gives_the_same_machine():
     samples = noisy_samples(RING, RING_ANSWERS, noise=0.3, traces=50, seed=8)
-    one, other = (most_likely(samples, seed=3) for _ in range(2))
+    one, other = (fit_likely_machine(samples, seed=3) for _ in range(2))
     assert np.array_equal(one.transitions, other.transitions)
     assert (one.log_evidence, one.sizes) == (other.log_evidence, other.sizes)
 
@@ -131,24 +133,24 @@ def test_labels_never_read_in_a_state_have_no_move():
                 beta[row] = 0  # which changes nothing either
             state = SWITCH[state][beta[row]]
     read = replace(samples, histories=Histories(beta, samples.offsets, samples.labels))
-    assert most_likely(read).transitions.tolist() == [[0, 1, 0], [1, 0, -1]]
+    assert fit_likely_machine(read).transitions.tolist() == [[0, 1, 0], [1, 0, -1]]
 
 
 def test_without_answers_there_is_one_state():
     samples = sample_set([-1, -1], [-1, -1], [-1, 1], [2], 2)
-    found = most_likely(samples)
+    found = fit_likely_machine(samples)
     assert found.transitions.tolist() == [[-1, 0]]
     assert found.noise == 0.0
 
 
 def test_most_states_is_a_bound():
     samples = noisy_samples(RING, RING_ANSWERS, seed=1)
-    assert max(most_likely(samples, most_states=2).sizes) == 2
+    assert max(fit_likely_machine(samples, most_states=2).sizes) == 2
 
 
 def test_when_time_runs_out_the_best_so_far_is_returned():
     samples = noisy_samples(RING, RING_ANSWERS, traces=4000, seed=1)
-    found = most_likely(samples, time_limit=1e-6)
+    found = fit_likely_machine(samples, time_limit=1e-6)
     assert not found.finished
     assert math.isclose(found.log_evidence, found.sizes[found.states])
 
@@ -162,7 +164,9 @@ def search_that_lasts(listener):
         listener(what, progress)
 
     for traces in (3_000, 30_000, 300_000):
-        most_likely(noisy_samples(RING, RING_ANSWERS, traces=traces, seed=1), listener=listen)
+        fit_likely_machine(
+            noisy_samples(RING, RING_ANSWERS, traces=traces, seed=1), listener=listen
+        )
         if told:
             break
 
@@ -194,4 +198,4 @@ def test_a_listener_may_stop_it():
 def test_options_out_of_range_are_refused(option, wrong):
     samples = noisy_samples([[0, 0]], [[0, 1]], traces=2)
     with pytest.raises(OptionError, match=wrong):
-        most_likely(samples, **option)
+        fit_likely_machine(samples, **option)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.noise.mixture import Groups, find_centres
+from resolvent.noise.mixture import Groups, find_centers
 
 
 def groups(random, centres, sizes, noise):
@@ -23,7 +23,7 @@ def laplace(random, count):
 def test_centres_that_overlap_are_told_apart_by_repeats():
     random = np.random.default_rng(0)
     centres = random.choice([0.0, 2.0, 9.0], 4_000, p=[0.9, 0.08, 0.02])
-    found = find_centres(groups(random, centres, random.integers(1, 8, 4_000), normal), 1.0)
+    found = find_centers(groups(random, centres, random.integers(1, 8, 4_000), normal), 1.0)
     assert found.centres == pytest.approx([0, 2, 9], abs=0.15)
     assert found.shares == pytest.approx([0.9, 0.08, 0.02], abs=0.01)
     assert found.off.sum() < 0.01
@@ -34,20 +34,20 @@ def test_the_order_of_values_makes_no_difference():
     made = groups(random, random.choice([0.0, 3.0], 500), np.full(500, 2), normal)
     mixed = random.permutation(500)
     other = Groups(made.size[mixed], made.mean[mixed], made.squares[mixed])
-    assert find_centres(made, 1.0).centres.tolist() == find_centres(other, 1.0).centres.tolist()
+    assert find_centers(made, 1.0).centres.tolist() == find_centers(other, 1.0).centres.tolist()
 
 
 def test_one_centre_stays_one_however_many_values_there_are():
     random = np.random.default_rng(2)
     made = groups(random, np.zeros(200_000), np.ones(200_000, int), normal)
-    assert len(find_centres(made, 1.0).centres) == 1
+    assert len(find_centers(made, 1.0).centres) == 1
 
 
 def test_noise_that_is_not_normal_makes_no_centres_where_repeats_decide():
     random = np.random.default_rng(3)
     made = groups(random, np.zeros(60_000), np.repeat([1, 12], [59_000, 1_000]), laplace)
-    assert len(find_centres(made, 1.0).centres) > 1
-    assert len(find_centres(made, 1.0, sure=12).centres) == 1
+    assert len(find_centers(made, 1.0).centres) > 1
+    assert len(find_centers(made, 1.0, sure=12).centres) == 1
 
 
 def test_values_off_all_centres_are_no_centres():
@@ -55,7 +55,7 @@ def test_values_off_all_centres_are_no_centres():
     made = groups(random, random.choice([0.0, 50.0], 5_000), np.ones(5_000, int), normal)
     far = random.uniform(-100, 100, 100)
     together = Groups(np.ones(5_100), np.concatenate([made.mean, far]), np.zeros(5_100))
-    found = find_centres(together, 1.0)
+    found = find_centers(together, 1.0)
     assert found.centres == pytest.approx([0, 50], abs=0.1)
     assert found.off.sum() == pytest.approx(0.02, abs=0.005)
 
@@ -63,4 +63,4 @@ def test_values_off_all_centres_are_no_centres():
 def test_values_that_fill_a_range_are_not_clustered():
     random = np.random.default_rng(5)
     made = groups(random, random.uniform(0, 60, 3_000), np.full(3_000, 9), normal)
-    assert find_centres(made, 1.0) is None
+    assert find_centers(made, 1.0) is None

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.noise import most_likely
+from resolvent.noise import fit_likely_machine
 from resolvent.samples import Histories, LabelTiming, output_samples
 
 
@@ -48,5 +48,5 @@ def test_the_true_machine_comes_out(seed, noise):
     ).unwrapped
     traces = recorded(rs.collect(world, episodes=600, seed=seed), **noise)
     samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "observation")
-    found = most_likely(samples)
+    found = fit_likely_machine(samples)
     assert states_pair_up(samples, world.machines().transition, found.transitions)

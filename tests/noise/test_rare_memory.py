@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.noise import most_likely, weigh
+from resolvent.noise import fit_likely_machine, marginal_likelihood
 from resolvent.samples import Histories, LabelTiming, output_samples
 
 
@@ -39,7 +39,7 @@ def samples_of(traces):
 @pytest.mark.parametrize("size", [3, 5])
 def test_a_ring_that_is_of_no_use_before_it_is_whole(size):
     samples = samples_of(ring(size, seed=size))
-    found = most_likely(samples)
+    found = fit_likely_machine(samples)
     press = samples.labels.get(frozenset({"press"}))
     state, visited = 0, []
     for _ in range(size):
@@ -51,7 +51,7 @@ def test_a_ring_that_is_of_no_use_before_it_is_whole(size):
 
 
 def test_answers_as_rare_that_do_not_return_make_no_state():
-    assert most_likely(samples_of(ring(5, seed=0, returns=False))).states == 1
+    assert fit_likely_machine(samples_of(ring(5, seed=0, returns=False))).states == 1
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_worlds_that_slip_are_known_from_random_walks(world, steps):
     for state, code in np.ndindex(*moves.shape):
         target = truth.step(state, samples.labels[code])
         moves[state, code] = target if isinstance(target, int) else -1
-    true = weigh(samples, moves)
-    assert most_likely(samples).log_evidence > true.log_evidence - 10
+    true = marginal_likelihood(samples, moves)
+    assert fit_likely_machine(samples).log_evidence > true.log_evidence - 10

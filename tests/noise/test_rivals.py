@@ -10,7 +10,12 @@ from noisy_samples import noisy_samples, sample_set
 
 from resolvent import _core
 from resolvent.errors import ModelError
-from resolvent.noise import most_likely, rivals, settled_moves, weigh
+from resolvent.noise import (
+    compare_transitions,
+    fit_likely_machine,
+    improve_transitions,
+    marginal_likelihood,
+)
 
 TABLE = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
 ANSWERS = [[0, 1, 2, 0], [1, 1, 0, 2], [2, 0, 1, 0]]
@@ -20,8 +25,8 @@ ANSWERS = [[0, 1, 2, 0], [1, 1, 0, 2], [2, 0, 1, 0]]
 def test_a_move_is_weighed_against_its_best_other_target(seed):
     samples = noisy_samples(TABLE, ANSWERS, traces=8, steps=10, seed=seed)
     moves = np.array(TABLE, np.int32)
-    noise = weigh(samples, moves)
-    found = rivals(samples, moves)
+    noise = marginal_likelihood(samples, moves)
+    found = compare_transitions(samples, moves)
     here = log_evidence(samples, moves, noise.strength, noise.share)
     for state in range(3):
         for label in (1, 2):  # label 0 changes no state
@@ -41,14 +46,15 @@ def test_what_was_never_read_has_no_rival():
     moves = np.full((3, 3), -1, np.int32)
     label = int(samples.beta[1])
     moves[0, label] = 1
-    found = rivals(samples, moves)
+    found = compare_transitions(samples, moves)
     assert np.argwhere(found.target >= 0).tolist() == [[0, label]]
 
 
 def test_more_traces_make_moves_surer():
     moves = np.array(TABLE, np.int32)
     few, many = (
-        rivals(noisy_samples(TABLE, ANSWERS, traces=traces), moves) for traces in (10, 200)
+        compare_transitions(noisy_samples(TABLE, ANSWERS, traces=traces), moves)
+        for traces in (10, 200)
     )
     weighed = few.target >= 0
     assert (many.log_odds[weighed] > few.log_odds[weighed]).all()
@@ -63,7 +69,7 @@ def test_the_order_of_traces_makes_no_difference_to_moves():
         *(column.reshape(20, -1)[order].ravel() for column in columns), [20] * 20, 3
     )
     moves = np.array(TABLE, np.int32)
-    one, other = rivals(samples, moves), rivals(shuffled, moves)
+    one, other = compare_transitions(samples, moves), compare_transitions(shuffled, moves)
     assert np.array_equal(one.target, other.target)
     assert np.allclose(one.log_odds, other.log_odds)
 
@@ -71,7 +77,7 @@ def test_the_order_of_traces_makes_no_difference_to_moves():
 def test_moves_that_do_not_fit_are_refused():
     samples = noisy_samples(TABLE, ANSWERS, traces=5)
     with pytest.raises(ModelError, match="the moves do not fit the samples"):
-        rivals(samples, np.full((2, 3), -1, np.int32))
+        compare_transitions(samples, np.full((2, 3), -1, np.int32))
 
 
 def test_two_states_against_one_by_their_answers():
@@ -130,13 +136,15 @@ def test_rows_that_answer_otherwise_after_something_else_are_split():
 
 def test_the_best_of_each_size_is_there_and_weighs_what_it_should():
     samples = noisy_samples(TABLE, ANSWERS, traces=40)
-    found = most_likely(samples)
+    found = fit_likely_machine(samples)
     assert found.states == 3
     assert list(found.by_size) == list(found.sizes)
     for states, moves in found.by_size.items():
         assert len(moves) == states
         stays = np.where(moves < 0, np.arange(states, dtype=np.int32)[:, None], moves)
-        assert weigh(samples, stays).log_evidence == pytest.approx(found.sizes[states])
+        assert marginal_likelihood(samples, stays).log_evidence == pytest.approx(
+            found.sizes[states]
+        )
     assert np.array_equal(found.by_size[3], found.transitions)
     assert found.log_odds[3] == 0.0
     assert found.price >= 8
@@ -147,14 +155,16 @@ def test_the_best_of_each_size_is_there_and_weighs_what_it_should():
 
 def test_a_move_that_is_left_wrong_is_put_right():
     samples = noisy_samples(TABLE, ANSWERS, traces=40)
-    right = most_likely(samples)
+    right = fit_likely_machine(samples)
     wrong = right.transitions.copy()
     wrong[2, 1] = 2
-    left = replace(right, transitions=wrong, log_evidence=weigh(samples, wrong).log_evidence)
-    found = settled_moves(samples, left)
+    left = replace(
+        right, transitions=wrong, log_evidence=marginal_likelihood(samples, wrong).log_evidence
+    )
+    found = improve_transitions(samples, left)
     assert np.array_equal(found.transitions, right.transitions)
     assert found.log_evidence == pytest.approx(right.log_evidence)
-    assert settled_moves(samples, right) is right
+    assert improve_transitions(samples, right) is right
 
 
 def test_a_move_that_a_state_hangs_on_does_not_hide_others():
@@ -162,16 +172,21 @@ def test_a_move_that_a_state_hangs_on_does_not_hide_others():
     # another one of its moves should stay is less plain, but can be had.
     samples = noisy_samples([[0, 1, 0], [1, 0, 1]], ANSWERS[:2], traces=60)
     moves = np.array([[0, 1, 0], [1, 0, 2], [2, 0, 1]], np.int32)
-    odds = rivals(samples, moves).log_odds
+    odds = compare_transitions(samples, moves).log_odds
     assert np.unravel_index(odds.argmin(), odds.shape) == (1, 2)
     assert odds[1, 2] < odds[2, 2] < 0
-    evidence = weigh(samples, moves)
+    evidence = marginal_likelihood(samples, moves)
     left = replace(
-        most_likely(samples), transitions=moves, log_evidence=evidence.log_evidence, by_size={}
+        fit_likely_machine(samples),
+        transitions=moves,
+        log_evidence=evidence.log_evidence,
+        by_size={},
     )
-    found = settled_moves(samples, left)
+    found = improve_transitions(samples, left)
     assert found.transitions.tolist() == [[0, 1, 0], [1, 0, 2], [2, 0, 2]]
-    assert found.log_evidence == pytest.approx(weigh(samples, found.transitions).log_evidence)
+    assert found.log_evidence == pytest.approx(
+        marginal_likelihood(samples, found.transitions).log_evidence
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -181,7 +196,11 @@ def test_staying_is_weighed_though_other_states_answer_as_well(seed):
     answers = [[0, 1, 2, 0]] + [[1, 2, 0, 2]] * 5
     samples = noisy_samples(table, answers, traces=40, steps=6, seed=seed)
     table[1, 6] = 0
-    noise, found, there = weigh(samples, table), rivals(samples, table), {}
+    noise, found, there = (
+        marginal_likelihood(samples, table),
+        compare_transitions(samples, table),
+        {},
+    )
     for target in range(1, 6):
         changed = table.copy()
         changed[1, 6] = target

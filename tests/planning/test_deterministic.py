@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planning_oracles import all_policies
-from resolvent.planning.deterministic import PayingCycle, solve
+from resolvent.planning.deterministic import RewardingCycle, solve
 
 Tables = tuple[list[list[int]], list[list[float]]]
 
@@ -90,7 +90,7 @@ def test_without_discount_only_a_cycle_that_pays_is_refused(world) -> None:
     policies = list(all_policies(len(world[1]), len(world[1][0])))
     cycles = [path(world, policy, z)[1] for policy in policies for z in situations]
     if any(sum(cycle) > 0 for cycle in cycles):
-        with pytest.raises(PayingCycle) as caught:
+        with pytest.raises(RewardingCycle) as caught:
             solved(world, 1.0)
         where, what = caught.value.situations, caught.value.actions
         assert sum(world[1][z][a] for z, a in zip(where, what, strict=True)) > 0

@@ -14,7 +14,7 @@ from resolvent._util.parallel import Threads
 from resolvent.planning.label_model import LabelModel
 from resolvent.planning.model import Model
 from resolvent.planning.steps import StateSpace, StepPass, Steps
-from resolvent.replay import Tables, through, whole
+from resolvent.replay import MachineTables, run_pass, scan_corpus
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House, PhaseGrid
@@ -43,7 +43,7 @@ def stepped(model: Model, situation: tuple[Any, int, int], action: Any) -> Any:
 @settings(deadline=None, max_examples=150)
 @given(world_traces(), infer_options, st.booleans())
 def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) -> None:
-    machines = rs.infer(traces, options=rs.Options(**options)).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     model = Model.of(machines, traces, trust_constants=trust)
     expected, starts = naive_model(machines, traces, trust)
     assert {model.named(z) for z in range(len(model))} == set(expected)
@@ -56,7 +56,7 @@ def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
 def test_the_model_of_a_part_of_the_traces(traces, options) -> None:
-    machines = rs.infer(traces, options=rs.Options(**options)).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     for part in (traces[:1], traces[1:]):
         if not len(part):
             continue
@@ -207,7 +207,9 @@ def test_lagged_labels_must_depend_on_the_observation() -> None:
     traces = TraceSet([passed("a", 1), passed("b", 0)])
     pair = rs.infer(traces, timing="lagged").machines
     assert pair.reward.states == 2
-    with pytest.raises(rs.ModelError, match=r"timing lagged .* depend on the observation alone"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"timing lagged .* depend on the observation alone"
+    ):
         Model.of(pair, traces)
 
 
@@ -229,9 +231,9 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
 
     def depends_on(timing: LabelTiming) -> str:
         pair = rs.infer(traces, timing=timing).machines
-        corpus = whole(pair, traces, Threads())
+        corpus = scan_corpus(pair, traces, Threads())
         space = StateSpace.of(pair, corpus.alphabets)
-        taken = through(corpus, StepPass(Tables.of(pair, corpus.alphabets)))
+        taken = run_pass(corpus, StepPass(MachineTables.of(pair, corpus.alphabets)))
         steps = Steps.of(taken, corpus.alphabets, space)
         return LabelModel.of(steps, timing, space, steps.transitions(pair)).by
 
@@ -243,7 +245,7 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
 def test_machines_of_another_world_are_refused(house: TraceSet) -> None:
     other = rs.collect(gym.make("resolvent/HouseInterference-v0"), episodes=20, seed=0)
     with pytest.raises(
-        rs.ModelError, match=r"trace \d+, step \d+: .*or these are not its machines"
+        rs.errors.ModelError, match=r"trace \d+, step \d+: .*or these are not its machines"
     ):
         Model.of(rs.infer(house).machines, other)
 
@@ -348,16 +350,20 @@ def test_an_unknown_first_label_is_refused() -> None:
     traces = TraceSet([Trace([0, 1, 0], ["cue", None, None], ["go", "go"], [0, 1])])
     pair = rs.infer(traces, timing=LabelTiming.CURRENT_WITH_INITIAL).machines
     other = TraceSet([Trace([0, 1], ["other", None], ["go"], [0])])
-    with pytest.raises(rs.ModelError, match="trace 0 begins with label other, which the machines"):
+    with pytest.raises(
+        rs.errors.ModelError, match="trace 0 begins with label other, which the machines"
+    ):
         Model.of(pair, other)
 
 
 def test_no_traces_are_refused(house: TraceSet) -> None:
-    with pytest.raises(rs.ModelError, match="there are no traces"):
+    with pytest.raises(rs.errors.ModelError, match="there are no traces"):
         Model.of(rs.infer(house).machines, TraceSet())
 
 
 def test_traces_of_another_world_are_refused() -> None:
     pair = rs.infer(rs.collect(House(), episodes=50, seed=0)).machines
-    with pytest.raises(rs.ModelError, match=r"know no observation of the traces, such as \(0, 0\)"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"know no observation of the traces, such as \(0, 0\)"
+    ):
         Model.of(pair, rs.collect(PhaseGrid(3), episodes=5, seed=0))

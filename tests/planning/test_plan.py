@@ -230,7 +230,7 @@ def test_what_to_do_and_where_nothing_is_known() -> None:
     assert plan.action("fork", 0, 0) == "left"
     assert plan.action("hall", 0, 0) == "right"
     with pytest.raises(
-        rs.ModelError, match=r"attic .transition state 0, reward state 0. cannot be"
+        rs.errors.ModelError, match=r"attic .transition state 0, reward state 0. cannot be"
     ):
         plan.action("attic", 0, 0)
     with pytest.raises(rs.OptionError, match="no trace begins in hall"):
@@ -362,7 +362,9 @@ def test_running_a_plan_pays_what_it_says() -> None:
 
 def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
     plan = seen_in_fork()
-    with pytest.raises(rs.ModelError, match="episode 0, step 0: the plan does not know hole in"):
+    with pytest.raises(
+        rs.errors.ModelError, match="episode 0, step 0: the plan does not know hole in"
+    ):
         plan.run(Fork("hole"), episodes=1)
     runs = plan.run(Fork("hole"), episodes=5, on_unseen="random", seed=3)
     assert runs.returns.tolist() == [1.0] * 5
@@ -371,7 +373,7 @@ def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
 
 
 def test_a_label_never_read_is_a_situation_not_known() -> None:
-    with pytest.raises(rs.ModelError, match="states unknown: a label was read that"):
+    with pytest.raises(rs.errors.ModelError, match="states unknown: a label was read that"):
         seen_in_fork().run(Fork("hall"), episodes=1, label_of=lambda room: "new")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 import resolvent as rs
 from broken_traces import broken
-from resolvent.noise import Doubt
+from resolvent.noise import StateUncertainty
 from resolvent.worlds import House
 
 
@@ -20,18 +20,20 @@ def test_traces_that_were_left_out_are_left_out_of_the_plan(damaged):
 
 
 def test_machines_alone_do_not_know_which_are_broken(damaged):
-    with pytest.raises(rs.ModelError, match=r"trace 7, step 0: .* the trace is broken: then"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"trace 7, step 0: .* the trace is broken: then"
+    ):
         rs.plan(rs.infer(damaged).machines, damaged)
 
 
 def test_hidden_starts_are_named_where_a_plan_fails():
     traces = rs.collect(House(), episodes=50, seed=0)
     start = {frozenset(): 0.5, frozenset({"key"}): 0.5}
-    machines = rs.infer(traces).machines.replacing(doubt=Doubt(starts=start))
+    machines = rs.infer(traces).machines.replacing(doubt=StateUncertainty(starts=start))
     late = rs.TraceSet(
         rs.Trace(one.observations[8:], one.labels[8:], one.actions[8:], one.rewards[8:])
         for one in traces
         if len(one.actions) > 9
     )
-    with pytest.raises(rs.ModelError, match=r"hidden starts: .*mode='belief'"):
+    with pytest.raises(rs.errors.ModelError, match=r"hidden starts: .*mode='belief'"):
         rs.plan(machines, late)

@@ -233,7 +233,7 @@ def test_a_step_that_leads_somewhere_new_is_a_surprise(lock, way_out):
     assert runs.random_steps > 0
     assert "led where no trace had come by the same step" in str(runs)
     assert runs.as_dict()["surprises"] == runs.surprises
-    with pytest.raises(rs.ModelError, match="the plan does not know"):
+    with pytest.raises(rs.errors.ModelError, match="the plan does not know"):
         way_out.run(Trapdoor(), episodes=5, seed=0, max_steps=4, on_unseen="raise")
 
 
@@ -253,7 +253,9 @@ def test_imagined_steps_are_refused(lock):
     result, traces = lock
     model = Model.of(result.machines, traces)
     env = rs.AugmentObservation(Lock(), result.machines)
-    with pytest.raises(rs.ModelError, match=r"^the machines answer with chance, and a learner"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"^the machines answer with chance, and a learner"
+    ):
         rs.q_learning(env, episodes=10, seed=0, model=model, counterfactual=True)
 
 

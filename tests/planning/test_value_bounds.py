@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.planning.value_bounds import Contradiction, contradictions, promise
+from resolvent.planning.value_bounds import BoundViolation, bound_violations, return_bounds
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
 
@@ -47,8 +47,8 @@ def number(plan: rs.Plan, room: str) -> int:
 
 def test_a_promise_within_so_many_steps(way_out: rs.Plan) -> None:
     a = number(way_out, "a")
-    assert promise(way_out, a) == (0.5, 0.5)
-    assert [promise(way_out, a, steps) for steps in (0, 1, 2, 9)] == [
+    assert return_bounds(way_out, a) == (0.5, 0.5)
+    assert [return_bounds(way_out, a, steps) for steps in (0, 1, 2, 9)] == [
         (0, 0),
         (0, 0),
         (0.5, 0.5),
@@ -59,8 +59,8 @@ def test_a_promise_within_so_many_steps(way_out: rs.Plan) -> None:
 def test_a_promise_of_a_circle_and_of_a_step_that_is_unknown() -> None:
     circle = planned(TraceSet([Trace(["x", "y", "x"], [None] * 3, "gg", [1.0, 0.0])]))
     x = number(circle, "x")
-    assert promise(circle, x) == pytest.approx((4 / 3, 4 / 3))  # 1 + ¼ + 1/16 + …
-    assert promise(circle, x, 3) == (1.25, 1.25)
+    assert return_bounds(circle, x) == pytest.approx((4 / 3, 4 / 3))  # 1 + ¼ + 1/16 + …
+    assert return_bounds(circle, x, 3) == (1.25, 1.25)
     # Every step pays 1 to 3. From x to y for 1; in y nothing at all is known.
     unknown = planned(
         TraceSet(
@@ -71,14 +71,14 @@ def test_a_promise_of_a_circle_and_of_a_step_that_is_unknown() -> None:
         )
     )
     x = number(unknown, "x")
-    assert promise(unknown, x) == (1.5, 4.0)  # 1 + ½·1 if it ends there, 1 + ½·(3 + 3/2 + …)
-    assert promise(unknown, x, 2) == (1.5, 2.5)  # 1 + ½·1, 1 + ½·3
-    assert promise(unknown, x, 3) == (1.5, 3.25)  # 1 + ½·(3 + 3/2)
+    assert return_bounds(unknown, x) == (1.5, 4.0)  # 1 + ½·1 if it ends there, 1 + ½·(3 + 3/2 + …)
+    assert return_bounds(unknown, x, 2) == (1.5, 2.5)  # 1 + ½·1, 1 + ½·3
+    assert return_bounds(unknown, x, 3) == (1.5, 3.25)  # 1 + ½·(3 + 3/2)
 
 
-def told(plan: rs.Plan, traces: TraceSet, *rooms: str | None) -> tuple[Contradiction, ...]:
+def told(plan: rs.Plan, traces: TraceSet, *rooms: str | None) -> tuple[BoundViolation, ...]:
     starts = [None if room is None else number(plan, room) for room in rooms]
-    return contradictions(plan, traces, starts)
+    return bound_violations(plan, traces, starts)
 
 
 def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
@@ -91,16 +91,16 @@ def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
         ("a.", "g", 1.0),  # paid more
     )
     assert told(way_out, broken, "a", "a", "a", "a") == (
-        Contradiction(0, 0.5, 0.5, 0.0),
-        Contradiction(2, 0.5, 0.5, 0.0),
-        Contradiction(3, 0.5, 0.5, 1.0),
+        BoundViolation(0, 0.5, 0.5, 0.0),
+        BoundViolation(2, 0.5, 0.5, 0.0),
+        BoundViolation(3, 0.5, 0.5, 1.0),
     )
 
 
 def test_without_discount_a_cut_episode_is_held_to_its_own_length() -> None:
     plan = planned(corridor(("abc.", "ggg", 1.0), ("aa", "w", 0.0)), gamma=1)
     cut = corridor(("abc", "gg", 0.0), ("aaaa", "ggg", 0.0))
-    assert told(plan, cut, "a", "a") == (Contradiction(1, 1.0, 1.0, 0.0),)
+    assert told(plan, cut, "a", "a") == (BoundViolation(1, 1.0, 1.0, 0.0),)
 
 
 def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
@@ -126,7 +126,9 @@ def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
 
 def test_rounded_rewards_are_compared_as_they_were_learned() -> None:
     traces = corridor(("ab.", "gg", 0.33334), ("ab.", "gg", 0.33333))
-    plan = rs.plan(rs.infer(traces, options=rs.Options(reward_digits=4)), traces, gamma=GAMMA)
+    plan = rs.plan(
+        rs.infer(traces, options=rs.InferenceOptions(reward_digits=4)), traces, gamma=GAMMA
+    )
     assert told(plan, traces, "a", "a") == ()
 
 
@@ -134,7 +136,7 @@ def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Pla
     value = way_out.value
     assert value == pytest.approx((0.5 + 0.5 + 1) / 3)
 
-    def episodes(paid: list[float]) -> tuple[Contradiction, ...]:
+    def episodes(paid: list[float]) -> tuple[BoundViolation, ...]:
         return told(way_out, corridor(*(("?.", "g", one) for one in paid)), *[None] * len(paid))
 
     (found,) = episodes([0.0] * 9 + [0.25])
@@ -154,7 +156,7 @@ def test_an_unlimited_hope_contradicts_nothing() -> None:
     plan = planned(corridor(("ab.", "gg", 1.0)), gamma=1)
     cut = corridor(*([("??", "g", 0.0)] * 20))
     assert told(plan, cut, *[None] * 20) == ()
-    assert Contradiction(0, -math.inf, 1.0, 2.0).as_dict() == {
+    assert BoundViolation(0, -math.inf, 1.0, 2.0).as_dict() == {
         "episode": 0,
         "promised": [None, 1.0],
         "paid": 2.0,

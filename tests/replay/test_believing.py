@@ -5,8 +5,8 @@ import pytest
 
 import resolvent as rs
 from resolvent.machines.belief import Belief
-from resolvent.noise import Doubt, LabelNoise
-from resolvent.replay.belief_score import believed_score
+from resolvent.noise import LabelNoise, StateUncertainty
+from resolvent.replay.belief_score import belief_score
 from resolvent.worlds import House
 
 LIES = LabelNoise(missed=0.2, false=0.0, swapped=0.0)
@@ -40,7 +40,7 @@ def switched(episodes, seed):
 def doubtful():
     true, recorded = switched(200, 0)
     shares = {frozenset(): 0.8, frozenset({"switch"}): 0.2}
-    return rs.infer(true).machines.replacing(doubt=Doubt(LIES, shares)), recorded
+    return rs.infer(true).machines.replacing(doubt=StateUncertainty(LIES, shares)), recorded
 
 
 def stepwise(machines, traces):
@@ -64,7 +64,7 @@ def test_it_is_what_a_belief_gives_step_by_step(doubtful):
     machines, recorded = doubtful
     few = recorded[:15]
     right, loss = stepwise(machines, few)
-    scored = believed_score(machines, few).transition
+    scored = belief_score(machines, few).transition
     assert scored.all_right == right
     assert scored.steps == few.steps
     assert scored.log_loss == pytest.approx(loss, rel=1e-6)
@@ -73,7 +73,7 @@ def test_it_is_what_a_belief_gives_step_by_step(doubtful):
 def test_beliefs_foretell_better_than_labels_that_lie(doubtful):
     machines, recorded = doubtful
     believed = machines.score(recorded)
-    read = machines.replacing(doubt=Doubt()).score(recorded)
+    read = machines.replacing(doubt=StateUncertainty()).score(recorded)
     assert believed.transition.all_wrong < 0.8 * read.transition.all_wrong
     assert believed.transition.log_loss < 0.5 * read.transition.log_loss
     first = believed.first_mismatch
@@ -89,6 +89,6 @@ def test_without_lies_all_is_right():
     traces = rs.collect(House(), episodes=50, seed=0)
     machines = rs.infer(traces).machines
     shares = dict.fromkeys(machines.transition.labels, 0.25)
-    sure = machines.replacing(doubt=Doubt(LabelNoise(1e-6, 0.0, 0.0), shares))
-    assert believed_score(sure, traces).perfect
+    sure = machines.replacing(doubt=StateUncertainty(LabelNoise(1e-6, 0.0, 0.0), shares))
+    assert belief_score(sure, traces).perfect
     assert machines.score(traces).perfect

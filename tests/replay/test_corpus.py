@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent.errors import TracePlace
 from resolvent.replay import Corpus
-from resolvent.traces.source import JoinedShards, ShardsInMemory
+from resolvent.traces.source import InMemorySource, JoinedSource
 from strategies import trace_sets
 from worlds import random_world
 
@@ -31,7 +31,7 @@ def saved(folder: Path, sets):
 @given(traces=trace_sets(), data=st.data())
 def test_pieces_have_the_alphabets_and_the_digest_of_the_whole(traces, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), max_size=3)))
-    corpus = Corpus(ShardsInMemory(in_pieces(traces, cuts)))
+    corpus = Corpus(InMemorySource(in_pieces(traces, cuts)))
     assert corpus.alphabets.values == dict(traces.values)
     assert (corpus.traces, corpus.steps) == (len(traces), traces.steps)
     assert corpus.digest == traces.digest
@@ -41,7 +41,7 @@ def test_pieces_have_the_alphabets_and_the_digest_of_the_whole(traces, data):
 @given(traces=trace_sets(), data=st.data())
 def test_fetching_gives_the_traces_with_these_numbers(traces, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), max_size=3)))
-    corpus = Corpus(ShardsInMemory(in_pieces(traces, cuts)))
+    corpus = Corpus(InMemorySource(in_pieces(traces, cuts)))
     wanted = sorted(data.draw(st.sets(st.integers(0, len(traces) - 1), min_size=1)))
     fetched = corpus.fetch(np.array(wanted))
     assert [*fetched] == [traces[number] for number in wanted]
@@ -50,8 +50,8 @@ def test_fetching_gives_the_traces_with_these_numbers(traces, data):
 def test_a_folder_gives_what_memory_gives(tmp_path):
     sets = [WORLD.rollouts(30, seed) for seed in range(4)]
     traces = rs.TraceSet.concatenate(sets)
-    there, here = Corpus(saved(tmp_path / "f", sets)), Corpus(ShardsInMemory(sets))
-    alone = Corpus(ShardsInMemory([traces]))
+    there, here = Corpus(saved(tmp_path / "f", sets)), Corpus(InMemorySource(sets))
+    alone = Corpus(InMemorySource([traces]))
     for steps in (1, 500, 3000):
         numbers = [one.sample(steps).tolist() for one in (there, here, alone)]
         assert numbers[0] == numbers[1] == numbers[2]
@@ -87,8 +87,8 @@ def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypa
 def test_the_sample_is_the_same_however_traces_are_shuffled_or_repeated(order, again):
     traces = WORLD.rollouts(12, seed=3)
     steps = traces.steps // 3
-    sample = Corpus(ShardsInMemory([traces])).sample(steps)
-    other = Corpus(ShardsInMemory([traces.take([*order, *again])]))
+    sample = Corpus(InMemorySource([traces])).sample(steps)
+    other = Corpus(InMemorySource([traces.take([*order, *again])]))
     numbers = other.sample(steps)
     chosen = set(other.fetch(numbers))
     assert chosen == {traces[int(number)] for number in sample}
@@ -98,7 +98,7 @@ def test_the_sample_is_the_same_however_traces_are_shuffled_or_repeated(order, a
 
 def test_a_joined_source_keeps_names_and_order(tmp_path):
     sets = [WORLD.rollouts(5, seed) for seed in range(3)]
-    shards = JoinedShards([saved(tmp_path / "f", sets[:2]), ShardsInMemory(sets[2:])])
+    shards = JoinedSource([saved(tmp_path / "f", sets[:2]), InMemorySource(sets[2:])])
     assert len(shards) == 3
     assert [*shards] == sets
     assert [shards.read(number) for number in range(3)] == sets

@@ -24,7 +24,7 @@ def trace(labels, rewards, first=(), **ends):
 
 def on_edges(traces, **options):
     return EdgeRewardMachine.from_pair(
-        rs.infer(traces, options=rs.Options(**options)).machines, traces
+        rs.infer(traces, options=rs.InferenceOptions(**options)).machines, traces
     )
 
 

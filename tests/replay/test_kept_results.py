@@ -10,14 +10,14 @@ import pytest
 import resolvent as rs
 from resolvent._util.cache import Packing, digest_of
 from resolvent._util.parallel import Threads
-from resolvent.replay.corpus import Corpus, Fetching
-from resolvent.replay.keeping import RESULTS, keeping
-from resolvent.replay.replaying import Replaying, Tables
-from resolvent.replay.scan import Looking, Pooling
+from resolvent.replay.corpus import Corpus, FetchTraces
+from resolvent.replay.keeping import CACHED_PASSES, with_cache
+from resolvent.replay.replaying import MachineTables, ReplayPass
+from resolvent.replay.scan import PoolPass, ScanPass
 from resolvent.senses import RewardLevels, Senses
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.scan.shards import StoredShards
-from resolvent.traces.source import JoinedShards, ShardsInMemory
+from resolvent.traces.source import InMemorySource, JoinedSource
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -93,7 +93,9 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
         kept = tmp_path / f"kept-{after}"
         read.clear()
         try:
-            first = rs.infer(scanned, options=rs.Options(cache_dir=kept, on=Stopping(after)))
+            first = rs.infer(
+                scanned, options=rs.InferenceOptions(cache_dir=kept, on=Stopping(after))
+            )
         except StopError:
             pass
         else:
@@ -101,14 +103,20 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
         in_vain = len(read)
         read.clear()
         assert (
-            saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+            saved(
+                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
+                tmp_path,
+            )
             == expected
         )
         assert len(read) <= whole - min(after, in_vain)
         again = len(read)
         read.clear()
         assert (
-            saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+            saved(
+                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
+                tmp_path,
+            )
             == expected
         )
         assert len(read) <= again
@@ -119,13 +127,16 @@ def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
     """Threads find what Ray's workers have kept, and the machines are the same bytes."""
     kept = tmp_path / "kept"
     expected = saved(
-        rs.infer(rs.scan_traces(folder), options=rs.Options(on="ray", cache_dir=kept)), tmp_path
+        rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(on="ray", cache_dir=kept)),
+        tmp_path,
     )
-    for work in (Looking, Replaying):
+    for work in (ScanPass, ReplayPass):
         monkeypatch.setattr(work, "__call__", None)  # nothing is made again
     read.clear()
     assert (
-        saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+        saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
+        )
         == expected
     )
 
@@ -133,7 +144,7 @@ def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
 def test_what_is_damaged_is_made_again(folder, tmp_path, read):
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     kept = tmp_path / "kept"
-    rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept))
+    rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     files = sorted(kept.rglob("*.kept"))
     assert len(files) >= 2 * PIECES
     draw = np.random.default_rng(0)
@@ -141,14 +152,19 @@ def test_what_is_damaged_is_made_again(folder, tmp_path, read):
         content = bytearray(file.read_bytes())
         content[draw.integers(len(content))] ^= 1
         file.write_bytes(content)
-    with pytest.warns(rs.ResumeWarning, match="is damaged, or of another version"):
+    with pytest.warns(rs.errors.ResumeWarning, match="is damaged, or of another version"):
         assert (
-            saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+            saved(
+                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
+                tmp_path,
+            )
             == expected
         )
     read.clear()
     assert (
-        saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+        saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
+        )
         == expected
     )
 
@@ -158,12 +174,14 @@ def test_a_file_that_changed_is_read_again(tmp_path, read):
     folder.mkdir()
     for number in range(3):
         WORLD.rollouts(12, number).save(folder / f"{number}.parquet")
-    rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept))
+    rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     WORLD.rollouts(12, 7).save(folder / "1.parquet")
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     read.clear()
     assert (
-        saved(rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept)), tmp_path)
+        saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
+        )
         == expected
     )
     assert 1 in read
@@ -171,10 +189,14 @@ def test_a_file_that_changed_is_read_again(tmp_path, read):
 
 def test_other_options_do_not_find_them(folder, tmp_path):
     kept = tmp_path / "kept"
-    rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept))
+    rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     for options in ({"reward_digits": 0}, {"outputs": ["reward"]}):
-        expected = saved(rs.infer(rs.scan_traces(folder), options=rs.Options(**options)), tmp_path)
-        found = rs.infer(rs.scan_traces(folder), options=rs.Options(cache_dir=kept, **options))
+        expected = saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(**options)), tmp_path
+        )
+        found = rs.infer(
+            rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept, **options)
+        )
         assert saved(found, tmp_path) == expected
 
 
@@ -192,13 +214,13 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
     assert len(seals) == len(seen) * PIECES
     again = rs.scan_traces(folder)
     assert digest_of(again.fingerprint(2)) == digest_of(scanned.fingerprint(2))
-    in_memory = ShardsInMemory([scanned.read(0)])
+    in_memory = InMemorySource([scanned.read(0)])
     assert in_memory.fingerprint(0) is None
-    joined = JoinedShards([scanned, in_memory])
+    joined = JoinedSource([scanned, in_memory])
     assert digest_of(joined.fingerprint(2)) == digest_of(scanned.fingerprint(2))
     assert joined.fingerprint(PIECES) is None
-    workers = keeping(Threads(), str(folder))
-    assert workers.cached(Looking(in_memory, 1000)).key(0) is None  # nothing to cache
+    workers = with_cache(Threads(), str(folder))
+    assert workers.cached(ScanPass(in_memory, 1000)).key(0) is None  # nothing to cache
     assert workers.cached(len) is len
 
 
@@ -223,17 +245,17 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
     machines = rs.infer(scanned).machines
     first = np.arange(PIECES)
     works = [
-        (Looking(scanned, 1000, scanned.rows), 1),
-        (Pooling(scanned, 1000, first), 1),
-        (Fetching(scanned), (1, np.array([0, 2]))),
-        (Replaying(corpus.pieces, Tables.of(machines, corpus.alphabets), True), 1),
+        (ScanPass(scanned, 1000, scanned.rows), 1),
+        (PoolPass(scanned, 1000, first), 1),
+        (FetchTraces(scanned), (1, np.array([0, 2]))),
+        (ReplayPass(corpus.pieces, MachineTables.of(machines, corpus.alphabets), True), 1),
     ]
-    assert {type(work) for work, _ in works} == {*RESULTS}
-    keeping_here = keeping(Threads(), str(tmp_path))
+    assert {type(work) for work, _ in works} == {*CACHED_PASSES}
+    keeping_here = with_cache(Threads(), str(tmp_path))
     for work, piece in works:
         kept = pickle.loads(pickle.dumps(keeping_here.cached(work)))  # noqa: S301
         assert kept.key(piece) == keeping_here.cached(work).key(piece) is not None
-        results = RESULTS[type(work)]
+        results = CACHED_PASSES[type(work)]
         packing = Packing(results.kinds)
         content = packing.pack(work(piece))
         back = packing.unpack(content)
@@ -244,7 +266,7 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
 def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
     from resolvent.cli import inputs, main
 
-    monkeypatch.setattr(inputs, "REFINE_ABOVE", 10)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 10)
     arguments = ["infer", str(folder), "--set", "held_out=0", "--cache-dir", str(tmp_path / "kept")]
     machines = tmp_path / "machines.json"
     assert main([*arguments, "-o", str(machines)]) == 0
@@ -275,7 +297,9 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
     (damaged / "0.parquet").write_bytes(b"")
     expected = rs.infer(rs.scan_traces(left))
     for more in ({}, {"resume": tmp_path / "kept"}, {"resume": tmp_path / "kept"}):
-        result = rs.infer(rs.scan_traces(damaged, damaged="skip"), options=rs.Options(**more))
+        result = rs.infer(
+            rs.scan_traces(damaged, damaged="skip"), options=rs.InferenceOptions(**more)
+        )
         assert result.machines == expected.machines
         assert (result.traces, result.steps) == (expected.traces, expected.steps)
         warning = result.warnings[0]
@@ -293,5 +317,5 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
     assert main(["infer", str(damaged), "--set", "held_out=0"]) != 0
     for number in (1, 3):
         (damaged / f"{number}.parquet").write_bytes(content)
-    with pytest.raises(rs.DamagedFile, match="there is nothing to infer from: 4 pieces"):
+    with pytest.raises(rs.errors.DamagedFile, match="there is nothing to infer from: 4 pieces"):
         rs.infer(rs.scan_traces(damaged, damaged="skip"))

@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from plain_replay import PlainReplay, read_back
 
 import resolvent as rs
-from resolvent._util.processes import sharing_cores
+from resolvent._util.processes import limit_cores
 from resolvent.machines import machines_of
 from resolvent.replay import Corpus, replay, replay_traces, states_at_steps
 from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.source import InMemorySource
 from strategies import moving_machine, moving_machines, traces_with_cost
 
 
 def in_pieces(traces, data):
     cuts = sorted(data.draw(st.lists(st.integers(1, len(traces)), max_size=2)))
     bounds = zip([0, *cuts], [*cuts, len(traces)], strict=True)
-    return Corpus(ShardsInMemory([traces[a:b] for a, b in bounds if b > a]))
+    return Corpus(InMemorySource([traces[a:b] for a, b in bounds if b > a]))
 
 
 def in_known_states(plain):
@@ -37,7 +37,7 @@ def in_known_states(plain):
 def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
     some = data.draw(moving_machines(traces.labels))
     corpus = in_pieces(traces, data)
-    with sharing_cores(threads):
+    with limit_cores(threads):
         shown = replay(some, corpus)
     found, plain = read_back(some, shown), in_known_states(PlainReplay.of(some, traces))
     assert found.answers == plain.answers
@@ -56,7 +56,7 @@ def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
 @given(data=st.data(), traces=traces_with_cost())
 def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
     some = data.draw(moving_machines(traces.labels))
-    with sharing_cores(threads):
+    with limit_cores(threads):
         shown = replay_traces(some, traces, earliest=True, states=True)
     found, plain = read_back(some, shown), PlainReplay.of(some, traces)
     assert found.answers == plain.answers
@@ -73,7 +73,7 @@ def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
 @given(data=st.data(), traces=traces_with_cost())
 def test_witnesses_show_what_they_are_said_to(data, traces):
     some = data.draw(moving_machines(traces.labels))
-    shown = replay(some, Corpus(ShardsInMemory([traces])))
+    shown = replay(some, Corpus(InMemorySource([traces])))
     for kind, one in some.items():
         outputs = shown.alphabets.outputs(one.predicts)
         for row in shown.machines[kind].answers:
@@ -108,7 +108,7 @@ def test_many_observations_are_counted_in_a_hash_table():
         ],
         LabelTiming.CURRENT,
     )
-    shown = replay(pair, Corpus(ShardsInMemory([traces])))
+    shown = replay(pair, Corpus(InMemorySource([traces])))
     assert len(traces.observations) * 3 * states > 2**20
     found, plain = read_back(pair, shown), PlainReplay.of(pair, traces)
     assert found.answers == plain.answers
@@ -146,5 +146,7 @@ def test_replays_in_different_codes_do_not_add_up():
 def test_a_column_that_traces_do_not_have_is_named():
     traces = TraceSet([Trace([0, 1], [None, "a"], ["go"], [0])])
     some = machines_of([moving_machine("cost", traces.labels, [[0, 0]])], LabelTiming.CURRENT)
-    with pytest.raises(rs.ModelError, match=r"predicts cost.*they have observation, terminated"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"predicts cost.*they have observation, terminated"
+    ):
         replay_traces(some, traces)

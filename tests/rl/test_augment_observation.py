@@ -260,7 +260,7 @@ def test_an_unseen_label_stays_and_is_counted_until_the_reset(pair):
 def test_an_unseen_label_raises_if_asked_to(pair):
     env = rs.AugmentObservation(House(), pair, on_unseen="raise", label_of=lambda room: "draught")
     env.reset()
-    with pytest.raises(rs.ModelError, match="label 'draught' was never seen at all"):
+    with pytest.raises(rs.errors.ModelError, match="label 'draught' was never seen at all"):
         env.step(UP)
 
 
@@ -345,13 +345,13 @@ def learned(observations, actions):
     ],
 )
 def test_machines_of_another_world_are_refused(result, message):
-    with pytest.raises(rs.ModelError, match=message):
+    with pytest.raises(rs.errors.ModelError, match=message):
         rs.AugmentObservation(House(), result.machines)
 
 
 def test_numbers_are_compared_where_there_are_no_names():
     def refused(space, observations, actions):
-        with pytest.raises(rs.ModelError) as raised:
+        with pytest.raises(rs.errors.ModelError) as raised:
             rs.AugmentObservation(Told(space, []), learned(observations, actions))
         return str(raised.value)
 
@@ -414,7 +414,7 @@ def test_a_spec_with_machines_makes_the_environment_again_here_but_is_no_json(pa
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(rs.ModelError, match=r"nowhere\.json"):
+    with pytest.raises(rs.errors.ModelError, match=r"nowhere\.json"):
         rs.AugmentObservation(House(), tmp_path / "nowhere.json")
 
 

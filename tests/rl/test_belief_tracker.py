@@ -6,7 +6,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import ModelError, OptionError
-from resolvent.noise import Doubt, LabelNoise
+from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 
 LEFT, UP, RIGHT = 2, 0, 3
@@ -24,7 +24,7 @@ class ForgetsKey(gym.Wrapper):
 def machines():
     found = rs.infer(rs.collect(House(), episodes=200, seed=0)).machines
     shares = dict.fromkeys(found.transition.labels, 0.25)
-    return found.replacing(doubt=Doubt(LabelNoise(0.3, 0.0, 0.0), shares))
+    return found.replacing(doubt=StateUncertainty(LabelNoise(0.3, 0.0, 0.0), shares))
 
 
 def test_the_space_holds_how_likely_states_are(machines):
@@ -61,7 +61,7 @@ def test_many_environments_believe_as_one_does(machines, autoreset):
     envs = gym.vector.SyncVectorEnv(
         [lambda: gym.wrappers.TimeLimit(House(), 7)] * 3, autoreset_mode=autoreset
     )
-    wrapped = rs.VectorAugmentObservation(envs, machines, mode="belief")
+    wrapped = rs.wrappers.VectorAugmentObservation(envs, machines, mode="belief")
     alone = [
         rs.AugmentObservation(gym.wrappers.TimeLimit(House(), 7), machines, mode="belief")
         for _ in range(3)

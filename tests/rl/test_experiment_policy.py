@@ -7,7 +7,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.evaluation.experiments import Experiment
-from resolvent.planning.goals import Aim
+from resolvent.planning.goals import Goal
 from resolvent.worlds import House, TMaze
 from worlds_to_explore import SecondMission
 
@@ -193,20 +193,20 @@ def test_a_policy_that_is_told_no_labels_says_so():
 
 
 def test_how_far_an_episode_is():
-    exact = Aim((), (KEY, BELL), True, frozenset({NOTHING}))
+    exact = Goal((), (KEY, BELL), True, frozenset({NOTHING}))
     assert exact.after(0, (0,), KEY) == exact.after(1, (0,), NOTHING) == 1
     assert exact.after(1, (0,), BELL) == 2
     assert exact.after(0, (0,), BELL) == exact.after(2, (0,), KEY) == -1
     assert exact.after(-1, (0,), KEY) == -1
     assert exact.is_reached(2, None)
-    none = Aim((), (), True, frozenset({NOTHING}))
+    none = Goal((), (), True, frozenset({NOTHING}))
     assert none.is_reached(none.after(0, (0,), NOTHING), (0,))
     assert not none.is_reached(none.after(0, (0,), KEY), (0,))
-    states = Aim(((0, 1),), (BELL,), False, frozenset({NOTHING}))
+    states = Goal(((0, 1),), (BELL,), False, frozenset({NOTHING}))
     assert states.after(0, (0,), BELL) == states.after(1, (1,), KEY) == 0
     assert states.after(0, (1,), BELL) == states.after(1, (1,), BELL) == 1
     assert states.is_reached(1, None)
-    being = Aim(((0, 1),), (), False, frozenset())
+    being = Goal(((0, 1),), (), False, frozenset())
     assert being.is_reached(0, (1,))
     assert not being.is_reached(0, (0,))
     assert not being.is_reached(0, None)

@@ -13,7 +13,7 @@ from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
-from resolvent.rl.sb3 import GrowingMemory, InferMachines
+from resolvent.rl.sb3 import InferMachines, OnlineMachineWrapper
 from resolvent.rl.sb3.infer_machines import transfer_weights
 from resolvent.rl.sb3.positions import assign_positions
 
@@ -33,7 +33,7 @@ def house():
 
 
 def growing(count):
-    return GrowingMemory(make_vec_env(house, n_envs=count, seed=0), most_states=MOST)
+    return OnlineMachineWrapper(make_vec_env(house, n_envs=count, seed=0), most_states=MOST)
 
 
 SMALL = {"policy_kwargs": {"net_arch": [8, ROOMS + 3 * MOST]}, "device": "cpu", "seed": 0}
@@ -175,7 +175,7 @@ def test_without_a_growing_memory_a_line_says_what_to_do():
 @pytest.mark.parametrize("seed", range(3))
 def test_ppo_solves_the_house_from_nothing(seed):
     """It sees the room, and machines that are inferred on the way: six steps are enough."""
-    envs = GrowingMemory(make_vec_env(house, n_envs=8, seed=seed), most_states=4)
+    envs = OnlineMachineWrapper(make_vec_env(house, n_envs=8, seed=seed), most_states=4)
     model = PPO(
         "MlpPolicy",
         envs,

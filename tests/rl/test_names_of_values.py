@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from resolvent.rl.env import Names
+from resolvent.rl.env import SymbolEncoder
 from resolvent.worlds import House
 
 
@@ -35,7 +35,7 @@ class Taking(gym.Env[Any, Any]):
 )
 def test_a_value_comes_back_from_its_symbol(space: spaces.Space[Any]) -> None:
     space.seed(0)
-    names = Names(Taking(space), "action")
+    names = SymbolEncoder(Taking(space), "action")
     for _ in range(20):
         value = space.sample()
         again = names.value(names(value))
@@ -49,6 +49,6 @@ def test_a_value_comes_back_from_its_symbol(space: spaces.Space[Any]) -> None:
 
 
 def test_names_come_back_as_their_numbers() -> None:
-    names = Names(House(), "action")
+    names = SymbolEncoder(House(), "action")
     assert [names.value(name) for name in House.action_names] == [0, 1, 2, 3, 4]
     assert names.value(3) == 3

@@ -120,7 +120,7 @@ def test_a_batch_is_what_each_environment_shows(name, mode, autoreset):
     envs = gym.vector.SyncVectorEnv(
         [lambda place=place: made(place) for place in range(3)], autoreset_mode=autoreset
     )
-    batches = rs.VectorAugmentObservation(envs, machines_of_shows(), mode=mode)
+    batches = rs.wrappers.VectorAugmentObservation(envs, machines_of_shows(), mode=mode)
     alone = [
         rs.AugmentObservation(made(place), machines_of_shows(), mode=mode) for place in range(3)
     ]
@@ -155,7 +155,7 @@ def test_what_has_no_fixed_size_is_said_in_a_line(name):
         with pytest.raises(rs.OptionError, match=f'mode="{mode}" needs observations of a fixed'):
             augmented(space, [], mode)
     with pytest.warns(
-        rs.SpaceWarning, match="Stable-Baselines3 needs observations of a fixed"
+        rs.errors.SpaceWarning, match="Stable-Baselines3 needs observations of a fixed"
     ) as said:
         wrapped = augmented(space, values_of(space))
     assert said[0].filename == __file__  # where the wrapper is made

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.rl.tracker import Memory
+from resolvent.rl.tracker import StateTracker
 
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-from resolvent.rl.sb3 import GrowingMemory
+from resolvent.rl.sb3 import OnlineMachineWrapper
 
 ROOMS = 4
 
@@ -39,7 +39,7 @@ def places(row, most, kinds=3):
 
 
 def test_before_machines_are_inferred_all_is_one_state():
-    envs = GrowingMemory(DummyVecEnv([house] * 2), most_states=3)
+    envs = OnlineMachineWrapper(DummyVecEnv([house] * 2), most_states=3)
     assert envs.observation_space.shape == (ROOMS + 9,)
     assert envs.infer() is None  # nothing has ended yet
     for shown, *_ in played(envs, 20):
@@ -51,14 +51,14 @@ def test_before_machines_are_inferred_all_is_one_state():
     "kind", [DummyVecEnv, lambda made: SubprocVecEnv(made, start_method="fork")]
 )
 def test_it_shows_the_states_of_its_machines(kind):
-    envs = GrowingMemory(kind([house] * 2), most_states=4)
+    envs = OnlineMachineWrapper(kind([house] * 2), most_states=4)
     for _ in played(envs, 400):
         pass
     assert envs.infer() is not None
     assert (envs.machines.transition.states, envs.machines.reward.states) == (2, 2)
     assert envs.machines.transition.observations[0] in ("corridor", "orangeroom", "cyanroom")
     of_state = [envs.shown.positions[one].tolist() for one in ("transition", "reward")]
-    memories = [Memory(envs.machines) for _ in range(2)]
+    memories = [StateTracker(envs.machines) for _ in range(2)]
     for memory in memories:
         memory.reset(None)
     ends = 0
@@ -78,7 +78,7 @@ def test_it_shows_the_states_of_its_machines(kind):
 
 
 def test_its_traces_are_those_that_collect_would_have_recorded():
-    envs = GrowingMemory(DummyVecEnv([house]), most_states=4)
+    envs = OnlineMachineWrapper(DummyVecEnv([house]), most_states=4)
     actions = [int(done[0]) for _, done, *_ in played(envs, 300)]
     envs.infer()
     (recorded,) = envs.traces
@@ -89,7 +89,7 @@ def test_its_traces_are_those_that_collect_would_have_recorded():
 
 
 def test_machines_are_updated_and_states_keep_their_places():
-    envs = GrowingMemory(DummyVecEnv([house] * 4), most_states=5)
+    envs = OnlineMachineWrapper(DummyVecEnv([house] * 4), most_states=5)
     changes = 0
     for number, _ in enumerate(played(envs, 600)):
         if number % 40 == 39:
@@ -106,7 +106,7 @@ def test_machines_are_updated_and_states_keep_their_places():
 
 def test_episodes_that_go_on_are_shown_as_new_machines_see_them():
     """Inferred in the midst of an episode after the key was found: at once that is shown."""
-    envs = GrowingMemory(DummyVecEnv([house]), most_states=3)
+    envs = OnlineMachineWrapper(DummyVecEnv([house]), most_states=3)
     for _ in played(envs, 600):
         pass
     shown = envs.reset()
@@ -122,7 +122,7 @@ def test_episodes_that_go_on_are_shown_as_new_machines_see_them():
 
 
 def test_another_one_follows_but_teaches_nothing():
-    envs = GrowingMemory(DummyVecEnv([house] * 2), most_states=3)
+    envs = OnlineMachineWrapper(DummyVecEnv([house] * 2), most_states=3)
     look = envs.around(DummyVecEnv([house]))
     for _ in played(envs, 400):
         pass
@@ -140,7 +140,7 @@ def test_labels_may_be_made_of_what_is_seen():
     def unlabelled():
         return gym.wrappers.TransformObservation(house(), lambda seen: seen, None)
 
-    envs = GrowingMemory(DummyVecEnv([unlabelled] * 2), most_states=4, labels="observation")
+    envs = OnlineMachineWrapper(DummyVecEnv([unlabelled] * 2), most_states=4, labels="observation")
     for _ in played(envs, 400):
         pass
     envs.infer()
@@ -155,7 +155,7 @@ def test_where_there_are_more_states_than_places_the_last_is_shared():
     def symbol():
         return gym.make("resolvent/Symbol-v0", max_episode_steps=60)
 
-    envs = GrowingMemory(DummyVecEnv([symbol]), most_states=3)
+    envs = OnlineMachineWrapper(DummyVecEnv([symbol]), most_states=3)
     machines = symbol().unwrapped.machines()
     envs.shown.change(machines, [rs.collect(symbol(), episodes=100, seed=0)])
     assert machines.transition.states == 10
@@ -165,8 +165,8 @@ def test_where_there_are_more_states_than_places_the_last_is_shared():
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(rs.OptionError, match="venv is a TimeLimit: give a vector env"):
-        GrowingMemory(house())
+        OnlineMachineWrapper(house())
     with pytest.raises(rs.OptionError, match="most_states=0: use at least 1"):
-        GrowingMemory(DummyVecEnv([house]), most_states=0)
+        OnlineMachineWrapper(DummyVecEnv([house]), most_states=0)
     with pytest.raises(rs.OptionError, match="outputs come as a list"):
-        GrowingMemory(DummyVecEnv([house]), outputs="reward")
+        OnlineMachineWrapper(DummyVecEnv([house]), outputs="reward")

@@ -26,7 +26,7 @@ def learned(env):
 def test_load_gives_back_what_was_saved(learned, env, tmp_path):
     path = tmp_path / "policy.json"
     learned.save(path)
-    back = rs.Learned.load(path)
+    back = rs.rl.QTable.load(path)
     assert back.q.tobytes() == learned.q.tobytes()
     assert back.situations == learned.situations
     assert back.curve.columns() == learned.curve.columns()
@@ -39,19 +39,19 @@ def test_load_gives_back_what_was_saved(learned, env, tmp_path):
 
 
 def test_symbols_with_parts_survive(tmp_path):
-    house = rs.environments.House()
+    house = rs.worlds.House()
     wrapped = rs.AugmentObservation(house, house.machines())
     learned = rs.q_learning(wrapped, episodes=30)
     learned.save(tmp_path / "policy.json")
-    back = rs.Learned.load(tmp_path / "policy.json")
+    back = rs.rl.QTable.load(tmp_path / "policy.json")
     assert back.situations == learned.situations
     assert back.action(wrapped.reset()[0]) == learned.action(wrapped.reset()[0])
 
 
 def test_names_of_the_environment_survive(learned, tmp_path):
-    house = rs.environments.House()
+    house = rs.worlds.House()
     rs.q_learning(house, episodes=1).save(tmp_path / "policy.json")
-    back = rs.Learned.load(tmp_path / "policy.json")
+    back = rs.rl.QTable.load(tmp_path / "policy.json")
     assert back.observation_names == tuple(house.observation_names)
     assert back.action_names == tuple(house.action_names)
 
@@ -62,7 +62,7 @@ def test_a_file_from_before_there_were_names(learned, tmp_path):
     file = json.loads(path.read_text())
     del file["observation_names"], file["action_names"]
     path.write_text(json.dumps(file))
-    back = rs.Learned.load(path)
+    back = rs.rl.QTable.load(path)
     assert (back.observation_names, back.action_names) == (None, None)
 
 
@@ -70,7 +70,7 @@ def test_a_worth_without_end_survives(tmp_path):
     forever = world([[0]], [[1]], [[0]])
     learned = rs.q_learning(forever, episodes=1, gamma=1.0, max_steps=2, evaluate_every=1)
     learned.save(tmp_path / "policy.json")
-    assert rs.Learned.load(tmp_path / "policy.json").evaluations[0].value == float("inf")
+    assert rs.rl.QTable.load(tmp_path / "policy.json").evaluations[0].value == float("inf")
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_a_file_that_is_no_policy_is_refused(learned, tmp_path, edit, word):
     path = tmp_path / "policy.json"
     learned.save(path)
     path.write_text(edit(json.loads(path.read_text())))
-    with pytest.raises(rs.ModelError, match=word) as caught:
-        rs.Learned.load(path)
+    with pytest.raises(rs.errors.ModelError, match=word) as caught:
+        rs.rl.QTable.load(path)
     assert str(path) in str(caught.value)
 
 
 def test_no_such_file(tmp_path):
-    with pytest.raises(rs.ModelError, match="no such file"):
-        rs.Learned.load(tmp_path / "policy.json")
+    with pytest.raises(rs.errors.ModelError, match="no such file"):
+        rs.rl.QTable.load(tmp_path / "policy.json")
 
 
 def test_a_curve_in_a_table(learned, tmp_path):

@@ -115,7 +115,7 @@ def test_imagined_steps_are_paid_as_those_that_are_taken(plan, gamma):
 
     def shaped():
         env = rs.AugmentObservation(house(), plan.machines, mode="flatten")
-        return rs.ShapeReward(env, plan, gamma=gamma)
+        return rs.wrappers.ShapeReward(env, plan, gamma=gamma)
 
     env = shaped()
     truth, buffer = happens(env), buffer_of(env, plan)

@@ -13,7 +13,7 @@ from spawned_control import acted
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.rl.tracker import Memory
+from resolvent.rl.tracker import StateTracker
 from resolvent.worlds import House
 
 
@@ -91,7 +91,7 @@ def test_what_was_learned_is_what_it_holds(learned, plan, again):
 
 @WAYS
 def test_a_memory_goes_on_where_it_was(plan, again):
-    memory = Memory(plan.machines)
+    memory = StateTracker(plan.machines)
     memory.reset(None)
     memory.step({"key"})
     other = again(memory)
@@ -117,7 +117,9 @@ def test_a_wrapper_goes_on_where_it_was(plan, again, knowledge):
 
 @WAYS
 def test_a_vector_wrapper_goes_on_where_it_was(plan, again):
-    envs = rs.VectorAugmentObservation(gym.vector.SyncVectorEnv([House] * 2), plan.machines)
+    envs = rs.wrappers.VectorAugmentObservation(
+        gym.vector.SyncVectorEnv([House] * 2), plan.machines
+    )
     envs.reset(seed=0)
     envs.step(np.array([2, 0]))
     other = again(envs)
@@ -126,7 +128,7 @@ def test_a_vector_wrapper_goes_on_where_it_was(plan, again):
 
 
 def test_all_of_it_can_be_sent_to_a_spawned_process(plan, learned):
-    memory = Memory(plan.machines)
+    memory = StateTracker(plan.machines)
     memory.reset(None)
     env = rs.AugmentObservation(House(), plan.machines)
     context = multiprocessing.get_context("spawn")

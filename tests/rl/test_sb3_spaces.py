@@ -131,7 +131,7 @@ def test_every_space_is_one_that_it_learns_from(mode, name):
 )
 def test_for_all_others_a_line_says_what_to_do(mode, name):
     if mode == "dict":
-        with pytest.warns(rs.SpaceWarning, match="encode it with gymnasium"):
+        with pytest.warns(rs.errors.SpaceWarning, match="encode it with gymnasium"):
             shows(name, mode)
         return
     advice = "encode it with gymnasium" if name in FREE else 'use mode="(dict|multidiscrete)"'

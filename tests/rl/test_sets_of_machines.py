@@ -18,7 +18,7 @@ import resolvent as rs
 from resolvent.machines import Machines, machines_of
 from resolvent.planning import plan_io as plan_files
 from resolvent.planning.model import Model
-from resolvent.rl.tracker import Memory, VectorStateTracker
+from resolvent.rl.tracker import StateTracker, VectorStateTracker
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
 
@@ -169,7 +169,8 @@ def test_a_situation_is_given_whole(traces: TraceSet, machines: Machines) -> Non
         ):
             plan.action("button", *states, **named)
     with pytest.raises(
-        rs.ModelError, match=r"button \(transition state 0, reward state 0, terminated state 9\)"
+        rs.errors.ModelError,
+        match=r"button \(transition state 0, reward state 0, terminated state 9\)",
     ):
         plan.action("button", 0, 0, 9)
 
@@ -193,7 +194,7 @@ def test_planning_says_which_machine_it_lacks(
     traces: TraceSet, outputs: list[str], message: str
 ) -> None:
     machines = rs.infer(traces, outputs=outputs).machines
-    with pytest.raises(rs.ModelError) as raised:
+    with pytest.raises(rs.errors.ModelError) as raised:
         rs.plan(machines, traces)
     assert str(raised.value) == message
 
@@ -256,7 +257,7 @@ def test_stored_endings_count_without_the_states_that_do_not_matter(traces: Trac
 
 
 def test_memory_has_the_state_of_every_machine(machines: Machines) -> None:
-    memory = Memory(machines)
+    memory = StateTracker(machines)
     memory.reset(None)
     for label in ({"click"}, None, {"click"}):
         memory.step(label)
@@ -273,14 +274,15 @@ def test_memory_has_the_state_of_every_machine(machines: Machines) -> None:
 
 def test_memory_without_a_transition_machine(traces: TraceSet) -> None:
     machines = rs.infer(traces, outputs=["reward", "cost"]).machines
-    memory = Memory(machines)
+    memory = StateTracker(machines)
     memory.reset(None)
     memory.step({"click"})
     assert memory.states == {"reward": 0, "cost": 1}
     assert memory.reward_state == 0
     for one in (memory, VectorStateTracker(machines, 2)):
         with pytest.raises(
-            rs.ModelError, match="there is no transition machine here, so that it has no state"
+            rs.errors.ModelError,
+            match="there is no transition machine here, so that it has no state",
         ):
             _ = one.transition_state
 
@@ -325,7 +327,7 @@ def test_every_mode_shows_all_states(machines: Machines) -> None:
 @pytest.mark.parametrize("mode", ["dict", "flatten", "multidiscrete", "discrete"])
 def test_many_environments_show_what_one_does(machines: Machines, mode: Any) -> None:
     envs = gym.vector.SyncVectorEnv([Button] * 2)
-    wrapped = rs.VectorAugmentObservation(envs, machines, mode=mode)
+    wrapped = rs.wrappers.VectorAugmentObservation(envs, machines, mode=mode)
     one = rs.AugmentObservation(Button(), machines, mode=mode)
     space = wrapped.observation_space
     observations, _ = wrapped.reset()
@@ -388,7 +390,7 @@ def test_info_says_what_the_answers_rest_on() -> None:
         {"transition": one, "reward": other} for one, other in zip(transition, reward, strict=True)
     ]
     envs = gym.vector.SyncVectorEnv([Still, Still])
-    wrapped = rs.VectorAugmentObservation(envs, machines, knowledge=True)
+    wrapped = rs.wrappers.VectorAugmentObservation(envs, machines, knowledge=True)
     assert "knowledge" not in wrapped.reset()[1]
     for action, one, other in zip(actions, transition, reward, strict=True):
         infos = wrapped.step(np.array([action, 0]))[4]
@@ -427,7 +429,7 @@ def test_tables_are_for_a_pair_and_the_model_must_be_of_the_machines_in_view(
         rs.q_learning(rs.AugmentObservation(house, alone), episodes=1, engine="native")
     pair = machines_of([machines.transition, machines.reward])
     with pytest.raises(
-        rs.ModelError,
+        rs.errors.ModelError,
         match="the model is about the machines transition, reward, terminated, and in view are",
     ):
         rs.q_learning(

@@ -50,7 +50,7 @@ def test_along_an_episode_the_payments_cancel(plan, by, inside):
     ended = set()
     for _ in range(40):
         env = rs.AugmentObservation(house(), plan.machines) if inside else house()
-        shaped = rs.ShapeReward(env, plan, by=by)
+        shaped = rs.wrappers.ShapeReward(env, plan, by=by)
         promise, paid, unshaped, over = potentials(shaped, draw.integers(0, 5, 100).tolist())
         ended.add(over)
         discount = GAMMA ** np.arange(len(paid))
@@ -63,14 +63,16 @@ def test_along_an_episode_the_payments_cancel(plan, by, inside):
 
 def test_around_the_memory_and_around_the_world_it_pays_the_same(plan):
     actions = np.random.default_rng(1).integers(0, 5, 100).tolist()
-    inside = rs.ShapeReward(rs.AugmentObservation(house(), plan.machines, mode="discrete"), plan)
-    alone = rs.ShapeReward(house(), plan)
+    inside = rs.wrappers.ShapeReward(
+        rs.AugmentObservation(house(), plan.machines, mode="discrete"), plan
+    )
+    alone = rs.wrappers.ShapeReward(house(), plan)
     assert potentials(inside, actions)[1].tolist() == potentials(alone, actions)[1].tolist()
 
 
 def test_a_good_step_is_free_and_a_bad_one_costs(plan):
     """By the plan's own values the best way pays nothing but −Φ(start) less than it paid."""
-    shaped = rs.ShapeReward(house(), plan)
+    shaped = rs.wrappers.ShapeReward(house(), plan)
     promise, paid, unshaped, over = potentials(shaped, [2, 3, 0, 1, 3, 4])
     assert over
     assert unshaped.tolist() == [0, 0, 0, 0, 0, 1]
@@ -130,11 +132,14 @@ def test_the_best_policy_stays_the_best(world, seed, by):
     few = rs.collect(env, episodes=3, seed=seed)  # too few: much is not known
     try:
         plan = rs.plan(rs.infer(few, noise="none"), few, gamma=GAMMA)
-    except (rs.ContradictoryTraces, rs.ModelError):  # what is seen does not tell these worlds
+    except (
+        rs.ContradictoryTraces,
+        rs.errors.ModelError,
+    ):  # what is seen does not tell these worlds
         assume(False)
 
     def make():
-        return rs.ShapeReward(rs.AugmentObservation(world, plan.machines), plan, by=by)
+        return rs.wrappers.ShapeReward(rs.AugmentObservation(world, plan.machines), plan, by=by)
 
     # Two situations that differ in the true state alone may differ in what they pay.
     seen, table = reached(make, steps=40)
@@ -154,28 +159,30 @@ def test_an_unknown_situation_promises_what_others_in_its_states_do(plan):
 
 def test_what_does_not_fit_is_refused(plan):
     with pytest.raises(rs.OptionError, match=r"^by='rooms': use one of 'situation', 'states'$"):
-        rs.ShapeReward(house(), plan, by="rooms")
+        rs.wrappers.ShapeReward(house(), plan, by="rooms")
     with pytest.raises(rs.OptionError, match=r"^gamma=2: use a number above 0, up to 1$"):
-        rs.ShapeReward(house(), plan, gamma=2)
+        rs.wrappers.ShapeReward(house(), plan, gamma=2)
     with pytest.raises(rs.OptionError, match=r"^plan is a MachinePair: give what rs.plan returned"):
-        rs.ShapeReward(house(), plan.machines)
-    with pytest.raises(rs.ModelError, match="which the environment lacks"):
-        rs.ShapeReward(TMaze(), plan)
+        rs.wrappers.ShapeReward(house(), plan.machines)
+    with pytest.raises(rs.errors.ModelError, match="which the environment lacks"):
+        rs.wrappers.ShapeReward(TMaze(), plan)
     with pytest.raises(rs.OptionError, match="use VectorShapeReward"):
-        rs.ShapeReward(gym.make_vec("resolvent/House-v0", num_envs=2), plan)
+        rs.wrappers.ShapeReward(gym.make_vec("resolvent/House-v0", num_envs=2), plan)
     few = rs.infer(rs.collect(House(), episodes=1, seed=0)).machines
-    with pytest.raises(rs.ModelError, match="shows another transition machine than the plan's"):
-        rs.ShapeReward(rs.AugmentObservation(house(), few), plan)
+    with pytest.raises(
+        rs.errors.ModelError, match="shows another transition machine than the plan's"
+    ):
+        rs.wrappers.ShapeReward(rs.AugmentObservation(house(), few), plan)
     with pytest.raises(rs.OptionError, match="finds the labels already"):
-        rs.ShapeReward(rs.AugmentObservation(house(), plan.machines), plan, labels="given")
+        rs.wrappers.ShapeReward(rs.AugmentObservation(house(), plan.machines), plan, labels="given")
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_many_at_once_are_paid_as_one(plan, mode):
     count = 3
     envs = SyncVectorEnv([house] * count, autoreset_mode=mode)
-    shaped = rs.VectorShapeReward(envs, plan)
-    alone = [rs.ShapeReward(house(), plan) for _ in range(count)]
+    shaped = rs.wrappers.VectorShapeReward(envs, plan)
+    alone = [rs.wrappers.ShapeReward(house(), plan) for _ in range(count)]
     shaped.reset(seed=0)
     for env in alone:
         env.reset()
@@ -210,11 +217,15 @@ def test_many_at_once_are_paid_as_one(plan, mode):
 
 def test_many_at_once_go_inside_of_the_memory(plan):
     envs = gym.make_vec("resolvent/House-v0", num_envs=2, vectorization_mode="sync")
-    outside = rs.VectorAugmentObservation(rs.VectorShapeReward(envs, plan), plan.machines)
+    outside = rs.wrappers.VectorAugmentObservation(
+        rs.wrappers.VectorShapeReward(envs, plan), plan.machines
+    )
     outside.reset(seed=0)
     assert outside.step([2, 2])[0]["transition_state"].tolist() == [1, 1]
     with pytest.raises(rs.OptionError, match="goes inside of VectorAugmentObservation"):
-        rs.VectorShapeReward(rs.VectorAugmentObservation(envs, plan.machines), plan)
+        rs.wrappers.VectorShapeReward(
+            rs.wrappers.VectorAugmentObservation(envs, plan.machines), plan
+        )
 
 
 def test_q_learning_by_a_plan_needs_fewer_steps(plan):
@@ -250,7 +261,7 @@ def test_q_learning_by_a_plan_is_as_with_the_wrapper(plan):
     options = {"episodes": 40, "gamma": GAMMA, "epsilon": 1.0, "epsilon_decay": 1.0}
     wrapped = rs.AugmentObservation(house(), plan.machines)
     inside = rs.q_learning(wrapped, shaping=plan, **options)
-    outside = rs.q_learning(rs.ShapeReward(wrapped, plan), **options)
+    outside = rs.q_learning(rs.wrappers.ShapeReward(wrapped, plan), **options)
     assert inside.curve.steps.tolist() == outside.curve.steps.tolist()
     values = dict(zip(outside.situations, outside.q, strict=True))
     met = {
@@ -267,5 +278,5 @@ def test_a_plan_of_another_model_is_refused(plan):
     traces = rs.collect(House(), episodes=2, seed=0)
     model = rs.control.Model.of(plan.machines, traces)
     wrapped = rs.AugmentObservation(house(), plan.machines)
-    with pytest.raises(rs.ModelError, match="is of another model than the one given"):
+    with pytest.raises(rs.errors.ModelError, match="is of another model than the one given"):
         rs.q_learning(wrapped, shaping=plan, model=model)

@@ -5,7 +5,7 @@ import pytest
 
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
-from resolvent.rl.tracker import Memory, VectorStateTracker
+from resolvent.rl.tracker import StateTracker, VectorStateTracker
 from resolvent.samples import LabelTiming
 from resolvent.traces import Vocabulary
 
@@ -43,7 +43,7 @@ def states(memory):
 
 
 def after(timing, *labels):
-    memory = Memory(PAIR.replacing(timing=timing))
+    memory = StateTracker(PAIR.replacing(timing=timing))
     memory.reset(labels[0])
     for label in labels[1:]:
         memory.step(label)
@@ -78,7 +78,7 @@ def test_a_label_that_neither_machine_knows_moves_nothing_and_counts_once():
 
 
 def test_a_reset_forgets():
-    memory = Memory(PAIR)
+    memory = StateTracker(PAIR)
     memory.reset(None)
     memory.step(A)
     memory.step(B)
@@ -93,7 +93,7 @@ def test_labels_may_be_spelled_as_in_traces(label):
 
 
 def test_raise_names_label_states_and_what_to_do():
-    memory = Memory(PAIR, on_unseen="raise")
+    memory = StateTracker(PAIR, on_unseen="raise")
     memory.reset(None)
     memory.step(A)
     with pytest.raises(
@@ -105,7 +105,7 @@ def test_raise_names_label_states_and_what_to_do():
 
 
 def test_raise_names_both_machines_or_says_that_the_label_is_new():
-    memory = Memory(PAIR, on_unseen="raise")
+    memory = StateTracker(PAIR, on_unseen="raise")
     memory.reset(None)
     with pytest.raises(ModelError, match="label 'c' was never seen in state 0 of the transition"):
         memory.step(C)
@@ -114,13 +114,15 @@ def test_raise_names_both_machines_or_says_that_the_label_is_new():
 
 
 def test_raise_at_reset_where_the_first_label_is_read():
-    memory = Memory(PAIR.replacing(timing=LabelTiming.CURRENT_WITH_INITIAL), on_unseen="raise")
+    memory = StateTracker(
+        PAIR.replacing(timing=LabelTiming.CURRENT_WITH_INITIAL), on_unseen="raise"
+    )
     with pytest.raises(ModelError, match="label 'c' was never seen"):
         memory.reset(C)
 
 
 def test_the_last_label_of_a_terminated_episode_is_asked_of_nobody():
-    memory = Memory(PAIR, on_unseen="raise")
+    memory = StateTracker(PAIR, on_unseen="raise")
     memory.reset(None)
     memory.step({"the end"}, terminated=True)
     assert states(memory) == (0, 0, 0)
@@ -128,7 +130,7 @@ def test_the_last_label_of_a_terminated_episode_is_asked_of_nobody():
 
 def test_only_known_ways_to_treat_the_unseen():
     with pytest.raises(OptionError, match="on_unseen='guess': use 'stay' or 'raise'"):
-        Memory(PAIR, on_unseen="guess")
+        StateTracker(PAIR, on_unseen="guess")
     with pytest.raises(OptionError, match="on_unseen='guess'"):
         VectorStateTracker(PAIR, 2, on_unseen="guess")
 
@@ -147,7 +149,7 @@ def test_many_memories_are_as_many_single_ones(timing):
     rng = np.random.default_rng(0)
     labels = [A, B, C, frozenset("d"), frozenset()]
     pair = PAIR.replacing(timing=timing)
-    many, single = VectorStateTracker(pair, 3), [Memory(pair) for _ in range(3)]
+    many, single = VectorStateTracker(pair, 3), [StateTracker(pair) for _ in range(3)]
     for step in range(200):
         told = [labels[code] for code in rng.integers(len(labels), size=3)]
         ended, terminated = rng.random(3) < 0.2, rng.random(3) < 0.2

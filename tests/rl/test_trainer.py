@@ -337,10 +337,10 @@ def test_a_model_of_another_world_is_refused(house):
     env, _, model = house
     maze = TMaze()
     wrapped = rs.AugmentObservation(maze, maze.machines())
-    with pytest.raises(rs.ModelError, match="corridor"):
+    with pytest.raises(rs.errors.ModelError, match="corridor"):
         rs.q_learning(wrapped, episodes=1, model=model, counterfactual=True)
     small = pair([[0]], [[0]], ["key"], rs.LabelTiming.CURRENT)
-    with pytest.raises(rs.ModelError, match="states"):
+    with pytest.raises(rs.errors.ModelError, match="states"):
         rs.q_learning(
             rs.AugmentObservation(env, small), episodes=1, model=model, counterfactual=True
         )

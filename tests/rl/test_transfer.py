@@ -137,7 +137,7 @@ def test_values_and_promises_are_saved_together(machines, traces, tmp_path):
     env = rs.AugmentObservation(house(), machines)
     shaped = rs.q_learning(env, episodes=20, shaping=rs.plan(machines, traces))
     shaped.save(tmp_path / "shaped.json")
-    again = rs.Learned.load(tmp_path / "shaped.json")
+    again = rs.rl.QTable.load(tmp_path / "shaped.json")
     assert again == shaped
     assert again.returns == pytest.approx(shaped.q + shaped.potential[:, None])
 

@@ -81,7 +81,8 @@ def test_it_gives_what_single_wrappers_give_side_by_side(pair, mode, autoreset):
         return rs.AugmentObservation(house(number), pair, mode=mode, knowledge=False)
 
     assert_same_walk(
-        rs.VectorAugmentObservation(houses(autoreset), pair, mode=mode), houses(autoreset, single)
+        rs.wrappers.VectorAugmentObservation(houses(autoreset), pair, mode=mode),
+        houses(autoreset, single),
     )
 
 
@@ -99,7 +100,7 @@ def test_labels_by_a_function_are_those_of_single_wrappers(pair, parameters, tim
         return rs.AugmentObservation(house(number), machines, **{"knowledge": False, **options})
 
     assert_same_walk(
-        rs.VectorAugmentObservation(houses(autoreset, copy=False), machines, **options),
+        rs.wrappers.VectorAugmentObservation(houses(autoreset, copy=False), machines, **options),
         houses(autoreset, single),
     )
 
@@ -134,12 +135,13 @@ def test_labels_may_be_asked_of_the_environments(pair, autoreset):
         return rs.AugmentObservation(asked(number), pair, knowledge=False)
 
     assert_same_walk(
-        rs.VectorAugmentObservation(houses(autoreset, asked), pair), houses(autoreset, single)
+        rs.wrappers.VectorAugmentObservation(houses(autoreset, asked), pair),
+        houses(autoreset, single),
     )
 
 
 def test_an_end_cannot_be_asked_for_when_the_next_episode_has_begun(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.SAME_STEP, lambda number: Asked()), pair
     )
     envs.reset()
@@ -153,7 +155,7 @@ def test_environments_in_other_processes(pair, autoreset):
     fns = [lambda n=n: house(n) for n in range(2)]
     envs = gym.vector.AsyncVectorEnv(fns, autoreset_mode=autoreset, context="spawn")
     try:
-        wrapped = rs.VectorAugmentObservation(envs, pair, mode="flatten")
+        wrapped = rs.wrappers.VectorAugmentObservation(envs, pair, mode="flatten")
         single = houses(
             autoreset,
             lambda n: rs.AugmentObservation(house(n), pair, mode="flatten", knowledge=False),
@@ -169,7 +171,7 @@ def test_environments_in_other_processes(pair, autoreset):
 def test_built_in_worlds_at_once_never_leave_what_their_machines_know(name, autoreset):
     """Where observations and states are Markovian, each step must go as it went before."""
     pair = gym.make(f"resolvent/{name}-v0").unwrapped.machines()
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         gym.make_vec(f"resolvent/{name}-v0", num_envs=COUNT, autoreset_mode=autoreset),
         pair,
         mode="multidiscrete",
@@ -207,7 +209,7 @@ def rows(envs, actions):
 
 
 def test_the_call_after_an_end_begins_anew_and_reads_nothing(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.NEXT_STEP, lambda number: House()), pair, mode="multidiscrete"
     )
     envs.reset()
@@ -219,7 +221,7 @@ def test_the_call_after_an_end_begins_anew_and_reads_nothing(pair):
 
 
 def test_a_reset_in_place_of_the_automatic_one_is_followed_by_a_step(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.NEXT_STEP, lambda number: House()), pair, mode="multidiscrete"
     )
     envs.reset()
@@ -242,18 +244,18 @@ def test_the_label_of_a_new_episode_is_not_read_in_the_last_ones_state(pair):
             room, *rest, _ = super().step(action)
             return room, *rest, told(room)
 
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.NEXT_STEP, lambda number: Home()), pair, on_unseen="raise"
     )
     envs.reset()
     for action in (RIGHT, SIT, UP):
         envs.step([action] * COUNT)
-    with pytest.raises(rs.ModelError, match="label 'home' was never seen"):
+    with pytest.raises(rs.errors.ModelError, match="label 'home' was never seen"):
         envs.step([UP] * COUNT)
 
 
 def test_an_end_and_a_beginning_in_one_step_are_both_augmented(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.SAME_STEP, lambda number: House()), pair, mode="multidiscrete"
     )
     envs.reset()
@@ -273,7 +275,7 @@ def test_an_end_and_a_beginning_in_one_step_are_both_augmented(pair):
 
 
 def test_a_reset_mask_begins_anew_only_there(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.DISABLED, lambda number: House()), pair, mode="multidiscrete"
     )
     envs.reset()
@@ -317,7 +319,7 @@ class Native(gym.vector.VectorEnv):
     "labels", [[set(), {"key"}, {"toilet"}, {"sofa"}], [None, "key", "toilet", "sofa"]]
 )
 def test_vector_environments_of_their_own_kind(pair, labels):
-    envs = rs.VectorAugmentObservation(Native(labels), pair, mode="discrete")
+    envs = rs.wrappers.VectorAugmentObservation(Native(labels), pair, mode="discrete")
     envs.reset()
     assert envs.decode(envs.step([1, 0])[0]) == [(1, 1, 0), (0, 0, 0)]
     assert envs.decode(envs.step([2, 3])[0]) == [(2, 1, 1), (3, 0, 0)]
@@ -325,7 +327,7 @@ def test_vector_environments_of_their_own_kind(pair, labels):
     assert envs.decode(envs.step([0, 0])[0]) == [(0, 1, 1), (0, 0, 0)]
 
     same = Native(labels, AutoresetMode.SAME_STEP)
-    envs = rs.VectorAugmentObservation(same, pair, mode="discrete")
+    envs = rs.wrappers.VectorAugmentObservation(same, pair, mode="discrete")
     envs.reset()
     envs.step([1, 1])
     observations, *_, infos = envs.step([2, 3])
@@ -337,26 +339,28 @@ def test_vector_environments_of_their_own_kind(pair, labels):
 
 
 def test_an_unseen_label_raises_if_asked_to(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.NEXT_STEP),
         pair,
         on_unseen="raise",
         label_of=lambda room: "draught" if room == 3 else None,
     )
     envs.reset()
-    with pytest.raises(rs.ModelError, match="environment 2: label 'draught' was never seen"):
+    with pytest.raises(rs.errors.ModelError, match="environment 2: label 'draught' was never seen"):
         envs.step([UP, UP, RIGHT, RIGHT])
 
 
 def test_machines_of_another_world_are_refused():
     trace = rs.Trace(["street", "shop"], [None, None], ["enter"], [0])
     shop = rs.infer(rs.TraceSet([trace]))
-    with pytest.raises(rs.ModelError, match="know the action 'enter', which the environment lacks"):
-        rs.VectorAugmentObservation(houses(AutoresetMode.NEXT_STEP), shop)
+    with pytest.raises(
+        rs.errors.ModelError, match="know the action 'enter', which the environment lacks"
+    ):
+        rs.wrappers.VectorAugmentObservation(houses(AutoresetMode.NEXT_STEP), shop)
 
 
 def test_a_label_function_that_fails_names_the_environment(pair):
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.NEXT_STEP), pair, label_of={0: None, 1: None}.__getitem__
     )
     envs.reset()
@@ -369,7 +373,7 @@ def test_no_labels_at_all_says_how_to_supply_them(pair):
         def step(self, action):
             return *super().step(action)[:4], {}
 
-    envs = rs.VectorAugmentObservation(
+    envs = rs.wrappers.VectorAugmentObservation(
         houses(AutoresetMode.NEXT_STEP, lambda number: Silent()), pair
     )
     envs.reset()
@@ -379,13 +383,13 @@ def test_no_labels_at_all_says_how_to_supply_them(pair):
 
 def test_one_environment_is_not_many(pair):
     with pytest.raises(rs.OptionError, match=r"envs is a House: .* or use AugmentObservation"):
-        rs.VectorAugmentObservation(House(), pair)
+        rs.wrappers.VectorAugmentObservation(House(), pair)
     with pytest.raises(rs.OptionError, match=r"env is a SyncVectorEnv: .* VectorAugment"):
         rs.AugmentObservation(houses(AutoresetMode.NEXT_STEP), pair)
 
 
 def test_what_it_gave_out_may_be_written_into(pair):
-    envs = rs.VectorAugmentObservation(houses(AutoresetMode.NEXT_STEP), pair)
+    envs = rs.wrappers.VectorAugmentObservation(houses(AutoresetMode.NEXT_STEP), pair)
     observations, infos = envs.reset()
     observations["transition_state"][:] = 1
     infos["reward_state"][:] = 1

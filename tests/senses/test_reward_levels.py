@@ -56,7 +56,7 @@ def test_a_file_holds_them():
     ],
 )
 def test_damaged_levels_are_refused(told):
-    with pytest.raises(rs.ModelError):
+    with pytest.raises(rs.errors.ModelError):
         RewardLevels.from_dict(told)
 
 

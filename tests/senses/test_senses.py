@@ -80,7 +80,7 @@ def test_senses_that_make_no_sense(found, tmp_path, senses, says):
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('{"labels":"observation"}', senses), encoding="utf-8")
     assert path.read_text(encoding="utf-8") != text
-    with pytest.raises(rs.ModelError, match=says):
+    with pytest.raises(rs.errors.ModelError, match=says):
         rs.load(path)
 
 
@@ -116,7 +116,9 @@ def test_wrappers_and_plans_make_labels_by_themselves(walked, labels):
     again = rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))
     assert again[0] == runs.traces[0]
     envs = gym.vector.SyncVectorEnv([Silent] * 2)
-    many = rs.VectorAugmentObservation(envs, machines, mode="multidiscrete", on_unseen="raise")
+    many = rs.wrappers.VectorAugmentObservation(
+        envs, machines, mode="multidiscrete", on_unseen="raise"
+    )
     many.reset()
     one = rs.AugmentObservation(Silent(), machines, mode="multidiscrete")
     one.reset()
@@ -168,7 +170,9 @@ def test_readings_that_are_numbers_from_traces_to_wrappers(tmp_path):
     traces = rs.collect(Scale(), episodes=80, seed=0, labels="auto")
     options = {"outputs": ["reward"], "labels": "observation"}
     asked = {0: [1.0, 3.0]}
-    result = rs.infer(traces, options=rs.Options(**options, discretise=Discretise.at(asked)))
+    result = rs.infer(
+        traces, options=rs.InferenceOptions(**options, discretise=Discretise.at(asked))
+    )
     assert result.machines["reward"].states == 2
     result.machines.save(tmp_path / "scale.json")
     machines = rs.load(tmp_path / "scale.json")
@@ -264,7 +268,7 @@ def test_intervals_of_a_plan_that_were_changed_by_hand_name_the_file(tmp_path):
     stored = json.loads(path.read_text())
     stored["senses"] = {"labels": "given", "discretise": {"method": "uniform", "bins": 0}}
     path.write_text(json.dumps(stored))
-    with pytest.raises(rs.ModelError, match=r"plan\.json: not a plan .*bins=0"):
+    with pytest.raises(rs.errors.ModelError, match=r"plan\.json: not a plan .*bins=0"):
         plan_files.load(path)
 
 

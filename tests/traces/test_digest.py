@@ -9,8 +9,8 @@ import resolvent as rs
 from resolvent import _core
 from resolvent.replay import Corpus
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.sampling import trace_keys
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.source import InMemorySource
 from strategies import trace_sets
 
 WALK = {
@@ -78,7 +78,7 @@ def test_a_base_that_is_too_large_is_refused():
 def test_digests_of_pieces_add_up_in_any_grouping(traces, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(traces)), min_size=2, max_size=2)))
     a, b, c = (
-        TraceDigest.of(trace_keys(piece), piece.steps)
+        TraceDigest.of(trace_hashes(piece), piece.steps)
         for piece in (traces[: cuts[0]], traces[cuts[0] : cuts[1]], traces[cuts[1] :])
     )
     assert ((a + b) + c).hexdigest(traces.values) == traces.digest
@@ -92,9 +92,9 @@ def test_digests_of_pieces_add_up_in_any_grouping(traces, data):
 )
 def test_equal_values_of_other_types_in_another_piece_are_the_same(first, second, rounding):
     sets = [rs.TraceSet([walk(observations=seen)]) for seen in (first, second)]
-    corpus = Corpus(ShardsInMemory(sets), rounding)
+    corpus = Corpus(InMemorySource(sets), rounding)
     assert corpus.digest == rs.TraceSet.concatenate(sets).digest
-    grown = Corpus(ShardsInMemory(sets[:1]), rounding)
+    grown = Corpus(InMemorySource(sets[:1]), rounding)
     assert grown.digest == sets[0].digest
     assert grown.extended(sets[1]).digest == corpus.digest
 

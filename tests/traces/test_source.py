@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from resolvent.traces import TraceSet
-from resolvent.traces.source import JoinedShards, MappedSource, ShardInfo, ShardsInMemory
+from resolvent.traces.source import InMemorySource, JoinedSource, MappedSource, ShardInfo
 from worlds import random_world
 
 WORLD = random_world(1, size=9, labels=3, tm_states=3)
@@ -23,7 +23,7 @@ class First:
 
 
 def test_joined_sources_have_the_shards_of_each():
-    joined = JoinedShards([ShardsInMemory(SETS[:1]), ShardsInMemory(SETS[1:])])
+    joined = JoinedSource([InMemorySource(SETS[:1]), InMemorySource(SETS[1:])])
     assert [*joined] == SETS == [joined.read(number) for number in range(len(joined))]
     assert [joined.name(number) for number in range(3)] == [
         "trace set 0",
@@ -37,7 +37,7 @@ def test_joined_sources_have_the_shards_of_each():
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_mapped_source_transforms_what_is_read(count):
-    source = ShardsInMemory(SETS)
+    source = InMemorySource(SETS)
     mapped = MappedSource(source, First(count))
     expected = [traces[:count] for traces in SETS]
     assert [*mapped] == expected == [mapped.read(number) for number in range(len(mapped))]

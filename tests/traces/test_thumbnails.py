@@ -13,12 +13,12 @@ from PIL import Image
 from resolvent.traces.symbols import as_symbol
 from resolvent.traces.thumbnails import (
     SIDE,
-    arrays_in,
+    pictures_in,
     png,
-    shown_together,
     shrunk,
     thumbnail,
     thumbnails,
+    thumbnails_of_symbols,
 )
 
 
@@ -35,7 +35,7 @@ def test_every_pixel_is_written(pixels):
 
 def test_shades_of_255_stay_as_they_are():
     picture = np.random.default_rng(0).integers(0, 256, (7, 9, 3))
-    (drawn,) = thumbnails(arrays_in(as_symbol(picture)))
+    (drawn,) = thumbnails(pictures_in(as_symbol(picture)))
     assert np.array_equal(read(drawn), picture)
     assert (drawn.width, drawn.height) == (45, 35)  # five pixels each
 
@@ -43,7 +43,7 @@ def test_shades_of_255_stay_as_they_are():
 def test_codes_are_scaled_by_channel_over_all_that_are_shown():
     one, other = np.zeros((2, 3, 3, 3), int)
     one[0, 1], other[2, 2] = (10, 5, 0), (2, 5, 0)
-    drawn = [read(each) for (each,) in shown_together(map(as_symbol, (one, other)))]
+    drawn = [read(each) for (each,) in thumbnails_of_symbols(map(as_symbol, (one, other)))]
     assert drawn[0][0, 1].tolist() == [255, 255, 0]
     assert drawn[1][2, 2].tolist() == [51, 255, 0]
     assert sum(int(each.astype(bool).sum()) for each in drawn) == 4
@@ -66,14 +66,14 @@ def test_one_channel_is_grey(values, shades):
     for shape in ((4, 4), (4, 4, 1)):
         array = np.full(shape, values[0])
         array[1, 2] = values[1]
-        ((drawn,),) = shown_together([as_symbol(array)])
+        ((drawn,),) = thumbnails_of_symbols([as_symbol(array)])
         assert read(drawn)[1, 2].tolist() == [shades[1]] * 3
         assert read(drawn)[0, 0].tolist() == [shades[0]] * 3
 
 
 def test_parts_that_are_pictures():
     seen = {"camera": {"left": np.zeros((4, 5)), "right": np.zeros((6, 5, 3))}, "speed": [1.5, 2.0]}
-    assert [one.shape for one in arrays_in(as_symbol(seen))] == [(4, 5), (6, 5, 3)]
+    assert [one.shape for one in pictures_in(as_symbol(seen))] == [(4, 5), (6, 5, 3)]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_parts_that_are_pictures():
     ["hall", 3, (1, 2, 3), ((1, 2), (3, 4)), ((10**400,) * 3,) * 3, ((1e300,) * 3,) * 3, ()],
 )
 def test_what_is_no_picture(symbol):
-    assert arrays_in(symbol) == []
+    assert pictures_in(symbol) == []
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from([(), (1,), (3,)]))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet, read_traces
-from resolvent.traces.vocabulary import CommonValues
+from resolvent.traces.vocabulary import JointVocabularies
 from strategies import trace_sets
 
 LONG = Trace(["hall", "attic", "hall"], [None, "key", None], ["up", "down"], [0, 1], True)
@@ -311,7 +311,7 @@ def test_numbers_to_take():
 def test_values_of_several_sets_in_common_codes():
     one = TraceSet([COSTLY])
     other = TraceSet([CHEAP])
-    common = CommonValues()
+    common = JointVocabularies()
     common.add(one.values, "one")
     common.add(other.values, "other")
     values, codes = common.values(), common.codes(other)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import resolvent.worlds  # noqa: F401
+import resolvent.worlds
 from resolvent.errors import OptionError
 from resolvent.worlds import House
 

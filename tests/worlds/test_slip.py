@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 import resolvent as rs
 from resolvent.errors import OptionError
 from resolvent.rl.rollout import random_actions
-from resolvent.rl.tabular import world_behind
+from resolvent.rl.tabular import tabular_view
 from resolvent.worlds import Cookie, House, Symbol, TMaze, TwoKeys
 from resolvent.worlds.env import World
 
@@ -191,7 +191,7 @@ def test_a_sign_says_where_it_pays() -> None:
 
 
 def test_learners_are_told_that_tables_do_not_do() -> None:
-    assert world_behind(House(slip=0.1)) == "steps of House are left to chance"
+    assert tabular_view(House(slip=0.1)) == "steps of House are left to chance"
 
 
 @pytest.mark.parametrize("slip", [-0.1, 1.0, float("nan")])

@@ -29,7 +29,7 @@ enum class Order : std::uint8_t {
 };
 
 // Far enough to rank merges as well as whole folds do, near enough that ranking
-// costs little on large trees (docs/decisions/merge-order.md).
+// costs little on large trees (docs/decisions/inference.md).
 inline constexpr std::size_t evidence_horizon = 1024;
 
 // How much is tried by `rethink` at most: for each try the nodes of the tree, and for each

@@ -21,7 +21,7 @@ namespace {
 using Nats = ReplayedTable::Nats;
 constexpr Nats any_amount = std::numeric_limits<Nats>::max() / 2;
 
-// All measured; docs/decisions/repair.md tells how.
+// All measured; docs/decisions/inference.md tells how.
 
 // What may disagree when one state is taken for another, for that to be worth mending.
 constexpr Nats most_to_mend = 60'000;

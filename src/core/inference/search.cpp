@@ -16,7 +16,7 @@
 namespace resolvent {
 namespace {
 
-// All measured; docs/decisions/search.md tells how.
+// All measured; docs/decisions/inference.md tells how.
 
 // A size is searched for in ever longer annealings: this part and these many
 // times of what a machine of its size should take.

@@ -1,6 +1,6 @@
 // Prefix tree → automaton, by searching among the tables of transitions for the
 // smallest that explains the answers. Needs far fewer traces than merging does
-// (docs/decisions/search.md).
+// (docs/decisions/inference.md).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ constexpr double thousandths = 1000.0;
 
 // How far beyond what is acceptable a change may go on its way, in temperatures.
 // Two make a change five times as cheap and are seldom wrong
-// (docs/decisions/search.md).
+// (docs/decisions/inference.md).
 constexpr double slack = 2.0;
 
 // How much worse a change may be, at temperature 1: minus the logarithm of a

@@ -350,7 +350,7 @@ class FingerprintedSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Results:
+class CachedType:
     """The type of the results of some work, and the types of the records in them."""
 
     made: type
@@ -370,7 +370,7 @@ class CachedFunction(Generic[Piece, Result]):
     store: Store
     source: FingerprintedSource
     depends: str
-    results: Results
+    results: CachedType
 
     def __call__(self, piece: Piece) -> Result:
         """Return the cached result of a piece, or compute and cache it."""
@@ -414,7 +414,7 @@ class CachingWorkers:
 
     workers: Workers
     store: Store
-    results: Mapping[type, Results]
+    results: Mapping[type, CachedType]
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 NumPy's depend on the processor and on its version, and a comparison that passes through them can so
 end differently. Wherever something is decided or written down by one, it is taken from here; what
-is only shown, rounded, may take NumPy's. docs/decisions/arithmetic.md says why.
+is only shown, rounded, may take NumPy's. docs/decisions/util.md says why.
 """
 
 from collections.abc import Callable, Sequence

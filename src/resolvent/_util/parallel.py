@@ -1,7 +1,7 @@
 """Map functions over pieces of work with threads, processes or Ray; results never depend on which.
 
 Input: a function of one piece, which can be pickled, and the pieces. Output: the results in the
-order of the pieces, or combined in that order. See docs/decisions/workers.md.
+order of the pieces, or combined in that order. See docs/decisions/util.md.
 """
 
 import signal
@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from resolvent._util.processes import (
     CORES,
-    cores,
-    in_child,
-    sharing_cores,
-    starting_safely,
-    take_cores,
+    available_cores,
+    limit_cores,
+    run_after_fork,
+    safe_import_path,
+    set_cores,
 )
 from resolvent._util.text import short
 from resolvent._util.validation import shown
@@ -244,9 +244,9 @@ class Threads(_PoolWorkers):
     def _executor(
         self, tasks: int, called: str, *, own: bool = False
     ) -> Iterator[tuple[Executor, int]]:
-        count = max(min(self.threads or min(cores(), MOST_THREADS), tasks), 1)
-        share = max(cores() // count, 1)
-        with ThreadPoolExecutor(count, initializer=take_cores, initargs=(share,)) as executor:
+        count = max(min(self.threads or min(available_cores(), MOST_THREADS), tasks), 1)
+        share = max(available_cores() // count, 1)
+        with ThreadPoolExecutor(count, initializer=set_cores, initargs=(share,)) as executor:
             yield executor, count + 1
 
     def _runs(self, pieces: Sequence[Piece]) -> Sequence[Sequence[Piece]]:
@@ -309,7 +309,7 @@ class Processes(_PoolWorkers):
                     process.terminate()
 
     def _runs(self, pieces: Sequence[Piece]) -> Sequence[Sequence[Piece]]:
-        return neighbours(pieces, self.processes)
+        return split_evenly(pieces, self.processes)
 
     @staticmethod
     def _task(
@@ -325,9 +325,9 @@ class Processes(_PoolWorkers):
 
 def _started_processes(processes: int) -> ProcessPoolExecutor:
     # A fork of a process with threads may hang, and the core and PyArrow have threads.
-    with _ignoring_ctrl_c(), starting_safely():  # a pool starts a process of its own at once
+    with _ignoring_ctrl_c(), safe_import_path():  # a pool starts a process of its own at once
         pool = ProcessPoolExecutor(
-            processes, get_context("spawn"), initializer=take_cores, initargs=(1,)
+            processes, get_context("spawn"), initializer=set_cores, initargs=(1,)
         )
         for _ in range(processes):  # each starts one process
             pool.submit(int)
@@ -347,10 +347,10 @@ def _ignoring_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def neighbours(pieces: Sequence[Piece], slots: int) -> list[Sequence[Piece]]:
+def split_evenly(pieces: Sequence[Piece], slots: int) -> list[Sequence[Piece]]:
     """Return pieces in runs of about the same length, `TASKS_PER_SLOT` for each slot at most.
 
-    >>> [list(run) for run in neighbours(range(20), slots=1)]
+    >>> [list(run) for run in split_evenly(range(20), slots=1)]
     [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9], [10, 11], [12, 13, 14], [15, 16], [17, 18, 19]]
     """
     tasks = min(len(pieces), TASKS_PER_SLOT * slots)
@@ -367,7 +367,7 @@ def fold(
 
     Without `combine` there has to be one piece.
     """
-    with sharing_cores(1), warnings.catch_warnings(record=True) as caught:
+    with limit_cores(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         results = map(work, pieces)
         result = next(results) if combine is None else reduce(combine, results)
@@ -394,21 +394,21 @@ _users: Counter[str] = Counter()
 """Number of blocks that use workers at the moment, by their name."""
 
 
-@in_child
+@run_after_fork
 def _renew_lock() -> None:
     global _users_lock
     _users_lock = Lock()
 
 
-def workers_named(on: str | Workers) -> Workers:
+def executor_named(on: str | Workers) -> Workers:
     """Return the workers of a name: "threads", "processes", "ray" or "ray:ADDRESS".
 
     The address is one that `ray.init` takes. An object with the methods of `Workers` is returned
     as it is.
 
-    >>> workers_named("threads").name, workers_named("ray:10.0.0.1:6379")
+    >>> executor_named("threads").name, executor_named("ray:10.0.0.1:6379")
     ('threads', Ray(address='10.0.0.1:6379'))
-    >>> workers_named("dask")
+    >>> executor_named("dask")
     Traceback (most recent call last):
     resolvent.errors.OptionError: on='dask': choose threads, processes, ray or ray:ADDRESS
     """
@@ -442,20 +442,20 @@ def ray_named(on: str) -> "Ray":
     """
     from resolvent._util.ray import Ray
 
-    workers = workers_named(on)
+    workers = executor_named(on)
     if not isinstance(workers, Ray):
         raise OptionError(f"on='{short(on)}' is no Ray cluster: write ray or ray:ADDRESS")
     return workers
 
 
 @contextmanager
-def at_work(on: str | Workers) -> Iterator[Workers]:
+def get_executor(on: str | Workers) -> Iterator[Workers]:
     """Lend workers for the duration of a block.
 
     Workers by name are closed after the last block that uses them; those passed as an object are
     left open.
     """
-    workers = workers_named(on)
+    workers = executor_named(on)
     if not isinstance(on, str):
         yield workers
         return

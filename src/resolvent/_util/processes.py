@@ -14,11 +14,11 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 _share = threading.local()
 
 
-def cores() -> int:
+def available_cores() -> int:
     """Return the number of threads that the compiled core may use in this thread.
 
-    >>> with sharing_cores(1):
-    ...     cores()
+    >>> with limit_cores(1):
+    ...     available_cores()
     1
     """
     share: int = getattr(_share, "cores", CORES)
@@ -26,22 +26,22 @@ def cores() -> int:
 
 
 @contextmanager
-def sharing_cores(share: int) -> Iterator[None]:
+def limit_cores(share: int) -> Iterator[None]:
     """Limit this thread to a number of cores for the duration of a block."""
-    before = cores()
-    take_cores(share)
+    before = available_cores()
+    set_cores(share)
     try:
         yield
     finally:
-        take_cores(before)
+        set_cores(before)
 
 
-def take_cores(share: int) -> None:
+def set_cores(share: int) -> None:
     """Limit this thread to a number of cores from now on."""
     _share.cores = share
 
 
-def in_child(renew: Callable[[], object]) -> Callable[[], object]:
+def run_after_fork(renew: Callable[[], object]) -> Callable[[], object]:
     """Have a function called first in every process that is forked from this one.
 
     A lock that another thread holds at the fork is held in the child for ever, for the thread is
@@ -64,19 +64,19 @@ def _renew_properties() -> None:
 
 
 if sys.version_info < (3, 12):
-    in_child(_renew_properties)
+    run_after_fork(_renew_properties)
 
 _environment_lock = RLock()  # processes inherit the environment, which all threads share
 
 
-@in_child
+@run_after_fork
 def _renew_lock() -> None:
     global _environment_lock
     _environment_lock = RLock()
 
 
 @contextmanager
-def starting_safely(**environment: str) -> Iterator[None]:
+def safe_import_path(**environment: str) -> Iterator[None]:
     """Keep Pythons that are started inside from importing modules of the current folder.
 
     A file there, such as a `random.py`, would be imported in place of the module of that name.
@@ -85,7 +85,7 @@ def starting_safely(**environment: str) -> Iterator[None]:
 
     >>> import subprocess, sys
     >>> program = "import os, sys; print(sys.flags.safe_path, os.environ['OF_TESTS'])"
-    >>> with starting_safely(OF_TESTS="here"):
+    >>> with safe_import_path(OF_TESTS="here"):
     ...     subprocess.run([sys.executable, "-c", program], capture_output=True).stdout.split()
     [b'True', b'here']
     """

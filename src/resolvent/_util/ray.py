@@ -1,7 +1,7 @@
 """Run pieces of work as tasks of a Ray cluster, or of a Ray of this machine alone.
 
 Ray schedules, moves results, and tries again what was lost with a worker or a node; results are
-combined near the data. See docs/decisions/workers.md.
+combined near the data. See docs/decisions/util.md.
 """
 
 import importlib
@@ -20,8 +20,8 @@ from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from resolvent._util.parallel import Report, WarningRelay, fold, neighbours
-from resolvent._util.processes import CORES, starting_safely
+from resolvent._util.parallel import Report, WarningRelay, fold, split_evenly
+from resolvent._util.processes import CORES, safe_import_path
 from resolvent._util.text import amount
 from resolvent.errors import ClusterError, MissingExtra, ResolventError, StorageError
 
@@ -115,7 +115,7 @@ class Ray:
         tree = _ReductionTree(lambda refs: combining.remote(combine_ref, *refs))
         task, first = _task(ray, fold, 2), 0
         runs = []
-        for run in neighbours(pieces, _slots(ray)):
+        for run in split_evenly(pieces, _slots(ray)):
             runs.append((_task_name(called, first, len(run), len(pieces)), run))
             first += len(run)
 
@@ -143,7 +143,7 @@ class Ray:
     ) -> list[Result | None]:
         """Work on all pieces at once until a result is `enough`; the rest are killed."""
         ray = self._ray()
-        # Actors can be killed at any time; see docs/decisions/workers.md for tasks.
+        # Actors can be killed at any time; see docs/decisions/util.md for tasks.
         options = {"num_cpus": 1, "max_restarts": RETRIES, "max_task_retries": RETRIES}
         actor = ray.remote(**options)(_Actor)
         work_ref = ray.put(work)
@@ -192,13 +192,13 @@ class Ray:
 
     def _ray(self) -> Any:
         """Return Ray's module, connected to compatible nodes."""
-        ray = part_of_ray()
+        ray = import_ray()
         _connect(ray, self.address)
         _check_nodes(ray)
         return ray
 
 
-def part_of_ray(name: str = "ray") -> Any:
+def import_ray(name: str = "ray") -> Any:
     """Return one of Ray's modules; `MissingExtra` if it is not installed."""
     try:
         return importlib.import_module(name)
@@ -352,7 +352,7 @@ def _connect(ray: Any, address: str | None = None) -> None:
             "object_store_memory": _STORE_BYTES,
         }
     try:
-        with warnings.catch_warnings(), starting_safely():
+        with warnings.catch_warnings(), safe_import_path():
             warnings.simplefilter("ignore")
             ray.init(address=target, **quiet)
     except Exception as error:  # Ray raises errors of many kinds

@@ -209,7 +209,7 @@ class Limits:
 
     >>> import resolvent as rs
     >>> days = [rs.Trace(["hall", "attic"], [None, f"day {day}"], ["up"]) for day in range(3)]
-    >>> with rs.Limits(labels=3):
+    >>> with rs.config.Limits(labels=3):
     ...     rs.TraceSet(days)
     Traceback (most recent call last):
     resolvent.errors.TooLarge: 4 labels are more than the limit of 3: events should have few \

@@ -19,13 +19,13 @@ from resolvent.cli.output import saying_warnings
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError, ResolventError
 from resolvent.inference.infer import infer
-from resolvent.inference.refinement import REFINE_ABOVE
+from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.machines import Machine
 from resolvent.samples import LabelTiming
-from resolvent.traces import TraceFolder, TraceSet, read_log, read_table, read_traces, scan_traces
+from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_traces, scan_traces
 from resolvent.traces.io.formats import FORMATS, minari_id, written_format
 from resolvent.traces.scan.listing import columns_at, files_of, is_glob
-from resolvent.traces.schema import ALWAYS_READ, Spelled
+from resolvent.traces.schema import DEFAULT_COLUMNS, CommandLineValue
 
 FILE_ROWS = 10_000_000
 """Maximum number of rows of a Parquet file that is read whole, not shard by shard."""
@@ -132,7 +132,7 @@ class TableOptions:
         with saying_warnings():
             return read(source, progress=progress, **csv, **roles)
 
-    def scan(self, place: str, columns: Sequence[str] = ()) -> TraceFolder:
+    def scan(self, place: str, columns: Sequence[str] = ()) -> TraceDataset:
         """Open files of traces, or of a table or log, to be read shard by shard."""
         roles = self._roles(place, columns) if self.columns else {"columns": columns}
         return scan_traces(place, **roles, damaged=self.damaged)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ class TableOptions:
         }
         if "input" not in roles:
             if "final_observation" in roles:
-                roles["final_observation"] = Spelled(roles["final_observation"])
+                roles["final_observation"] = CommandLineValue(roles["final_observation"])
             return {"outputs": columns, **roles}
         for name in roles:
             if name not in ("input", "episode", "order"):
@@ -234,7 +234,7 @@ def opened(
     bar: ProgressBar,
     *,
     in_shards: bool = True,
-) -> TraceSet | TraceFolder:
+) -> TraceSet | TraceDataset:
     """Read traces, or only open them if there are many and not all are needed at once.
 
     If damaged files are skipped, they are always only opened.
@@ -252,15 +252,15 @@ def opened(
     files = files_of(place)
     partitioned = path.is_dir() and any(Path(file.path).parent != path.absolute() for file in files)
     by_scanning = elsewhere or (partitioned and bool(table.columns))
-    most = FILE_ROWS if path.is_file() else REFINE_ABOVE
+    most = FILE_ROWS if path.is_file() else REFINE_ABOVE_STEPS
     if by_scanning or (in_shards and _rows_of(place) > most):
         scanned = table.scan(place, columns)
-        return scanned if in_shards and scanned.rows > REFINE_ABOVE else scanned.read_all()
+        return scanned if in_shards and scanned.rows > REFINE_ABOVE_STEPS else scanned.read_all()
     return table.read(path, columns, bar)
 
 
 def note_unused(
-    traces: TraceSet | TraceFolder, on: str | None, cache_dir: str | None = None
+    traces: TraceSet | TraceDataset, on: str | None, cache_dir: str | None = None
 ) -> None:
     """Note on standard error that traces in memory need neither workers nor a cache."""
     asked = [f"--on {on}"] * (on not in (None, "threads"))
@@ -286,7 +286,7 @@ def columns_to_read(outputs: Sequence[str]) -> list[str]:
     >>> columns_to_read(["observation", "reward", "cost", "terminated"])
     ['cost']
     """
-    return [name for name in outputs if name not in ALWAYS_READ]
+    return [name for name in outputs if name not in DEFAULT_COLUMNS]
 
 
 def columns_of(machines: Mapping[str, Machine]) -> list[str]:
@@ -309,9 +309,9 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _rows_of(place: str) -> int:
-    from resolvent.traces.scan.shards import footers
+    from resolvent.traces.scan.shards import read_footers
 
-    return sum(sum(footer.groups) for footer in footers(files_of(place), ())[1])
+    return sum(sum(footer.groups) for footer in read_footers(files_of(place), ())[1])
 
 
 # --- Files to write -----------------------------------------------------------------------------

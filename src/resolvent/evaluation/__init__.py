@@ -8,19 +8,19 @@ from resolvent.evaluation.diagnosis.diagnostics import diagnose
 from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.experiments import Experiment
-from resolvent.evaluation.gathering import are_known, gather
-from resolvent.evaluation.holdout import Foretold, Holdout, error_bound
+from resolvent.evaluation.gathering import are_training_traces, collect_evidence
+from resolvent.evaluation.holdout import CalibrationCheck, Holdout, error_bound
 from resolvent.evaluation.separation import Separation, Separations
 from resolvent.evaluation.weakness import Weakness, WeakState, weaknesses
 from resolvent.evaluation.weighing import OpenTransition, WeighedSeparations
 
 __all__ = [
+    "CalibrationCheck",
     "Completeness",
     "Diagnosis",
     "Evidence",
     "Experiment",
     "Finding",
-    "Foretold",
     "Holdout",
     "MachineEvidence",
     "OpenHistory",
@@ -31,9 +31,9 @@ __all__ = [
     "WeakState",
     "Weakness",
     "WeighedSeparations",
-    "are_known",
+    "are_training_traces",
+    "collect_evidence",
     "diagnose",
     "error_bound",
-    "gather",
     "weaknesses",
 ]

@@ -17,8 +17,8 @@ from resolvent.evaluation.weighing import OpenTransition, open_transitions
 from resolvent.machines import Machine
 from resolvent.machines.columns import look_up
 from resolvent.machines.ways import history_text
-from resolvent.noise import Rivals
-from resolvent.replay import StepsAsked
+from resolvent.noise import AlternativeTransitions
+from resolvent.replay import StepQueries
 from resolvent.traces import Label, label_text
 
 Unseen = tuple[tuple[int, Label], ...]
@@ -143,7 +143,7 @@ def _unseen_text(unseen: Unseen, most: int = 3) -> str:
 
 
 def check_completeness(
-    steps: StepsAsked,
+    steps: StepQueries,
     offsets: Numbers,
     transitions: ObservedTransitions,
     varying: VaryingOutputs,
@@ -176,7 +176,7 @@ def check_completeness(
 def weigh_completeness(
     machine: Machine,
     transitions: ObservedTransitions,
-    rivals: Rivals,
+    rivals: AlternativeTransitions,
     unknown: list[tuple[int, Label]],
 ) -> Completeness:
     """Check the paper's first two conditions on noisy traces, and the odds of each transition."""
@@ -206,7 +206,7 @@ def _uncovered(
 
 
 def _converge(
-    steps: StepsAsked,
+    steps: StepQueries,
     varying: VaryingOutputs,
     tree: _core.HistoryTree,
     progress: CoreListener | None,

@@ -13,7 +13,7 @@ import numpy as np
 from resolvent._util import html as notebook
 from resolvent._util.text import amount, odds_text, short, visible
 from resolvent.evaluation.completeness import Completeness
-from resolvent.evaluation.evidence_pass import EvidenceCounts, Examples
+from resolvent.evaluation.evidence_pass import EvidenceCounts, NotableExamples
 from resolvent.evaluation.experiments import NextExperiments
 from resolvent.evaluation.holdout import Holdout
 from resolvent.evaluation.observed import (
@@ -22,14 +22,14 @@ from resolvent.evaluation.observed import (
     ObservedOutputs,
     ObservedTransitions,
     Query,
-    question_of,
+    query_of,
 )
 from resolvent.evaluation.separation import Separation, Separations
 from resolvent.evaluation.weakness import Weakness
 from resolvent.evaluation.weighing import WeighedSeparations
 from resolvent.machines import Machine
-from resolvent.noise import Rivals
-from resolvent.replay import Replay
+from resolvent.noise import AlternativeTransitions
+from resolvent.replay import ReplayCounts
 from resolvent.traces import Label, label_text, symbol_text
 
 _MAX_WEAK_STATES: Final = 1_000
@@ -121,7 +121,7 @@ class MachineEvidence:
     separations: Separations
     completeness: Completeness
     experiments: NextExperiments
-    rivals: Rivals | None = field(default=None, repr=False)
+    rivals: AlternativeTransitions | None = field(default=None, repr=False)
     weakness: Weakness = field(default_factory=Weakness, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -197,7 +197,7 @@ class MachineEvidence:
         return [
             OutputSupport(
                 int(answers.state[row]),
-                question_of(self.machine, int(answers.question[row])),
+                query_of(self.machine, int(answers.question[row])),
                 self.machine.outputs[int(answers.output[row])],
                 int(answers.count[row]),
                 answers.location(row),
@@ -244,7 +244,7 @@ class Evidence(Mapping[str, MachineEvidence]):
     machines: dict[str, MachineEvidence]
     holdout: Holdout | None
     passed: EvidenceCounts = field(repr=False, compare=False)
-    examples: Examples = field(repr=False, compare=False)
+    examples: NotableExamples = field(repr=False, compare=False)
     known: bool = field(repr=False, compare=False)
 
     def __getitem__(self, kind: str) -> MachineEvidence:
@@ -257,7 +257,7 @@ class Evidence(Mapping[str, MachineEvidence]):
         return len(self.machines)
 
     @property
-    def shown(self) -> Replay:
+    def shown(self) -> ReplayCounts:
         """The replay of the traces."""
         return self.passed.shown
 

@@ -15,14 +15,14 @@ from resolvent.machines import Machines
 from resolvent.replay import (
     CodedShard,
     Kinds,
-    Replay,
-    StepsAsked,
-    Tables,
+    MachineTables,
+    ReplayCounts,
+    StepQueries,
     replay_shard,
-    steps_asked,
+    step_queries,
 )
 from resolvent.replay.replaying import WITHOUT_ALPHABETS
-from resolvent.replay.steps import starts_taken, steps_taken
+from resolvent.replay.steps import count_starts, count_steps
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
 
@@ -68,7 +68,7 @@ class NotableTraces:
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
+class NotableExamples:
     """Notable traces: `why` gives the reason for each by its number."""
 
     why: dict[int, str]
@@ -106,7 +106,7 @@ class EvidenceCounts:
         is_known: Whether any machine knows any step.
     """
 
-    shown: Replay
+    shown: ReplayCounts
     steps: Kinds
     starts: Kinds
     failures: FailureCounts
@@ -116,14 +116,14 @@ class EvidenceCounts:
 
     @classmethod
     def of(
-        cls, shard: CodedShard, replay: Replay, steps: Mapping[str, StepsAsked]
+        cls, shard: CodedShard, replay: ReplayCounts, steps: Mapping[str, StepQueries]
     ) -> "EvidenceCounts":
         """Count in one shard, by its replay and the queries of each machine at its steps."""
         traces = shard.traces
         return cls(
             replace(replay, states={}),
-            steps_taken(shard, {}),
-            starts_taken(shard, {}),
+            count_steps(shard, {}),
+            count_starts(shard, {}),
             FailureCounts.of(steps.values(), traces),
             {kind: HistoryCounts.of(column, traces.offsets) for kind, column in steps.items()},
             NotableTraces.of(shard, replay.states),
@@ -149,16 +149,16 @@ class EvidencePass:
     """The pass over one shard, as a function that a worker can run."""
 
     machines: Machines
-    tables: Tables
+    tables: MachineTables
 
     def __call__(self, shard: CodedShard) -> EvidenceCounts:
         """Return the counts of one shard, without the alphabets, which the caller has."""
         replay, steps = self.replay(shard)
         return EvidenceCounts.of(shard, replace(replay, alphabets=WITHOUT_ALPHABETS), steps)
 
-    def replay(self, shard: CodedShard) -> tuple[Replay, dict[str, StepsAsked]]:
+    def replay(self, shard: CodedShard) -> tuple[ReplayCounts, dict[str, StepQueries]]:
         """Return the replay of a shard, and the queries of each machine at its steps."""
         replay = replay_shard(
             self.tables, shard, shortest=False, unknown_states=True, earliest=True, states=True
         )
-        return replay, steps_asked(self.machines, shard.traces, replay.states)
+        return replay, step_queries(self.machines, shard.traces, replay.states)

@@ -13,18 +13,18 @@ import numpy as np
 
 from resolvent._util.text import amount
 from resolvent.evaluation.completeness import Completeness
-from resolvent.evaluation.observed import LazySequence, Numbers, Query, question_of
+from resolvent.evaluation.observed import LazySequence, Numbers, Query, query_of
 from resolvent.evaluation.separation import Separations, VaryingOutputs
 from resolvent.machines import UNSEEN, Machine, Machines, TransitionMachine
-from resolvent.machines.situations import Situation, by_name, situation_text
+from resolvent.machines.situations import AugmentedState, augmented_state_text, by_name
 from resolvent.machines.ways import history_text
-from resolvent.replay import StepsAsked
+from resolvent.replay import StepQueries
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text, symbol_text
 from resolvent.traces.vocabulary import codes_of
 
 if TYPE_CHECKING:
-    from resolvent.rl.experiment_policy import Trial
+    from resolvent.rl.experiment_policy import ExperimentPolicy
 
 History = tuple[Label, ...]
 Pair = tuple[Symbol, Symbol]
@@ -32,7 +32,7 @@ Pair = tuple[Symbol, Symbol]
 
 States = tuple[int, ...]
 
-NOT_KNOWN: Final = "what follows is not known"
+UNKNOWN_STEP_REASON: Final = "what follows is not known"
 """Reason to try a step that no trace has taken."""
 
 _ACTIONS_SHOWN: Final = 12
@@ -71,9 +71,9 @@ class Experiment:
     why: str
     machine: str | None = None
     exact: bool = False
-    start: Situation | None = None
+    start: AugmentedState | None = None
     actions: tuple[Symbol, ...] | None = None
-    situation: Situation | None = None
+    situation: AugmentedState | None = None
     taken: int | None = None
 
     @property
@@ -81,7 +81,7 @@ class Experiment:
         """The action to try in the end; None if any will do."""
         return None if self.question is None else self.question[1]
 
-    def policy(self, env: Any, machines: Any, traces: Any, **options: Any) -> "Trial":
+    def policy(self, env: Any, machines: Any, traces: Any, **options: Any) -> "ExperimentPolicy":
         """Return a policy that executes the experiment, for `collect` or a loop.
 
         Known steps lead to the labels and the query, if the traces show any; otherwise it
@@ -94,7 +94,7 @@ class Experiment:
             **options: `name_of` as in `collect`, and `seed` for random actions.
 
         >>> import resolvent as rs
-        >>> house = rs.environments.House()
+        >>> house = rs.worlds.House()
         >>> result = rs.infer(rs.collect(house, episodes=2, seed=0))
         >>> experiment = rs.plan(result, result.all_traces()).next_experiment
         >>> trial = experiment.policy(house, result, result.all_traces())
@@ -103,9 +103,9 @@ class Experiment:
         True
         >>> result = result.update(more)
         """
-        from resolvent.rl.experiment_policy import carry_out
+        from resolvent.rl.experiment_policy import experiment_policy
 
-        return carry_out(self, env, machines, traces, **options)
+        return experiment_policy(self, env, machines, traces, **options)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the experiment as JSON values."""
@@ -126,7 +126,7 @@ class Experiment:
         if self.start is not None and self.situation is not None and self.action is not None:
             return (
                 f"begin in {symbol_text(self.start[0])}{self._actions_text()}; then in "
-                f"{situation_text(self.situation)} do {symbol_text(self.action)}, "
+                f"{augmented_state_text(self.situation)} do {symbol_text(self.action)}, "
                 f"and go on: {self.why}"
             )
         read = f"read {history_text(self.history)}" if self.history else "read nothing"
@@ -145,13 +145,17 @@ class Experiment:
         return f", do {text}{likely}"
 
 
-def seldom_taken(count: int) -> str:
+def rarely_taken_reason(count: int) -> str:
     """Return the reason to try a step of a plan that was observed `count` times.
 
-    >>> seldom_taken(0), seldom_taken(3)
+    >>> rarely_taken_reason(0), rarely_taken_reason(3)
     ('what follows is not known', 'it was seen 3 times, the fewest on this way')
     """
-    return f"it was seen {amount(count, 'time')}, the fewest on this way" if count else NOT_KNOWN
+    return (
+        f"it was seen {amount(count, 'time')}, the fewest on this way"
+        if count
+        else UNKNOWN_STEP_REASON
+    )
 
 
 class NextExperiments(LazySequence[Experiment]):
@@ -261,7 +265,7 @@ class _ExperimentDesigner:
 
     def _queries(self, columns: Iterable[int]) -> Iterable[Query]:
         numbers = self.varying.queries
-        return (question_of(self.machine, int(numbers[column])) for column in columns)
+        return (query_of(self.machine, int(numbers[column])) for column in columns)
 
     def _possible(self, history: History, queries: Iterable[Query]) -> Pair | None:
         """Return the first query that can occur after a history.
@@ -322,7 +326,7 @@ class ObservationsAfterLabel:
     Experiments use it to propose only queries that can occur.
     """
 
-    def __init__(self, steps: StepsAsked, offsets: Numbers) -> None:
+    def __init__(self, steps: StepQueries, offsets: Numbers) -> None:
         machine, labels = steps.machine, len(steps.machine.labels)
         is_nontrivial = np.ones(labels + 1, bool)  # the last entry is for all unknown labels
         is_nontrivial[list(machine.trivial)] = False
@@ -336,7 +340,7 @@ class ObservationsAfterLabel:
         pairs = np.stack([label[is_known], steps.questions[is_known] // actions])
         self._observations: dict[Label | None, set[Symbol]] = {}
         for code, number in np.unique(pairs, axis=1).T.tolist():
-            symbol = question_of(machine, number * actions).observation
+            symbol = query_of(machine, number * actions).observation
             self._observations.setdefault(machine.labels[code] if code >= 0 else None, set()).add(
                 symbol
             )
@@ -346,7 +350,7 @@ class ObservationsAfterLabel:
         return observation in self._observations.get(label, ())
 
 
-def telling_apart(first: Machines, second: Machines) -> Experiment | None:
+def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | None:
     """Return the shortest labels, and a query then, with different outputs of two sets of machines.
 
     Only outputs observed in the state reached count. None means that no traces which both
@@ -359,8 +363,10 @@ def telling_apart(first: Machines, second: Machines) -> Experiment | None:
     >>> moves = first.reward.transitions[:, ::-1].copy()
     >>> import dataclasses
     >>> swapped = first.replacing(dataclasses.replace(first.reward, transitions=moves))
-    >>> print(telling_apart(first, first), telling_apart(first, swapped).question)
-    None ('hall', 'go')
+    >>> print(distinguishing_sequence(first, first))
+    None
+    >>> distinguishing_sequence(first, swapped).question
+    ('hall', 'go')
     """
     names = [name for name in first if name in second]
     labels = list(dict.fromkeys(label for name in names for label in first[name].labels))

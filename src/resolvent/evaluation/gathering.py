@@ -14,7 +14,7 @@ from resolvent._util.text import short
 from resolvent.errors import ModelError
 from resolvent.evaluation.completeness import check_completeness, weigh_completeness
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
-from resolvent.evaluation.evidence_pass import EvidenceCounts, EvidencePass, Examples
+from resolvent.evaluation.evidence_pass import EvidenceCounts, EvidencePass, NotableExamples
 from resolvent.evaluation.experiments import NextExperiments, ObservationsAfterLabel
 from resolvent.evaluation.holdout import calibration_of, split
 from resolvent.evaluation.observed import (
@@ -29,19 +29,19 @@ from resolvent.evaluation.weighing import WeighableSteps, WeighedSeparations
 from resolvent.machines import Machine, Machines
 from resolvent.replay import (
     Corpus,
-    Replay,
-    StepsAsked,
-    Tables,
+    MachineTables,
+    ReplayCounts,
+    StepQueries,
+    run_pass,
+    scan_corpus,
     score_of,
     states_at_steps,
-    steps_asked,
-    through,
-    whole,
+    step_queries,
 )
 from resolvent.traces import Label, TraceSet
 
 
-def gather(
+def collect_evidence(
     machines: Machines,
     traces: TraceSet | Corpus,
     *,
@@ -61,7 +61,7 @@ def gather(
     if isinstance(traces, TraceSet):
         if len(traces) == 0:
             raise ModelError("there are no traces to gather evidence from")
-        traces = whole(machines, traces, Threads())
+        traces = scan_corpus(machines, traces, Threads())
     reporter = ProgressReporter(progress)
     scan = _scan(machines, traces, reporter)
     counts = scan.counts
@@ -69,7 +69,7 @@ def gather(
         kind: _machine_evidence(steps, scan, machines, reporter.of(f"{short(kind)} machine"))
         for kind, steps in scan.steps.items()
     }
-    is_training_set = are_known(machines, traces)
+    is_training_set = are_training_traces(machines, traces)
     holdout = None
     reporter.begin("testing on held-out traces")
     if not is_training_set:
@@ -86,7 +86,7 @@ def gather(
     )
 
 
-def are_known(machines: Machines, corpus: Corpus) -> bool:
+def are_training_traces(machines: Machines, corpus: Corpus) -> bool:
     """Return whether machines were inferred from exactly these traces."""
     provenance = machines.provenance
     if provenance is None:
@@ -122,23 +122,23 @@ class _Scan:
 
     counts: EvidenceCounts
     traces: TraceSet
-    steps: dict[str, StepsAsked]
+    steps: dict[str, StepQueries]
     sample: SampledSteps | None
 
 
 def _scan(machines: Machines, corpus: Corpus, reporter: ProgressReporter) -> _Scan:
     """Count in all traces, and examine a sample of those in files once more."""
     reporter.begin("replaying the traces")
-    evidence_pass = EvidencePass(machines, Tables.of(machines, corpus.alphabets))
+    evidence_pass = EvidencePass(machines, MachineTables.of(machines, corpus.alphabets))
     if corpus.in_memory:
         (shard,) = corpus.coded()
         replay, steps = evidence_pass.replay(shard)
         scan = _Scan(EvidenceCounts.of(shard, replay, steps), shard.traces, steps, None)
     else:
-        counts = through(corpus, evidence_pass, reporter.listener)
+        counts = run_pass(corpus, evidence_pass, reporter.listener)
         counts = replace(counts, shown=replace(counts.shown, alphabets=corpus.alphabets))
         traces, sample = sample_traces(corpus)
-        steps = steps_asked(machines, traces, states_at_steps(machines, traces))
+        steps = step_queries(machines, traces, states_at_steps(machines, traces))
         scan = _Scan(counts, traces, steps, sample)
     if not scan.counts.is_known:
         raise ModelError(
@@ -147,7 +147,7 @@ def _scan(machines: Machines, corpus: Corpus, reporter: ProgressReporter) -> _Sc
     return scan
 
 
-def _examples(machines: Machines, counts: EvidenceCounts, corpus: Corpus) -> Examples:
+def _examples(machines: Machines, counts: EvidenceCounts, corpus: Corpus) -> NotableExamples:
     """Fetch the notable traces."""
     reasons: dict[int, list[str]] = {}
     mismatch = score_of(machines, counts.shown).first_mismatch
@@ -157,11 +157,11 @@ def _examples(machines: Machines, counts: EvidenceCounts, corpus: Corpus) -> Exa
     for number, why in notable:
         reasons.setdefault(number, []).append(why)
     traces = corpus.fetch(np.array(sorted(reasons)))
-    return Examples({number: ", ".join(why) for number, why in reasons.items()}, traces)
+    return NotableExamples({number: ", ".join(why) for number, why in reasons.items()}, traces)
 
 
 def _machine_evidence(
-    steps: StepsAsked, scan: _Scan, machines: Machines, reporter: ProgressReporter
+    steps: StepQueries, scan: _Scan, machines: Machines, reporter: ProgressReporter
 ) -> MachineEvidence:
     reporter.begin("counting answers")
     machine, replay, offsets = steps.machine, scan.counts.shown, scan.traces.offsets
@@ -197,7 +197,7 @@ def _machine_evidence(
     )
 
 
-def _unknown_labels(machine: Machine, replay: Replay) -> list[tuple[int, Label]]:
+def _unknown_labels(machine: Machine, replay: ReplayCounts) -> list[tuple[int, Label]]:
     """Return the states in which the traces read labels that the machine does not know."""
     missing, labels = replay.machines[machine.kind].missing, replay.alphabets.labels
     rows = zip(missing["state"].tolist(), missing["label"].tolist(), strict=True)

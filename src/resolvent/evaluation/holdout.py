@@ -18,15 +18,15 @@ from resolvent.evaluation.observed import Numbers, SampledSteps
 from resolvent.machines import Machine, Machines, MachineScore
 from resolvent.machines.knowledge import ASSUMED_CODE, WITNESSED_CODE
 from resolvent.replay import (
-    Replay,
-    StepsAsked,
+    ReplayCounts,
+    StepQueries,
     replay_traces,
     score_of,
     states_at_steps,
-    steps_asked,
+    step_queries,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.sampling import choose_traces
+from resolvent.traces.sampling import sample_traces
 from resolvent.traces.vocabulary import Codes, codes_of
 
 TRAINING_SHARE: Final = 0.8
@@ -37,7 +37,7 @@ MAX_DEVIATIONS: Final = 4.0
 
 
 @dataclass(frozen=True)
-class Foretold:
+class CalibrationCheck:
     """The number of most likely outputs that occurred, and the number expected.
 
     `steps` is the number of steps with a prediction, `unseen` that of the others. `expected` is
@@ -53,12 +53,12 @@ class Foretold:
     log_loss: float | None
 
     @classmethod
-    def of(cls, score: MachineScore) -> "Foretold":
+    def of(cls, score: MachineScore) -> "CalibrationCheck":
         """Compute the check from a score.
 
         >>> from noisy_worlds import noisy_house
         >>> machines, traces = noisy_house()
-        >>> Foretold.of(machines.score(traces).transition).within_noise
+        >>> CalibrationCheck.of(machines.score(traces).transition).within_noise
         True
         """
         bins = score.calibration
@@ -94,9 +94,9 @@ class Foretold:
         )
 
 
-def calibration_of(machines: Machines, replay: Replay) -> dict[str, Foretold]:
+def calibration_of(machines: Machines, replay: ReplayCounts) -> dict[str, CalibrationCheck]:
     """Check the calibration of each machine on replayed traces."""
-    return {kind: Foretold.of(score) for kind, score in score_of(machines, replay).items()}
+    return {kind: CalibrationCheck.of(score) for kind, score in score_of(machines, replay).items()}
 
 
 def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
@@ -167,7 +167,7 @@ class Holdout:
     assumed_wrong: int = 0
     delta: float = 0.05
     carries_over: bool | None = None
-    foretold: dict[str, Foretold] | None = field(default=None, hash=False)
+    foretold: dict[str, CalibrationCheck] | None = field(default=None, hash=False)
     part: SampledSteps | None = None
 
     @property
@@ -240,7 +240,7 @@ class FailureCounts:
     assumed_wrong: int
 
     @classmethod
-    def of(cls, steps_by_machine: Iterable[StepsAsked], traces: TraceSet) -> "FailureCounts":
+    def of(cls, steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> "FailureCounts":
         """Count traces by the predictions of each machine at their steps."""
         failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
 
@@ -279,7 +279,7 @@ def split(
     The split depends on the content of the traces, not on their order. Return None if nothing
     is left to test, or nothing can be inferred from the share.
     """
-    is_training = choose_traces(traces, TRAINING_SHARE)
+    is_training = sample_traces(traces, TRAINING_SHARE)
     if is_training.all():
         return None
     try:
@@ -287,7 +287,7 @@ def split(
     except ResolventError:
         return None
     test = traces.take(np.flatnonzero(~is_training))
-    steps = steps_asked(trained, test, states_at_steps(trained, test))
+    steps = step_queries(trained, test, states_at_steps(trained, test))
     holdout = FailureCounts.of(steps.values(), test).holdout(delta)
     if any(machine.is_noisy for machine in trained.values()):
         holdout = replace(holdout, foretold=calibration_of(trained, replay_traces(trained, test)))

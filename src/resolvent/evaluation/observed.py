@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from resolvent._util.records import ByValue
 from resolvent.errors import ModelError
 from resolvent.machines import Machine
-from resolvent.replay import Corpus, Replay, in_machine_codes
+from resolvent.replay import Corpus, ReplayCounts, to_machine_codes
 from resolvent.replay.corpus import POOL_STEPS
 from resolvent.replay.counts import Rows
 from resolvent.traces import Symbol, TraceSet, symbol_text
@@ -48,7 +48,7 @@ class Query(NamedTuple):
         return text if state is None else f"{text} in TM state {state}"
 
 
-def question_of(machine: Machine, number: int) -> Query:
+def query_of(machine: Machine, number: int) -> Query:
     """Return the query that a number stands for in a machine."""
     observation, action = machine.question(number)
     if machine.supplemented:
@@ -75,11 +75,11 @@ class ObservedOutputs(ByValue):
     step: Numbers
 
     @classmethod
-    def of(cls, machine: Machine, replay: Replay) -> "ObservedOutputs":
+    def of(cls, machine: Machine, replay: ReplayCounts) -> "ObservedOutputs":
         """Return the outputs of a replay with a known state, query and output."""
         rows = replay.machines[machine.kind].answers
         states = replay.sizes.get("transition", 1)
-        coded = in_machine_codes(machine, rows, replay.alphabets, states)
+        coded = to_machine_codes(machine, rows, replay.alphabets, states)
         is_known = (rows["state"] >= 0) & (coded.question >= 0) & (coded.output >= 0)
         rows, query, output = rows[is_known], coded.question[is_known], coded.output[is_known]
         order = np.lexsort((output, query, rows["state"]))
@@ -103,7 +103,7 @@ class ObservedTransitions(ByValue):
     step: Numbers
 
     @classmethod
-    def of(cls, machine: Machine, replay: Replay) -> "ObservedTransitions":
+    def of(cls, machine: Machine, replay: ReplayCounts) -> "ObservedTransitions":
         """Return the transitions of a replay with a known label and target."""
         rows = replay.machines[machine.kind].moves
         label = codes_of(replay.alphabets.labels, machine.labels, -1)[rows["label"]]

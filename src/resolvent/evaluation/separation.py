@@ -22,7 +22,7 @@ from resolvent.evaluation.observed import (
     Numbers,
     ObservedOutputs,
     Query,
-    question_of,
+    query_of,
 )
 from resolvent.machines import Machine
 from resolvent.traces import Codes, Label, label_text, symbol_text
@@ -246,7 +246,7 @@ class Separations(LazySequence[Separation]):
             labels,
             int(self.questions[index]),
             int(self.support[index]),
-            question_of(self.machine, int(self.observed.question[rows[0]])),
+            query_of(self.machine, int(self.observed.question[rows[0]])),
             (self._answer(rows[0]), self._answer(rows[1])),
         )
 

@@ -13,9 +13,9 @@ from resolvent._util.text import amount, short
 from resolvent.evaluation.observed import LazySequence, Numbers
 from resolvent.machines import Machine, Machines
 from resolvent.machines.ways import history_text
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import Label, TraceSet, label_text
-from resolvent.traces.digest import scrambled
+from resolvent.traces.digest import splitmix64
 from resolvent.traces.vocabulary import Codes
 
 FEW: Final = 5
@@ -43,9 +43,9 @@ def history_keys(columns: Iterable[Codes], offsets: Numbers) -> Numbers:
     """
     lengths = np.diff(offsets)
     step: Numbers = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    mixed = scrambled(step, 0)
+    mixed = splitmix64(step, 0)
     for salt, codes in enumerate(columns, 1):
-        mixed = scrambled(mixed + codes.astype(np.int64), salt)
+        mixed = splitmix64(mixed + codes.astype(np.int64), salt)
     total = np.cumsum(mixed)  # wraps around, as it should
     before = np.concatenate([[0], total])[offsets[:-1]]
     keys: Numbers = total - np.repeat(before, lengths)
@@ -103,7 +103,7 @@ class HistoryCounts:
     steps: int
 
     @classmethod
-    def of(cls, steps: StepsAsked, offsets: Numbers) -> "HistoryCounts":
+    def of(cls, steps: StepQueries, offsets: Numbers) -> "HistoryCounts":
         """Count the histories, trivial labels left out, of traces that begin at `offsets`."""
         machine, labels, states = steps.machine, steps.labels, steps.states
         before = np.concatenate([[0], states[:-1]])
@@ -306,7 +306,7 @@ def sinks(machine: Machine) -> Numbers:
 def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:
     """Find the parts of each machine that rest on little in some traces."""
     seen = machines.senses.on(traces)
-    queries = steps_asked(machines, seen, states_at_steps(machines, seen))
+    queries = step_queries(machines, seen, states_at_steps(machines, seen))
     return {
         kind: weakness_of(steps.machine, HistoryCounts.of(steps, seen.offsets))
         for kind, steps in queries.items()

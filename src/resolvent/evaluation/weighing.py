@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.text import odds_text
-from resolvent.evaluation.observed import Numbers, ObservedOutputs, question_of
+from resolvent.evaluation.observed import Numbers, ObservedOutputs, query_of
 from resolvent.evaluation.separation import Answer, Separation, Separations
 from resolvent.machines import Machine
-from resolvent.noise import Rivals
-from resolvent.noise.alternatives import LEAST_LOG_ODDS
-from resolvent.noise.outputs import PART
-from resolvent.replay import StepsAsked
+from resolvent.noise import AlternativeTransitions
+from resolvent.noise.alternatives import OPEN_LOG_ODDS
+from resolvent.noise.outputs import SUBSAMPLE_ROWS
+from resolvent.replay import StepQueries
 from resolvent.traces import NO_EVENT, Codes, Label, label_text
 
 
@@ -60,7 +60,7 @@ class WeighableSteps:
     offsets: Numbers
 
     @classmethod
-    def of(cls, steps: StepsAsked, offsets: Numbers) -> "WeighableSteps":
+    def of(cls, steps: StepQueries, offsets: Numbers) -> "WeighableSteps":
         """Return the columns for a machine's queries in traces that begin at `offsets`."""
         machine = steps.machine
         is_known = (steps.states >= 0) & (steps.questions >= 0)
@@ -77,11 +77,11 @@ class WeighableSteps:
             offsets,
         )
 
-    def rivals(self) -> Rivals:
+    def rivals(self) -> AlternativeTransitions:
         """Weigh each transition against other targets, as `resolvent.noise.rivals` describes."""
         shape = self.machine.transitions.shape
         if shape[1] == 0:
-            return Rivals(np.full(shape, -1, np.int32), np.zeros(shape))
+            return AlternativeTransitions(np.full(shape, -1, np.int32), np.zeros(shape))
         target, log_odds = _core.rival_moves(
             self.question,
             self.output,
@@ -89,12 +89,12 @@ class WeighableSteps:
             self.offsets,
             transitions=np.ascontiguousarray(self.machine.transitions).ravel(),
             labels=shape[1],
-            part=PART,
+            part=SUBSAMPLE_ROWS,
         )
         target = target.reshape(shape)
         if (no_event := self.machine.labels.get(NO_EVENT)) is not None:
             target[:, no_event] = -1
-        return Rivals(target, log_odds.reshape(shape))
+        return AlternativeTransitions(target, log_odds.reshape(shape))
 
     def pairs(self) -> dict[str, NDArray[Any]]:
         """Weigh each pair of states against one state with the outputs of both."""
@@ -103,9 +103,9 @@ class WeighableSteps:
         )
 
 
-def open_transitions(machine: Machine, rivals: Rivals) -> Iterator[OpenTransition]:
+def open_transitions(machine: Machine, rivals: AlternativeTransitions) -> Iterator[OpenTransition]:
     """Yield the transitions less than 100 times as likely as their rivals, least certain first."""
-    is_open = (rivals.target >= 0) & (rivals.log_odds < LEAST_LOG_ODDS)
+    is_open = (rivals.target >= 0) & (rivals.log_odds < OPEN_LOG_ODDS)
     cells = np.argwhere(is_open).tolist()
     for state, code in sorted(cells, key=lambda cell: rivals.log_odds[*cell]):
         yield OpenTransition(
@@ -133,7 +133,7 @@ class WeighedSeparations(Separations):
             pairs["question"] >= 0, steps.questions[pairs["question"]], np.int64(-1)
         )
         self.log_odds: NDArray[np.float64] = pairs["log_odds"]
-        self.depth = np.where(self.log_odds >= LEAST_LOG_ODDS, 0, -1).astype(np.int32)
+        self.depth = np.where(self.log_odds >= OPEN_LOG_ODDS, 0, -1).astype(np.int32)
         self._label = np.full(len(self.depth), -1, np.int32)
         self.questions, self.support = pairs["questions"].astype(np.int64), pairs["asked"]
         self._propagate()
@@ -180,7 +180,7 @@ class WeighedSeparations(Separations):
             labels,
             int(self.questions[index]),
             int(self.support[index]),
-            question_of(self.machine, query),
+            query_of(self.machine, query),
             outputs,
             log_odds,
         )

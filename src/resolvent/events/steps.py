@@ -35,7 +35,7 @@ class EventSteps:
     """Steps that read a source, which may be an event, and then answer a question.
 
     `source` and `answer` are codes, `NONE` where nothing is read, or where the question
-    has one answer throughout and says nothing. `question_of` gives each answer's question.
+    has one answer throughout and says nothing. `query_of` gives each answer's question.
     Of the `sources` the second half stands for those that an episode begins with: they
     may act otherwise than when a step leads to them.
     """

@@ -5,8 +5,8 @@ says why it stops.
 """
 
 from resolvent.exploration.explorer import Explorer
-from resolvent.exploration.solution import Round, Solved
+from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.solve import solve
 from resolvent.exploration.stopping import Statement
 
-__all__ = ["Explorer", "Round", "Solved", "Statement", "solve"]
+__all__ = ["Explorer", "Round", "Solution", "Statement", "solve"]

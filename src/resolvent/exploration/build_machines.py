@@ -8,7 +8,7 @@ import numpy as np
 from resolvent.exploration.buffer import Buffer, Columns
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.inference.counterexamples import observed_termination
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.machines.building import machine_of_tables
 from resolvent.machines.machine import machine_class
@@ -25,7 +25,7 @@ def build_machines(
     buffer: Buffer,
     columns: Columns,
     traces: TraceSet,
-    options: Options,
+    options: InferenceOptions,
     labelling: Labelling,
 ) -> Machines:
     """Return the machines with these transitions and the outputs in these columns.

@@ -29,17 +29,17 @@ from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig,
 from resolvent.exploration.stopping import Kind, Statement, is_done, statement_of
 from resolvent.exploration.tests import select_action
 from resolvent.exploration.values import ValueBounds, mean_value
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan, plan
 from resolvent.planning.value_bounds import too_large_to_add_up
 from resolvent.rl.env import (
     AnyEnv,
-    Labels,
-    MadeOf,
-    Names,
+    LabelsOfSymbols,
+    LabelSource,
+    SymbolEncoder,
     check_info,
-    ended,
+    checked_flag,
     finite_reward,
     label_method,
 )
@@ -99,20 +99,20 @@ class Explorer:
         check_arguments(Explorer.__init__, locals(), leaving=["env", "states"])
         _check_ranges(gamma, target, states, seed)
         with _single_environment(env) as single:
-            self._observations = Names(single, "observation", name_of)
-            self._action_names = Names(single, "action")
+            self._observations = SymbolEncoder(single, "observation", name_of)
+            self._action_names = SymbolEncoder(single, "action")
             has_labels = isinstance(single, gym.Env) and label_method(single) is not None
         self._actions = list_actions(spaces_of(env)[0])
         symbols = [self._action_names(action) for action in self._actions]
         self._action_codes = {symbol: code for code, symbol in enumerate(symbols)}
         self._env = env if isinstance(env, gym.Env) else None
         self._label_of = label_of
-        self._labels: tuple[Labelling, Labels] | None = None
+        self._labels: tuple[Labelling, LabelSource] | None = None
         self._last: dict[int, Any] = {}
         self.changed = False
         is_auto = labels == "auto" and label_of is None
         labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
-        options = Options(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
+        options = InferenceOptions(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
         buffer = Buffer(symbols)
         self.state = LearnerState(
             LearnerConfig(gamma, seed, reward_range, target, None if states == "found" else states),
@@ -219,7 +219,7 @@ class Explorer:
         Raises:
             ContradictoryTraces: when the world turns out to be random.
         """
-        over = ended(terminated, "terminated"), ended(truncated, "truncated")
+        over = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
         step = self.encode(action, observation, reward, *over, info, which)
         self.changed = self.update(step, which) is not Change.NONE
         self._verify_if_due()
@@ -295,14 +295,14 @@ class Explorer:
         return episodes[which]
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> LabelSource:
         """The present source of labels."""
         labelling = self.state.labels.labelling
         if self._labels is None or self._labels[0] is not labelling:
             label_of = self._label_of
             if not labelling.is_given:
-                label_of = MadeOf(labelling, self._observations, self._action_names)
-            self._labels = labelling, Labels(self._env, label_of)
+                label_of = LabelsOfSymbols(labelling, self._observations, self._action_names)
+            self._labels = labelling, LabelSource(self._env, label_of)
         return self._labels[1]
 
     def _symbol(self, observation: Any) -> Symbol:

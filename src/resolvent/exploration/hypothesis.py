@@ -18,7 +18,7 @@ from resolvent.exploration.repair import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.inference.context import outputs_of
 from resolvent.inference.infer import infer_with
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
@@ -50,7 +50,7 @@ class Hypothesis:
     that the label timing may change.
     """
 
-    options: Options
+    options: InferenceOptions
     buffer: Buffer
     tables: TransitionTables | None = None
     thorough_at: int = FIRST_THOROUGH

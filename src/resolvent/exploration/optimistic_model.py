@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.planning.deterministic import Solution, solve
+from resolvent.planning.deterministic import OptimalPolicy, solve
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ class OptimisticModel:
         worst: float,
         unseen: NDArray[np.float64] | None,
         gamma: float,
-        start: tuple[Solution, Codes] | None = None,
-    ) -> tuple[Solution, Codes]:
+        start: tuple[OptimalPolicy, Codes] | None = None,
+    ) -> tuple[OptimalPolicy, Codes]:
         """Return the optimal solution, and the next number of each step in it.
 
         An outcome never seen has the value `unseen` and ends, or is left out. `start` is the

@@ -12,7 +12,7 @@ from resolvent.events import FoundEvents, find_events
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.infer import EVERYTHING, infer_with
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
@@ -156,12 +156,14 @@ def _search(state: LearnerState) -> FoundEvents[InferenceResult] | None:
     return discovered
 
 
-def discover_labels(traces: TraceSet, options: Options) -> FoundEvents[InferenceResult] | None:
+def discover_labels(
+    traces: TraceSet, options: InferenceOptions
+) -> FoundEvents[InferenceResult] | None:
     """Return a few events that explain all traces, and machines that read them, if there are any.
 
     >>> import resolvent as rs
-    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0, labels="observation")
-    >>> discovered = discover_labels(traces, Options(noise="none"))
+    >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0, labels="observation")
+    >>> discovered = discover_labels(traces, InferenceOptions(noise="none"))
     >>> sorted(discovered.labelling.events), discovered.inferred.machines.reward.states
     (['cyanroom', 'orangeroom'], 2)
     """
@@ -177,12 +179,12 @@ def discover_labels(traces: TraceSet, options: Options) -> FoundEvents[Inference
     return discovered if discovered.labelling.events else None
 
 
-def count_states(labelling: Labelling, traces: TraceSet, options: Options) -> int | None:
+def count_states(labelling: Labelling, traces: TraceSet, options: InferenceOptions) -> int | None:
     """Return the number of states of machines that read these labels; None if none explain all.
 
     >>> import resolvent as rs
-    >>> traces = rs.collect(rs.environments.House(), episodes=60, seed=0)
-    >>> count_states(OBSERVATIONS, traces, Options(noise="none"))
+    >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0)
+    >>> count_states(OBSERVATIONS, traces, InferenceOptions(noise="none"))
     4
     """
     options = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=QUICK_EFFORT)

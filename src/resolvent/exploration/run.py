@@ -36,7 +36,7 @@ from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.learner import Change, close_episode, verify
 from resolvent.exploration.runner import Shown, make_runner
-from resolvent.exploration.solution import TRACES, Round, Solved
+from resolvent.exploration.solution import TRACES, Round, Solution
 from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.exploration.stopping import Kind, is_done, stop_reason
 from resolvent.exploration.values import mean_value
@@ -98,7 +98,7 @@ class SolveRun:
         self._next_checkpoint, self._many_varying = FIRST_CHECKPOINT, 1
         self._written, self._writing, self._reported = time.monotonic(), 0.0, 0.0
 
-    def run(self) -> Solved:
+    def run(self) -> Solution:
         """Explore until nothing is left to find out, or there is another reason to stop."""
         with stop_requests() as is_interrupted:
             try:
@@ -283,7 +283,7 @@ class SolveRun:
         finally:
             self.state.values, self.state.bounds_at = values, bounds_at
 
-    def _saved(self, solution: Solved) -> Solved:
+    def _saved(self, solution: Solution) -> Solution:
         if self.folder is not None:
             solution.save(self.folder)
         return solution
@@ -294,7 +294,7 @@ class SolveRun:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.explorer.traces().save(self.folder / TRACES)
 
-    def _failure(self, error: TraceError, solution: Solved | None = None) -> EnvironmentFailed:
+    def _failure(self, error: TraceError, solution: Solution | None = None) -> EnvironmentFailed:
         """Return the error for an environment that failed, with the solution so far."""
         failure = EnvironmentFailed(str(error))
         if solution is None and self.explorer.steps:
@@ -311,7 +311,7 @@ class SolveRun:
             self.keep_traces()
         return failure
 
-    def solution(self, kind: Kind | None, failure: str | None = None) -> Solved:
+    def solution(self, kind: Kind | None, failure: str | None = None) -> Solution:
         """Return the solution so far."""
         explorer, state = self.explorer, self.state
         if state.labels.changed:
@@ -320,7 +320,7 @@ class SolveRun:
         plan, traces = self._plan(), explorer.traces()
         open_in = [episode.index for episode in state.episodes if len(episode.episode)]
         environments = (*state.buffer.environments, *open_in) if self.runner.count > 1 else ()
-        return Solved(
+        return Solution(
             plan,
             plan.machines,
             traces,
@@ -346,7 +346,7 @@ class SolveRun:
             labels=buffer.labels.codes_in(traces.labels, n_labels),
         )
 
-    def resume(self, before: Solved) -> None:
+    def resume(self, before: Solution) -> None:
         """Go on from an earlier solution without taking its steps again."""
         state, traces, count = self.state, before.traces, self.runner.count
         labelling = before.machines.senses.labelling
@@ -389,7 +389,7 @@ class SolveRun:
         except TraceError as error:
             raise self._failure(error, before) from error
 
-    def run_stochastic(self, solver: StochasticSolver, reason: str) -> Solved:
+    def run_stochastic(self, solver: StochasticSolver, reason: str) -> Solution:
         """Go on in a world that has turned out to be random, batch by batch."""
         with stop_requests() as is_interrupted:
             while True:
@@ -409,8 +409,8 @@ class SolveRun:
 
     def _stochastic_solution(
         self, solver: StochasticSolver, plan: Plan, reason: str, failure: str | None = None
-    ) -> Solved:
-        return Solved(
+    ) -> Solution:
+        return Solution(
             plan,
             plan.machines,
             solver.traces,

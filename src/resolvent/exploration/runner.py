@@ -15,7 +15,14 @@ from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError
 from resolvent.exploration.environment import check_spaces, spaces_of
-from resolvent.rl.env import AnyEnv, ended, of_reset, of_step, telling, time_limit
+from resolvent.rl.env import (
+    AnyEnv,
+    checked_flag,
+    checked_reset,
+    checked_step,
+    env_errors,
+    time_limit,
+)
 from resolvent.rl.vector_env import (
     VectorEnv,
     VectorEpisodes,
@@ -51,18 +58,18 @@ class SingleRunner:
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode by its seed."""
-        with telling("reset"):
+        with env_errors("reset"):
             result = self.env.reset(seed=seeds[0])
-        observation_and_info = of_reset(result)
+        observation_and_info = checked_reset(result)
         check_spaces(self._spaces, spaces_of(self.env))
         return {0: observation_and_info}
 
     def step(self, actions: Mapping[int, Any]) -> list[StepResult]:
         """Take a step."""
-        with telling("step"):
+        with env_errors("step"):
             result = self.env.step(actions[0])
-        observation, reward, terminated, truncated, info = of_step(result)
-        ends = ended(terminated, "terminated"), ended(truncated, "truncated")
+        observation, reward, terminated, truncated, info = checked_step(result)
+        ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
         return [StepResult(0, actions[0], observation, reward, *ends, info)]
 
     @property
@@ -101,9 +108,9 @@ class VectorRunner:
             seed = None if self._begun else min(seeds.items())[1]
         self._begun = True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
-        with telling("reset"):
+        with env_errors("reset"):
             result = self.envs.reset(seed=seed, options=options)
-        observations, infos = of_reset(result)
+        observations, infos = checked_reset(result)
         check_spaces(self._spaces, spaces_of(self.envs))
         self._live.reset(observations, infos, mask)
         info_of = self._live.told_at_reset(mask, infos)
@@ -115,9 +122,9 @@ class VectorRunner:
         batch = np.array(
             [actions[index] for index in range(self.count)], self.envs.action_space.dtype
         )
-        with telling("step"):
+        with env_errors("step"):
             result = self.envs.step(batch)
-        observations, rewards, terminations, truncations, infos = of_step(result)
+        observations, rewards, terminations, truncations, infos = checked_step(result)
         self._live.step(batch, observations, rewards, terminations, truncations, infos)
         observation_of = split(self.envs.observation_space, observations)
         over = terminations | truncations

@@ -55,7 +55,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Solved(ByValue):
+class Solution(ByValue):
     """The best way to act in an environment, what it rests on, and why exploration stopped.
 
     Attributes:
@@ -134,7 +134,7 @@ class Solved(ByValue):
 
     def save(self, folder: str | Path) -> None:
         """Write machines, traces, the policy and the rest to a folder, completely or not at all."""
-        check_arguments(Solved.save, {"folder": folder})
+        check_arguments(Solution.save, {"folder": folder})
         with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
             self.machines.save(made / MACHINES)
             self.traces.save(made / TRACES)
@@ -156,9 +156,9 @@ class Solved(ByValue):
             (made / ABOUT).write_bytes(content + b"\n")
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Solved":
+    def load(cls, folder: str | Path) -> "Solution":
         """Read what `save` wrote."""
-        check_arguments(Solved.load, {"folder": folder})
+        check_arguments(Solution.load, {"folder": folder})
         folder = Path(folder)
         path = folder / ABOUT
         try:

@@ -1,6 +1,6 @@
 """Solve an environment: explore it, learn its memory, and plan.
 
-Input: an environment. Output: a `Solved` with the plan and what is guaranteed of it.
+Input: an environment. Output: a `Solution` with the plan and what is guaranteed of it.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from resolvent.errors import ContradictoryTraces, OptionError
 from resolvent.exploration.environment import EnvironmentId, made_environment
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.run import Listener, SolveRun
-from resolvent.exploration.solution import Solved
+from resolvent.exploration.solution import Solution
 from resolvent.exploration.stochastic import StochasticSolver
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.rl.env import AnyEnv
 from resolvent.samples import LabelTiming
 from resolvent.traces.labelling import Labelling
@@ -37,10 +37,10 @@ def solve(
     confidence: float = 0.95,
     max_steps: int | None = None,
     seed: int = 0,
-    resume: Solved | str | Path | None = None,
+    resume: Solution | str | Path | None = None,
     folder: str | Path | None = None,
     progress: Listener | None = None,
-) -> Solved:
+) -> Solution:
     """Explore an environment, learn its memory and return the best plan.
 
     It goes where a step is worth knowing, repairs the machines whenever a step contradicts them,
@@ -84,7 +84,7 @@ def solve(
     >>> solved = rs.solve("resolvent/House-v0")
     >>> solved.optimal, solved.states, round(solved.value, 4)
     (True, {'transition': 2, 'reward': 2}, 0.7738)
-    >>> print(solved.plan.run(rs.environments.House(), episodes=3))
+    >>> print(solved.plan.run(rs.worlds.House(), episodes=3))
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
     check_arguments(solve, locals(), leaving=["env"])
@@ -100,7 +100,7 @@ def solve(
     try:
         world = EnvironmentId.of(made)
         if isinstance(resume, str | Path):
-            resume = Solved.load(resume)
+            resume = Solution.load(resume)
         if resume is not None and resume.world is not None:
             world.check(resume.world)
         explorer = Explorer(
@@ -145,22 +145,22 @@ def solve(
 
 def _solve_stochastic(
     run: SolveRun,
-    before: Solved | ContradictoryTraces,
+    before: Solution | ContradictoryTraces,
     *,
     timing: LabelTiming | str | None,
     confidence: float,
     label_of: Callable[..., Any] | None,
     name_of: Callable[[Any], Any] | None,
-) -> Solved:
+) -> Solution:
     """Go on in a random world, from a solution or from two steps that show it to be random."""
     explorer = run.explorer
-    if isinstance(before, Solved):
+    if isinstance(before, Solution):
         traces, reason = before.traces, before.statement.contradiction or ""
         labelling = before.machines.senses.labelling
     else:
         traces, reason = explorer.traces(), str(before).split(";")[0]
         labelling = run.state.labels.labelling
-    options = Options(noise="auto", labels=labelling, timing=timing, seed=explorer.seed)  # type: ignore[arg-type]
+    options = InferenceOptions(noise="auto", labels=labelling, timing=timing, seed=explorer.seed)  # type: ignore[arg-type]
     with run.runner.single_env() as env:
         solver = StochasticSolver(
             env,

@@ -17,13 +17,13 @@ from resolvent.exploration.runner import SingleRunner
 from resolvent.exploration.solution import Round
 from resolvent.exploration.stopping import Statement
 from resolvent.inference.infer import infer_with
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan, plan
-from resolvent.planning.steps import that_matter
-from resolvent.rl.env import LiveSenses
+from resolvent.planning.steps import acting_machines
+from resolvent.rl.env import LivePreprocessor
 from resolvent.rl.rollout import Recorder
-from resolvent.rl.tracker import Memory
+from resolvent.rl.tracker import StateTracker
 from resolvent.traces import TraceSet
 
 FIRST_BATCH: Final = 500
@@ -39,7 +39,7 @@ class StochasticSolver:
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        options: Options,
+        options: InferenceOptions,
         traces: TraceSet,
         *,
         gamma: float,
@@ -121,7 +121,7 @@ class StochasticSolver:
         batch = min(max(FIRST_BATCH, self.traces.steps // 2), budget - self.traces.steps)
         machines = followed.machines
         env = self.runner.env
-        live = LiveSenses(env, machines.senses, None, None, self.name_of)
+        live = LivePreprocessor(env, machines.senses, None, None, self.name_of)
         recorder = Recorder(env, self.label_of or live.label_of, name_of=self.name_of)
         rng = np.random.default_rng((self.seed, self.traces.steps, 1))
         taken, number = 0, len(self.traces)
@@ -138,14 +138,14 @@ class StochasticSolver:
     def _episode(
         self,
         followed: Plan,
-        live: LiveSenses,
+        live: LivePreprocessor,
         recorder: Recorder,
         rng: np.random.Generator,
         most: int,
         number: int,
     ) -> int:
         drawn = np.random.SeedSequence((self.seed, number, 1)).generate_state(1)[0]
-        memory = Memory(that_matter(followed.machines))
+        memory = StateTracker(acting_machines(followed.machines))
         observation, info = self.runner.reset({0: int(drawn) >> 1})[0]
         memory.reset(recorder.begin(observation, info))
         model, taken, over = followed.model, 0, False

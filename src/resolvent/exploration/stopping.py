@@ -15,7 +15,7 @@ from resolvent.exploration.buffer import TRUNCATED, Buffer
 from resolvent.exploration.relabel import describe_labeling
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
-from resolvent.machines.situations import situation_text
+from resolvent.machines.situations import augmented_state_text
 from resolvent.traces.symbols import symbol_text
 
 Kind: TypeAlias = Literal[
@@ -51,7 +51,7 @@ def stop_reason(state: LearnerState, max_steps: int, *, is_interrupted: bool) ->
     """Return why exploration should stop now, or None if it should continue.
 
     An optimal policy is only reported if all tests of the hypothesis have passed and it was
-    verified (docs/decisions/exploring.md).
+    verified (docs/decisions/exploration.md).
     """
     if is_done(state):
         return reason_when_done(state)
@@ -261,7 +261,7 @@ def _varying_step(state: LearnerState) -> str | None:
     for row, action in sorted(model.nondeterministic):
         if state.values.level(row, action):
             observation, *states = model.augmented_states[row]
-            where = situation_text((state.buffer.observations.values[observation], *states))
+            where = augmented_state_text((state.buffer.observations.values[observation], *states))
             name = symbol_text(state.buffer.actions[action])
             return f"which label comes after {name} in {where}, or whether it ends, varies"
     return None
@@ -291,7 +291,7 @@ def always_truncated(tables: TransitionTables | None, buffer: Buffer) -> str | N
         if len(np.unique(lengths[number[last] == candidate])) > 1:
             step = int(first[candidate])
             observation = buffer.observations.values[int(columns.observations_before[step])]
-            where = situation_text((observation, *(int(column[step]) for column in states)))
+            where = augmented_state_text((observation, *(int(column[step]) for column in states)))
             name = symbol_text(buffer.actions[int(columns.actions[step])])
             return f"{name} in {where} ({amount(int(times_last[candidate]), 'episode')})"
     return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.exploration.buffer import Buffer, Columns
 from resolvent.machines import Machine, Machines
-from resolvent.planning.steps import that_matter
+from resolvent.planning.steps import acting_machines
 from resolvent.samples import LabelTiming
 from resolvent.traces.vocabulary import Codes
 
@@ -32,7 +32,7 @@ class TransitionTables:
     @classmethod
     def of(cls, machines: Machines, buffer: Buffer) -> "TransitionTables":
         """Return the transitions of machines, by the labels of a buffer."""
-        acting = that_matter(machines)
+        acting = acting_machines(machines)
         transitions = tuple(_transitions(machine, buffer) for machine in acting.values())
         return cls(tuple(acting), transitions, machines.timing)
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.optimistic_model import OptimisticModel, optimistic_model
-from resolvent.planning.deterministic import Solution, solve
-from resolvent.planning.value_bounds import in_all
+from resolvent.planning.deterministic import OptimalPolicy, solve
+from resolvent.planning.value_bounds import discounted_sum
 from resolvent.traces.vocabulary import Codes
 
 RELIED_ON: Final = 6.0
@@ -56,7 +56,10 @@ class ValueBounds:
         """Compute the bounds from what is known now; a gap up to the target counts as none."""
         next_row, reward, known = model.arrays()
         least, most = reward_range or (model.least, model.most)
-        worst, best = min(least, in_all(least, self.gamma)), max(most, in_all(most, self.gamma))
+        worst, best = (
+            min(least, discounted_sum(least, self.gamma)),
+            max(most, discounted_sum(most, self.gamma)),
+        )
         # Of actions of equal value the first by name, as in a plan made from the traces.
         order = model.buffer.actions_by_name
         safe = solve(next_row[:, order], np.where(known, reward, worst)[:, order], self.gamma)
@@ -117,9 +120,9 @@ class ValueBounds:
         self,
         model: EmpiricalModel,
         world: OptimisticModel,
-        best: Solution,
+        best: OptimalPolicy,
         next_number: Codes,
-        safe: Solution,
+        safe: OptimalPolicy,
     ) -> None:
         """Mark the unknown steps that the best policy of the optimistic model takes."""
         value, rounding = best.value[world.number_of_row], best.rounding[world.number_of_row]

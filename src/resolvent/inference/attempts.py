@@ -16,7 +16,7 @@ STOPPED: Final = "stopped"
 
 
 @dataclass(frozen=True)
-class Tried:
+class Attempt:
     """One strategy that was tried for a machine, and its outcome.
 
     Two are equal if they differ in seconds alone.
@@ -30,9 +30,9 @@ class Tried:
         bits: Length of the machine's description.
         seconds: Time it took.
 
-    >>> print(Tried("edsm", "chosen", 7, 310.4, 0.02))
+    >>> print(Attempt("edsm", "chosen", 7, 310.4, 0.02))
     edsm: 7 states, 310 bits
-    >>> print(Tried("rpni", "given up"))
+    >>> print(Attempt("rpni", "given up"))
     rpni: given up
     """
 
@@ -55,7 +55,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Ran:
+class WorkerRun:
     """One of several attempts that ran in parallel, and its outcome.
 
     Which attempts are stopped depends on which ends first, and so do seconds: they differ from run
@@ -69,9 +69,9 @@ class Ran:
             it superfluous.
         seconds: Time it took its worker; 0 if it was stopped.
 
-    >>> print(Ran("6 states, seed 1", "ray", "impossible", 3.42))
+    >>> print(WorkerRun("6 states, seed 1", "ray", "impossible", 3.42))
     6 states, seed 1: impossible, 3.4 s
-    >>> print(Ran("6 states, seed 0", "ray", "stopped"))
+    >>> print(WorkerRun("6 states, seed 0", "ray", "stopped"))
     6 states, seed 0: stopped
     """
 

@@ -32,10 +32,10 @@ _ROUNDING: Final = 1e-6
 _LABELS_SHOWN = 6
 _LETTERS_SHOWN = 60
 
-Locating: TypeAlias = Callable[[int, int], TracePlace]
+Locate: TypeAlias = Callable[[int, int], TracePlace]
 """Returns the location of a step, given the numbers of its trace and of the step."""
 
-Asking: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
+SampleBuilder: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
 """Returns the samples for one machine, without supplement.
 
 The supplement is a function of the label history, so the samples with it contradict each other
@@ -43,7 +43,7 @@ exactly where those without it do.
 """
 
 
-class Contradiction(Exception):  # noqa: N818
+class ContradictoryRows(Exception):  # noqa: N818
     """Two rows with the same label history and α-input, but different outputs.
 
     Of all such pairs it is the first: by label history in shortlex order, then by α-input, then
@@ -56,10 +56,10 @@ class Contradiction(Exception):  # noqa: N818
         self.second = second
 
 
-def find_contradiction(samples: SampleSet) -> Contradiction | None:
+def find_contradiction(samples: SampleSet) -> ContradictoryRows | None:
     """Return the first contradiction among the samples, or None if a machine can explain them."""
     rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
-    return None if rows is None else Contradiction(*rows)
+    return None if rows is None else ContradictoryRows(*rows)
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ is read: 0 and 1; wait
 
 
 def explain_conflict(
-    rows: Contradiction,
+    rows: ContradictoryRows,
     traces: TraceSet,
-    build_samples: Asking,
+    build_samples: SampleBuilder,
     machine: str,
     timing: LabelTiming,
     trivial: tuple[int, ...],
-    locate: Locating = TracePlace,
+    locate: Locate = TracePlace,
     *,
     labels_made: bool = False,
     alone: Sequence[str] = (),
@@ -224,7 +224,7 @@ def explain(*arguments: Any, **options: Any) -> ContradictoryTraces:
 
 
 def fitting_timing(
-    traces: TraceSet, ask: Asking, timing: LabelTiming, trivial: tuple[int, ...]
+    traces: TraceSet, ask: SampleBuilder, timing: LabelTiming, trivial: tuple[int, ...]
 ) -> LabelTiming | None:
     """Return another label timing under which the traces do not contradict each other."""
     for candidate in LabelTiming:

@@ -11,22 +11,22 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Workers, workers_named
+from resolvent._util.parallel import Workers, executor_named
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import listed, short
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import output_order
 from resolvent.replay import Corpus
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import READING
-from resolvent.replay.keeping import keeping
+from resolvent.replay.keeping import with_cache
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED, default_outputs
-from resolvent.traces.source import Shards, ShardsInMemory
+from resolvent.traces.source import InMemorySource, TraceSource
 
-NO_TIME = 1e-9
+NO_SECONDS_LEFT = 1e-9
 """Seconds that are left when time is over: limits must be above 0."""
 
 
@@ -38,7 +38,7 @@ class InferenceContext:
     before. `replace` makes the context of a part of the same inference: the clock runs on.
     """
 
-    options: Options
+    options: InferenceOptions
     senses: Senses
     progress: Listener | None = None
     started: float = field(default_factory=time.perf_counter)
@@ -47,16 +47,16 @@ class InferenceContext:
     @cached_property
     def workers(self) -> Workers:
         """The workers that replay shards, with the cache that the options name."""
-        return keeping(workers_named(self.options.on), self.options.cache_dir)
+        return with_cache(executor_named(self.options.on), self.options.cache_dir)
 
     def time_left(self) -> float | None:
         """Return the number of seconds left; None without a time limit."""
         limit = self.options.time_limit
         if limit is None:
             return None
-        return max(limit - (time.perf_counter() - self.started), NO_TIME)
+        return max(limit - (time.perf_counter() - self.started), NO_SECONDS_LEFT)
 
-    def corpus_of(self, shards: Shards) -> Corpus:
+    def corpus_of(self, shards: TraceSource) -> Corpus:
         """Scan traces once, and return them as the corpus of the inference."""
         digits = self.options.reward_digits
         rounding = {} if digits is None else {REWARD: digits}
@@ -72,14 +72,14 @@ class InferenceContext:
         return lambda progress: listen(name, progress)
 
     def shard_reporter(
-        self, activity: str, shards: Shards, steps: int, round_number: int = 1
+        self, activity: str, shards: TraceSource, steps: int, round_number: int = 1
     ) -> Callable[[int], None] | None:
         """Return a function that reports progress shard by shard, and stops when time is over.
 
         Only files take long enough to be worth stopping. `steps` is about their number of steps.
         """
         began = time.perf_counter()
-        count, in_files = len(shards), not isinstance(shards, ShardsInMemory)
+        count, in_files = len(shards), not isinstance(shards, InMemorySource)
         if count == 1:
             return None
 
@@ -87,7 +87,7 @@ class InferenceContext:
             if self.progress is not None:
                 seconds = time.perf_counter() - began
                 self.progress(activity, Progress(0, 0, done, count, round_number, steps, seconds))
-            if in_files and done < count and self.time_left() == NO_TIME:
+            if in_files and done < count and self.time_left() == NO_SECONDS_LEFT:
                 raise TimeLimitReached(
                     f"time ran out while {activity} traces, with {done} of {count} pieces done: "
                     f"raise the time limit"
@@ -96,7 +96,7 @@ class InferenceContext:
         return report
 
 
-def outputs_of(options: Options, traces: TraceSet | Alphabets) -> list[str]:
+def outputs_of(options: InferenceOptions, traces: TraceSet | Alphabets) -> list[str]:
     """Return the columns to predict, "observation" first: the others read its states."""
     columns = tuple(traces.columns)
     if options.outputs is None:

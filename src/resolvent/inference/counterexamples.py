@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from resolvent.machines import Machine, Machines, Support, Termination
 from resolvent.machines.building import breadth_first
 from resolvent.machines.spread import answered
-from resolvent.noise import Rivals
-from resolvent.replay import Alphabets, Replay, Rows, Sightings, Tables
+from resolvent.noise import AlternativeTransitions
+from resolvent.replay import Alphabets, MachineCounts, MachineTables, ReplayCounts, Rows
 from resolvent.replay.counts import answers_vary
 from resolvent.traces import Codes, Label, Vocabulary
 from resolvent.traces.vocabulary import distinct_numbers
@@ -36,7 +36,7 @@ M = TypeVar("M", bound=Machine)
 # ---- traces to learn from ----------------------------------------------------
 
 
-def counterexamples(shown: Replay, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def counterexamples(shown: ReplayCounts, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return the numbers of traces that the machines cannot explain, ascending: `most` or one more.
 
     For a conflict both traces are taken, for a missing transition the one that needs it. Short
@@ -88,7 +88,7 @@ def _ranked(rows: Rows, second_traces: NDArray[np.int64], symbol: str) -> Iterat
         yield (place, length, key, state, code), (trace, second)
 
 
-def covering(
+def traces_with_rare_transitions(
     moves: Iterable[NDArray[np.int64]],
     offsets: NDArray[np.int64],
     order: NDArray[np.int64],
@@ -103,7 +103,7 @@ def covering(
     transitions are kept.
 
     >>> moves, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
-    >>> covering([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
+    >>> traces_with_rare_transitions([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
     array([0, 1])
     """
     lengths = np.diff(offsets)
@@ -130,7 +130,7 @@ def covering(
 # ---- smaller machines --------------------------------------------------------
 
 
-def compacted(machine: M, seen: Sightings) -> M | None:
+def merge_equal_states(machine: M, seen: MachineCounts) -> M | None:
     """Return the machine with indistinguishable states merged; None if there are none.
 
     Few traces may separate states that are equal. Two states are merged if this, with all merges
@@ -163,7 +163,7 @@ class _StateClasses:
     root: list[int]
 
     @classmethod
-    def of(cls, table: Codes, seen: Sightings) -> "_StateClasses":
+    def of(cls, table: Codes, seen: MachineCounts) -> "_StateClasses":
         query, output = (
             np.ascontiguousarray(seen.answers[name]) for name in ("question", "output")
         )
@@ -252,8 +252,8 @@ def _conflict(row: Codes, rows: Codes) -> Any:
 # ---- machines with the evidence of all traces --------------------------------
 
 
-def rebuilt(
-    machines: Machines, shown: Replay, trivial: Collection[Label] = (), *, constants: bool
+def with_evidence(
+    machines: Machines, shown: ReplayCounts, trivial: Collection[Label] = (), *, constants: bool
 ) -> list[Machine]:
     """Return the machines with the outputs and counts of all traces, in common codes.
 
@@ -262,7 +262,7 @@ def rebuilt(
     state has several outputs for a query, the machine predicts the most frequent one, and keeps the
     others in its output counts. Steps at which the state is unknown are left out.
     """
-    tables = Tables.of(machines, shown.alphabets, trivial)
+    tables = MachineTables.of(machines, shown.alphabets, trivial)
     machines_rebuilt = []
     for name, machine in machines.items():
         seen, observations = shown.machines[name], shown.alphabets.observations
@@ -276,8 +276,8 @@ def rebuilt(
 
 
 def _paired(
-    seen: Sightings, alphabets: Alphabets, states: int
-) -> tuple[Sightings, Vocabulary[Any]]:
+    seen: MachineCounts, alphabets: Alphabets, states: int
+) -> tuple[MachineCounts, Vocabulary[Any]]:
     """Give the pairs of observation and state that occur codes of their own."""
     answers = seen.known.copy()
     pair, action = np.divmod(answers["question"], len(alphabets.actions))
@@ -285,12 +285,14 @@ def _paired(
     answers["question"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
     observed = map(list(alphabets.observations).__getitem__, observation.tolist())
-    return Sightings(answers, seen.moves), Vocabulary(zip(observed, state.tolist(), strict=True))
+    return MachineCounts(answers, seen.moves), Vocabulary(
+        zip(observed, state.tolist(), strict=True)
+    )
 
 
 def _rebuilt(
     machine: M,
-    seen: Sightings,
+    seen: MachineCounts,
     alphabets: Alphabets,
     observations: Vocabulary[Any],
     transitions: Codes,
@@ -340,7 +342,7 @@ def _rebuilt(
     )
 
 
-def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> Rivals | None:
+def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> AlternativeTransitions | None:
     """Return the log odds of a machine's transitions, by the label codes of all traces."""
     rivals = None if machine.support is None else machine.support.rivals
     if rivals is None:
@@ -349,10 +351,10 @@ def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> Rivals | No
     target = np.full((machine.states, len(labels)), -1, np.int32)
     log_odds = np.zeros(target.shape)
     target[:, codes], log_odds[:, codes] = rivals.target, rivals.log_odds
-    return Rivals(target, log_odds)
+    return AlternativeTransitions(target, log_odds)
 
 
-def observed_termination(shown: Replay) -> Termination:
+def observed_termination(shown: ReplayCounts) -> Termination:
     """Return the augmented states and actions that ended a trace always, and sometimes."""
     alphabets = shown.alphabets
 

@@ -13,25 +13,25 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Workers, at_work
+from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
 from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError, ResolventError, TimeLimitReached, TraceError
-from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.evaluation.observed import SampledSteps, sample_traces
 from resolvent.evaluation.weakness import history_keys, sinks
 from resolvent.inference.attempts import OUT_OF_TIME
 from resolvent.inference.infer import infer_with
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines, MachineScore, Score
-from resolvent.replay import score, states_at_steps, steps_asked, whole
-from resolvent.traces import Trace, TraceFolder, TraceSet
+from resolvent.replay import scan_corpus, score, states_at_steps, step_queries
+from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.labelling import GIVEN
-from resolvent.traces.sampling import beginnings, trace_keys
-from resolvent.traces.schema import SEEN
+from resolvent.traces.sampling import prefixes, trace_hashes
+from resolvent.traces.schema import OBSERVED_COLUMNS
 
 SHARE: Final = 0.2
 """Default share of the traces that is held out."""
@@ -146,7 +146,7 @@ class MachineHoldoutScore:
 
     def __str__(self) -> str:
         if self.noisy:
-            return str(Foretold.of(self.score))
+            return str(CalibrationCheck.of(self.score))
         text = f"{_percent(self.right, self.steps)} predicted right"
         if self.interval is not None:
             low, high = self.interval
@@ -176,7 +176,7 @@ def _percent(part: int, total: int) -> str:
 
 
 @dataclass(frozen=True)
-class HeldOut(Mapping[str, MachineHoldoutScore]):
+class HoldoutScore(Mapping[str, MachineHoldoutScore]):
     """The scores of machines on steps that were held out when they were inferred, by machine.
 
     Of the distinct traces `traces` were held out; `new` of those were tested, since the rest are
@@ -220,15 +220,15 @@ class HeldOut(Mapping[str, MachineHoldoutScore]):
         return "\n".join([header, *scores])
 
 
-def held_out(
+def holdout_score(
     result: InferenceResult,
-    traces: TraceSet | TraceFolder | Iterable[Trace],
+    traces: TraceSet | TraceDataset | Iterable[Trace],
     *,
     share: float = SHARE,
     time_limit: float | None = None,
     on: str | Workers = "threads",
     progress: Listener | None = None,
-) -> HeldOut:
+) -> HoldoutScore:
     """Infer machines from most of the traces and measure how well they predict the others.
 
     About this share of the traces is held out, machines are inferred from the others with the
@@ -250,10 +250,10 @@ def held_out(
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> print(held_out(rs.infer(house), house)["reward"])
+    >>> print(holdout_score(rs.infer(house), house)["reward"])
     100% predicted right (95% confidence: 90.8% or more), 0% wrong
     """
-    check_arguments(held_out, locals(), leaving=["traces"])
+    check_arguments(holdout_score, locals(), leaving=["traces"])
     if not 0 < share < 1:
         raise OptionError(f"share is {share:g}: it must lie between 0 and 1")
     options = _options_as_before(result, time_limit)
@@ -263,13 +263,13 @@ def held_out(
     # The corpus holds preprocessed traces: only the machines are validated.
     options = replace(options, labels=GIVEN, discretise=None)
     known = result.standing.corpus
-    with at_work(on) as workers:
-        corpus = whole(result.machines, source, workers, known=known, progress=progress)
+    with get_executor(on) as workers:
+        corpus = scan_corpus(result.machines, source, workers, known=known, progress=progress)
         sample, part = sample_traces(corpus)
     return replace(_hold_out_traces(result, sample, share, options, progress), part=part)
 
 
-def _options_as_before(result: InferenceResult, time_limit: float | None) -> Options:
+def _options_as_before(result: InferenceResult, time_limit: float | None) -> InferenceOptions:
     """Return the options of an inference, without noise if it found none.
 
     Machines that explain all traces explain some of them: fewer traces must not add noise.
@@ -289,11 +289,11 @@ def _hold_out_traces(
     result: InferenceResult,
     traces: TraceSet,
     share: float,
-    options: Options,
+    options: InferenceOptions,
     progress: Listener | None,
-) -> HeldOut:
+) -> HoldoutScore:
     """Test on whole traces, or on the ends of traces if they are few."""
-    keys, first, index = np.unique(trace_keys(traces), return_index=True, return_inverse=True)
+    keys, first, index = np.unique(trace_hashes(traces), return_index=True, return_inverse=True)
     if len(keys) < MIN_TRACES:
         return _hold_out_ends(result, traces, np.sort(first), share, options, progress)
     held = min(max(round(share * len(keys)), 1), len(keys) - 1)
@@ -309,7 +309,7 @@ def _hold_out_traces(
     tested = traces.take(test)
     all_steps = np.ones(tested.steps, bool)
     scores = _score_steps(result, machines, tested, score(machines, tested), all_steps)
-    return HeldOut(held, len(test), tested.steps, True, scores)
+    return HoldoutScore(held, len(test), tested.steps, True, scores)
 
 
 def _without_prefixes(
@@ -317,7 +317,8 @@ def _without_prefixes(
 ) -> NDArray[np.int64]:
     """Return the candidates that are not a prefix of a training trace."""
     columns = (
-        traces.after_step(codes) if name in SEEN else codes for name, codes in traces.codes.items()
+        traces.after_step(codes) if name in OBSERVED_COLUMNS else codes
+        for name, codes in traces.codes.items()
     )
     keys = history_keys([traces.at_step(traces.observation_codes), *columns], traces.offsets)
     training_keys = keys[np.repeat(is_training, np.diff(traces.offsets))]
@@ -329,29 +330,30 @@ def _hold_out_ends(
     traces: TraceSet,
     first: NDArray[np.int64],
     share: float,
-    options: Options,
+    options: InferenceOptions,
     progress: Listener | None,
-) -> HeldOut:
+) -> HoldoutScore:
     """Infer machines without the last steps of each trace, and test them on those."""
     lengths = np.diff(traces.offsets)
     training = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
-    prefixes = beginnings(traces, np.where(lengths > 1, np.minimum(training, lengths - 1), lengths))
-    complete, begun = traces.take(first), prefixes.take(first)
+    training = np.where(lengths > 1, np.minimum(training, lengths - 1), lengths)
+    beginnings = prefixes(traces, training)
+    complete, begun = traces.take(first), beginnings.take(first)
     if complete.steps == begun.steps:
         raise TraceError(
             "the traces have one step each: to hold out steps, collect longer ones, or more"
         )
-    machines = _infer(options, prefixes, progress)
+    machines = _infer(options, beginnings, progress)
     before = score(machines, begun)
     total = score(machines, complete)
     rest = Score({kind: counts.without(before[kind]) for kind, counts in total.items()})
     step = np.arange(complete.steps) - np.repeat(complete.offsets[:-1], np.diff(complete.offsets))
     is_held = step >= np.repeat(np.diff(begun.offsets), np.diff(complete.offsets))
     scores = _score_steps(result, machines, complete, rest, is_held, whole_traces=False)
-    return HeldOut(len(first), len(first), complete.steps - begun.steps, False, scores)
+    return HoldoutScore(len(first), len(first), complete.steps - begun.steps, False, scores)
 
 
-def _infer(options: Options, traces: TraceSet, progress: Listener | None) -> Machines:
+def _infer(options: InferenceOptions, traces: TraceSet, progress: Listener | None) -> Machines:
     """Infer machines in time; machines of a truncated search say nothing about those to test."""
     result = infer_with(options, traces, progress)
     limit = options.time_limit
@@ -379,7 +381,7 @@ def _score_steps(
     seen = machines.senses.on(traces)
     steps_of = {}
     if not machines.doubt:  # otherwise the state of a step is not known
-        steps_of = steps_asked(machines, seen, states_at_steps(machines, seen))
+        steps_of = step_queries(machines, seen, states_at_steps(machines, seen))
     by_machine = {}
     for kind in result.machines:
         if kind not in scores:
@@ -399,10 +401,10 @@ def _score_steps(
 
 
 @dataclass(frozen=True)
-class HeldOutTest:
+class HoldoutReport:
     """The hold-out scores that accompany an inference, or the reason why there are none."""
 
-    scores: HeldOut | None = None
+    scores: HoldoutScore | None = None
     skipped: str | None = None
     seconds: float = 0.0
 
@@ -427,13 +429,13 @@ class HeldOutTest:
         return [] if self.skipped is None else [f"held out: nothing, {self.skipped}"]
 
 
-def held_out_test(
+def holdout_report(
     result: InferenceResult,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     share: float | None,
     took: float,
     progress: Listener | None = None,
-) -> HeldOutTest:
+) -> HoldoutReport:
     """Hold out a share of the traces; without a share, only if that is about as fast as inferring.
 
     `took` is the duration of the inference in seconds.
@@ -442,7 +444,7 @@ def held_out_test(
     is_requested = share is not None
     in_memory = isinstance(traces, TraceSet)  # of files only a sample is used
     if not is_requested and took > MAX_SECONDS and in_memory:
-        return HeldOutTest(
+        return HoldoutReport(
             skipped=f"since inferring once more would take another {took:.0f} seconds: "
             f"--set held_out={SHARE:g} does it all the same"
         )
@@ -450,14 +452,16 @@ def held_out_test(
     if time_limit is not None:
         remaining = time_limit - took
         if remaining < took and in_memory:
-            return HeldOutTest(
+            return HoldoutReport(
                 skipped="since the time limit leaves too little for inferring once more"
             )
         limit = remaining if limit is None else min(remaining, limit)
     started = time.perf_counter()
     scores = skipped = None
     try:
-        scores = held_out(result, traces, share=share or SHARE, time_limit=limit, progress=progress)
+        scores = holdout_score(
+            result, traces, share=share or SHARE, time_limit=limit, progress=progress
+        )
     except TimeLimitReached:
         skipped = (
             "since inferring once more took longer than at first: "
@@ -465,4 +469,4 @@ def held_out_test(
         )
     except ResolventError as error:
         skipped = f"for {error}"
-    return HeldOutTest(scores, skipped, time.perf_counter() - started)
+    return HoldoutReport(scores, skipped, time.perf_counter() - started)

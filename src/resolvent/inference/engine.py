@@ -17,7 +17,7 @@ from resolvent._util.progress import Progress
 from resolvent._util.text import visible
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.merge_order import (
     BestFirst,
     FirstFit,
@@ -36,11 +36,11 @@ from resolvent.inference.state_merging import (
     completed_search,
     out_of_time,
 )
-from resolvent.inference.strategy import Answers, ProposedMerge, Strategy, strategy_named
+from resolvent.inference.strategy import NodeOutputs, ProposedMerge, Strategy, strategy_named
 from resolvent.machines.automaton import (
-    Automaton,
-    TooManyStates,
-    TooMuchWork,
+    RawAutomaton,
+    StateLimitExceeded,
+    WorkLimitExceeded,
     automaton_from_columns,
 )
 from resolvent.samples import SampleSet
@@ -62,15 +62,16 @@ class MergeLimits:
     most_work: int | None = None
 
 
-Engine: TypeAlias = Callable[[SampleSet, Strategy, MergeLimits], Automaton]
+Engine: TypeAlias = Callable[[SampleSet, Strategy, MergeLimits], RawAutomaton]
 """Infers an automaton from samples; an unfinished one if the time limit is reached.
 
-It raises `Contradiction` if no machine can explain the samples, `TooManyStates` as soon as there
-are more than the limit, and `TooMuchWork`, if the engine counts work, beyond that limit.
+It raises `Contradiction` if no machine can explain the samples, `StateLimitExceeded` as soon as
+there are more than the limit, and `WorkLimitExceeded`, if the engine counts work, beyond that
+limit.
 """
 
 
-def merge_natively(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> Automaton:
+def merge_natively(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
     """Infer an automaton from samples; the `Engine` built for speed."""
     learner = partial(
         _core.learn,
@@ -81,7 +82,7 @@ def merge_natively(samples: SampleSet, strategy: Strategy, limits: MergeLimits) 
     return learn_natively(samples, limits.time_limit, limits.listener, learner)
 
 
-def merge_in_python(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> Automaton:
+def merge_in_python(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
     """Infer an automaton from samples; the `Engine` written to be read. It counts no work."""
     watch = Watch(limits.time_limit, limits.listener)
     if strategy.rethinks:
@@ -134,7 +135,7 @@ def merge(
     most_states: int | None = None,
     most_work: int | None = None,
     known: Codes | None = None,
-) -> Automaton:
+) -> RawAutomaton:
     """Infer an automaton from samples with the named engine, by merging or by searching.
 
     Only the search uses `seed`, `effort` and `known`, and only merging uses `most_states` and
@@ -165,11 +166,11 @@ def search(
     listener: Watcher | None = None,
     known: Codes | None = None,
     merges: bool = True,
-) -> Automaton:
+) -> RawAutomaton:
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
     It needs far fewer traces than merging. The same samples, seed and effort give the same
-    automaton; with a time limit the result is not reproducible. docs/decisions/search.md describes
+    automaton; with a time limit the result is not reproducible. docs/decisions/inference.md describes
     the method.
 
     Args:
@@ -207,7 +208,7 @@ def learn_natively(
     time_limit: float | None,
     listener: Watcher | None,
     learner: Callable[..., dict[str, Any]],
-) -> Automaton:
+) -> RawAutomaton:
     """Run a learner of the compiled core on samples, and raise the failure that it reports."""
     tree = samples.histories.tree
     outcome = learner(
@@ -218,9 +219,9 @@ def learn_natively(
         progress=None if listener is None else lambda *numbers: listener(Progress(*numbers)),
     )
     if "contradiction" in outcome:
-        raise Contradiction(*outcome["contradiction"])
+        raise ContradictoryRows(*outcome["contradiction"])
     if "given_up" in outcome:
-        raise TooManyStates if outcome["given_up"] == "states" else TooMuchWork
+        raise StateLimitExceeded if outcome["given_up"] == "states" else WorkLimitExceeded
     if "time_limit" in outcome:
         raise out_of_time(Progress(*outcome["time_limit"]))
     return automaton_from_columns(outcome, len(tree))
@@ -253,7 +254,7 @@ class StrategyCalls:
 
     def fits(self, into: int, state: int) -> bool:
         """Return whether `state` may become part of `into`."""
-        known, new = (Answers(self._samples, self._tree, node) for node in (into, state))
+        known, new = (NodeOutputs(self._samples, self._tree, node) for node in (into, state))
         may_merge = self._call("fits", known, new)
         if not isinstance(may_merge, bool | np.bool_):
             raise self._invalid("fits", may_merge, "return True or False")

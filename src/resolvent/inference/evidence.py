@@ -3,26 +3,26 @@
 from copy import copy
 from functools import partial
 
-from resolvent._util.parallel import Workers, at_work
+from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
 from resolvent._util.validation import telling_of_memory
 from resolvent.errors import ModelError
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.gathering import are_known, gather
+from resolvent.evaluation.gathering import are_training_traces, collect_evidence
 from resolvent.inference.infer import infer_with
-from resolvent.inference.options import Options
-from resolvent.inference.result import InferenceResult, machines_in
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines
-from resolvent.replay import Corpus, whole
+from resolvent.replay import Corpus, scan_corpus
 from resolvent.traces import TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.scan.dataset import TraceFolder
+from resolvent.traces.scan.dataset import TraceDataset
 
 
 def evidence(
     machines: Machines | InferenceResult,
-    traces: TraceSet | TraceFolder | Corpus,
+    traces: TraceSet | TraceDataset | Corpus,
     *,
     delta: float = 0.05,
     on: str | Workers = "threads",
@@ -49,22 +49,24 @@ against cyanroom (trace 22, step 3)
     strategy, scanned = None, None
     if isinstance(machines, InferenceResult):
         strategy, scanned = machines.options.strategy, machines.standing.corpus
-    machines = machines_in(machines)
+    machines = machines_of_result(machines)
     source = traces if isinstance(traces, Corpus) else as_traces(traces)
     if isinstance(source, TraceSet) and len(source) == 0:
         raise ModelError("there are no traces to gather evidence from")
-    with telling_of_memory("evidence was gathered"), at_work(on) as workers:
+    with telling_of_memory("evidence was gathered"), get_executor(on) as workers:
         if isinstance(source, Corpus):
             corpus = copy(source)
             corpus.workers = workers
         else:
-            corpus = whole(machines, source, workers, known=scanned, progress=progress)
-        options = _options_again(machines, strategy) if are_known(machines, corpus) else None
+            corpus = scan_corpus(machines, source, workers, known=scanned, progress=progress)
+        options = (
+            _options_again(machines, strategy) if are_training_traces(machines, corpus) else None
+        )
         infer_again = None if options is None else partial(_machines_with, options)
-        return gather(machines, corpus, infer=infer_again, delta=delta, progress=progress)
+        return collect_evidence(machines, corpus, infer=infer_again, delta=delta, progress=progress)
 
 
-def _options_again(machines: Machines, strategy: Strategy | None) -> Options | None:
+def _options_again(machines: Machines, strategy: Strategy | None) -> InferenceOptions | None:
     """Return the options that machines were inferred with, if they store them.
 
     The preprocessing of raw steps stays as it is: only the machines are tested.
@@ -81,8 +83,8 @@ def _options_again(machines: Machines, strategy: Strategy | None) -> Options | N
         stored["noise"] = "none"  # fewer traces must not make exact outputs noisy
     elif machines.senses.rewards is not None:  # the rest of the noise are wrong levels
         stored["noise"] = "auto"
-    return Options.from_dict(stored, strategy)
+    return InferenceOptions.from_dict(stored, strategy)
 
 
-def _machines_with(options: Options, traces: TraceSet) -> Machines:
+def _machines_with(options: InferenceOptions, traces: TraceSet) -> Machines:
     return infer_with(options, traces).machines

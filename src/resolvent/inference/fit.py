@@ -1,6 +1,7 @@
 """The parts of an inference result: machines with their statistics, and the state to go on from.
 
-`Found` is about the traces that were learned from, `Standing` about all traces. All are plain data.
+`Found` is about the traces that were learned from, `InferenceState` about all traces. All are
+plain data.
 """
 
 from dataclasses import dataclass, field
@@ -9,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.text import amount
-from resolvent.inference.attempts import Ran, Tried
-from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.attempts import Attempt, WorkerRun
+from resolvent.inference.exact.certificate import MinimalityProof
 from resolvent.machines import Alternative, Machine, Machines
-from resolvent.machines.automaton import Event
+from resolvent.machines.automaton import RawMergeEvent
 from resolvent.reduction import LabelVerdict
-from resolvent.replay import Corpus, Replay
+from resolvent.replay import Corpus, ReplayCounts
 from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, Vocabulary
 
@@ -40,7 +41,7 @@ class MergeLog:
     empty history.
     """
 
-    events: tuple[Event, ...]
+    events: tuple[RawMergeEvent, ...]
     parent: Codes
     label: Codes
     labels: Vocabulary[Label]
@@ -82,7 +83,7 @@ class MachineStatistics:
     outputs_by_state: int
     seconds: float = field(compare=False)
     at_least: int = 1
-    ran: tuple[Ran, ...] = field(default=(), compare=False)
+    ran: tuple[WorkerRun, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Refinement:
 
 
 @dataclass(frozen=True)
-class Found:
+class Fit:
     """Machines that explain some traces, and how each was inferred, by machine name.
 
     Attributes:
@@ -133,17 +134,17 @@ class Found:
     steps: int
     statistics: dict[str, MachineStatistics]
     verdicts: dict[str, tuple[LabelVerdict, ...]]
-    certificates: dict[str, Certificate[Machine]]
+    certificates: dict[str, MinimalityProof[Machine]]
     logs: dict[str, MergeLog]
     tried_ending: int = 0
     log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
     alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
     unfinished: frozenset[str] = frozenset()
-    tried: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
+    tried: dict[str, tuple[Attempt, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Recorded:
+class OriginalTraces:
     """Traces as they were recorded, if machines were learned from a preprocessed form of them."""
 
     corpus: Corpus
@@ -151,7 +152,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class InferenceState:
     """The state of an inference, for an update to go on from.
 
     It holds all traces, the numbers of those learned from (`chosen`), the machines, the replay of
@@ -160,6 +161,6 @@ class Standing:
 
     corpus: Corpus
     chosen: NDArray[np.int64]
-    found: Found
-    shown: Replay
-    recorded: Recorded | None = None
+    found: Fit
+    shown: ReplayCounts
+    recorded: OriginalTraces | None = None

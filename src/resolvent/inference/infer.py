@@ -16,7 +16,7 @@ import numpy as np
 
 from resolvent._util.docstrings import described_by
 from resolvent._util.math import log2
-from resolvent._util.parallel import at_work
+from resolvent._util.parallel import get_executor
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount
 from resolvent._util.validation import shown, telling_of_memory
@@ -25,7 +25,7 @@ from resolvent.events import find_events
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
 from resolvent.inference.noise_selection import extend_result, select_noise_model
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines
@@ -35,22 +35,22 @@ from resolvent.replay import states_at_steps
 from resolvent.samples import LabelTiming
 from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.io.formats import as_trace_set, as_traces
+from resolvent.traces.io.formats import as_traces, to_trace_set
 from resolvent.traces.labelling import GIVEN, Labelling
-from resolvent.traces.scan.dataset import TraceFolder
-from resolvent.traces.schema import ACTION, ALWAYS_READ, REWARD
-from resolvent.traces.source import Shards, ShardsInMemory, look_at
+from resolvent.traces.scan.dataset import TraceDataset
+from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, REWARD
+from resolvent.traces.source import InMemorySource, TraceSource, look_at
 
 EVERYTHING = Labelling("action+observation")
 """Labels that hold the whole step: the action and the observation."""
 
-FINDING_EVENTS = "finding events"
+DISCOVERING_LABELS = "finding events"
 """Name of the activity that a listener is told while labels are discovered."""
 
 
-@described_by(Options)
-def infer(  # noqa: D417  # `Options` describes the rest
-    traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
+@described_by(InferenceOptions)
+def infer(  # noqa: D417  # `InferenceOptions` describes the rest
+    traces: TraceSet | TraceDataset | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
@@ -60,12 +60,12 @@ def infer(  # noqa: D417  # `Options` describes the rest
     timing: LabelTiming | str | None = None,
     seed: int = 0,
     time_limit: float | None = None,
-    options: Options | None = None,
+    options: InferenceOptions | None = None,
     progress: Listener | None = None,
 ) -> InferenceResult:
     """Infer the machines that explain the traces.
 
-    The keyword arguments are the most common `Options`, which describe them all.
+    The keyword arguments are the most common `InferenceOptions`, which describe them all.
 
     Args:
         traces: The traces; or a folder of them (`scan_traces`) that need not fit into memory; or
@@ -84,7 +84,7 @@ def infer(  # noqa: D417  # `Options` describes the rest
     >>> pair = infer(house).machines
     >>> pair.transition.states, pair.reward.states
     (2, 2)
-    >>> list(infer(house, outputs=["reward"], options=Options(effort=2)).machines)
+    >>> list(infer(house, outputs=["reward"], options=InferenceOptions(effort=2)).machines)
     ['reward']
     """
     changes: dict[str, Any] = {
@@ -98,13 +98,15 @@ def infer(  # noqa: D417  # `Options` describes the rest
         "time_limit": time_limit,
     }
     if options is None:
-        options = Options(**changes)
-    elif isinstance(options, Options):
+        options = InferenceOptions(**changes)
+    elif isinstance(options, InferenceOptions):
         changed = {name: value for name, value in changes.items() if not _is_default(name, value)}
         options = options.replacing(**changed)
     else:
-        raise OptionError(f"options={shown(options)}: give an Options, such as Options(effort=2)")
-    named = (name for name in options.outputs or () if name not in ALWAYS_READ)
+        raise OptionError(
+            f"options={shown(options)}: give an InferenceOptions, such as InferenceOptions(effort=2)"
+        )
+    named = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
     return infer_with(options, as_traces(traces, named), progress)
 
 
@@ -114,13 +116,13 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def infer_with(
-    options: Options,
-    traces: TraceSet | TraceFolder,
+    options: InferenceOptions,
+    traces: TraceSet | TraceDataset,
     progress: Listener | None = None,
     rewards: RewardLevels | None = None,
 ) -> InferenceResult:
     """Infer machines as `infer` does, with checked options and known levels of rewards."""
-    with telling_of_memory("machines were inferred"), at_work(options.on):
+    with telling_of_memory("machines were inferred"), get_executor(options.on):
         return _or_raise(_inferred(options, traces, progress, rewards))
 
 
@@ -128,8 +130,8 @@ def update(
     result: InferenceResult, traces: TraceSet, progress: Listener | None = None
 ) -> InferenceResult:
     """Add traces to a result: replay them, and repair the machines where they fail."""
-    with telling_of_memory("machines were updated"), at_work(result.options.on):
-        traces = as_trace_set(traces)
+    with telling_of_memory("machines were updated"), get_executor(result.options.on):
+        traces = to_trace_set(traces)
         if len(traces) == 0:
             raise TraceError("there are no traces to update with: collect or read at least one")
         return _or_raise(_updated(result, traces, progress))
@@ -143,8 +145,8 @@ def _or_raise(result: InferenceResult | Conflict) -> InferenceResult:
 
 
 def _inferred(
-    options: Options,
-    traces: TraceSet | TraceFolder,
+    options: InferenceOptions,
+    traces: TraceSet | TraceDataset,
     progress: Listener | None,
     rewards: RewardLevels | None,
 ) -> InferenceResult | Conflict:
@@ -164,23 +166,25 @@ def _inferred(
     return _from_source(replace(context, senses=replace(senses, rewards=sharper)), source)
 
 
-def _from_source(context: InferenceContext, source: Shards) -> InferenceResult | Conflict:
+def _from_source(context: InferenceContext, source: TraceSource) -> InferenceResult | Conflict:
     """Preprocess and scan a source, and select a noise model for its traces."""
     return select_noise_model(context, context.corpus_of(context.senses.on_shards(source)))
 
 
-def _source(options: Options, traces: TraceSet | TraceFolder) -> Shards:
+def _source(options: InferenceOptions, traces: TraceSet | TraceDataset) -> TraceSource:
     """Return traces as shards, or refuse them."""
     if isinstance(traces, TraceSet):
         if len(traces) == 0:
             raise TraceError("there are no traces to infer from: collect or read at least one")
-        return ShardsInMemory([traces])
+        return InMemorySource([traces])
     if options.refine is False:
         raise OptionError("a scanned folder is always refined: read it whole with read_traces")
     return traces
 
 
-def _fitted_preprocessor(options: Options, source: Shards, rewards: RewardLevels | None) -> Senses:
+def _fitted_preprocessor(
+    options: InferenceOptions, source: TraceSource, rewards: RewardLevels | None
+) -> Senses:
     """Return the preprocessing of raw steps, fitted to the first traces of a source."""
     intervals = _fitted_intervals(options, source)
     labelling = GIVEN
@@ -190,7 +194,7 @@ def _fitted_preprocessor(options: Options, source: Shards, rewards: RewardLevels
     return replace(senses, rewards=rewards or _reward_levels(options, senses, source))
 
 
-def _fitted_intervals(options: Options, source: Shards) -> Discretise | None:
+def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discretise | None:
     """Return intervals for the numbers in observations."""
     discretise = options.discretise
     if discretise is None or (discretise != "auto" and discretise.is_fitted):
@@ -202,7 +206,7 @@ def _fitted_intervals(options: Options, source: Shards) -> Discretise | None:
 
 
 def _following_inputs(
-    labelling: Labelling, intervals: Discretise | None, source: Shards
+    labelling: Labelling, intervals: Discretise | None, source: TraceSource
 ) -> Labelling:
     """Return labels derived from actions if those given equal the actions, as a log's inputs do.
 
@@ -217,7 +221,7 @@ def _following_inputs(
 
 
 def _reward_levels(
-    options: Options, senses: Senses, source: Shards, machines: Machines | None = None
+    options: InferenceOptions, senses: Senses, source: TraceSource, machines: Machines | None = None
 ) -> RewardLevels | None:
     """Return the levels that rewards vary around, if they do; those of the first traces.
 
@@ -260,7 +264,7 @@ def _no_levels(traces: TraceSet) -> OptionError:
     return OptionError(f"Noise: rewards is 'gaussian', but {why}")
 
 
-def _first_traces(source: Shards) -> TraceSet:
+def _first_traces(source: TraceSource) -> TraceSet:
     """Return the traces of the first shard that has any; others may be damaged and skipped."""
     for number in range(len(source)):
         traces, _ = look_at(source, number)
@@ -270,7 +274,7 @@ def _first_traces(source: Shards) -> TraceSet:
 
 
 def _with_discovered_labels(
-    context: InferenceContext, shards: Shards
+    context: InferenceContext, shards: TraceSource
 ) -> InferenceResult | Conflict:
     """Infer machines with the labels there are, if these suffice, or with discovered ones.
 
@@ -292,11 +296,11 @@ def _with_discovered_labels(
     return replace(result, options=options, machines=machines)
 
 
-def _discovered(context: InferenceContext, shards: Shards) -> InferenceResult | Conflict:
+def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResult | Conflict:
     options = context.options
 
     def infer_from(
-        shards: Shards,
+        shards: TraceSource,
         labelling: Labelling,
         timing: LabelTiming,
         strategy: Strategy = options.strategy,
@@ -316,11 +320,11 @@ def _discovered(context: InferenceContext, shards: Shards) -> InferenceResult | 
             if isinstance(result, InferenceResult):
                 return result
     if context.progress is not None:
-        context.progress(FINDING_EVENTS, Progress(0, 0, 0, 0))
+        context.progress(DISCOVERING_LABELS, Progress(0, 0, 0, 0))
     conflicts: list[Conflict] = []
 
     def infer_or_raise(labeled: TraceSet, timing: LabelTiming) -> InferenceResult:
-        result = infer_from(ShardsInMemory([labeled]), GIVEN, timing)
+        result = infer_from(InMemorySource([labeled]), GIVEN, timing)
         if isinstance(result, Conflict):
             conflicts.append(result)
         return _or_raise(result)
@@ -345,7 +349,7 @@ def _discovered(context: InferenceContext, shards: Shards) -> InferenceResult | 
         machine.states > found.states.get(machine.predicts, machine.states)
         for machine in result.machines.values()
     ):  # merging has missed a smaller machine, which is known to exist
-        labeled = ShardsInMemory([found.labelling.on(traces)])
+        labeled = InMemorySource([found.labelling.on(traces)])
         searched = infer_from(labeled, GIVEN, found.timing, STRATEGIES["search"])
         if isinstance(searched, Conflict):
             return searched

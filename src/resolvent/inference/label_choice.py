@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
-from resolvent.inference.conflict import Contradiction, fitting_timing
+from resolvent.inference.conflict import ContradictoryRows, fitting_timing
 from resolvent.inference.learning_task import LearningTask
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.automaton import Automaton, TooManyStates, TooMuchWork
+from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
 from resolvent.reduction import (
     Basis,
     LabelVerdict,
@@ -44,10 +44,10 @@ class LabelChoice:
 
     trivial: tuple[int, ...] = ()
     verdicts: tuple[LabelVerdict, ...] = ()
-    merged: dict[frozenset[int], Automaton] = field(default_factory=dict)
+    merged: dict[frozenset[int], RawAutomaton] = field(default_factory=dict)
 
     @property
-    def automaton(self) -> Automaton | None:
+    def automaton(self) -> RawAutomaton | None:
         """The automaton found without the trivial labels, if there is one."""
         return self.merged.get(frozenset(self.trivial))
 
@@ -98,7 +98,7 @@ def _weighed(
     task: LearningTask,
     samples: SampleSet,
     verdicts: tuple[LabelVerdict, ...],
-    merged: dict[frozenset[int], Automaton],
+    merged: dict[frozenset[int], RawAutomaton],
     most_work: int | None,
 ) -> tuple[LabelVerdict, ...]:
     """Let merging decide about labels that were not proven necessary.
@@ -129,7 +129,7 @@ def _weighed(
                 most_states=most,
                 most_work=most_work,
             )
-        except (Contradiction, TooManyStates):
+        except (ContradictoryRows, StateLimitExceeded):
             return inf  # or not below the number to beat
         merged[frozenset(without)] = automaton
         return automaton.states if automaton.finished else inf
@@ -137,7 +137,7 @@ def _weighed(
     before = set(trivial)
     try:
         fewest = states(trivial)
-    except TooMuchWork:
+    except WorkLimitExceeded:
         return verdicts
     first = merged.get(frozenset(trivial))
     if first is not None and not first.finished:
@@ -149,7 +149,7 @@ def _weighed(
             break
         try:
             count = states(trivial ^ {code}, fewest)
-        except TooMuchWork:
+        except WorkLimitExceeded:
             break
         if count < fewest:
             trivial, fewest = trivial ^ {code}, count

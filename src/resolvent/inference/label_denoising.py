@@ -29,7 +29,7 @@ from resolvent.reduction import trivial_codes
 from resolvent.replay import Corpus
 from resolvent.senses import Senses
 from resolvent.traces import TraceSet
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.source import InMemorySource
 
 GLIMPSE: Final = 10_000
 """Number of steps that show whether labels may be wrong at all."""
@@ -127,7 +127,7 @@ def _explaining(context: InferenceContext, corpus: Corpus, some: TraceSet) -> Ma
     if options.strategy.searches:  # too long for a machine that is only compared
         options = replace(options, strategy=WEIGHING)
     trial = replace(context, options=options, trace_numbers=None)
-    result = refine(trial, Corpus(ShardsInMemory([some]), corpus.rounding))
+    result = refine(trial, Corpus(InMemorySource([some]), corpus.rounding))
     return None if isinstance(result, Conflict) else result.machines
 
 

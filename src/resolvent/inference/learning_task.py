@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.progress import Progress
-from resolvent.inference.attempts import Tried
-from resolvent.inference.conflict import Asking
-from resolvent.inference.context import NO_TIME
+from resolvent.inference.attempts import Attempt
+from resolvent.inference.conflict import SampleBuilder
+from resolvent.inference.context import NO_SECONDS_LEFT
 from resolvent.inference.engine import merge
-from resolvent.inference.exact.certificate import Certificate
-from resolvent.inference.fit import Found, MachineStatistics, MergeLog
-from resolvent.inference.options import Options
+from resolvent.inference.exact.certificate import MinimalityProof
+from resolvent.inference.fit import Fit, MachineStatistics, MergeLog
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import Strategy
 from resolvent.machines import Alternative, Machine, kind_of, machines_of
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.reduction import LabelVerdict
 from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import TraceSet
@@ -40,17 +40,17 @@ class MachineFit:
     verdicts: tuple[LabelVerdict, ...]
     log: MergeLog
     finished: bool
-    certificate: Certificate[Machine] | None = None
-    tried: tuple[Tried, ...] = ()
+    certificate: MinimalityProof[Machine] | None = None
+    tried: tuple[Attempt, ...] = ()
     log_evidence: Mapping[int, float] = field(default_factory=dict)
     alternatives: tuple[Alternative, ...] = ()
 
 
 def found_of(
     fits: Mapping[str, MachineFit], timing: LabelTiming, steps: int, tried_ending: int
-) -> Found:
+) -> Fit:
     """Return fits that were learned from this number of steps as the record that results hold."""
-    return Found(
+    return Fit(
         machines_of([fit.machine for fit in fits.values()], timing),
         steps,
         statistics={kind: fit.statistics for kind, fit in fits.items()},
@@ -69,7 +69,7 @@ def found_of(
     )
 
 
-def fits_of(found: Found) -> dict[str, MachineFit]:
+def fits_of(found: Fit) -> dict[str, MachineFit]:
     """Return the fits of an earlier inference, which cost no time in this one."""
     return {
         kind: MachineFit(
@@ -100,7 +100,7 @@ class LearningTask:
     supplemented: bool
     later: int
     most_states: int | None
-    options: Options
+    options: InferenceOptions
     time_left: Callable[[], float | None]
     listener: Callable[[Progress], object] | None
 
@@ -115,7 +115,7 @@ class LearningTask:
         return digits_of(self.predicts, self.options)
 
     @property
-    def asking(self) -> Asking:
+    def asking(self) -> SampleBuilder:
         """Function that returns the samples of this output for other traces or histories."""
         return sampler_for(self.predicts, self.options)
 
@@ -126,7 +126,7 @@ class LearningTask:
 
     def in_time(self) -> bool:
         """Return whether any time is left."""
-        return self.time_left() != NO_TIME
+        return self.time_left() != NO_SECONDS_LEFT
 
     def merged(
         self,
@@ -136,7 +136,7 @@ class LearningTask:
         *,
         most_states: int | None = None,
         most_work: int | None = None,
-    ) -> Automaton:
+    ) -> RawAutomaton:
         """Merge the states of samples, by default within the share of this machine."""
         return merge(
             samples,
@@ -151,12 +151,12 @@ class LearningTask:
         )
 
 
-def digits_of(predicts: str, options: Options) -> int | None:
+def digits_of(predicts: str, options: InferenceOptions) -> int | None:
     """Return the number of decimals that an output is rounded to; None for all."""
     return options.reward_digits if predicts == REWARD else None
 
 
-def sampler_for(predicts: str, options: Options) -> Asking:
+def sampler_for(predicts: str, options: InferenceOptions) -> SampleBuilder:
     """Return the function that returns the samples of an output, without supplement."""
     digits = digits_of(predicts, options)
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.parallel import Workers
 from resolvent.inference.algorithm import infer_machines
-from resolvent.inference.attempts import Ran
+from resolvent.inference.attempts import WorkerRun
 from resolvent.inference.conflict import (
     Conflict,
-    Contradiction,
+    ContradictoryRows,
     explain_conflict,
     find_contradiction,
 )
@@ -28,7 +28,7 @@ from resolvent.inference.fit import MachineStatistics, MergeLog
 from resolvent.inference.label_choice import LabelChoice, choose_labels
 from resolvent.inference.learning_task import LearningTask, MachineFit, digits_of, sampler_for
 from resolvent.inference.portfolio import Portfolio, patience, run_strategy
-from resolvent.inference.restarts import fewest_states
+from resolvent.inference.restarts import min_states_bound
 from resolvent.machines import (
     Machine,
     build_machine,
@@ -38,10 +38,10 @@ from resolvent.machines import (
     machine_class,
     machines_of,
 )
-from resolvent.machines.automaton import Automaton, moves_alone
-from resolvent.noise.alternatives import alternatives, rivals, settled_moves
+from resolvent.machines.automaton import RawAutomaton, automaton_of_transitions
+from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
 from resolvent.noise.label_evidence import machine_log_evidence
-from resolvent.noise.outputs import most_likely
+from resolvent.noise.outputs import fit_likely_machine
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial
 from resolvent.replay import Corpus, states_at_steps
@@ -215,7 +215,7 @@ class _Stages:
     def _learn_exact(self, reduced: _Reduced) -> MachineFit | Conflict:
         task, choice = reduced.task, reduced.choice
 
-        def build(automaton: Automaton, without: tuple[int, ...]) -> Machine:
+        def build(automaton: RawAutomaton, without: tuple[int, ...]) -> Machine:
             everywhere = self._in_every_state(without)
             machine = build_machine(
                 machine_class(task.predicts),
@@ -235,7 +235,7 @@ class _Stages:
         named, workers = self.fitter.named_trivial, self.fitter.workers
         try:
             run = run_strategy(portfolio, choice, named, workers)
-        except Contradiction as rows:
+        except ContradictoryRows as rows:
             return self._conflict(rows, task, choice.trivial)
         candidate, automaton = run.candidate, run.candidate.automaton
         decisions = decisions_of(candidate.machine, candidate.histories, automaton)
@@ -244,7 +244,7 @@ class _Stages:
         # A machine might read labels that were dropped on evidence: a proof keeps them.
         at_least = 1
         if automaton.finished:
-            at_least = fewest_states(portfolio.without(everywhere), automaton)
+            at_least = min_states_bound(portfolio.without(everywhere), automaton)
         return MachineFit(
             machine,
             self._statistics(machine, automaton, reduced.started, at_least, run.ran),
@@ -261,7 +261,7 @@ class _Stages:
         samples, levels = task.samples, self.fitter.context.senses.rewards
         if levels is not None and task.predicts == REWARD:
             samples = assign_reward_levels(samples, task.traces, levels)
-        likely = most_likely(
+        likely = fit_likely_machine(
             samples,
             seed=options.seed,
             effort=options.effort,
@@ -269,8 +269,8 @@ class _Stages:
             listener=None if listen is None else lambda _, progress: listen(progress),
         )
         finished = likely.finished
-        likely = settled_moves(samples, likely)
-        automaton = moves_alone(likely.transitions)
+        likely = improve_transitions(samples, likely)
+        automaton = automaton_of_transitions(likely.transitions)
         loops = likely.transitions == np.arange(likely.states, dtype=np.int32)[:, None]
         idle = np.flatnonzero((loops | (likely.transitions < 0)).all(0)).tolist()
         machine = build_machine(
@@ -283,7 +283,7 @@ class _Stages:
             supplemented=task.supplemented,
             digits=task.digits,
         )
-        others = rivals(samples, machine.transitions)
+        others = compare_transitions(samples, machine.transitions)
         similar = alternatives(machine, task.samples, likely, others)
         machine = replace(
             machine, support=machine.support and replace(machine.support, rivals=others)
@@ -308,7 +308,7 @@ class _Stages:
         return tuple(code for code in trivial if self.traces.labels[code] == NO_EVENT)
 
     def _conflict(
-        self, rows: Contradiction, task: LearningTask, trivial: tuple[int, ...]
+        self, rows: ContradictoryRows, task: LearningTask, trivial: tuple[int, ...]
     ) -> Conflict:
         """Return the steps that no machine explains, without the labels that are to blame."""
         # Labels dropped on evidence are to blame only if nothing contradicts with them.
@@ -344,10 +344,10 @@ class _Stages:
     def _statistics(
         self,
         machine: Machine,
-        automaton: Automaton,
+        automaton: RawAutomaton,
         started: float,
         at_least: int = 1,
-        ran: tuple[Ran, ...] = (),
+        ran: tuple[WorkerRun, ...] = (),
     ) -> MachineStatistics:
         """Return what it took to find a machine, with the seconds of earlier rounds."""
         previous = self.previous.get(machine.kind)

@@ -1,7 +1,7 @@
 """Orders of merging: which blue state to decide next, and into which red state to merge it.
 
 Input: the state of the search. Output: a `Merge` or a `Promote`. The native engine implements the
-same orders; docs/decisions/merge-order.md and telling.md give the reasons for them.
+same orders; docs/decisions/inference.md gives the reasons for them.
 
 The score of strategies "telling" and "rethink" is an information content in 256ths of a bit, in
 integers, so that both engines agree to the last digit.
@@ -25,7 +25,7 @@ from resolvent.inference.state_merging import (
     automaton_of_search,
     completed_search,
 )
-from resolvent.machines.automaton import Automaton, Event, TooManyStates
+from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded
 from resolvent.samples import NONE, SampleSet
 
 ONE_BIT: Final = 256
@@ -335,7 +335,7 @@ class _Attempt:
     def step(self) -> None:
         self.search.apply(self.order.decide(self.search))
 
-    def repeat(self, events: list[Event]) -> None:
+    def repeat(self, events: list[RawMergeEvent]) -> None:
         for event in events:
             decision = _repeated_decision(self.search, event)
             self.order.learn(self.search, decision)
@@ -344,13 +344,13 @@ class _Attempt:
 
 def merge_with_backtracking(
     samples: SampleSet, horizon: int | None, watch: Watch, most_states: int | None = None
-) -> Automaton:
+) -> RawAutomaton:
     """Merge by likelihood, then undo each merge in turn and keep the shorter description.
 
     A wrong merge shows late: states that belong to it conflict, so that there are too many states
     and unlikely transitions. Without the merge, all later decisions are made again. Merges are
     tried in the order in which they were made, until a whole pass changes nothing; a time limit
-    ends that early. docs/decisions/telling.md has measurements.
+    ends that early. docs/decisions/inference.md has measurements.
 
     Raises:
         TooManyStates: when more than `most_states` are left.
@@ -399,11 +399,11 @@ def merge_with_backtracking(
     except TimeLimitReached:
         pass  # the best attempt so far explains all samples, too
     if most_states is not None and best.states > most_states:
-        raise TooManyStates
+        raise StateLimitExceeded
     return automaton_of_search(best.search)
 
 
-def _repeated_decision(search: RedBlue, event: Event) -> Merge | Promote:
+def _repeated_decision(search: RedBlue, event: RawMergeEvent) -> Merge | Promote:
     if event.red is None:
         return Promote(event.blue)
     fold = search.try_fold(event.red, event.blue)

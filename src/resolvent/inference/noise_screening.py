@@ -6,26 +6,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.evaluation.diagnosis.inference_warnings import rare_moves
+from resolvent.evaluation.diagnosis.inference_warnings import rare_transitions
 from resolvent.inference.result import InferenceResult
-from resolvent.noise.outputs import NoisyQuestions, noisy_questions
-from resolvent.replay import Replay, Rows
+from resolvent.noise.outputs import QueryNoise, estimate_query_noise
+from resolvent.replay import ReplayCounts, Rows
 from resolvent.samples import Histories, output_samples
 
 CONTRADICTIONS: Final = 10.0
 """Expected number of contradictions by chance from which it is no chance that there is none."""
 
 
-def lists_accidents(counts: Replay) -> bool:
+def lists_accidents(counts: ReplayCounts) -> bool:
     """Return whether the first machine has many rare transitions, as with noise.
 
     With few traces it has as well: this alone decides nothing.
     """
     first = next(iter(counts.machines))
-    return any(finding.figures["machine"] == first for finding in rare_moves(counts))
+    return any(finding.figures["machine"] == first for finding in rare_transitions(counts))
 
 
-def is_chance(counts: Replay, *, by_state: bool) -> bool:
+def is_chance(counts: ReplayCounts, *, by_state: bool) -> bool:
     """Return whether outputs of the first machine vary everywhere and rarely, as by chance.
 
     If memory is missing, some queries vary, and often. With `by_state` only outputs in the same
@@ -34,7 +34,7 @@ def is_chance(counts: Replay, *, by_state: bool) -> bool:
     return query_noise(counts, by_state).everywhere
 
 
-def needs_memory(counts: Replay, rate: float) -> bool:
+def needs_memory(counts: ReplayCounts, rate: float) -> bool:
     """Return whether most outputs of the first machine may depend on the past.
 
     Then traces cannot be compared without memory: in a log of a protocol those that come to a
@@ -62,10 +62,10 @@ def would_contradict(result: InferenceResult) -> bool:
     return repeated * noisy.share * noisy.chance > CONTRADICTIONS
 
 
-def query_noise(counts: Replay, by_state: bool, kind: str | None = None) -> NoisyQuestions:
+def query_noise(counts: ReplayCounts, by_state: bool, kind: str | None = None) -> QueryNoise:
     """Return in how many queries of a machine, by default the first, outputs vary."""
     machine = counts.machines[kind] if kind else next(iter(counts.machines.values()))
-    return noisy_questions(*_deviations(machine.known, by_state))
+    return estimate_query_noise(*_deviations(machine.known, by_state))
 
 
 def _deviations(outputs: Rows, by_state: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -28,10 +28,14 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import log
 from resolvent.evaluation.diagnosis.findings import Finding
-from resolvent.evaluation.diagnosis.inference_warnings import LEFT_OUT, left_out, rare_moves
+from resolvent.evaluation.diagnosis.inference_warnings import (
+    DAMAGED_FILES,
+    damaged_files,
+    rare_transitions,
+)
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
-from resolvent.inference.fit import Recorded
+from resolvent.inference.fit import OriginalTraces
 from resolvent.inference.label_denoising import true_labels, with_labels
 from resolvent.inference.noise_messages import (
     BROKEN,
@@ -60,7 +64,7 @@ from resolvent.replay import Corpus
 from resolvent.samples import Histories, output_samples
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.source import InMemorySource
 
 LATENT: Final = ("labels", "starts")
 """Latent readings, as `Noise` names them, in the order in which they are tried."""
@@ -80,7 +84,7 @@ FEWEST_TRACES: Final = 20
 
 def select_noise_model(context: InferenceContext, corpus: Corpus) -> InferenceResult | Conflict:
     """Infer machines from all traces of a corpus, with as little noise as explains them."""
-    damaged = list(left_out(corpus))
+    damaged = list(damaged_files(corpus))
     result = _select(context, corpus)
     if isinstance(result, Conflict):
         return result
@@ -135,7 +139,7 @@ def extend_result(
         broken=tuple(sorted((*before.broken, *result.broken))),
     )
     repeated = {warning.kind for warning in result.warnings} & {LYING}
-    lasting = {BROKEN, LYING, LEFT_OUT} - repeated
+    lasting = {BROKEN, LYING, DAMAGED_FILES} - repeated
     earlier = [warning for warning in before.warnings if warning.kind in lasting]
     return _with_warnings(result, [*stated_in_vain(result), *earlier])
 
@@ -338,7 +342,7 @@ def _exact_without_some(
         if result.unfinished:
             return None
         failed = unexplained_traces(result.machines, corpus.together())
-        if any(rare_moves(result.standing.shown)) or failed.nats < LEAST_NATS:
+        if any(rare_transitions(result.standing.shown)) or failed.nats < LEAST_NATS:
             return None
         if np.array_equal(failed.numbers, outliers):
             if not predicts_held_out(context, result.standing.corpus, share):
@@ -365,7 +369,7 @@ def predicts_held_out(context: InferenceContext, corpus: Corpus, share: float) -
     result = refine(context, _only(corpus, some))
     if isinstance(result, Conflict):
         return False
-    if any(rare_moves(result.standing.shown)):
+    if any(rare_transitions(result.standing.shown)):
         return True
     failed = unexplained_traces(result.machines, corpus.fetch(held_out))
     return len(failed.numbers) <= share * len(held_out)
@@ -387,7 +391,7 @@ def _best_reading(
         if reading is None:
             continue
         options = replace(context.options, timing=reading.timing)
-        read = Corpus(ShardsInMemory([reading.traces]), corpus.rounding)
+        read = Corpus(InMemorySource([reading.traces]), corpus.rounding)
         result = fit_noisy(
             replace(context, options=options, trace_numbers=None),
             read,
@@ -397,7 +401,7 @@ def _best_reading(
             continue
         evidence = _evidence(result) + reading.log_evidence
         if evidence > most:
-            recorded = Recorded(corpus, context.options.timing)
+            recorded = OriginalTraces(corpus, context.options.timing)
             most = evidence
             best = replace(
                 result,
@@ -455,7 +459,7 @@ def _may_have_outliers(corpus: Corpus, noise: Noise) -> bool:
 
 
 def _only(corpus: Corpus, numbers: NDArray[np.int64]) -> Corpus:
-    return Corpus(ShardsInMemory([corpus.fetch(numbers)]), corpus.rounding)
+    return Corpus(InMemorySource([corpus.fetch(numbers)]), corpus.rounding)
 
 
 def _as_from_all(

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from resolvent._util.cache import Store
-from resolvent._util.parallel import Workers, workers_named
+from resolvent._util.parallel import Workers, executor_named
 from resolvent._util.text import short, visible
 from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError, OptionError
@@ -23,11 +23,11 @@ from resolvent.traces import Label, as_symbol, label_text
 from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "cache_dir")
-"""Options that do not change which machines are inferred: files do not hold them."""
+"""InferenceOptions that do not change which machines are inferred: files do not hold them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class InferenceOptions:
     """All options of `infer`.
 
     Values are checked at construction; names of strategies and timings are replaced by the
@@ -93,9 +93,9 @@ class Options:
             reach it. Files that have changed are read again. It may be removed at any time;
             traces in memory need none.
 
-    >>> Options(strategy="rpni").strategy.refines, Options().timing
+    >>> InferenceOptions(strategy="rpni").strategy.refines, InferenceOptions().timing
     (False, <LabelTiming.CURRENT: 'current'>)
-    >>> Options.from_dict(Options(outputs=["reward"]).as_dict()).outputs
+    >>> InferenceOptions.from_dict(InferenceOptions(outputs=["reward"]).as_dict()).outputs
     ('reward',)
     """
 
@@ -147,7 +147,7 @@ class Options:
             put(self, "reward_digits", _checked_int("reward_digits", self.reward_digits))
         put(self, "effort", _checked_float("effort", self.effort))
         check_seed_and_effort(self.seed, self.effort)
-        workers_named(self.on)  # raises if unknown
+        executor_named(self.on)  # raises if unknown
         if self.cache_dir is not None:
             if not isinstance(self.cache_dir, str | Path) or "\0" in str(self.cache_dir):
                 raise OptionError(
@@ -169,10 +169,10 @@ class Options:
         # Workers that a user made may be a cluster, which cannot be pickled.
         return {**vars(self), "on": self.on if isinstance(self.on, str) else "threads"}
 
-    def replacing(self, **changes: Any) -> "Options":
+    def replacing(self, **changes: Any) -> "InferenceOptions":
         """Return these options with other values; the timing stays a default if it is one.
 
-        >>> Options(seed=3).replacing(labels="observation").timing
+        >>> InferenceOptions(seed=3).replacing(labels="observation").timing
         <LabelTiming.CURRENT_WITH_INITIAL: 'current-with-initial'>
         """
         if vars(self)["_timing_is_default"]:
@@ -208,7 +208,9 @@ class Options:
         return {**values, "strategy": self.strategy.name, "timing": str(self.timing)}
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any], strategy: Strategy | None = None) -> "Options":
+    def from_dict(
+        cls, stored: Mapping[str, Any], strategy: Strategy | None = None
+    ) -> "InferenceOptions":
         """Return the options that `as_dict` returned.
 
         A file holds only the name of a strategy; one that is not built in must be given.

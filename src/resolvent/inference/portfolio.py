@@ -2,7 +2,7 @@
 
 `ENTRANTS` lists the portfolio of strategy "auto". An entrant is one line: a name, the round in
 which it runs, a function that finds a candidate or gives up, and a condition.
-docs/decisions/auto.md says why these, and how they were measured.
+docs/decisions/inference.md says why these, and how they were measured.
 
 Input: a `Portfolio`, the reduced samples of one output. Output: the best `Candidate`.
 """
@@ -19,18 +19,18 @@ import numpy as np
 from resolvent._util.math import log2
 from resolvent._util.parallel import Workers
 from resolvent._util.progress import Progress
-from resolvent.inference.attempts import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Ran, Tried
-from resolvent.inference.context import NO_TIME
+from resolvent.inference.attempts import CHOSEN, GIVEN_UP, LONGER, OUT_OF_TIME, Attempt, WorkerRun
+from resolvent.inference.context import NO_SECONDS_LEFT
 from resolvent.inference.engine import merge, search
-from resolvent.inference.exact.certificate import Certificate
+from resolvent.inference.exact.certificate import MinimalityProof
 from resolvent.inference.exact.search import minimal_automaton
-from resolvent.inference.exact.solver import import_solvers
+from resolvent.inference.exact.solver import require_sat_solver
 from resolvent.inference.label_choice import WEIGHING, LabelChoice, choose_labels
 from resolvent.inference.learning_task import LearningTask
-from resolvent.inference.restarts import repaired, search_side_by_side
+from resolvent.inference.restarts import repair_automaton, search_with_restarts
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machine
-from resolvent.machines.automaton import Automaton, GivenUp, TooMuchWork
+from resolvent.machines.automaton import BudgetExceeded, RawAutomaton, WorkLimitExceeded
 from resolvent.machines.description import description_bits
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, SampleSet
@@ -96,7 +96,7 @@ class Candidate:
     """
 
     strategy: str
-    automaton: Automaton
+    automaton: RawAutomaton
     machine: Machine
     histories: Histories
     bits: float
@@ -120,7 +120,7 @@ class Portfolio:
     samples: SampleSet
     trivial: tuple[int, ...]
     known: tuple[int, ...]
-    build: Callable[[Automaton, tuple[int, ...]], Machine]
+    build: Callable[[RawAutomaton, tuple[int, ...]], Machine]
     _histories: dict[tuple[int, ...], Histories] = field(default_factory=dict)
 
     @property
@@ -135,7 +135,9 @@ class Portfolio:
             self._histories[labels] = remove_trivial(self.samples.histories, labels)
         return replace(self.samples, histories=self._histories[labels])
 
-    def candidate(self, strategy: str, automaton: Automaton, without: tuple[int, ...]) -> Candidate:
+    def candidate(
+        self, strategy: str, automaton: RawAutomaton, without: tuple[int, ...]
+    ) -> Candidate:
         """Build the machine of an automaton, and compute its description length."""
         machine = self.build(automaton, without)
         histories = self.without(without).histories
@@ -151,8 +153,8 @@ class Entrant:
     """A strategy of the portfolio.
 
     Entrants of the same `turn` run side by side, and get the best machine of earlier turns.
-    `find` raises `GivenUp` if it finds nothing that can win. `pays` returns whether to run it at
-    all, given that machine.
+    `find` raises `BudgetExceeded` if it finds nothing that can win. `pays` returns whether to run
+    it at all, given that machine.
     """
 
     name: str
@@ -206,9 +208,9 @@ def _repairing(
 ) -> Candidate:
     """Remove states from the best machine so far, the weakest first."""
     if best is None or not best.automaton.finished:
-        raise TooMuchWork
+        raise WorkLimitExceeded
     options = portfolio.task.options
-    automaton = repaired(
+    automaton = repair_automaton(
         replace(portfolio.samples, histories=best.histories),
         best.automaton,
         seed=options.seed,
@@ -260,7 +262,7 @@ def most_states(states: int) -> int:
     return states + max(MORE_STATES, states)
 
 
-def doubt(automaton: Automaton) -> float:
+def doubt(automaton: RawAutomaton) -> float:
     """Return the doubt about an automaton: 0 if every merge has much evidence, up to 1.
 
     If an eighth of the merges have little evidence, all of it may be wrong. Two states are not in
@@ -280,7 +282,7 @@ def patience(samples: SampleSet) -> int:
     return max(PATIENCE, PATIENCE_FOR_NODE * len(samples.histories.tree))
 
 
-def first_candidate(portfolio: Portfolio, merged: Automaton | None) -> Candidate:
+def first_candidate(portfolio: Portfolio, merged: RawAutomaton | None) -> Candidate:
     """Return the machine of the first merge order, or if that takes long that of a search.
 
     `merged` is the automaton of that order, if it was found before.
@@ -296,14 +298,14 @@ def first_candidate(portfolio: Portfolio, merged: Automaton | None) -> Candidate
                 most_states=task.most_states,
                 most_work=patience(portfolio.samples),
             )
-        except TooMuchWork:
+        except WorkLimitExceeded:
             return _searching(portfolio, None, task.share(), task.listener or _ignore)
     return portfolio.candidate(FIRST.name, merged, portfolio.trivial)
 
 
 def best_of(
     portfolio: Portfolio, first: Candidate, seconds: float, entrants: Sequence[Entrant] = ENTRANTS
-) -> tuple[Candidate, tuple[Tried, ...]]:
+) -> tuple[Candidate, tuple[Attempt, ...]]:
     """Return the machine with the shortest description, and all attempts.
 
     `first` took this number of `seconds`. Of equals the earlier attempt wins. The result depends
@@ -342,7 +344,7 @@ def _side_by_side(
         started = time.perf_counter()
         try:
             candidate = entrant.find(portfolio, best, share, listener)
-        except GivenUp:
+        except BudgetExceeded:
             return entrant.name, None, time.perf_counter() - started
         return entrant.name, candidate, time.perf_counter() - started
 
@@ -351,7 +353,7 @@ def _side_by_side(
             raise _Stopped
 
     first, *others = entrants
-    if share is not None and share <= NO_TIME:
+    if share is not None and share <= NO_SECONDS_LEFT:
         return []
     if share is None and len(portfolio.samples.histories.tree) < WORTH_A_THREAD:
         return [run(entrant, listen or _ignore) for entrant in entrants]
@@ -371,16 +373,16 @@ class _Stopped(Exception):  # noqa: N818
 
 def _described(
     attempts: Iterable[tuple[str, Candidate | None, float]], best: Candidate
-) -> Iterable[Tried]:
+) -> Iterable[Attempt]:
     """Return attempts as plain data, with their outcomes."""
     for name, candidate, seconds in attempts:
         if candidate is None:
-            yield Tried(name, GIVEN_UP, seconds=seconds)
+            yield Attempt(name, GIVEN_UP, seconds=seconds)
         else:
             outcome = CHOSEN if candidate is best else LONGER
             if not candidate.automaton.finished and candidate is not best:
                 outcome = OUT_OF_TIME
-            yield Tried(name, outcome, candidate.machine.states, candidate.bits, seconds)
+            yield Attempt(name, outcome, candidate.machine.states, candidate.bits, seconds)
 
 
 @dataclass(frozen=True)
@@ -391,9 +393,9 @@ class StrategyRun:
     """
 
     candidate: Candidate
-    tried: tuple[Tried, ...]
-    ran: tuple[Ran, ...] = ()
-    certificate: Certificate[Machine] | None = None
+    tried: tuple[Attempt, ...]
+    ran: tuple[WorkerRun, ...] = ()
+    certificate: MinimalityProof[Machine] | None = None
 
 
 def run_strategy(
@@ -413,14 +415,14 @@ def run_strategy(
     task, trivial = portfolio.task, portfolio.trivial
     strategy, merged = task.options.strategy, choice.automaton
     started = time.perf_counter()
-    ran: tuple[Ran, ...] = ()
-    certificate: Certificate[Machine] | None = None
+    ran: tuple[WorkerRun, ...] = ()
+    certificate: MinimalityProof[Machine] | None = None
     if strategy.proves:
         automaton, proof, ran = _minimal(portfolio, named, workers)
         alternative = (
             None if proof.alternative is None else portfolio.build(proof.alternative, trivial)
         )
-        certificate = Certificate(
+        certificate = MinimalityProof(
             proof.states, proof.lower_bound, proof.unique, alternative, proof.effort
         )
     elif strategy.chooses:
@@ -435,7 +437,7 @@ def run_strategy(
         automaton = task.merged(samples, strategy, most_states=task.most_states)
     candidate = portfolio.candidate(strategy.name, automaton, trivial)
     seconds = time.perf_counter() - started
-    attempt = Tried(strategy.name, CHOSEN, candidate.machine.states, candidate.bits, seconds)
+    attempt = Attempt(strategy.name, CHOSEN, candidate.machine.states, candidate.bits, seconds)
     return StrategyRun(candidate, (attempt,), ran, certificate)
 
 
@@ -444,7 +446,7 @@ def _searched(
     named: frozenset[Label] | None,
     workers: Workers | None,
     time_limit: float | None,
-) -> tuple[Automaton, tuple[Ran, ...]]:
+) -> tuple[RawAutomaton, tuple[WorkerRun, ...]]:
     """Search for the smallest machine, never larger than that of merging without labels.
 
     The search reads labels that merging would drop, and merging that reads them may find many
@@ -462,7 +464,7 @@ def _searched(
         if choice.trivial != portfolio.trivial and merged is not None and merged.finished:
             initial = portfolio.build(merged, choice.trivial).transitions
     if time_limit is not None:
-        time_limit = max(time_limit - (time.perf_counter() - began), NO_TIME)
+        time_limit = max(time_limit - (time.perf_counter() - began), NO_SECONDS_LEFT)
     settings: dict[str, Any] = {
         "seed": options.seed,
         "effort": options.effort,
@@ -473,15 +475,15 @@ def _searched(
     samples = portfolio.without(portfolio.trivial)
     if workers is None:
         return search(samples, **settings), ()
-    automaton, ran = search_side_by_side(samples, workers, **settings)
+    automaton, ran = search_with_restarts(samples, workers, **settings)
     return automaton, tuple(ran)
 
 
 def _minimal(
     portfolio: Portfolio, named: frozenset[Label] | None, workers: Workers | None
-) -> tuple[Automaton, Certificate[Automaton], tuple[Ran, ...]]:
+) -> tuple[RawAutomaton, MinimalityProof[RawAutomaton], tuple[WorkerRun, ...]]:
     """Search for a small machine, then close in on the smallest from below."""
-    import_solvers()
+    require_sat_solver()
     samples, share = portfolio.without(portfolio.trivial), portfolio.task.share()
     started = time.perf_counter()
     # To find a machine is worth more than to prove that there is none.
@@ -490,7 +492,7 @@ def _minimal(
         # A bound on the gap needs some machine.
         upper = merge(samples, order=WEIGHING, engine=portfolio.task.options.engine)
     if share is not None:
-        share = max(share - (time.perf_counter() - started), NO_TIME)
+        share = max(share - (time.perf_counter() - started), NO_SECONDS_LEFT)
     automaton, certificate = minimal_automaton(
         samples, upper, time_limit=share, listener=portfolio.task.listener, workers=workers
     )

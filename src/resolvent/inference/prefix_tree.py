@@ -7,7 +7,7 @@ numbered in shortlex order of their histories: by length, then label by label. T
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from resolvent.inference.conflict import Contradiction
+from resolvent.inference.conflict import ContradictoryRows
 from resolvent.samples import NONE, SampleSet
 
 
@@ -90,7 +90,7 @@ def _set_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -
         tree.counts[node][alpha] = tree.counts[node].get(alpha, 0) + 1
     if contradictions:
         _, _, first, second = min(contradictions)
-        raise Contradiction(first, second)
+        raise ContradictoryRows(first, second)
 
 
 def _set_leads(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:

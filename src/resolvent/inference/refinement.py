@@ -18,31 +18,31 @@ from numpy.typing import NDArray
 from resolvent._util.math import log2
 from resolvent.evaluation.diagnosis.inference_warnings import warnings_of
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.context import NO_TIME, InferenceContext, outputs_of
+from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext, outputs_of
 from resolvent.inference.counterexamples import (
-    compacted,
     counterexamples,
-    covering,
+    merge_equal_states,
     observed_termination,
-    rebuilt,
+    traces_with_rare_transitions,
+    with_evidence,
 )
-from resolvent.inference.exact.certificate import Certificate
-from resolvent.inference.fit import Found, Refinement, Standing
+from resolvent.inference.exact.certificate import MinimalityProof
+from resolvent.inference.fit import Fit, InferenceState, Refinement
 from resolvent.inference.learning_task import MachineFit, fits_of, found_of
 from resolvent.inference.machine_fitter import MachineFitter
 from resolvent.inference.result import InferenceResult
-from resolvent.inference.summary import cut_short
+from resolvent.inference.summary import time_ran_out_warning
 from resolvent.machines import Machine, Machines, Provenance, machines_of
-from resolvent.machines.automaton import TooManyStates
+from resolvent.machines.automaton import StateLimitExceeded
 from resolvent.reduction import trivial_codes
-from resolvent.replay import Corpus, Replay, replay, states_at_steps
+from resolvent.replay import Corpus, ReplayCounts, replay, states_at_steps
 from resolvent.replay.replaying import REPLAYING
 from resolvent.samples import Histories
 from resolvent.traces import Label
 from resolvent.traces.schema import TERMINATED
-from resolvent.traces.source import ShardsInMemory
+from resolvent.traces.source import InMemorySource
 
-REFINE_ABOVE = 500_000
+REFINE_ABOVE_STEPS = 500_000
 """Number of steps above which inference refines by default."""
 
 SAMPLE_STEPS = 50_000
@@ -78,7 +78,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 def refine(context: InferenceContext, corpus: Corpus) -> InferenceResult | Conflict:
     """Infer machines without noise from a corpus."""
     options = context.options
-    refines = corpus.steps > REFINE_ABOVE and options.strategy.refines
+    refines = corpus.steps > REFINE_ABOVE_STEPS and options.strategy.refines
     if options.refine is not None or not corpus.in_memory:
         refines = options.refine is not False
     with ThreadPoolExecutor(1) as beside:  # learning leaves a core idle
@@ -103,7 +103,7 @@ def fit_noisy(
 
 
 def refine_further(
-    context: InferenceContext, before: Standing, corpus: Corpus
+    context: InferenceContext, before: InferenceState, corpus: Corpus
 ) -> InferenceResult | Conflict:
     """Continue an inference without noise on a corpus with more traces."""
     options = context.options
@@ -126,7 +126,7 @@ class RefinementLoop:
     """The state of one refinement: the traces learned from, and the machines so far."""
 
     chosen: Numbers
-    found: Found
+    found: Fit
 
     def __init__(
         self,
@@ -145,20 +145,22 @@ class RefinementLoop:
         self.rounds = 1
         self.replay_seconds = 0.0
 
-    def resume(self, before: Standing) -> None:
+    def resume(self, before: InferenceState) -> None:
         """Continue from the machines of an earlier inference."""
         self.chosen, self.found = before.chosen, before.found
         self.fits = fits_of(before.found)
         self.tried_ending = before.found.tried_ending
 
-    def run(self, counts: Replay | None = None) -> InferenceResult | Conflict:
+    def run(self, counts: ReplayCounts | None = None) -> InferenceResult | Conflict:
         """Replay and learn in turn until the machines explain every trace."""
         while True:
             if counts is None:
                 counts = self.replay()
             if self.found.unfinished:  # there is no time to learn from more traces
                 break
-            if self.context.time_left() == NO_TIME:  # the machines so far are the best there are
+            if (
+                self.context.time_left() == NO_SECONDS_LEFT
+            ):  # the machines so far are the best there are
                 self.found = replace(self.found, unfinished=counts.unexplained)
                 break
             if self.corpus.in_memory and not counts.consistent:
@@ -180,7 +182,7 @@ class RefinementLoop:
             raise AssertionError("the machines do not explain what they were learned from")
         result = self.result(counts)
         if self.found.unfinished:
-            result = replace(result, warnings=(cut_short(result), *result.warnings))
+            result = replace(result, warnings=(time_ran_out_warning(result), *result.warnings))
         return result
 
     def learn(
@@ -221,15 +223,15 @@ class RefinementLoop:
             steps = self.corpus.fetch(chosen).steps
             try:
                 return self.learn(chosen, most_states=max(FEW_STATES, steps // steps_per_state))
-            except TooManyStates:
+            except StateLimitExceeded:
                 chosen = np.union1d(chosen, self.corpus.sample(MORE_STEPS * steps))
         return self.learn(chosen)
 
-    def replay(self, *, since: int = 0, shortest: bool = False) -> Replay:
+    def replay(self, *, since: int = 0, shortest: bool = False) -> ReplayCounts:
         """Replay all traces through the machines, and count what they show."""
         return self._replayed(self.corpus, since=since, shortest=shortest)
 
-    def result(self, counts: Replay, *, noisy: bool = False) -> InferenceResult:
+    def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
         """Return the result, with machines that know what all traces showed."""
         context, corpus, found = self.context, self.corpus, self.found
         options = context.options
@@ -244,7 +246,7 @@ class RefinementLoop:
             options=options.as_dict(),
         )
         machines = machines_of(
-            rebuilt(
+            with_evidence(
                 found.machines,
                 counts,
                 self.named_trivial or frozenset(),
@@ -278,7 +280,7 @@ class RefinementLoop:
             seconds={**seconds, "replay": self.replay_seconds, "total": total},
             trivial=found.verdicts,
             certificates=_certificates(found, machines, refinement),
-            standing=Standing(corpus, self.chosen, found, counts),
+            standing=InferenceState(corpus, self.chosen, found, counts),
             warnings=warnings,
         )
 
@@ -312,14 +314,16 @@ class RefinementLoop:
             transitions.append(np.where(is_known, transition, -1))
         steps = SAMPLE_STEPS << (self.rounds - 1)
         times = RARE_TIMES << self.rounds
-        return covering(transitions, traces.offsets, self.corpus.by_key(), times, steps)
+        return traces_with_rare_transitions(
+            transitions, traces.offsets, self.corpus.by_key(), times, steps
+        )
 
-    def _compacted(self, counts: Replay) -> Machine | None:
+    def _compacted(self, counts: ReplayCounts) -> Machine | None:
         """Return one of the machines with fewer states, if all traces together allow that."""
         if self.corpus.traces == len(self.chosen):
             return None
         smaller = (
-            compacted(machine, counts.machines[kind])
+            merge_equal_states(machine, counts.machines[kind])
             for kind, machine in self.found.machines.items()
         )
         return next((machine for machine in smaller if machine is not None), None)
@@ -357,10 +361,10 @@ class RefinementLoop:
     def _bits_to_save(self) -> float:
         """Return `_open_bits` of the distinct traces: repeating traces must change nothing."""
         traces = self.corpus.fetch(self.corpus.distinct())
-        distinct = Corpus(ShardsInMemory([traces]), self.corpus.rounding)
+        distinct = Corpus(InMemorySource([traces]), self.corpus.rounding)
         return _open_bits(self._replayed(distinct))
 
-    def _replayed(self, corpus: Corpus, *, since: int = 0, shortest: bool = False) -> Replay:
+    def _replayed(self, corpus: Corpus, *, since: int = 0, shortest: bool = False) -> ReplayCounts:
         started = time.perf_counter()
         counts = replay(
             self.found.machines,
@@ -397,7 +401,7 @@ def _bits(machine: Machine) -> float:
     return machine.states * labels * log2(machine.states)
 
 
-def _open_bits(counts: Replay) -> float:
+def _open_bits(counts: ReplayCounts) -> float:
     """Return the number of bits that say which steps end episodes if augmented states do not."""
     endings = counts.endings
     undecided = endings[endings["ended"] < endings["count"]]
@@ -407,8 +411,8 @@ def _open_bits(counts: Replay) -> float:
 
 
 def _certificates(
-    found: Found, machines: Machines, refinement: Refinement
-) -> dict[str, Certificate[Machine]]:
+    found: Fit, machines: Machines, refinement: Refinement
+) -> dict[str, MinimalityProof[Machine]]:
     """Return the proofs; if they hold for a sample only, an alternative may fit that alone."""
     if refinement.traces == refinement.all_traces:
         return found.certificates

@@ -2,7 +2,7 @@
 
 Input: samples, and for repair an automaton that explains them. Output: an automaton that is not
 larger. The result of restarts does not depend on which search ends first
-(docs/decisions/portfolio.md).
+(docs/decisions/inference.md).
 """
 
 import time
@@ -14,10 +14,10 @@ import numpy as np
 
 from resolvent import _core
 from resolvent._util.parallel import Workers
-from resolvent.inference.attempts import FOUND, STOPPED, UNDECIDED, Ran
+from resolvent.inference.attempts import FOUND, STOPPED, UNDECIDED, WorkerRun
 from resolvent.inference.engine import check_seed_and_effort, learn_natively, search
 from resolvent.inference.state_merging import Watcher
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
@@ -37,21 +37,21 @@ PROOF_WORK: Final = 200_000
 _LEAST_SECONDS: Final = 1e-9
 
 
-def repaired(
+def repair_automaton(
     samples: SampleSet,
-    automaton: Automaton,
+    automaton: RawAutomaton,
     *,
     seed: int = 0,
     effort: float = 1.0,
     time_limit: float | None = None,
     listener: Watcher | None = None,
-) -> Automaton:
+) -> RawAutomaton:
     """Return a smaller automaton near this one that explains the samples too, if there is one.
 
     States are removed one by one, the weakest first: another state takes their place, and the few
     transitions that this makes wrong are changed, the rarest first. A state stays if outputs agree
     no better without it than by chance. The same samples, seed and effort give the same automaton;
-    a time limit gives the best so far. docs/decisions/repair.md has more.
+    a time limit gives the best so far. docs/decisions/inference.md has more.
 
     Raises:
         OptionError: when the seed or the effort is out of range.
@@ -71,7 +71,7 @@ def repaired(
     return smaller if smaller.states < automaton.states else automaton
 
 
-def fewest_states(samples: SampleSet, automaton: Automaton) -> int:
+def min_states_bound(samples: SampleSet, automaton: RawAutomaton) -> int:
     """Return a lower bound on the number of states of any automaton that explains the samples.
 
     This number of label histories, of different states of the automaton, have outputs that differ
@@ -90,7 +90,7 @@ def fewest_states(samples: SampleSet, automaton: Automaton) -> int:
     )
 
 
-def search_side_by_side(
+def search_with_restarts(
     samples: SampleSet,
     workers: Workers,
     *,
@@ -99,7 +99,7 @@ def search_side_by_side(
     time_limit: float | None = None,
     listener: Watcher | None = None,
     known: Codes | None = None,
-) -> tuple[Automaton, list[Ran]]:
+) -> tuple[RawAutomaton, list[WorkerRun]]:
     """Search with several seeds in parallel; return the smallest automaton and all attempts.
 
     The first seed is `seed` itself, so the result is never larger than that of `search`; if it has
@@ -121,9 +121,9 @@ def search_side_by_side(
     task = _SearchTask(_without_names(samples), effort, deadline, known)
     outcomes = workers.first(task, seeds, _StopRule(seeds).is_over, called="searching")
     attempts = [
-        Ran(f"search, seed {number}", workers.name, STOPPED)
+        WorkerRun(f"search, seed {number}", workers.name, STOPPED)
         if outcome is None
-        else Ran(f"search, seed {number}", workers.name, outcome.outcome, outcome.seconds)
+        else WorkerRun(f"search, seed {number}", workers.name, outcome.outcome, outcome.seconds)
         for number, outcome in zip(seeds, outcomes, strict=True)
     ]
     automata = [outcome.automaton for outcome in outcomes if outcome is not None]
@@ -144,7 +144,7 @@ def seeds_from(seed: int) -> list[int]:
 @dataclass(frozen=True, eq=False)
 class _SearchOutcome:
     seed: int
-    automaton: Automaton
+    automaton: RawAutomaton
     smallest: bool
     seconds: float
 
@@ -195,8 +195,8 @@ class _StopRule:
         return True
 
 
-def _is_smallest(samples: SampleSet, automaton: Automaton) -> bool:
-    return automaton.finished and fewest_states(samples, automaton) >= automaton.states
+def _is_smallest(samples: SampleSet, automaton: RawAutomaton) -> bool:
+    return automaton.finished and min_states_bound(samples, automaton) >= automaton.states
 
 
 def _without_names(samples: SampleSet) -> SampleSet:

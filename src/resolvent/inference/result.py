@@ -11,10 +11,10 @@ from resolvent._util.math import exp
 from resolvent._util.text import amount, listed, short
 from resolvent.errors import ModelError
 from resolvent.evaluation.diagnosis.findings import Finding
-from resolvent.inference.attempts import Tried
-from resolvent.inference.exact.certificate import Certificate
-from resolvent.inference.fit import MachineStatistics, MergeEvent, Refinement, Standing
-from resolvent.inference.options import Options
+from resolvent.inference.attempts import Attempt
+from resolvent.inference.exact.certificate import MinimalityProof
+from resolvent.inference.fit import InferenceState, MachineStatistics, MergeEvent, Refinement
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.summary import (
     html_of,
     noise_lines,
@@ -64,15 +64,15 @@ class InferenceResult:
     """
 
     machines: Machines
-    options: Options
+    options: InferenceOptions
     traces: int
     steps: int
     statistics: dict[str, MachineStatistics]
     refinement: Refinement
     seconds: dict[str, float] = field(compare=False)
     trivial: dict[str, tuple[LabelVerdict, ...]]
-    certificates: dict[str, Certificate[Machine]]
-    standing: Standing = field(repr=False, compare=False)
+    certificates: dict[str, MinimalityProof[Machine]]
+    standing: InferenceState = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
     broken: tuple[int, ...] = ()
     more_noise: dict[str, float] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class InferenceResult:
         return LabelNoise.of_shares(self.more_noise)
 
     @property
-    def tried(self) -> dict[str, tuple[Tried, ...]]:
+    def tried(self) -> dict[str, tuple[Attempt, ...]]:
         """The strategies tried for each machine, and their outcomes.
 
         >>> import gymnasium as gym, resolvent as rs
@@ -389,10 +389,10 @@ def _as_dicts(records: dict[str, tuple[Any, ...]]) -> dict[str, list[dict[str, A
     return {name: [record.as_dict() for record in values] for name, values in records.items()}
 
 
-def machines_in(given: Machines | InferenceResult) -> Machines:
+def machines_of_result(given: Machines | InferenceResult) -> Machines:
     """Return the machines of a result, or the machines themselves.
 
-    >>> machines_in("machines.json")
+    >>> machines_of_result("machines.json")
     Traceback (most recent call last):
     resolvent.errors.ModelError: a str is no machines: load the file with rs.load, and give those
 

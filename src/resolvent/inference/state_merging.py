@@ -24,7 +24,12 @@ from resolvent import _core
 from resolvent._util.progress import Progress
 from resolvent.errors import TimeLimitReached
 from resolvent.inference.prefix_tree import PrefixTree
-from resolvent.machines.automaton import Automaton, Event, TooManyStates, automaton_from_columns
+from resolvent.machines.automaton import (
+    RawAutomaton,
+    RawMergeEvent,
+    StateLimitExceeded,
+    automaton_from_columns,
+)
 from resolvent.samples import SampleSet
 
 MergeCheck: TypeAlias = Callable[[int, int], bool]
@@ -202,7 +207,7 @@ class RedBlue:
         self.red: list[int] = []
         self.merges = 0
         self.attempts = 0
-        self.events: list[Event] = []
+        self.events: list[RawMergeEvent] = []
         self.merged_into: dict[int, int] = {}
         self._blue: dict[int, tuple[int, int]] = {}  # its red parent and the label to it
         self._is_red: set[int] = set()
@@ -221,7 +226,7 @@ class RedBlue:
         while not self.done:
             self.apply(order.decide(self))
             if most_states is not None and len(self.red) > most_states:
-                raise TooManyStates
+                raise StateLimitExceeded
 
     def apply(self, decision: Merge | Promote) -> None:
         """Make a decision final: the merged state disappears, or the promoted one turns red."""
@@ -229,7 +234,7 @@ class RedBlue:
         del self._blue[blue]
         if isinstance(decision, Promote):
             self._make_red(blue)
-            self.events.append(Event(None, blue, 0, 0))
+            self.events.append(RawMergeEvent(None, blue, 0, 0))
             return
         fold = decision.fold
         self.merges += 1
@@ -237,7 +242,7 @@ class RedBlue:
         for parent, label, child in fold.grafted:
             if parent in self._is_red:
                 self._blue[child] = (parent, label)
-        self.events.append(Event(decision.red, blue, fold.agreeing, len(fold.merged)))
+        self.events.append(RawMergeEvent(decision.red, blue, fold.agreeing, len(fold.merged)))
 
     def _make_red(self, state: int) -> None:
         self.red.append(state)
@@ -279,7 +284,7 @@ class RedBlue:
 # ---- the automaton -----------------------------------------------------------
 
 
-def automaton_of_search(search: RedBlue) -> Automaton:
+def automaton_of_search(search: RedBlue) -> RawAutomaton:
     """Return the automaton of a finished search, with how often each transition was taken."""
     tree = search.tree
     state_of = search.states_of_nodes()
@@ -298,7 +303,7 @@ def automaton_of_search(search: RedBlue) -> Automaton:
     def column(values: list[int], dtype: type = np.int32) -> NDArray[Any]:
         return np.array(values, dtype=dtype)
 
-    return Automaton(
+    return RawAutomaton(
         access=column(search.red),
         transition_state=column([state for (state, _), _ in edges]),
         transition_label=column([label for (_, label), _ in edges]),
@@ -314,7 +319,7 @@ def automaton_of_search(search: RedBlue) -> Automaton:
     )
 
 
-def completed_search(samples: SampleSet, search: RedBlue) -> Automaton:
+def completed_search(samples: SampleSet, search: RedBlue) -> RawAutomaton:
     """Return an automaton of a search that ran out of time; see `completed`."""
     return completed(samples, search.red, search.states_of_nodes(), search.events, search.attempts)
 
@@ -323,9 +328,9 @@ def completed(
     samples: SampleSet,
     access: Sequence[int],
     states_of_nodes: Sequence[int],
-    events: Sequence[Event],
+    events: Sequence[RawMergeEvent],
     attempts: int,
-) -> Automaton:
+) -> RawAutomaton:
     """Merge undecided nodes into the states with which they agree most, in one cheap pass.
 
     `access` holds the nodes that states began as, `states_of_nodes` the state of each tree node,

@@ -3,7 +3,7 @@
 `STRATEGIES` holds the built-in ones; users derive their own from `Strategy`, which is given a
 read-only view of two nodes (`Answers`) or of a merge (`ProposedMerge`). A view holds only until the
 method returns. Queries are numbers here; `question` gives the observation and action of one.
-docs/decisions/strategies.md gives the reasons for this design.
+docs/decisions/inference.md gives the reasons for this design.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ _PYTHON: Final = "python"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutputCount:
     """The output for a query, and how often it was observed."""
 
     output: Any
@@ -41,7 +41,7 @@ class Agreement(NamedTuple):
     new: int
 
 
-class Answers(Mapping[int, Answer]):
+class NodeOutputs(Mapping[int, OutputCount]):
     """The outputs of one node of the prefix tree: query → `Answer`.
 
     A node has the outputs of the nodes merged into it, too, and the counts add up.
@@ -52,10 +52,10 @@ class Answers(Mapping[int, Answer]):
     >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> samples = output_samples(traces, histories, "observation")
-    >>> node = Answers(samples, build_prefix_tree(samples), 1)
+    >>> node = NodeOutputs(samples, build_prefix_tree(samples), 1)
     >>> for question, answer in node.items():
     ...     print(node.question(question), answer)
-    ('hall', 'up') Answer(output='attic', count=1)
+    ('hall', 'up') OutputCount(output='attic', count=1)
     """
 
     __slots__ = ("_counts", "_outputs", "_samples")
@@ -65,9 +65,9 @@ class Answers(Mapping[int, Answer]):
         self._outputs = tree.answers[node]
         self._counts = tree.counts[node]
 
-    def __getitem__(self, question: int) -> Answer:
+    def __getitem__(self, question: int) -> OutputCount:
         output = self._samples.outputs[self._outputs[question]]
-        return Answer(output, self._counts[question])
+        return OutputCount(output, self._counts[question])
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._outputs)
@@ -169,7 +169,7 @@ class Strategy:
     chooses: bool = False
     engines: tuple[str, ...] = (_PYTHON,)
 
-    def fits(self, known: Answers, new: Answers) -> bool:
+    def fits(self, known: NodeOutputs, new: NodeOutputs) -> bool:
         """Return whether two nodes may be merged; called for each pair that a merge forces.
 
         Their outputs do not differ for any query. `known` is the node that stays, `new` the one

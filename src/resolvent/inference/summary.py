@@ -175,7 +175,7 @@ def _no_memory_line(result: "InferenceResult") -> str:
     return "no memory is needed: with it, these labels tell no more than without"
 
 
-def cut_short(result: "InferenceResult") -> Finding:
+def time_ran_out_warning(result: "InferenceResult") -> Finding:
     """Return the warning that machines are the best found until time ran out."""
     shares = result.unfinished
     wrong = listed(f"{_percent(share)} ({short(name)})" for name, share in shares.items())

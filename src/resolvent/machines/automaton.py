@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from resolvent.traces.vocabulary import Codes
 
 
-class Event(NamedTuple):
+class RawMergeEvent(NamedTuple):
     """One decision of state merging; `red` is None when `blue` was promoted to a state.
 
     `red` and `blue` are nodes of the prefix tree. `score` is the number of outputs that agreed,
@@ -23,7 +23,7 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Automaton:
+class RawAutomaton:
     """An automaton over codes; states are numbered in the order of their promotion.
 
     Attributes:
@@ -50,7 +50,7 @@ class Automaton:
     output_alpha: Codes
     output_value: Codes
     output_count: NDArray[np.int64]
-    events: tuple[Event, ...]
+    events: tuple[RawMergeEvent, ...]
     attempts: int
     tree_nodes: int
     finished: bool = True
@@ -63,15 +63,15 @@ class Automaton:
         return len(self.access)
 
 
-def moves_alone(transitions: Codes) -> Automaton:
+def automaton_of_transitions(transitions: Codes) -> RawAutomaton:
     """Return the automaton of a table [state, label], −1 for no transition, without outputs.
 
-    >>> moves_alone(np.int32([[1, -1], [0, 1]])).transition_target.tolist()
+    >>> automaton_of_transitions(np.int32([[1, -1], [0, 1]])).transition_target.tolist()
     [1, 0, 1]
     """
     state, label = (column.astype(np.int32) for column in np.nonzero(transitions >= 0))
     no_codes, no_counts = np.empty(0, np.int32), np.empty(0, np.int64)
-    return Automaton(
+    return RawAutomaton(
         access=np.zeros(len(transitions), np.int32),
         transition_state=state,
         transition_label=label,
@@ -87,22 +87,22 @@ def moves_alone(transitions: Codes) -> Automaton:
     )
 
 
-def automaton_from_columns(columns: dict[str, Any], tree_nodes: int) -> Automaton:
+def automaton_from_columns(columns: dict[str, Any], tree_nodes: int) -> RawAutomaton:
     """Return the automaton of the columns that the compiled core returns."""
-    red, *fields = (columns.pop(f"event_{name}").tolist() for name in Event._fields)
+    red, *fields = (columns.pop(f"event_{name}").tolist() for name in RawMergeEvent._fields)
     merged_into = [None if state < 0 else state for state in red]
-    return Automaton(
-        events=tuple(map(Event, merged_into, *fields)), tree_nodes=tree_nodes, **columns
+    return RawAutomaton(
+        events=tuple(map(RawMergeEvent, merged_into, *fields)), tree_nodes=tree_nodes, **columns
     )
 
 
-class GivenUp(Exception):  # noqa: N818
+class BudgetExceeded(Exception):  # noqa: N818
     """The budget of state merging was exceeded."""
 
 
-class TooManyStates(GivenUp):
+class StateLimitExceeded(BudgetExceeded):
     """Merging found more states than the limit."""
 
 
-class TooMuchWork(GivenUp):
+class WorkLimitExceeded(BudgetExceeded):
     """Merging took more work than the limit."""

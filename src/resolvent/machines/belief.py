@@ -35,8 +35,9 @@ class Belief:
     without doubt the belief is in one state for sure, unless nothing explains what came.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.machines.uncertainty import Doubt, LabelNoise
-    >>> doubt = Doubt(LabelNoise(0.5, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
+    >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
+    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    >>> doubt = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
     >>> belief = Belief(House().machines().replacing(doubt=doubt))
     >>> belief.reset(None)
     >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)

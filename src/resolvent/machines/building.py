@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.validation import check_table
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.machines.machine import Machine
 from resolvent.machines.support import Support
 from resolvent.reduction import ConstantOutputs
@@ -22,7 +22,7 @@ _CELL_BYTES = 24
 
 def build_machine(
     kind: type[M],
-    automaton: Automaton,
+    automaton: RawAutomaton,
     samples: SampleSet,
     constants: ConstantOutputs,
     trivial: tuple[int, ...],

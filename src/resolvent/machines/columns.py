@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.traces.vocabulary import DENSE, Codes
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes
 
 _WORTH_A_TABLE = 64
 """Up to so many entries for each key looked up, a table is cheaper than searching."""
@@ -30,7 +30,7 @@ def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -
     if len(keys) == 0:
         return np.full(len(wanted), -1, np.int32)
     size = int(keys[-1]) + 1
-    if size <= min(DENSE, _WORTH_A_TABLE * len(wanted)):
+    if size <= min(MAX_TABLE_SIZE, _WORTH_A_TABLE * len(wanted)):
         table = np.full(size + 1, -1, np.int32)  # the last entry answers for all other keys
         table[keys] = values
         return table[np.where((wanted >= 0) & (wanted < size), wanted, size)]

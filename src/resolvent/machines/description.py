@@ -3,7 +3,7 @@
 Machines that explain the same traces tell every answer in them, so that nothing has to be
 written down but the machine: how many states it has, where each label that was read in a state
 leads, and what each state answers to each question that it was asked. What was never seen is
-not written down. docs/decisions/auto.md says why, and what it finds.
+not written down. docs/decisions/inference.md says why, and what it finds.
 """
 
 from typing import Final

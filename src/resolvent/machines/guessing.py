@@ -2,7 +2,7 @@
 
 States that answer alike are mostly alike in other things as well. So a state that was never
 shown what a label does, or what it is to answer, does as the other states do: each has a vote,
-and the more often it gives the same answers the more that vote counts. docs/decisions/guessing.md
+and the more often it gives the same answers the more that vote counts. docs/decisions/machines.md
 says what that is worth.
 """
 

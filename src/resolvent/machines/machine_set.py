@@ -16,11 +16,11 @@ from resolvent.errors import ModelError
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
 from resolvent.machines.termination import Termination
-from resolvent.machines.uncertainty import Doubt
+from resolvent.machines.uncertainty import StateUncertainty
 from resolvent.machines.unseen import UNSEEN, State
 from resolvent.samples import LabelTiming
 from resolvent.senses import Senses
-from resolvent.traces.scan.dataset import TraceFolder
+from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -77,7 +77,7 @@ class Machines(Mapping[str, Machine]):
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
     senses: Senses = field(default_factory=Senses)
-    doubt: Doubt = field(default_factory=Doubt)
+    doubt: StateUncertainty = field(default_factory=StateUncertainty)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
@@ -196,7 +196,7 @@ class Machines(Mapping[str, Machine]):
             predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
         return predicted
 
-    def score(self, traces: TraceSet | TraceFolder, on: str | Workers = "threads") -> Score:
+    def score(self, traces: TraceSet | TraceDataset, on: str | Workers = "threads") -> Score:
         """Replay traces through all machines: how many steps are right, wrong, unseen.
 
         The short way to `resolvent.replay.score`; a scanned folder is gone through file by
@@ -213,9 +213,9 @@ class Machines(Mapping[str, Machine]):
         asked. `result.machines.replacing(certificate.alternative)` makes a set of a machine that
         an exact inference has found beside its own.
         """
-        from resolvent.evaluation.experiments import telling_apart
+        from resolvent.evaluation.experiments import distinguishing_sequence
 
-        return telling_apart(self, other)
+        return distinguishing_sequence(self, other)
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
@@ -323,7 +323,7 @@ class MachinePair(Machines):
         termination: Termination | None = None,
         provenance: Provenance | None = None,
         senses: Senses | None = None,
-        doubt: Doubt | None = None,
+        doubt: StateUncertainty | None = None,
     ) -> None:
         super().__init__(
             (transition, reward),
@@ -331,7 +331,7 @@ class MachinePair(Machines):
             termination or Termination(),
             provenance,
             senses or Senses(),
-            doubt or Doubt(),
+            doubt or StateUncertainty(),
         )
 
     def predict(

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from resolvent import _core
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.machines.decision import Decision
 from resolvent.machines.machine import Machine
 from resolvent.samples import Histories
 
 
 def decisions_of(
-    machine: Machine, histories: Histories, automaton: Automaton
+    machine: Machine, histories: Histories, automaton: RawAutomaton
 ) -> tuple[Decision, ...]:
     """Tell the events of a search in the states of the machine that it led to.
 

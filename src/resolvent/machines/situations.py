@@ -10,14 +10,14 @@ from typing import Any, Final, TypeAlias
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import symbol_text
 
-Situation: TypeAlias = tuple[Any, ...]
+AugmentedState: TypeAlias = tuple[Any, ...]
 """An observation and the states of the machines that matter, in the order of `KINDS`."""
 
 KINDS: Final = ("transition", "reward", TERMINATED)
 """The machines that matter for acting; the last one need not be there."""
 
 
-def by_name(situation: Situation) -> dict[str, Any]:
+def by_name(situation: AugmentedState) -> dict[str, Any]:
     """Return a situation as named values, as files and JSON have it.
 
     >>> by_name(("hall", 0, 1))
@@ -28,10 +28,10 @@ def by_name(situation: Situation) -> dict[str, Any]:
     return {"observation": observation, **dict(zip(names, states, strict=False))}
 
 
-def situation_text(situation: Situation) -> str:
+def augmented_state_text(situation: AugmentedState) -> str:
     """Write a situation for people.
 
-    >>> situation_text(("hall", 0, 1))
+    >>> augmented_state_text(("hall", 0, 1))
     'hall (transition state 0, reward state 1)'
     """
     observation, *states = situation

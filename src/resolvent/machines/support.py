@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines.columns import no_numbers
-from resolvent.machines.uncertainty import Rivals
+from resolvent.machines.uncertainty import AlternativeTransitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,4 +24,4 @@ class Support:
     outputs: NDArray[np.int64]
     constants: NDArray[np.int64]
     asked: NDArray[np.int64] = field(default_factory=no_numbers)
-    rivals: Rivals | None = None
+    rivals: AlternativeTransitions | None = None

@@ -52,7 +52,7 @@ class LabelNoise:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class StateUncertainty:
     """Why the state cannot be read off the labels, and what is needed to infer it.
 
     Attributes:
@@ -63,9 +63,10 @@ class Doubt:
             machines there from state 0; no trace records it. Empty if all episodes begin in
             state 0.
 
-    >>> print(Doubt(LabelNoise(0.05, 0.0, 0.0), {frozenset(): 0.9, frozenset({"key"}): 0.1}))
+    >>> starts = {frozenset(): 0.9, frozenset({"key"}): 0.1}
+    >>> print(StateUncertainty(LabelNoise(0.05, 0.0, 0.0), starts))
     labels lie: 5% missed, 0% false, 0% swapped
-    >>> bool(Doubt())
+    >>> bool(StateUncertainty())
     False
     """
 
@@ -90,7 +91,7 @@ class Doubt:
 
 
 @dataclass(frozen=True, eq=False)
-class Rivals:
+class AlternativeTransitions:
     """For each transition, the likeliest other target and how much less likely that is.
 
     `target` is [state, label]. It is −1 where a transition has no alternative: where it is never

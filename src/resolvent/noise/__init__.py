@@ -1,31 +1,36 @@
 """Noise: what may be noisy in traces, and the machines and labels that are most likely then."""
 
-from resolvent.machines.uncertainty import Doubt, LabelNoise, Rivals
-from resolvent.noise.alternatives import rivals, settled_moves
-from resolvent.noise.hidden import LikelyHidden, most_likely_hidden
+from resolvent.machines.uncertainty import AlternativeTransitions, LabelNoise, StateUncertainty
+from resolvent.noise.alternatives import compare_transitions, improve_transitions
+from resolvent.noise.hidden import LatentStateMachine, fit_latent_machine
 from resolvent.noise.labels import DenoisedLabels, denoise_labels
 from resolvent.noise.model import Noise
 from resolvent.noise.outliers import OutlierScores, score_outliers
-from resolvent.noise.outputs import Likely, NoisyEvidence, most_likely, weigh
+from resolvent.noise.outputs import (
+    LikelyMachine,
+    NoisyEvidence,
+    fit_likely_machine,
+    marginal_likelihood,
+)
 from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
 
 __all__ = [
     "FEWEST_VALUES",
+    "AlternativeTransitions",
     "DenoisedLabels",
-    "Doubt",
     "LabelNoise",
-    "Likely",
-    "LikelyHidden",
+    "LatentStateMachine",
+    "LikelyMachine",
     "Noise",
     "NoisyEvidence",
     "OutlierScores",
-    "Rivals",
+    "StateUncertainty",
+    "compare_transitions",
     "denoise_labels",
     "find_reward_levels",
-    "most_likely",
-    "most_likely_hidden",
-    "rivals",
+    "fit_latent_machine",
+    "fit_likely_machine",
+    "improve_transitions",
+    "marginal_likelihood",
     "score_outliers",
-    "settled_moves",
-    "weigh",
 ]

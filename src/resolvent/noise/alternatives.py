@@ -16,25 +16,25 @@ from resolvent.machines.alternatives import Alternative
 from resolvent.machines.answering import answering
 from resolvent.machines.building import machine_of_tables
 from resolvent.machines.machine import Machine
-from resolvent.machines.uncertainty import Rivals
-from resolvent.noise.outputs import PART, Likely, weigh
+from resolvent.machines.uncertainty import AlternativeTransitions
+from resolvent.noise.outputs import SUBSAMPLE_ROWS, LikelyMachine, marginal_likelihood
 from resolvent.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
-LEAST_LOG_ODDS: Final = log(100)
+OPEN_LOG_ODDS: Final = log(100)
 """Log odds of 100 to 1; a transition with less is reported as open."""
 
-MOST_MOVES: Final = 10
+MAX_OPEN_TRANSITIONS: Final = 10
 """Maximum number of alternative machines with one other transition: the likeliest ones.
 
 With hundreds of labels there may be hundreds, which `Machine.confidence` lists."""
 
-MOST_CHANGES = 50
-"""Maximum number of single transitions that `settled_moves` changes."""
+MAX_CHANGES = 50
+"""Maximum number of single transitions that `improve_transitions` changes."""
 
 
-def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
+def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTransitions:
     """Compare each transition of a machine with other targets, all other transitions fixed.
 
     Traces that read the transition are replayed with another target: staying, and the three that
@@ -51,14 +51,14 @@ def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
     >>> key, lamp = (samples.labels.code(frozenset({name})) for name in ("key", "lamp"))
     >>> transitions = np.full((2, len(samples.labels)), -1, np.int32)
     >>> transitions[0, [key, lamp]] = 1, 0
-    >>> others = rivals(samples, transitions)
+    >>> others = compare_transitions(samples, transitions)
     >>> int(others.target[0, key]), bool(others.log_odds[0, key] > 10)
     (0, True)
     """
     states, labels = transitions.shape
     if labels == 0:
         nowhere = np.full((states, 0), -1, np.int32)
-        return Rivals(nowhere, np.zeros(nowhere.shape))
+        return AlternativeTransitions(nowhere, np.zeros(nowhere.shape))
     try:
         target, log_odds = _core.rival_moves(
             samples.alpha,
@@ -67,7 +67,7 @@ def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
             samples.offsets,
             transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
             labels=labels,
-            part=PART,
+            part=SUBSAMPLE_ROWS,
         )
     except ValueError as error:
         raise ModelError(f"the moves do not fit the samples: {error}") from None
@@ -75,10 +75,10 @@ def rivals(samples: SampleSet, transitions: Codes) -> Rivals:
     # The evidence alone does not decide whether "no event" changes a state.
     if (silence := samples.labels.get(NO_EVENT)) is not None:
         target[:, silence] = -1
-    return Rivals(target, log_odds.reshape(states, labels))
+    return AlternativeTransitions(target, log_odds.reshape(states, labels))
 
 
-def settled_moves(samples: SampleSet, likely: Likely) -> Likely:
+def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMachine:
     """Change single transitions of a machine while that makes all outputs likelier.
 
     The search uses a score that only approximates the evidence, and may leave a transition whose
@@ -88,7 +88,7 @@ def settled_moves(samples: SampleSet, likely: Likely) -> Likely:
     transitions = np.where(likely.transitions < 0, stays, likely.transitions)
     best = likely.log_evidence
     refused: set[tuple[int, int]] = set()
-    for _ in range(MOST_CHANGES):
+    for _ in range(MAX_CHANGES):
         better = _with_one_change(samples, transitions, best, refused)
         if better is None:
             break
@@ -102,7 +102,7 @@ def settled_moves(samples: SampleSet, likely: Likely) -> Likely:
         log_evidence=best,
         sizes={**likely.sizes, likely.states: best},
         by_size={**likely.by_size, likely.states: transitions},
-        noise=weigh(samples, transitions).noise,
+        noise=marginal_likelihood(samples, transitions).noise,
     )
 
 
@@ -114,7 +114,7 @@ def _with_one_change(
     Changes that leave a state unreachable or do not improve the evidence on all samples are added
     to `refused`; those with the worst odds of the present target are tried first.
     """
-    others = rivals(samples, transitions)
+    others = compare_transitions(samples, transitions)
     log_odds = np.where(others.target < 0, np.inf, others.log_odds).ravel()
     for place in np.argsort(log_odds, kind="stable").tolist():
         if log_odds[place] >= 0:
@@ -125,7 +125,7 @@ def _with_one_change(
         changed = transitions.copy()
         changed.flat[place] = target
         if _all_reachable(_read_transitions(samples, changed)):
-            log_evidence = weigh(samples, changed).log_evidence
+            log_evidence = marginal_likelihood(samples, changed).log_evidence
             if log_evidence > best:
                 return changed, log_evidence
         refused.add((place, target))
@@ -156,7 +156,7 @@ def _all_reachable(transitions: Codes) -> bool:
 
 
 def alternatives(
-    machine: Machine, samples: SampleSet, likely: Likely, rivals: Rivals
+    machine: Machine, samples: SampleSet, likely: LikelyMachine, rivals: AlternativeTransitions
 ) -> tuple[Alternative, ...]:
     """Return the machines that are less than 100 times less likely, likeliest first.
 
@@ -166,11 +166,11 @@ def alternatives(
     machines = [
         Alternative(_with_transitions(machine, samples, likely.by_size[states]), log_odds)
         for states, log_odds in likely.log_odds.items()
-        if states != likely.states and log_odds > -LEAST_LOG_ODDS
+        if states != likely.states and log_odds > -OPEN_LOG_ODDS
     ]
-    is_open = (rivals.target >= 0) & (rivals.log_odds < LEAST_LOG_ODDS)
+    is_open = (rivals.target >= 0) & (rivals.log_odds < OPEN_LOG_ODDS)
     places = np.argwhere(is_open)
-    least_sure = np.argsort(rivals.log_odds[is_open], kind="stable")[:MOST_MOVES]
+    least_sure = np.argsort(rivals.log_odds[is_open], kind="stable")[:MAX_OPEN_TRANSITIONS]
     for state, code in places[least_sure].tolist():
         transitions, target = machine.transitions.copy(), int(rivals.target[state, code])
         transitions[state, code] = target

@@ -15,8 +15,13 @@ from resolvent import _core
 from resolvent._util.progress import Listener
 from resolvent.errors import OptionError
 from resolvent.machines import Machine, Machines
-from resolvent.machines.uncertainty import Doubt, LabelNoise
-from resolvent.noise.outputs import Likely, ProgressForwarder, check_search_limits, weigh
+from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
+from resolvent.noise.outputs import (
+    LikelyMachine,
+    ProgressForwarder,
+    check_search_limits,
+    marginal_likelihood,
+)
 from resolvent.samples import (
     NONE,
     Histories,
@@ -49,7 +54,7 @@ _DEVIATIONS: Final = 5.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LikelyHidden(Likely):
+class LatentStateMachine(LikelyMachine):
     """The most likely machine whose state is latent, and what was inferred of it.
 
     Besides the fields of `Likely`: `label_noise` has the rates of wrong labels, `label_shares`
@@ -71,7 +76,7 @@ class LikelyHidden(Likely):
         return sum(share > 0 for share in self.starts) > 1
 
 
-def most_likely_hidden(
+def fit_latent_machine(
     samples: SampleSet,
     *,
     labels: bool = True,
@@ -81,20 +86,20 @@ def most_likely_hidden(
     time_limit: float | None = None,
     most_states: int = MOST_STATES,
     listener: Listener | None = None,
-) -> LikelyHidden:
+) -> LatentStateMachine:
     """Return the most likely machine for samples that do not determine its state.
 
     With `labels`, recorded labels are noisy copies of those that the machine reads: events are
     missed or swapped, and steps without an event are recorded with one. With `starts`, each
     episode draws its initial state. "No event" changes no state. Latent labels and states are
     inferred from all outputs of a trace by expectation maximization; machines are compared by
-    marginal likelihood, as in `most_likely`.
+    marginal likelihood, as in `fit_likely_machine`.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> from resolvent.samples import Histories, LabelTiming, output_samples
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
-    >>> likely = most_likely_hidden(output_samples(traces, histories, "observation"))
+    >>> likely = fit_latent_machine(output_samples(traces, histories, "observation"))
     >>> likely.states, likely.label_noise.missed < 0.01
     (2, True)
     """
@@ -121,7 +126,7 @@ def most_likely_hidden(
         time_limit=time_limit or 0.0,
         progress=ProgressForwarder(listener),
     )
-    return LikelyHidden(
+    return LatentStateMachine(
         transitions=grown["transitions"].reshape(-1, width)[:, : len(samples.labels)],
         log_evidence=grown["log_evidence"],
         sizes=dict(sorted(grown["sizes"].items())),
@@ -150,7 +155,7 @@ class LatentReading:
 
     traces: TraceSet
     timing: LabelTiming
-    doubt: Doubt
+    doubt: StateUncertainty
     log_evidence: float
 
     @property
@@ -206,14 +211,14 @@ def infer_latent(
     infers_starts = starts and timing is LabelTiming.CURRENT
     if not labels and not infers_starts:
         return None
-    reading = LatentReading(traces, timing, Doubt(), 0.0)
+    reading = LatentReading(traces, timing, StateUncertainty(), 0.0)
     observed: ObservationColumn | None = None
     for predicts in outputs:
         samples = _samples(reading, predicts, observed, digits)
         random_starts = infers_starts and not reading.doubt.starts
         if not labels and not random_starts:
             break
-        likely = most_likely_hidden(
+        likely = fit_latent_machine(
             samples,
             labels=labels,
             starts=random_starts,
@@ -228,7 +233,7 @@ def infer_latent(
             reading = _corrected(reading, samples, likely)
             corrected = _samples(reading, predicts, observed, digits)
             transitions = _transitions(likely, samples, corrected)
-            gain = likely.log_evidence - weigh(corrected, transitions).log_evidence
+            gain = likely.log_evidence - marginal_likelihood(corrected, transitions).log_evidence
             reading = replace(reading, log_evidence=log_evidence + gain)
         if predicts == OBSERVATION:
             observed = _with_states(traces, likely)
@@ -247,7 +252,7 @@ def _samples(
     )
 
 
-def _with_states(traces: TraceSet, likely: LikelyHidden) -> ObservationColumn:
+def _with_states(traces: TraceSet, likely: LatentStateMachine) -> ObservationColumn:
     """Return the pairs of observation and state at all steps."""
     observations = traces.at_step(traces.observation_codes)
     pairs: Vocabulary[Symbol] = Vocabulary(
@@ -258,7 +263,9 @@ def _with_states(traces: TraceSet, likely: LikelyHidden) -> ObservationColumn:
     return pairs, (observations * likely.states + likely.path).astype(np.int32)
 
 
-def _corrected(reading: LatentReading, samples: SampleSet, likely: LikelyHidden) -> LatentReading:
+def _corrected(
+    reading: LatentReading, samples: SampleSet, likely: LatentStateMachine
+) -> LatentReading:
     """Return the traces with the labels that were inferred, and the rates of noise."""
     traces, doubt, timing = reading.traces, reading.doubt, reading.timing
     steps = np.diff(traces.offsets)
@@ -291,7 +298,7 @@ def _corrected(reading: LatentReading, samples: SampleSet, likely: LikelyHidden)
     return LatentReading(corrected, timing, doubt, reading.log_evidence)
 
 
-def _transitions(likely: LikelyHidden, before: SampleSet, after: SampleSet) -> Codes:
+def _transitions(likely: LatentStateMachine, before: SampleSet, after: SampleSet) -> Codes:
     """Return the transitions by the labels of the corrected samples; unread labels loop."""
     stays = np.arange(likely.states, dtype=np.int32)
     table = np.empty((likely.states, len(after.labels)), np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 
 from resolvent import _core
 from resolvent.machines import Machine, Machines
-from resolvent.noise.outputs import most_likely, weigh
+from resolvent.noise.outputs import fit_likely_machine, marginal_likelihood
 from resolvent.samples import Histories, LabelTiming, ObservationColumn, SampleSet, output_samples
 from resolvent.supplement import supplement
 from resolvent.traces import TraceSet
@@ -63,7 +63,7 @@ def explain_more(
     """
     for predicts in outputs:
         fits = [
-            most_likely(
+            fit_likely_machine(
                 output_samples(
                     labeled, Histories.of(labeled, timing), predicts, digits=rounding.get(predicts)
                 ),
@@ -108,7 +108,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
             observed=observed if machine.supplemented else None,
             digits=machine.digits,
         )
-        total += weigh(samples, transitions).log_evidence
+        total += marginal_likelihood(samples, transitions).log_evidence
         if machine.predicts == OBSERVATION:
             states = _core.walk_states(
                 transitions.ravel(), transitions.shape[1], histories.beta, histories.offsets
@@ -121,7 +121,7 @@ def machine_log_evidence(machine: Machine, samples: SampleSet) -> float:
     """Return the log likelihood of samples under one machine, which has their codes."""
     transitions = machine.transitions.copy()
     transitions[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
-    return weigh(samples, transitions).log_evidence
+    return marginal_likelihood(samples, transitions).log_evidence
 
 
 def _for_labels_of(machine: Machine, traces: TraceSet) -> Codes:

@@ -2,7 +2,7 @@
 
 In most worlds the label is a function of the observation that a step led to, or of that and the
 action. Recorded labels are then noisy outputs for the query "what was observed?", and the most
-likely main output is the true label. docs/decisions/lying-labels.md says when that holds.
+likely main output is the true label. docs/decisions/noise.md says when that holds.
 
 Input: traces, or counts of their labels. Output: the labeling function and the rates of errors.
 """

@@ -19,7 +19,7 @@ from resolvent._util.math import exp, log, product
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MOST_CENTRES = 30
+MAX_CENTERS = 30
 """Maximum number of centers; values with more are spread out, not clustered."""
 
 MOST_OFF = 0.1
@@ -114,7 +114,7 @@ class Mixture:
         )
 
 
-def find_centres(
+def find_centers(
     groups: Groups, sigma: float, sure: float = 1, price: float = 1.0
 ) -> Mixture | None:
     """Find the number of centers and their values; None if values are spread out.
@@ -127,7 +127,7 @@ def find_centres(
 
     >>> random = np.random.default_rng(0)
     >>> single = np.concatenate([random.normal(0, 0.1, 500), random.normal(1, 0.1, 100)])
-    >>> mixture = find_centres(Groups(np.ones(600), single, np.zeros(600)), 0.1)
+    >>> mixture = find_centers(Groups(np.ones(600), single, np.zeros(600)), 0.1)
     >>> mixture.centres.round(1).tolist(), mixture.shares.round(1).tolist()
     ([-0.0, 1.0], [0.8, 0.2])
     """
@@ -177,7 +177,7 @@ class _Search:
         best = self._fitted(Mixture(fullest * one, 0.98 * one, one, np.full(2, 0.01), -np.inf))
         while (larger := self._with_another(best)) is not None:
             best = larger
-            if len(best.centres) > MOST_CENTRES or self._fill_a_range(best):
+            if len(best.centres) > MAX_CENTERS or self._fill_a_range(best):
                 return None
         best = self._with_full_groups(self._pruned(best))
         if best.off.sum() > MOST_OFF:
@@ -193,7 +193,7 @@ class _Search:
         With few groups, one of them is not worth the price of a center; but so many values in the
         same place are no accident.
         """
-        while len(mixture.centres) < MOST_CENTRES:
+        while len(mixture.centres) < MAX_CENTERS:
             apart = np.abs(self.full.mean[:, None] - mixture.centres[None, :]).min(1)
             far = self.full.where(apart > self.sigma * np.maximum(6 / np.sqrt(self.full.size), 1))
             if not len(far.size):

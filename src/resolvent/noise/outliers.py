@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import log, log1p, log_gamma
 from resolvent.machines import Machines, machines_of
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import TraceSet
 
 _RISK: Final = 0.01
@@ -64,11 +64,11 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
     cannot be relied on.
     """
     if by_state:
-        asked = steps_asked(machines, traces, states_at_steps(machines, traces))
+        asked = step_queries(machines, traces, states_at_steps(machines, traces))
     else:  # later machines read states of the first
         first = machines_of([next(iter(machines.values()))], machines.timing)
         nowhere = {kind: np.zeros(traces.steps, np.int32) for kind in first}
-        asked = steps_asked(first, traces, nowhere)
+        asked = step_queries(first, traces, nowhere)
     needed = log(max(len(traces), 1) * len(asked) / _RISK)
     scores = [_score_for_machine(steps, traces, needed) for steps in asked.values()]
     most = np.argmax([one.nats for one in scores], axis=0)
@@ -82,7 +82,7 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
     )
 
 
-def _score_for_machine(steps: StepsAsked, traces: TraceSet, needed: float) -> OutlierScores:
+def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> OutlierScores:
     trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
     queries = int(steps.questions.max(initial=0)) + 1
     row, row_total = _numbered(steps.states.astype(np.int64) * queries + steps.questions)
@@ -142,7 +142,7 @@ class UnexplainedTraces:
 
 def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTraces:
     """Return the traces that machines without noise fail to explain, and the odds of outliers."""
-    asked_steps = steps_asked(machines, traces, states_at_steps(machines, traces))
+    asked_steps = step_queries(machines, traces, states_at_steps(machines, traces))
     trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
     is_answered = np.zeros(len(trace), bool)
     is_wrong = np.zeros(len(trace), bool)

@@ -19,7 +19,7 @@ from resolvent.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
-PART = 200_000
+SUBSAMPLE_ROWS = 200_000
 """Number of rows that machines are grown on; the best one is then fitted to all rows."""
 
 _SHARES: Final = np.linspace(0.05, 1.0, 20)
@@ -38,7 +38,7 @@ _MOST_CHANCE: Final = 0.35
 
 
 @dataclass(frozen=True, eq=False)
-class Likely:
+class LikelyMachine:
     """The most likely machine found, and how likely others are.
 
     `transitions` is [state, label], −1 where a label was never read in a state. State 0 is
@@ -71,7 +71,7 @@ class Likely:
         }
 
 
-def most_likely(
+def fit_likely_machine(
     samples: SampleSet,
     *,
     seed: int = 0,
@@ -79,7 +79,7 @@ def most_likely(
     time_limit: float | None = None,
     most_states: int = 40,
     listener: Listener | None = None,
-) -> Likely:
+) -> LikelyMachine:
     """Return the most likely machine that a search finds for samples with noisy outputs.
 
     A machine grows from one state by splitting and is merged back; machines are compared by the
@@ -91,7 +91,7 @@ def most_likely(
     >>> from resolvent.samples import Histories, LabelTiming, output_samples
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
-    >>> likely = most_likely(output_samples(traces, histories, "observation"))
+    >>> likely = fit_likely_machine(output_samples(traces, histories, "observation"))
     >>> likely.states, likely.noise
     (2, 0.0)
     """
@@ -113,7 +113,7 @@ def most_likely(
         seed=seed,
         effort=effort,
         most_states=most_states,
-        part=PART,
+        part=SUBSAMPLE_ROWS,
         time_limit=time_limit or 0.0,
         progress=ProgressForwarder(listener),
     )
@@ -121,7 +121,7 @@ def most_likely(
     def as_table(transitions: Codes) -> Codes:
         return transitions.reshape(-1, len(quiet))[:, :labels]
 
-    return Likely(
+    return LikelyMachine(
         transitions=as_table(grown["transitions"]),
         log_evidence=grown["log_evidence"],
         sizes=dict(sorted(grown["sizes"].items())),
@@ -167,7 +167,7 @@ class NoisyEvidence:
     share: float
 
 
-def weigh(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
+def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
     """Return the likelihood of samples under a machine with these transitions.
 
     `transitions` is [state, label], −1 where a label is never read. The result is the log marginal
@@ -180,7 +180,7 @@ def weigh(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
     >>> traces = rs.TraceSet([step("c")] * 9 + [step("d")])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> samples = output_samples(traces, histories, "observation")
-    >>> weigh(samples, np.zeros((1, len(samples.labels)), np.int32)).noise
+    >>> marginal_likelihood(samples, np.zeros((1, len(samples.labels)), np.int32)).noise
     0.05
     """
     if transitions.ndim != 2 or transitions.shape[1] != len(samples.labels):
@@ -203,7 +203,7 @@ def weigh(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
 
 
 @dataclass(frozen=True)
-class NoisyQuestions:
+class QueryNoise:
     """How many queries have deviating outputs, and at which rate.
 
     A `share` of the queries has deviating outputs, all at the rate `chance`. `nats` is the log
@@ -239,7 +239,7 @@ class NoisyQuestions:
         return self.share <= _LOCALIZED_SHARE and self.against_all >= _LEAST_NATS
 
 
-def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQuestions:
+def estimate_query_noise(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> QueryNoise:
     """Estimate the share of the queries that have deviating outputs, and their rate.
 
     In a random world every query deviates now and then. If memory is missing, some queries have
@@ -249,14 +249,14 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
         asked: For each query, the number of outputs that could deviate.
         odd: For each query, the number of outputs that do.
 
-    >>> noisy_questions(np.full(40, 19), np.full(40, 1)).everywhere  # now and then anywhere
+    >>> estimate_query_noise(np.full(40, 19), np.full(40, 1)).everywhere  # now and then anywhere
     True
-    >>> memory = noisy_questions(np.full(40, 19), np.repeat([9, 0], [8, 32]))
+    >>> memory = estimate_query_noise(np.full(40, 19), np.repeat([9, 0], [8, 32]))
     >>> memory.everywhere, memory.in_few
     (False, True)
     """
     if not len(asked):
-        return NoisyQuestions(0.0, 0.0, 0.0)
+        return QueryNoise(0.0, 0.0, 0.0)
     queries = int(np.count_nonzero(asked))
     pairs, times = np.unique(np.stack([asked, odd]), axis=1, return_counts=True)
     asked, odd = pairs
@@ -271,6 +271,4 @@ def noisy_questions(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> NoisyQu
     localized = float(best[_SHARES <= _LOCALIZED_SHARE].max())
     chance = float(_CHANCES[int(np.argmax(likelihood[at]))])
     top = float(best[at])
-    return NoisyQuestions(
-        float(_SHARES[at]), chance, top - localized, top - float(best[-1]), queries
-    )
+    return QueryNoise(float(_SHARES[at]), chance, top - localized, top - float(best[-1]), queries)

@@ -18,7 +18,7 @@ from resolvent import _core
 from resolvent._util.math import log, product
 from resolvent._util.text import amount
 from resolvent.errors import TraceError
-from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centres
+from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centers
 from resolvent.reduction import remove_trivial
 from resolvent.samples import Histories, LabelTiming, SampleSet
 from resolvent.senses import RewardLevels
@@ -167,7 +167,7 @@ def find_reward_levels(
     if sigma <= _ROUNDING * max(float(np.abs(steps.reward).max()), 1):
         return None
     price = 1.0 if memory is not None else _FIRST_PRICE
-    mixture = find_centres(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
+    mixture = find_centers(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
     if mixture is None:
         if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
             raise TraceError(

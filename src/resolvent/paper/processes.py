@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from resolvent._util.processes import starting_safely
+from resolvent._util.processes import safe_import_path
 from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.paper.baselines import clock
 from resolvent.paper.run import Run, function_called
@@ -87,7 +87,7 @@ def run_apart(
     process = context.Process(target=_work, args=work, daemon=True)
     try:
         # On one thread, so that all methods have the same.
-        with _interruptions_wait(), starting_safely(**_ENVIRONMENT):
+        with _interruptions_wait(), safe_import_path(**_ENVIRONMENT):
             process.start()
         theirs.close()
         watch = _Watch(process.pid or 0, time_limit, memory_limit_mb)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from resolvent._util.parallel import Workers, at_work
+from resolvent._util.parallel import Workers, get_executor
 from resolvent.errors import OptionError
 from resolvent.paper.experiments import ablation, comparison, policy
 from resolvent.paper.processes import run_apart
@@ -146,7 +146,7 @@ def _side_by_side(
         finished(done, len(runs), run, record)
         return False  # the others are wanted as well
 
-    with at_work(on) as workers:
+    with get_executor(on) as workers:
         for again in (False, True):  # whether a run is repeated depends on how the first one ended
             left = [run for run in runs if bool(run.repetition) == again and store.wants(run)]
             done = sum(store.has(run) for run in runs)

@@ -23,7 +23,7 @@ _STEPS_AHEAD = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Solution:
+class OptimalPolicy:
     """A policy, its value in each situation, and bounds on the rounding error of the values."""
 
     policy: Codes
@@ -31,7 +31,7 @@ class Solution:
     rounding: Numbers
 
 
-class PayingCycle(Exception):  # noqa: N818
+class RewardingCycle(Exception):  # noqa: N818
     """A cycle of situations with a positive sum of rewards, so that returns are unbounded."""
 
     def __init__(self, situations: list[int], actions: list[int]) -> None:
@@ -39,7 +39,9 @@ class PayingCycle(Exception):  # noqa: N818
         self.situations, self.actions = situations, actions
 
 
-def solve(following: Codes, reward: Numbers, gamma: float, near: Codes | None = None) -> Solution:
+def solve(
+    following: Codes, reward: Numbers, gamma: float, near: Codes | None = None
+) -> OptimalPolicy:
     """Return the optimal policy of tables with rows of situations and columns of actions.
 
     `following` is −1 where a step is the last one. Of actions of equal value, the first is
@@ -60,7 +62,7 @@ def solve(following: Codes, reward: Numbers, gamma: float, near: Codes | None = 
 
 def _discounted(
     following: NDArray[Any], reward: Numbers, gamma: float, near: Codes | None
-) -> Solution:
+) -> OptimalPolicy:
     """Solve by policy iteration.
 
     Actions come before situations here: the maximum over few actions in each of many situations
@@ -88,7 +90,7 @@ def _discounted(
     best_doubt = doubt[first, rows]
     policy = (best - of_action <= best_doubt + doubt).argmax(axis=0)
     value, size = _evaluate(following[policy, rows], reward[policy, rows], gamma)
-    return Solution(policy.astype(np.int32), value[:-1], _ROUNDING * size[:-1])
+    return OptimalPolicy(policy.astype(np.int32), value[:-1], _ROUNDING * size[:-1])
 
 
 def _value_iteration(following: Places, reward: Numbers, gamma: float) -> Places:
@@ -118,7 +120,7 @@ def _evaluate(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers
     return value, size
 
 
-def _undiscounted(following: Codes, reward: Numbers) -> Solution:
+def _undiscounted(following: Codes, reward: Numbers) -> OptimalPolicy:
     """Return the best policy that ends, or that stays for ever at no cost.
 
     A path that does neither has no value; no policy takes one.
@@ -134,7 +136,7 @@ def _undiscounted(following: Codes, reward: Numbers) -> Solution:
     resting = (free & rest[following]).argmax(axis=1)
     policy, value = _highest_path(following, reward, np.where(rest[:-1], 0.0, -np.inf))
     policy = np.where(policy < 0, resting, policy)
-    return Solution(policy.astype(np.int32), value, np.full(last, _slack(reward)))
+    return OptimalPolicy(policy.astype(np.int32), value, np.full(last, _slack(reward)))
 
 
 def _highest_path(following: Codes, reward: Numbers, base: Numbers) -> tuple[Codes, Numbers]:
@@ -156,7 +158,7 @@ def _highest_path(following: Codes, reward: Numbers, base: Numbers) -> tuple[Cod
 
 
 def _check_cycles(following: Codes, policy: Codes) -> None:
-    """Raise `PayingCycle` if these steps form a cycle; each was an improvement when it was chosen.
+    """Raise `RewardingCycle` if these steps form a cycle; each was once an improvement.
 
     If the rewards of a cycle had no positive sum, no step could have been the last to improve.
     """
@@ -169,7 +171,7 @@ def _check_cycles(following: Codes, policy: Codes) -> None:
         here, cycle = int(jump[endless[0]]), [int(jump[endless[0]])]
         while (here := int(following[here])) != cycle[0]:
             cycle.append(here)
-        raise PayingCycle(cycle, [int(policy[situation]) for situation in cycle])
+        raise RewardingCycle(cycle, [int(policy[situation]) for situation in cycle])
 
 
 def _slack(reward: Numbers) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from resolvent.evaluation.experiments import Experiment, seldom_taken
+from resolvent.evaluation.experiments import Experiment, rarely_taken_reason
 from resolvent.planning.model import Model
 from resolvent.planning.stochastic_model import Outcomes
 from resolvent.traces import Label
@@ -92,7 +92,7 @@ def _experiment_after(
     return Experiment(
         _labels_read(model, path, start),
         (situation[0], model.actions[action]),
-        seldom_taken(taken or 0),
+        rarely_taken_reason(taken or 0),
         start=model.named(start),
         actions=tuple(model.actions[code] for _, code in path),
         situation=situation,

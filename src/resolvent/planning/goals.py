@@ -15,10 +15,10 @@ from resolvent.evaluation.experiments import Experiment
 from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.situations import KINDS
 from resolvent.planning.steps import StepPass
-from resolvent.replay.passes import through, whole
-from resolvent.replay.replaying import Tables
+from resolvent.replay.passes import run_pass, scan_corpus
+from resolvent.replay.replaying import MachineTables
 from resolvent.replay.steps import state_of
-from resolvent.traces import Label, Symbol, TraceFolder, TraceSet
+from resolvent.traces import Label, Symbol, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
 
@@ -33,7 +33,7 @@ MOST_GUESSES: Final = 3
 
 
 @dataclass(frozen=True)
-class Aim:
+class Goal:
     """The states and labels that have to come before the query of an experiment.
 
     The progress of an episode is a number, 0 at first. `wanted` are states of some machines, by
@@ -66,13 +66,13 @@ class Aim:
         return states is not None and all(states[place] == state for place, state in self.wanted)
 
 
-def aim_of(experiment: Experiment, machines: Machines) -> Aim:
+def goal_of(experiment: Experiment, machines: Machines) -> Goal:
     """Return the goal of an experiment, as these machines read labels."""
     names = list(machines)
     if experiment.situation is not None:
         acting = [name for name in KINDS if name in machines]
         states = zip(acting, experiment.situation[1:], strict=False)
-        return Aim(
+        return Goal(
             tuple((names.index(name), state) for name, state in states), (), False, frozenset()
         )
     history, about = experiment.history, _machines_of(experiment, machines)
@@ -87,8 +87,8 @@ def aim_of(experiment: Experiment, machines: Machines) -> Aim:
                 wanted: tuple[tuple[int, Any], ...] = tuple(
                     (names.index(name), state) for name, state in after.items()
                 )
-                return Aim(wanted, history[known:], False, trivial)
-    return Aim((), history, True, trivial)
+                return Goal(wanted, history[known:], False, trivial)
+    return Goal((), history, True, trivial)
 
 
 def _machines_of(experiment: Experiment, machines: Machines) -> dict[str, Machine]:
@@ -101,7 +101,7 @@ def _machines_of(experiment: Experiment, machines: Machines) -> dict[str, Machin
     return {name: machines[name] for name in names}
 
 
-class Came(NamedTuple):
+class StepOutcome(NamedTuple):
     """The outcome of a step: next observation, label read, and whether the episode ended."""
 
     observation: Symbol
@@ -110,7 +110,7 @@ class Came(NamedTuple):
 
 
 @dataclass(frozen=True)
-class StepsSeen:
+class SeenSteps:
     """The outcomes of the steps of traces.
 
     `taken` is the most frequent outcome by observation and states, and by action. `elsewhere`
@@ -118,35 +118,37 @@ class StepsSeen:
     """
 
     actions: tuple[Symbol, ...]
-    taken: Mapping[tuple[Symbol, States | None], Mapping[Symbol, Came]]
-    elsewhere: Mapping[Symbol, Mapping[Symbol, list[Came]]]
+    taken: Mapping[tuple[Symbol, States | None], Mapping[Symbol, StepOutcome]]
+    elsewhere: Mapping[Symbol, Mapping[Symbol, list[StepOutcome]]]
 
 
-def steps_seen(machines: Machines, traces: TraceSet | TraceFolder) -> StepsSeen:
+def seen_steps(machines: Machines, traces: TraceSet | TraceDataset) -> SeenSteps:
     """Return the outcomes of the steps of traces, with the states that machines were in.
 
     >>> import resolvent as rs
-    >>> traces = rs.collect(rs.environments.House(), episodes=20, seed=0)
-    >>> seen = steps_seen(rs.infer(traces).machines, traces)
+    >>> traces = rs.collect(rs.worlds.House(), episodes=20, seed=0)
+    >>> seen = seen_steps(rs.infer(traces).machines, traces)
     >>> seen.taken["corridor", (0, 0)]["left"].observation
     'orangeroom'
     """
-    corpus = whole(machines, as_traces(traces), Threads())
+    corpus = scan_corpus(machines, as_traces(traces), Threads())
     alphabets = corpus.alphabets
-    steps = through(corpus, StepPass(Tables.of(machines, alphabets))).steps
+    steps = run_pass(corpus, StepPass(MachineTables.of(machines, alphabets))).steps
     trace, step = steps.places
     order = np.lexsort((step, trace, -steps.count))
     columns = [steps.columns.get("read", steps[LABEL]), steps["ended"]]
     columns += [steps[name] for name in (OBSERVATION, ACTION, "following")]
     columns += [steps[state_of(name)] for name in machines]
-    taken: dict[tuple[Symbol, States | None], dict[Symbol, Came]] = {}
-    elsewhere: dict[Symbol, dict[Symbol, list[Came]]] = {}
+    taken: dict[tuple[Symbol, States | None], dict[Symbol, StepOutcome]] = {}
+    elsewhere: dict[Symbol, dict[Symbol, list[StepOutcome]]] = {}
     for read, ended, seen, done, following, *states in np.stack(columns, axis=1)[order].tolist():
         observation, action = alphabets.observations[seen], alphabets.actions[done]
-        outcome = Came(alphabets.observations[following], alphabets.labels[read], bool(ended))
+        outcome = StepOutcome(
+            alphabets.observations[following], alphabets.labels[read], bool(ended)
+        )
         if not states or min(states) >= 0:
             taken.setdefault((observation, tuple(states)), {}).setdefault(action, outcome)
         guesses = elsewhere.setdefault(observation, {}).setdefault(action, [])
         if len(guesses) < MOST_GUESSES and outcome not in guesses:
             guesses.append(outcome)
-    return StepsSeen(tuple(alphabets.actions), taken, elsewhere)
+    return SeenSteps(tuple(alphabets.actions), taken, elsewhere)

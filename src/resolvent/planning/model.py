@@ -18,26 +18,26 @@ from resolvent._util.records import ByValue
 from resolvent._util.text import amount
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.machines.situations import Situation
+from resolvent.machines.situations import AugmentedState
 from resolvent.planning.label_model import LabelModel, StochasticLabels, TerminationModel
 from resolvent.planning.steps import (
     StateSpace,
     StepPass,
     Steps,
+    acting_machines,
     place_of,
     start_states,
-    that_matter,
 )
 from resolvent.planning.stochastic_model import OutcomePredictor, Outcomes, tabulate_outcomes
 from resolvent.planning.transitions import Flags, StepPredictor, StepTable, reachable
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import Corpus
-from resolvent.replay.counts import Replay
-from resolvent.replay.passes import through, whole
-from resolvent.replay.replaying import Tables, in_machine_codes
+from resolvent.replay.counts import ReplayCounts
+from resolvent.replay.passes import run_pass, scan_corpus
+from resolvent.replay.replaying import MachineTables, to_machine_codes
 from resolvent.replay.score import score_of
 from resolvent.samples import rounded
-from resolvent.traces import Label, Symbol, TraceFolder, TraceSet, Vocabulary, symbol_text
+from resolvent.traces import Label, Symbol, TraceDataset, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import REWARD, TERMINATED
 from resolvent.traces.vocabulary import Codes
@@ -84,7 +84,7 @@ class Model(ByValue):
     def of(
         cls,
         machines: Machines,
-        traces: TraceSet | TraceFolder,
+        traces: TraceSet | TraceDataset,
         *,
         trust_constants: bool = False,
         known: Corpus | None = None,
@@ -117,8 +117,8 @@ class Model(ByValue):
                 "the machines know of actions only in which interval their numbers lie, so that "
                 "no plan can say what to do: give actions that are symbols"
             )
-        acting = that_matter(machines)
-        corpus = whole(
+        acting = acting_machines(machines)
+        corpus = scan_corpus(
             acting.replacing(senses=machines.senses),
             traces,
             workers or Threads(),
@@ -127,10 +127,13 @@ class Model(ByValue):
         )
         _check_same_world(acting, corpus.alphabets)
         is_random = any(machine.is_noisy for machine in acting.values())
-        space, tables = StateSpace.of(acting, corpus.alphabets), Tables.of(acting, corpus.alphabets)
+        space, tables = (
+            StateSpace.of(acting, corpus.alphabets),
+            MachineTables.of(acting, corpus.alphabets),
+        )
         while True:
             rewards, paid = _rewards(acting, traces, corpus.alphabets, is_random)
-            step_counts = through(corpus, StepPass(tables, is_random, paid), progress)
+            step_counts = run_pass(corpus, StepPass(tables, is_random, paid), progress)
             shown = replace(step_counts.shown, alphabets=corpus.alphabets)
             steps = Steps.of(step_counts, corpus.alphabets, space)
             if is_random:
@@ -217,27 +220,27 @@ class Model(ByValue):
         """Return the number of an augmented state, or None if the model does not have it."""
         return self._numbers.get((observation, *states))
 
-    def named(self, situation: int) -> Situation:
+    def named(self, situation: int) -> AugmentedState:
         """Return the observation and the states of an augmented state."""
         states = (int(column[situation]) for column in self.states.values())
         return (self.observations[int(self.observation[situation])], *states)
 
     @cached_property
-    def _numbers(self) -> dict[Situation, int]:
+    def _numbers(self) -> dict[AugmentedState, int]:
         return {self.named(number): number for number in range(len(self))}
 
 
-def _as_queried(machine: Machine, shown: Replay) -> Machine:
+def _as_queried(machine: Machine, shown: ReplayCounts) -> Machine:
     """Return a machine whose constant outputs are witnessed only where these traces query them."""
     rows = shown.machines[machine.kind].known
-    coded = in_machine_codes(machine, rows, shown.alphabets, shown.sizes["transition"])
+    coded = to_machine_codes(machine, rows, shown.alphabets, shown.sizes["transition"])
     unwitnessed = replace(
         machine, asked_state=np.empty(0, np.int32), asked_question=np.empty(0, np.int64)
     )
     return unwitnessed.witnessing(np.ascontiguousarray(rows["state"]), coded.question)
 
 
-def _check_predictions(machines: Machines, shown: Replay) -> None:
+def _check_predictions(machines: Machines, shown: ReplayCounts) -> None:
     mismatch = score_of(machines, shown).first_mismatch
     if mismatch is None:
         return
@@ -253,7 +256,7 @@ def _check_predictions(machines: Machines, shown: Replay) -> None:
 
 
 def _rewards(
-    machines: Machines, traces: TraceSet | TraceFolder, alphabets: Alphabets, noisy: bool
+    machines: Machines, traces: TraceSet | TraceDataset, alphabets: Alphabets, noisy: bool
 ) -> tuple[NDArray[np.float64], Codes | None]:
     """Return all rewards, and for traces in memory with noise also their codes by step.
 

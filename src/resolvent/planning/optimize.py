@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import log
 from resolvent.errors import OptionError
-from resolvent.machines.situations import situation_text
+from resolvent.machines.situations import augmented_state_text
 from resolvent.planning.confidence import Numbers
-from resolvent.planning.deterministic import PayingCycle, solve
+from resolvent.planning.deterministic import RewardingCycle, solve
 from resolvent.planning.markov_chain import DecisionProcess
 from resolvent.planning.model import Model
 from resolvent.planning.robust import cautious_policy, lower_bounds, upper_bounds
@@ -21,7 +21,7 @@ from resolvent.planning.stochastic import (
     terminating_value,
 )
 from resolvent.planning.stochastic_model import Outcomes
-from resolvent.planning.value_bounds import in_all, too_large_to_add_up
+from resolvent.planning.value_bounds import discounted_sum, too_large_to_add_up
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
 
@@ -68,9 +68,12 @@ def optimize(
     try:
         lower, upper = (
             solve(model.following, np.where(model.known, model.reward, unknown), gamma)
-            for unknown in (min(low, in_all(low, gamma)), max(high, in_all(high, gamma)))
+            for unknown in (
+                min(low, discounted_sum(low, gamma)),
+                max(high, discounted_sum(high, gamma)),
+            )
         )
-    except PayingCycle as cycle:
+    except RewardingCycle as cycle:
         raise OptionError(_cycle_text(model, cycle)) from None
     is_more = upper.value > lower.value + lower.rounding + upper.rounding
     optimistic = np.where(is_more, upper.value, lower.value)
@@ -117,8 +120,9 @@ def _optimize_stochastic(
     lost = model.starts[np.isneginf(expected[model.starts])]
     if len(lost):
         raise OptionError(
-            f"gamma={gamma:g}: from {situation_text(model.named(int(lost[0])))} no way to act that "
-            f"is known surely ends the episode: use gamma below 1, or plan from more traces"
+            f"gamma={gamma:g}: from {augmented_state_text(model.named(int(lost[0])))} no way to "
+            f"act that is known surely ends the episode: use gamma below 1, or plan from more "
+            f"traces"
         )
     # A third each for the next observation, for labels and endings, and for rewards.
     delta = (1 - confidence) / 3
@@ -154,7 +158,7 @@ def _process(
     worst_or_best: Callable[[float, float], float],
 ) -> DecisionProcess:
     """Return the decision process in which anything unknown has a reward, once or for ever."""
-    for_ever = in_all(reward, gamma)
+    for_ever = discounted_sum(reward, gamma)
     unknown, beyond = worst_or_best(reward, for_ever), worst_or_best(0.0, for_ever)
     return DecisionProcess.of(outcomes, model.known, mean, unknown_pay, reward, unknown, beyond)
 
@@ -168,14 +172,14 @@ def _endless_text(model: Model, endless: EndlessReward) -> str:
     here, action = endless.situations[0], model.actions[endless.actions[0]]
     return (
         f"gamma=1: one can be paid for ever, by {symbol_text(action)} in "
-        f"{situation_text(model.named(here))} and so on: use gamma below 1"
+        f"{augmented_state_text(model.named(here))} and so on: use gamma below 1"
     )
 
 
-def _cycle_text(model: Model, cycle: PayingCycle) -> str:
+def _cycle_text(model: Model, cycle: RewardingCycle) -> str:
     reward = model.reward[cycle.situations, cycle.actions].sum()
     actions = ", ".join(symbol_text(model.actions[action]) for action in cycle.actions)
     return (
-        f"gamma=1: in {situation_text(model.named(cycle.situations[0]))} the actions {actions} "
-        f"pay {reward:.6g} and lead back there, again and again: use gamma below 1"
+        f"gamma=1: in {augmented_state_text(model.named(cycle.situations[0]))} the actions "
+        f"{actions} pay {reward:.6g} and lead back there, again and again: use gamma below 1"
     )

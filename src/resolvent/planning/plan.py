@@ -17,20 +17,20 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Workers, at_work
+from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
 from resolvent._util.records import ByValue
 from resolvent._util.validation import check_arguments, shown, telling_of_memory
 from resolvent.errors import ModelError, OptionError
 from resolvent.evaluation.experiments import Experiment
-from resolvent.inference.result import InferenceResult, machines_in
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
-from resolvent.machines.situations import Situation, situation_text
+from resolvent.machines.situations import AugmentedState, augmented_state_text
 from resolvent.planning import plan_io
 from resolvent.planning.experiment import first_unknown_step, nearest_unknown_step
 from resolvent.planning.model import Model
 from resolvent.planning.optimize import optimize
-from resolvent.traces import Symbol, TraceFolder, TraceSet
+from resolvent.traces import Symbol, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.schema import check_column_names
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def plan(
     machines: Machines | InferenceResult,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     *,
     gamma: float = 0.95,
     reward_range: tuple[float, float] | None = None,
@@ -86,7 +86,7 @@ def plan(
     3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
     """
     check_arguments(plan, locals(), leaving=["machines", "traces"])
-    result, machines = machines, machines_in(machines)
+    result, machines = machines, machines_of_result(machines)
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not 0 < confidence < 1:
@@ -96,7 +96,7 @@ def plan(
         known = result.standing.corpus
         if isinstance(traces, TraceSet):
             traces = _without_outliers(result, traces)
-    with telling_of_memory("a model was made"), at_work(on) as workers:
+    with telling_of_memory("a model was made"), get_executor(on) as workers:
         model = Model.of(
             machines,
             traces,
@@ -233,11 +233,11 @@ class Plan(ByValue):
         for name, state in by_name.items():
             if not isinstance(state, int | np.integer):
                 raise OptionError(f"{name}={shown(state)}: give the number of a state")
-        situation: Situation = (as_symbol(observation), *(by_name[name] for name in names))
+        situation: AugmentedState = (as_symbol(observation), *(by_name[name] for name in names))
         number = self.model.situation(*situation)
         if number is None:
             raise ModelError(
-                f"{situation_text(situation)} cannot be reached by any step that is known: "
+                f"{augmented_state_text(situation)} cannot be reached by any step that is known: "
                 f"infer and plan from more traces"
             )
         return self.model.actions[int(self.policy[number])]  # type: ignore[no-any-return]

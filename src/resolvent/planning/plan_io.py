@@ -16,7 +16,7 @@ from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stor
 from resolvent.machines.situations import by_name
 from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol, symbol_text
-from resolvent.traces.thumbnails import shown_together
+from resolvent.traces.thumbnails import thumbnails_of_symbols
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
@@ -31,7 +31,7 @@ def html_of(plan: "Plan") -> str:
     """Return the figures and the first rows of the policy as HTML."""
     model = plan.model
     situations = [model.named(number) for number in range(min(len(model), notebook.MOST_ROWS))]
-    pictures = shown_together(observation for observation, *_ in situations)
+    pictures = thumbnails_of_symbols(observation for observation, *_ in situations)
     rows = (
         [
             notebook.Pictured(symbol_text(situations[number][0]), pictures[number]),

@@ -19,9 +19,9 @@ from resolvent.machines.columns import look_up
 from resolvent.machines.situations import KINDS
 from resolvent.machines.transition_table import TransitionTable
 from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.counts import CountTable, Replay
-from resolvent.replay.replaying import WITHOUT_ALPHABETS, Tables, replay_shard
-from resolvent.replay.steps import paid_at_steps, starts_taken, state_of, steps_taken
+from resolvent.replay.counts import CountTable, ReplayCounts
+from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard
+from resolvent.replay.steps import count_starts, count_steps, reward_codes_at_steps, state_of
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
@@ -30,11 +30,11 @@ Keys = NDArray[np.int64]
 """Numbers of augmented states, or of steps."""
 
 
-def that_matter(machines: Machines) -> Machines:
+def acting_machines(machines: Machines) -> Machines:
     """Return the machines that matter for acting, without their knowledge of endings.
 
     >>> from resolvent.worlds import House
-    >>> list(that_matter(House().machines()))
+    >>> list(acting_machines(House().machines()))
     ['transition', 'reward']
     """
     for name, output in (("transition", "observation"), ("reward", "reward")):
@@ -98,7 +98,7 @@ def _union(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
 class StepCounts:
     """The replay of a shard, its distinct steps, and the ways in which its traces begin."""
 
-    shown: Replay
+    shown: ReplayCounts
     steps: CountTable
     starts: CountTable
 
@@ -116,18 +116,18 @@ class StepPass:
     for the rewards of the only shard.
     """
 
-    tables: Tables
+    tables: MachineTables
     pays: bool = False
     paid: Codes | None = None
 
     def __call__(self, shard: CodedShard) -> StepCounts:
         """Return the steps of a shard, without the alphabets, which the caller has."""
         shown = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
-        paid = paid_at_steps(shard) if self.pays and self.paid is None else self.paid
+        paid = reward_codes_at_steps(shard) if self.pays and self.paid is None else self.paid
         return StepCounts(
             replace(shown, states={}, alphabets=WITHOUT_ALPHABETS),
-            steps_taken(shard, shown.states, paid=paid, lag=bool(self.tables.timing.lag)),
-            starts_taken(shard, shown.states),
+            count_steps(shard, shown.states, paid=paid, lag=bool(self.tables.timing.lag)),
+            count_starts(shard, shown.states),
         )
 
 

@@ -52,8 +52,8 @@ class Outcomes(ByValue):
     """All outcomes of the steps of a model.
 
     Steps are numbered by augmented state, then action. The outcomes of step i lie from
-    `offset[i]` up to `offset[i + 1]`: the next augmented state, `ENDED` or `NOT_KNOWN`, and its
-    relative frequency (`share`); none where the step is not known.
+    `offset[i]` up to `offset[i + 1]`: the next augmented state, `ENDED` or `UNKNOWN_STEP_REASON`,
+    and its relative frequency (`share`); none where the step is not known.
 
     `pay` is the reward of each outcome if rewards follow from outcomes (`pay_follows`); NaN
     where it is not known. Otherwise it is NaN everywhere, and the step has its mean alone.
@@ -205,7 +205,7 @@ class OutcomePredictor:
         )
 
     def _next(self, following: Keys, states: list[Codes], outcome: Keys) -> Keys:
-        """Return the augmented state after each step, or `ENDED`, or `NOT_KNOWN`."""
+        """Return the augmented state after each step, or `ENDED`, or `UNKNOWN_STEP_REASON`."""
         label = np.where(outcome > _END, outcome - 1, -1)
         after = [table[own, label] for table, own in zip(self._transitions, states, strict=True)]
         goes_on = (outcome > _END) & are_known(after)

@@ -36,7 +36,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Contradiction:
+class BoundViolation:
     """An episode whose return the plan had ruled out; `episode` is None for the mean of all.
 
     `least` and `most` are the plan's bounds: discounted, from the start of the episode, and
@@ -59,9 +59,9 @@ class Contradiction:
     def __str__(self) -> str:
         """Return a line of text.
 
-        >>> print(Contradiction(3, 0.5, 0.5, 0.0))
+        >>> print(BoundViolation(3, 0.5, 0.5, 0.0))
         episode 3 was promised 0.5 and paid 0
-        >>> print(Contradiction(None, 0.5, math.inf, 0.125))
+        >>> print(BoundViolation(None, 0.5, math.inf, 0.125))
         the mean was promised at least 0.5 and paid 0.125
         """
         what = "the mean" if self.episode is None else f"episode {self.episode}"
@@ -73,11 +73,13 @@ class Contradiction:
         return f"{what} was promised {promised} and paid {self.paid:.4g}"
 
 
-def in_all(reward: float, gamma: float, steps: float = math.inf) -> float:
+def discounted_sum(reward: float, gamma: float, steps: float = math.inf) -> float:
     """Return the discounted sum of an equal reward in each of a number of steps.
 
-    >>> in_all(1.0, 0.5), in_all(1.0, 0.5, 2), in_all(-1.0, 1.0), in_all(0.0, 1.0)
-    (2.0, 1.5, -inf, 0.0)
+    >>> discounted_sum(1.0, 0.5), discounted_sum(1.0, 0.5, 2)
+    (2.0, 1.5)
+    >>> discounted_sum(-1.0, 1.0), discounted_sum(0.0, 1.0)
+    (-inf, 0.0)
     """
     if reward == 0:
         return 0.0
@@ -99,7 +101,7 @@ def too_large_to_add_up(largest: float, gamma: float, situations: int) -> str | 
     )
 
 
-def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:
+def return_bounds(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:
     """Return bounds on the plan's return from a situation within a number of steps.
 
     They differ only where the plan reaches an unknown step.
@@ -111,8 +113,8 @@ def promise(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, f
         if not model.known[here, action]:
             (least, most), left = plan.reward_range, steps - done
             return (
-                total + weight * min(least, in_all(least, gamma, left)),
-                total + weight * max(most, in_all(most, gamma, left)),
+                total + weight * min(least, discounted_sum(least, gamma, left)),
+                total + weight * max(most, discounted_sum(most, gamma, left)),
             )
         total += weight * float(model.reward[here, action])
         weight *= gamma
@@ -140,9 +142,9 @@ def returns_of(
     return paid
 
 
-def contradictions(
+def bound_violations(
     plan: "Plan", traces: TraceSet, starts: Sequence[int | None]
-) -> tuple[Contradiction, ...]:
+) -> tuple[BoundViolation, ...]:
     """Return the episodes of the plan whose returns it had ruled out.
 
     `starts` are the situations in which they began, None where the plan does not know it. If no
@@ -158,7 +160,7 @@ def contradictions(
     lengths = np.diff(traces.offsets).tolist()
     if plan.model.chances is not None:
         return _of_stochastic(plan, traces, paid, starts)
-    bounds = lru_cache(maxsize=None)(partial(promise, plan))
+    bounds = lru_cache(maxsize=None)(partial(return_bounds, plan))
     violations = []
     for number, start in enumerate(starts):
         if start is None:
@@ -166,7 +168,7 @@ def contradictions(
         least, most = bounds(start, math.inf if traces.terminated[number] else lengths[number])
         actual = float(paid[number])
         if not _at_most(least, actual) or not _at_most(actual, most):
-            violations.append(Contradiction(number, least, most, actual))
+            violations.append(BoundViolation(number, least, most, actual))
     if violations or None not in starts or len(starts) < _ENOUGH:
         return tuple(violations)
     return _of_the_mean(plan, traces, paid, lengths)
@@ -174,9 +176,9 @@ def contradictions(
 
 def _of_the_mean(
     plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], lengths: list[int]
-) -> tuple[Contradiction, ...]:
+) -> tuple[BoundViolation, ...]:
     # A truncated episode might have gone on with the highest reward.
-    rest = max(0.0, in_all(plan.reward_range[1], plan.gamma))
+    rest = max(0.0, discounted_sum(plan.reward_range[1], plan.gamma))
     if math.isinf(rest) and not traces.terminated.all():
         return ()
     discount = powers(plan.gamma, max(lengths) + 1).tolist()
@@ -188,12 +190,12 @@ def _of_the_mean(
     error = float(returns.std(ddof=1)) / math.sqrt(len(returns))
     if _at_most(plan.value, float(returns.mean()) + _ERRORS * error):
         return ()
-    return (Contradiction(None, plan.value, math.inf, float(paid.mean())),)
+    return (BoundViolation(None, plan.value, math.inf, float(paid.mean())),)
 
 
 def _of_stochastic(
     plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], starts: Sequence[int | None]
-) -> tuple[Contradiction, ...]:
+) -> tuple[BoundViolation, ...]:
     began = [number for number, start in enumerate(starts) if start is not None]
     if len(began) < _ENOUGH:
         return ()
@@ -205,12 +207,12 @@ def _of_stochastic(
     mean = float(paid[began].mean())
     error = _ERRORS * float(paid[began].std(ddof=1)) / math.sqrt(len(began))
     low, high = plan.reward_range
-    loss = weight * min(0.0, in_all(low, plan.gamma)) if weight else 0.0
-    gain = weight * max(0.0, in_all(high, plan.gamma)) if weight else 0.0
+    loss = weight * min(0.0, discounted_sum(low, plan.gamma)) if weight else 0.0
+    gain = weight * max(0.0, discounted_sum(high, plan.gamma)) if weight else 0.0
     least, most = float(plan.pessimistic[places].mean()), float(plan.optimistic[places].mean())
     if _at_most(least, mean + gain + error) and _at_most(mean + loss - error, most):
         return ()
-    return (Contradiction(None, least, most, mean),)
+    return (BoundViolation(None, least, most, mean),)
 
 
 def _at_most(less: float, more: float) -> bool:

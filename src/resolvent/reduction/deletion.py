@@ -5,7 +5,7 @@ contradicts. A contradiction proves the label needed, for good: what contradicts
 without it contradicts without it and others, so labels can be judged one by one.
 That nothing contradicts proves little, since most histories are met once. A
 label is therefore dropped on positive evidence only: its deletion brought
-histories together, and they agreed. See docs/decisions/trivial-labels.md.
+histories together, and they agreed. See docs/decisions/preprocess.md.
 """
 
 from collections.abc import Callable, Iterable

@@ -6,18 +6,18 @@ scores, plans, the supplement and the report read the counts that it returns.
 
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import Corpus
-from resolvent.replay.counts import CountTable, GroupedCounts, Replay, Rows, Sightings
-from resolvent.replay.passes import through, whole
+from resolvent.replay.counts import CountTable, GroupedCounts, MachineCounts, ReplayCounts, Rows
+from resolvent.replay.passes import run_pass, scan_corpus
 from resolvent.replay.replaying import (
-    Tables,
-    in_machine_codes,
+    MachineTables,
     replay,
     replay_shard,
     replay_traces,
     states_at_steps,
+    to_machine_codes,
 )
-from resolvent.replay.score import Scored, score, score_of, scored
-from resolvent.replay.steps import StepsAsked, steps_asked
+from resolvent.replay.score import ShardScore, score, score_of, score_shards
+from resolvent.replay.steps import StepQueries, step_queries
 
 Kinds = CountTable
 
@@ -28,21 +28,21 @@ __all__ = [
     "CountTable",
     "GroupedCounts",
     "Kinds",
-    "Replay",
+    "MachineCounts",
+    "MachineTables",
+    "ReplayCounts",
     "Rows",
-    "Scored",
-    "Sightings",
-    "StepsAsked",
-    "Tables",
-    "in_machine_codes",
+    "ShardScore",
+    "StepQueries",
     "replay",
     "replay_shard",
     "replay_traces",
+    "run_pass",
+    "scan_corpus",
     "score",
     "score_of",
-    "scored",
+    "score_shards",
     "states_at_steps",
-    "steps_asked",
-    "through",
-    "whole",
+    "step_queries",
+    "to_machine_codes",
 ]

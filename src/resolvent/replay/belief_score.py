@@ -28,17 +28,18 @@ _CHUNK = 20_000
 """Number of steps scored at once; each takes as many numbers as states, squared."""
 
 
-def believed_score(machines: Machines, traces: TraceSet) -> Score:
+def belief_score(machines: Machines, traces: TraceSet) -> Score:
     """Return the number of steps predicted right by the belief about states before each step.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.machines.uncertainty import Doubt, LabelNoise
+    >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
     >>> from resolvent.traces import Trace
-    >>> doubt = Doubt(LabelNoise(0.1, 0.0, 0.0), {frozenset(): 0.5, frozenset({"key"}): 0.5})
+    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    >>> doubt = StateUncertainty(LabelNoise(0.1, 0.0, 0.0), starts)
     >>> machines = House().machines().replacing(doubt=doubt)
     >>> seen = ["corridor", "orangeroom", "corridor", "cyanroom"]
     >>> missed = Trace(seen, [None] * 4, ["left", "right", "up"], [0.0] * 3)
-    >>> print(believed_score(machines, TraceSet([missed])).transition)
+    >>> print(belief_score(machines, TraceSet([missed])).transition)
     right 1, wrong 1, assumed right 1, unseen 0
     """
     belief = Belief(machines)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.processes import cores
+from resolvent._util.processes import available_cores
 from resolvent.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.digest import content_keys
+from resolvent.traces.digest import content_hashes
 from resolvent.traces.sampling import core_columns
-from resolvent.traces.schema import ACTION, BASIC, LABEL, OBSERVATION, TERMINATED
+from resolvent.traces.schema import ACTION, BASIC_COLUMNS, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 
 _BOOLEANS = Vocabulary([False, True])
@@ -43,7 +43,7 @@ class Alphabets:
         `rounding` is the number of decimals to which machines see some of the columns.
         """
         columns = dict(values)
-        observations, labels, actions = (columns.pop(name) for name in BASIC)
+        observations, labels, actions = (columns.pop(name) for name in BASIC_COLUMNS)
         answers = {
             name: Vocabulary(sorted(set(rounded(columns[name], digits))))
             for name, digits in (rounding or {}).items()
@@ -129,7 +129,7 @@ class CodedShard:
         if self.alphabets.answers:  # `columns` are rounded, and traces may differ otherwise
             sizes = {name: len(column) for name, column in values.items()}
             columns = core_columns(self.traces, self.codes, sizes)
-        return content_keys(columns, values, cores())
+        return content_hashes(columns, values, available_cores())
 
     @cached_property
     def length(self) -> NDArray[np.int64]:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from resolvent._util.parallel import Threads, Workers
 from resolvent.errors import TracePlace
 from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.scan import Look, Looking, Numbered, Pool, Pooling, digested
+from resolvent.replay.scan import Numbered, Pool, PoolPass, ScanCounts, ScanPass, digested
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
-from resolvent.traces.source import JoinedShards, Shards, ShardsInMemory
-from resolvent.traces.vocabulary import CommonValues
+from resolvent.traces.source import InMemorySource, JoinedSource, TraceSource
+from resolvent.traces.vocabulary import JointVocabularies
 
 POOL_STEPS = 1_000_000
 """Maximum number of steps of traces in files that are kept in memory to sample from."""
@@ -28,13 +28,13 @@ READING = "reading"
 
 
 @dataclass(frozen=True, eq=False)
-class CodedPieces:
+class CodedShards:
     """Shards that are read and put into common codes one by one; picklable, to run anywhere.
 
     `first` are the numbers of their first traces among all, and at the end the number of traces.
     """
 
-    shards: Shards
+    shards: TraceSource
     first: NDArray[np.int64]
     alphabets: Alphabets
     rounding: Mapping[str, int]
@@ -49,10 +49,10 @@ class CodedPieces:
 
 
 @dataclass(frozen=True)
-class Fetching:
+class FetchTraces:
     """Reads some traces of a shard, given by its number and theirs within it."""
 
-    shards: Shards
+    shards: TraceSource
 
     def __call__(self, wanted: tuple[int, NDArray[np.int64]]) -> TraceSet:
         """Read a shard, and return those of its traces."""
@@ -72,7 +72,7 @@ class Corpus:
 
     def __init__(
         self,
-        shards: Shards,
+        shards: TraceSource,
         rounding: Mapping[str, int] | None = None,
         progress: Callable[[int], None] | None = None,
         pool_steps: int = POOL_STEPS,
@@ -106,25 +106,27 @@ class Corpus:
     def _alphabets_in_memory(self, progress: Callable[[int], None] | None) -> Alphabets:
         if len(self.shards) == 1:  # its values are in order already
             return Alphabets.of(self.shards.read(0).values, self.rounding)
-        common = CommonValues()
+        common = JointVocabularies()
         for number, traces in enumerate(self.shards):
             common.add(traces.values, self.shards.name(number) or "the traces")
             if progress:
                 progress(number + 1)
         return _alphabets(common.values(), self.rounding)
 
-    def _look(self, pool_steps: int, progress: Callable[[int], None] | None) -> Look:
+    def _look(self, pool_steps: int, progress: Callable[[int], None] | None) -> ScanCounts:
         """Scan all shards, and again those that gave too little to the pool.
 
         Each gives about twice its share, which is too little only where other shards hold
         hardly anything but repeated traces.
         """
         shards, numbers = self.shards, range(len(self.shards))
-        scan = Looking(shards, pool_steps, shards.rows)
-        look: Look = self.workers.together(scan, numbers, add, called=READING, report=progress)
+        scan = ScanPass(shards, pool_steps, shards.rows)
+        look: ScanCounts = self.workers.together(
+            scan, numbers, add, called=READING, report=progress
+        )
         shards.remember(dict(look.arrangements))
         if short := look.pool.short:
-            pooling = Pooling(
+            pooling = PoolPass(
                 shards.skipping(dict(look.gaps)),
                 pool_steps,
                 np.cumsum(look.traces) - look.traces,
@@ -146,7 +148,7 @@ class Corpus:
     @property
     def in_memory(self) -> bool:
         """Whether the shards need not be read."""
-        return isinstance(self.shards, ShardsInMemory)
+        return isinstance(self.shards, InMemorySource)
 
     def extended(self, traces: TraceSet) -> "Corpus":
         """Return a corpus with these traces as one more shard.
@@ -174,7 +176,7 @@ class Corpus:
             if self._hashed is not None:
                 more._hashed = self._hashed + digested(CodedShard.alone(traces))
             return more
-        common = CommonValues()
+        common = JointVocabularies()
         common.add(known, "the traces before")
         common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
         more.alphabets = _alphabets(common.values(), self.rounding)
@@ -186,9 +188,9 @@ class Corpus:
         return more
 
     @property
-    def pieces(self) -> CodedPieces:
+    def pieces(self) -> CodedShards:
         """The shards and their common codes, which can be read anywhere."""
-        return CodedPieces(self.shards, self._first, self.alphabets, self.rounding)
+        return CodedShards(self.shards, self._first, self.alphabets, self.rounding)
 
     def _coded_shards(self) -> list[CodedShard]:
         pieces = self.pieces
@@ -240,7 +242,7 @@ class Corpus:
         wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
         local = [(shard, rows - self._first[shard]) for shard, rows in wanted]
         workers: Workers = Threads(1) if self.in_memory else self.workers
-        fetched = workers.each(Fetching(self.shards), local, called=READING)
+        fetched = workers.each(FetchTraces(self.shards), local, called=READING)
         for (_, rows), traces in zip(wanted, fetched, strict=True):
             held.append(rows)
             sets.append(traces)
@@ -308,11 +310,11 @@ def _holds(known: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
     return same and all(value in known for value in values)
 
 
-def _joined(shards: Shards, traces: TraceSet) -> Shards:
-    if isinstance(shards, ShardsInMemory):
-        return ShardsInMemory([*shards.sets, traces])
-    sources = shards.sources if isinstance(shards, JoinedShards) else (shards,)
-    return JoinedShards([*sources, ShardsInMemory([traces])])
+def _joined(shards: TraceSource, traces: TraceSet) -> TraceSource:
+    if isinstance(shards, InMemorySource):
+        return InMemorySource([*shards.sets, traces])
+    sources = shards.sources if isinstance(shards, JoinedSource) else (shards,)
+    return JoinedSource([*sources, InMemorySource([traces])])
 
 
 def _alphabets(values: Mapping[str, Sequence[Any]], rounding: Mapping[str, int]) -> Alphabets:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from resolvent._util.records import ByValue
 from resolvent.machines.columns import places
 from resolvent.replay.coded_shard import Alphabets
-from resolvent.traces.vocabulary import DENSE, Codes, distinct_pairs
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, distinct_pairs
 
 Integers: TypeAlias = NDArray[Any]
 """A column of codes, of any integer type; negative ones are allowed."""
@@ -39,7 +39,7 @@ def number_rows(columns: Mapping[str, Integers], rows: int) -> tuple[int, Intege
     size, is_ranked = min(rows, 1), True  # numbers are below size; ranked: all of these occur
     for column in columns.values():
         size, number, width, column = _fitted(size, number, column)
-        if size * width <= DENSE:
+        if size * width <= MAX_TABLE_SIZE:
             column, number = (codes.astype(np.int32, copy=False) for codes in (column, number))
             distinct, number = distinct_pairs(number, column, size, width)
             size, is_ranked = len(distinct), True
@@ -284,7 +284,7 @@ SITUATION: Final = np.dtype([("number", np.int64), ("count", np.int64), ("ended"
 
 
 @dataclass(frozen=True, eq=False)
-class Sightings:
+class MachineCounts:
     """Counts of the outputs and transitions that traces show of one machine.
 
     `answers` has a row for each state, query and output, sorted by these: the number of
@@ -300,7 +300,7 @@ class Sightings:
     unasked: int = 0
 
     @classmethod
-    def nothing(cls) -> "Sightings":
+    def nothing(cls) -> "MachineCounts":
         """Return the counts of no traces."""
         return cls(np.empty(0, ANSWER), np.empty(0, MOVE))
 
@@ -330,8 +330,8 @@ class Sightings:
         """The transitions for which the machine has no target."""
         return self.moves[self.moves["output"] < 0]
 
-    def __add__(self, other: "Sightings") -> "Sightings":
-        return Sightings(
+    def __add__(self, other: "MachineCounts") -> "MachineCounts":
+        return MachineCounts(
             _sum_rows(self.answers, other.answers, ("state", "question", "output")),
             _sum_rows(self.moves, other.moves, ("state", "label")),
             self.unasked + other.unasked,
@@ -339,7 +339,7 @@ class Sightings:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class ReplayCounts:
     """Counts of all that traces show of some machines, in the codes of `alphabets`.
 
     A query is observation code × number of actions + action code; to a supplemented machine
@@ -352,7 +352,7 @@ class Replay:
     """
 
     alphabets: Alphabets
-    machines: Mapping[str, Sightings]
+    machines: Mapping[str, MachineCounts]
     sizes: Mapping[str, int]
     situations: Rows
     counted: bool
@@ -400,11 +400,11 @@ class Replay:
         """Whether the machines explain every step of every trace."""
         return not self.unexplained
 
-    def __add__(self, other: "Replay") -> "Replay":
+    def __add__(self, other: "ReplayCounts") -> "ReplayCounts":
         """Return the counts of two shards together; their order makes no difference."""
         if other.alphabets is not self.alphabets and other.alphabets != self.alphabets:
             raise ValueError("two replays add up only in the same codes")
-        return Replay(
+        return ReplayCounts(
             self.alphabets,
             {name: counts + other.machines[name] for name, counts in self.machines.items()},
             self.sizes,
@@ -417,7 +417,7 @@ class Replay:
 
 def answers_vary(question: Int64s, output: Codes, questions: int) -> NDArray[np.bool_]:
     """Return for each row whether its query has another output in some other row."""
-    if questions > DENSE:
+    if questions > MAX_TABLE_SIZE:
         questions, question = _ranked(question)
     example = np.empty(questions, np.int32)
     example[question] = output  # any one of a query's outputs
@@ -427,7 +427,7 @@ def answers_vary(question: Int64s, output: Codes, questions: int) -> NDArray[np.
 
 
 def sort_answers(answers: Rows) -> Rows:
-    """Return answers in the order in which `Sightings` hold them."""
+    """Return answers in the order in which `MachineCounts` hold them."""
     return answers[_order(answers, "state", "question", "output")]
 
 

@@ -12,7 +12,7 @@ from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 
-def rewards_on_edges(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
+def edge_rewards(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
     """Return the Reward Machine with rewards on its edges; see `EdgeRewardMachine.from_pair`."""
     if not len(traces):
         raise ModelError("there are no traces: give those the machines were inferred from")

@@ -12,10 +12,10 @@ from resolvent._util.progress import Listener, Progress
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.replay.coded_shard import CodedShard
-from resolvent.replay.corpus import READING, CodedPieces, Corpus
+from resolvent.replay.corpus import READING, CodedShards, Corpus
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
-from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.source import Shards, ShardsInMemory, tell_of
+from resolvent.traces import TraceDataset, TraceSet
+from resolvent.traces.source import InMemorySource, TraceSource, warn_of_skipped
 
 
 class Summable(Protocol):
@@ -27,9 +27,9 @@ class Summable(Protocol):
 Counts = TypeVar("Counts", bound=Summable)
 
 
-def whole(
+def scan_corpus(
     machines: Machines,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     workers: Workers,
     *,
     known: Corpus | None = None,
@@ -45,22 +45,22 @@ def whole(
         DamagedFile: when nothing is left.
         ModelError: when the traces have no column that a machine predicts.
     """
-    shards: Shards = ShardsInMemory([traces]) if isinstance(traces, TraceSet) else traces
+    shards: TraceSource = InMemorySource([traces]) if isinstance(traces, TraceSet) else traces
     shards, rounding = machines.senses.on_shards(shards), rounding_of(machines)
     if known and known.shards.is_same(shards) and known.rounding == rounding:
         corpus = copy.copy(known)
         corpus.workers = workers
     else:
         report = None
-        if isinstance(traces, TraceFolder):
+        if isinstance(traces, TraceDataset):
             report = _reporter(progress, READING, len(shards), traces.rows)
         corpus = Corpus(shards, rounding, report, workers=workers)
-        tell_of(corpus.shards.gaps, corpus.traces)
+        warn_of_skipped(corpus.shards.gaps, corpus.traces)
     check_columns(machines, corpus.alphabets)
     return corpus
 
 
-def through(
+def run_pass(
     corpus: Corpus, work: Callable[[CodedShard], Counts], progress: Listener | None = None
 ) -> Counts:
     """Apply `work` to each shard of a corpus once, and return the sum of its results.
@@ -88,7 +88,7 @@ def through(
 class _ReadAndWork(Generic[Counts]):
     """Reads a shard and works on it; it can be pickled, to run anywhere."""
 
-    pieces: CodedPieces
+    pieces: CodedShards
     work: Callable[[CodedShard], Counts]
 
     def __call__(self, number: int) -> list[Counts]:

@@ -14,14 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.parallel import Threads, Workers
-from resolvent._util.processes import cores
+from resolvent._util.processes import available_cores
 from resolvent._util.text import listed, short
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.transition_table import TransitionTable
 from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.corpus import CodedPieces, Corpus
-from resolvent.replay.counts import ANSWER, MOVE, SITUATION, Replay, Rows, Sightings, sort_answers
+from resolvent.replay.corpus import CodedShards, Corpus
+from resolvent.replay.counts import (
+    ANSWER,
+    MOVE,
+    SITUATION,
+    MachineCounts,
+    ReplayCounts,
+    Rows,
+    sort_answers,
+)
 from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.schema import OBSERVATION, TERMINATED
@@ -64,7 +72,7 @@ class MachineTable:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class MachineTables:
     """Several machines as the core replays them."""
 
     machines: tuple[MachineTable, ...]
@@ -73,7 +81,7 @@ class Tables:
     @classmethod
     def of(
         cls, machines: Machines, alphabets: Alphabets, trivial: Collection[Label] = ()
-    ) -> "Tables":
+    ) -> "MachineTables":
         """Return the tables of machines, in the codes of the alphabets.
 
         Trivial labels loop on every state, also where the machines do not know them.
@@ -95,13 +103,13 @@ def replay(
     since: int = 0,
     shortest: bool = True,
     progress: Callable[[int], None] | None = None,
-) -> Replay:
+) -> ReplayCounts:
     """Replay all traces of a corpus, or those from shard `since` on.
 
     Trivial labels change no state, whether the machines know them or not. Each count refers to
     the shortest trace that shows it; with `shortest` off to the first, which is faster.
     """
-    tables = Tables.of(machines, corpus.alphabets, trivial)
+    tables = MachineTables.of(machines, corpus.alphabets, trivial)
     numbers = range(since, len(corpus.shards))
     if not numbers:
         raise ModelError("there are no traces to replay")
@@ -111,23 +119,23 @@ def replay(
             replays.append(replay_shard(tables, shard, shortest=shortest))
             if progress:
                 progress(number)
-        return reduce(Replay.__add__, replays)
+        return reduce(ReplayCounts.__add__, replays)
     # Traces that were added later are in memory.
     workers: Workers = Threads() if since else corpus.workers
-    work = Replaying(corpus.pieces, tables, shortest)
-    total = workers.together(work, numbers, Replay.__add__, called=REPLAYING, report=progress)
+    work = ReplayPass(corpus.pieces, tables, shortest)
+    total = workers.together(work, numbers, ReplayCounts.__add__, called=REPLAYING, report=progress)
     return replace(total, alphabets=corpus.alphabets)
 
 
 @dataclass(frozen=True, eq=False)
-class Replaying:
+class ReplayPass:
     """Reads and replays one shard, given by its number; it can be pickled, to run anywhere."""
 
-    pieces: CodedPieces
-    tables: Tables
+    pieces: CodedShards
+    tables: MachineTables
     shortest: bool
 
-    def __call__(self, number: int) -> Replay:
+    def __call__(self, number: int) -> ReplayCounts:
         """Return the counts of a shard, without alphabets."""
         counts = replay_shard(self.tables, self.pieces.read(number), shortest=self.shortest)
         return replace(counts, alphabets=WITHOUT_ALPHABETS)
@@ -140,7 +148,7 @@ def replay_traces(
     unknown_states: bool = True,
     earliest: bool = False,
     states: bool = False,
-) -> Replay:
+) -> ReplayCounts:
     """Replay traces in memory, which may be of another environment.
 
     `unknown_states`: count outputs also after a label left the state unknown; `earliest`: find
@@ -156,7 +164,7 @@ def replay_traces(
     shard = CodedShard.alone(traces, rounding_of(machines))
     check_columns(machines, shard.alphabets)
     return replay_shard(
-        Tables.of(machines, shard.alphabets),
+        MachineTables.of(machines, shard.alphabets),
         shard,
         shortest=False,
         unknown_states=unknown_states,
@@ -169,7 +177,7 @@ def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     """Return the state of every machine at every step of traces; −1 where it is not known."""
     shard = CodedShard.alone(traces)
     check_columns(machines, shard.alphabets)
-    tables = Tables.of(machines, shard.alphabets)
+    tables = MachineTables.of(machines, shard.alphabets)
     return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
 
 
@@ -194,7 +202,7 @@ def check_columns(machines: Machines, alphabets: Alphabets) -> None:
 
 
 def replay_shard(
-    tables: Tables,
+    tables: MachineTables,
     shard: CodedShard,
     *,
     shortest: bool = True,
@@ -202,14 +210,14 @@ def replay_shard(
     unknown_states: bool = False,
     earliest: bool = False,
     states: bool = False,
-) -> Replay:
+) -> ReplayCounts:
     """Replay one shard: a pure function of tables and columns, which can run anywhere."""
     names = [table.kind for table in tables.machines]
     sizes = {table.kind: table.states for table in tables.machines}
     if not len(shard.alphabets.labels):  # no traces, and tables without columns
-        return Replay(
+        return ReplayCounts(
             shard.alphabets,
-            {name: Sightings.nothing() for name in names},
+            {name: MachineCounts.nothing() for name in names},
             sizes,
             np.empty(0, SITUATION),
             counted=False,
@@ -227,13 +235,13 @@ def replay_shard(
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
-        threads=cores(),
+        threads=available_cores(),
     )
     situations = np.empty(len(columns["situation_number"]), SITUATION)
     for field in SITUATION.names or ():
         situations[field] = columns[f"situation_{field}"]
     by_name = dict(zip(names, columns["machines"], strict=True))
-    return Replay(
+    return ReplayCounts(
         shard.alphabets,
         {name: _sightings(own, shard, shortest) for name, own in by_name.items()},
         sizes,
@@ -245,7 +253,7 @@ def replay_shard(
     )
 
 
-def _can_number_situations(tables: Tables, shard: CodedShard) -> bool:
+def _can_number_situations(tables: MachineTables, shard: CodedShard) -> bool:
     """Return whether each observation, state of every machine and action fits into one number.
 
     If not, which is rare, that matters only where episodes end.
@@ -262,12 +270,12 @@ def _can_number_situations(tables: Tables, shard: CodedShard) -> bool:
     return False
 
 
-def _sightings(columns: dict[str, Any], shard: CodedShard, shortest: bool) -> Sightings:
+def _sightings(columns: dict[str, Any], shard: CodedShard, shortest: bool) -> MachineCounts:
     answers = _rows(ANSWER, columns, "answer", shard, shortest)
     clashes = _rows(ANSWER, columns, "clash", shard, shortest)
     if len(clashes) or np.any(answers["state"][-1:] < 0):
         answers = sort_answers(np.concatenate([answers, clashes]))
-    return Sightings(answers, _rows(MOVE, columns, "move", shard, shortest), columns["unasked"])
+    return MachineCounts(answers, _rows(MOVE, columns, "move", shard, shortest), columns["unasked"])
 
 
 def _rows(
@@ -295,7 +303,7 @@ class InMachineCodes:
     output: Codes
 
 
-def in_machine_codes(
+def to_machine_codes(
     machine: Machine, answers: Rows, alphabets: Alphabets, transition_states: int
 ) -> InMachineCodes:
     """Recode the queries and outputs of answers from the codes of traces to those of a machine.

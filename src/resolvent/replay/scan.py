@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.traces import TraceSet
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.source import Arrangement, Gap, Shards
-from resolvent.traces.vocabulary import CommonValues
+from resolvent.traces.source import RowOrder, SkippedRows, TraceSource
+from resolvent.traces.vocabulary import JointVocabularies
 
 Numbered = tuple[NDArray[np.int64], TraceSet]
 """Some traces, and their numbers among all."""
@@ -142,18 +142,18 @@ def _enough(length: NDArray[np.int64], steps: int) -> int:
 
 
 @dataclass(frozen=True)
-class Looking:
+class ScanPass:
     """Scans one shard, given by its number; it can be pickled, to run anywhere.
 
     `pool_steps` is the number of steps of the whole pool, `rows` the number of steps in all
     shards. If that is not known, each shard gives all that may belong into the pool.
     """
 
-    shards: Shards
+    shards: TraceSource
     pool_steps: int
     rows: int | None = None
 
-    def __call__(self, number: int) -> "Look":
+    def __call__(self, number: int) -> "ScanCounts":
         """Read a shard, and return its values, sizes and pool."""
         traces, gap, arrangement = self.shards.scan(number)
         most = self.pool_steps
@@ -161,7 +161,7 @@ class Looking:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
             most = min(max(share, LEAST_STEPS), most)
         shard = CodedShard.alone(traces)
-        return Look(
+        return ScanCounts(
             np.array([len(traces)]),
             digested(shard),
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
@@ -172,13 +172,13 @@ class Looking:
 
 
 @dataclass(frozen=True, eq=False)
-class Pooling:
+class PoolPass:
     """Scans a shard again, for all traces that may belong into the pool.
 
     `first` are the numbers of the first traces of all shards.
     """
 
-    shards: Shards
+    shards: TraceSource
     pool_steps: int
     first: NDArray[np.int64]
 
@@ -193,7 +193,7 @@ _Known = Mapping[str, Mapping[type, frozenset[Any]]]
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class ScanCounts:
     """The scan of neighboring shards; those of two runs of shards add up, in their order.
 
     `traces` are the numbers of traces of each shard. `news` are the values that each shard is
@@ -206,17 +206,17 @@ class Look:
     digest: TraceDigest
     news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
-    gaps: tuple[tuple[int, Gap], ...] = ()
-    arrangements: tuple[tuple[int, Arrangement], ...] = ()
+    gaps: tuple[tuple[int, SkippedRows], ...] = ()
+    arrangements: tuple[tuple[int, RowOrder], ...] = ()
 
-    def __add__(self, other: "Look") -> "Look":
+    def __add__(self, other: "ScanCounts") -> "ScanCounts":
         known, news = self._known, list(self.news)
         for shard, values in other.news:
             fresh = {name: _unknown(column, known.get(name, {})) for name, column in values.items()}
             if any(fresh.values()) or fresh.keys() != self.news[0][1].keys():
                 news.append((shard, fresh))
                 known = _with(known, fresh)
-        total = Look(
+        total = ScanCounts(
             np.append(self.traces, other.traces),
             self.digest + other.digest,
             tuple(news),
@@ -232,13 +232,13 @@ class Look:
         """The number of steps."""
         return self.digest.steps
 
-    def common(self, shards: Shards) -> CommonValues:
+    def common(self, shards: TraceSource) -> JointVocabularies:
         """Return the values of every column, of all shards together.
 
         Raises:
             TraceError: when shards have other columns than the first, or values of other types.
         """
-        common = CommonValues()
+        common = JointVocabularies()
         for shard, values in self.news:
             common.add(values, shards.name(shard) or "the traces")
         return common

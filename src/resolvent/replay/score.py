@@ -6,24 +6,24 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Workers, at_work
+from resolvent._util.parallel import Workers, get_executor
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
 from resolvent.machines.likelihood.chances import chances
 from resolvent.machines.likelihood.forecasts import Forecasts
 from resolvent.machines.likelihood.smoothing import smoothing_of
-from resolvent.replay.belief_score import believed_score
-from resolvent.replay.counts import Replay, Sightings
-from resolvent.replay.replaying import REPLAYING, in_machine_codes, replay_traces
-from resolvent.traces import Codes, TraceFolder, TraceSet
+from resolvent.replay.belief_score import belief_score
+from resolvent.replay.counts import MachineCounts, ReplayCounts
+from resolvent.replay.replaying import REPLAYING, replay_traces, to_machine_codes
+from resolvent.traces import Codes, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.source import Gap, tell_of
+from resolvent.traces.source import SkippedRows, warn_of_skipped
 
 Numbers = NDArray[np.int64]
 
 
 def score(
-    machines: Machines, traces: TraceSet | TraceFolder, on: str | Workers = "threads"
+    machines: Machines, traces: TraceSet | TraceDataset, on: str | Workers = "threads"
 ) -> Score:
     """Replay traces, and return the number of steps predicted right, wrong, or not at all.
 
@@ -32,11 +32,11 @@ def score(
     states predict by their belief before each step. Files are read once, shard by shard, by the
     workers that `on` names, as for `infer`.
     """
-    return scored(machines, as_traces(traces), on).score
+    return score_shards(machines, as_traces(traces), on).score
 
 
 @dataclass(frozen=True)
-class Scored:
+class ShardScore:
     """The score of machines on some traces; scores of shards add up.
 
     `gaps` are the unreadable parts of damaged files, by shard number.
@@ -45,11 +45,11 @@ class Scored:
     score: Score
     traces: int
     steps: int
-    gaps: Mapping[int, Gap] = field(default_factory=dict)
+    gaps: Mapping[int, SkippedRows] = field(default_factory=dict)
 
-    def __add__(self, later: "Scored") -> "Scored":
+    def __add__(self, later: "ShardScore") -> "ShardScore":
         """Return the sum; the traces of the second come after those of the first."""
-        return Scored(
+        return ShardScore(
             self.score.then(later.score, self.traces),
             self.traces + later.traces,
             self.steps + later.steps,
@@ -57,20 +57,22 @@ class Scored:
         )
 
 
-def scored(
+def score_shards(
     machines: Machines,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     on: str | Workers = "threads",
     *,
     progress: Callable[[int], None] | None = None,
-) -> Scored:
+) -> ShardScore:
     """Score machines as `score` does; `progress` is called with the number of shards done."""
     if isinstance(traces, TraceSet):
         return _scored(machines, traces)
     work, shards = _ShardScore(machines, traces), range(len(traces))
-    with at_work(on) as workers:
-        total = workers.together(work, shards, Scored.__add__, called=REPLAYING, report=progress)
-    tell_of(total.gaps, total.traces)
+    with get_executor(on) as workers:
+        total = workers.together(
+            work, shards, ShardScore.__add__, called=REPLAYING, report=progress
+        )
+    warn_of_skipped(total.gaps, total.traces)
     return total
 
 
@@ -79,35 +81,35 @@ class _ShardScore:
     """Scores machines on one shard, given by its number; it can be pickled, to run anywhere."""
 
     machines: Machines
-    folder: TraceFolder
+    folder: TraceDataset
 
-    def __call__(self, number: int) -> Scored:
+    def __call__(self, number: int) -> ShardScore:
         if not self.folder.skips:
             return _scored(self.machines, self.folder.read(number))
         traces, gap, _ = self.folder.scan(number)
         return replace(_scored(self.machines, traces), gaps={} if gap is None else {number: gap})
 
 
-def _scored(machines: Machines, traces: TraceSet) -> Scored:
+def _scored(machines: Machines, traces: TraceSet) -> ShardScore:
     seen = machines.senses.on(traces)
     if machines.doubt:
-        total = believed_score(machines, seen)
+        total = belief_score(machines, seen)
     else:
         total = score_of(machines, replay_traces(machines, seen))
-    return Scored(total, len(traces), traces.steps)
+    return ShardScore(total, len(traces), traces.steps)
 
 
-def score_of(machines: Machines, shown: Replay) -> Score:
+def score_of(machines: Machines, shown: ReplayCounts) -> Score:
     """Score machines by the counts of a replay that includes unknown states."""
     return Score(
         {name: _score(machine, shown.machines[name], shown) for name, machine in machines.items()}
     )
 
 
-def _score(machine: Machine, sightings: Sightings, shown: Replay) -> MachineScore:
+def _score(machine: Machine, sightings: MachineCounts, shown: ReplayCounts) -> MachineScore:
     rows = sightings.answers
     states = shown.sizes.get("transition", 1)
-    coded = in_machine_codes(machine, rows, shown.alphabets, states)
+    coded = to_machine_codes(machine, rows, shown.alphabets, states)
     state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
     predicted = machine.answer_many(state, coded.question)
     level = machine.knowledge_many(state, coded.question)

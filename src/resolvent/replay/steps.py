@@ -22,7 +22,7 @@ from resolvent.traces.vocabulary import codes_of, distinct_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StepsAsked:
+class StepQueries:
     """The query to a machine at every step of some traces, in its own codes.
 
     `labels` are read before the step: −1 for none, the number of labels or more for one that
@@ -43,16 +43,16 @@ class StepsAsked:
         return self.machine.answer_many(self.states, self.questions)
 
 
-def steps_asked(
+def step_queries(
     machines: Machines, traces: TraceSet, states: Mapping[str, Codes]
-) -> dict[str, StepsAsked]:
+) -> dict[str, StepQueries]:
     """Return the query to each machine at every step, and the output of the traces.
 
     `states` are those that a replay of these traces found.
     """
     histories = Histories.of(traces, machines.timing)
     return {
-        name: StepsAsked(
+        name: StepQueries(
             machine,
             _labels_read(machine, histories),
             states[name],
@@ -106,7 +106,7 @@ def _outputs(machine: Machine, traces: TraceSet) -> Codes:
     return codes_of(values, machine.outputs, len(machine.outputs))[codes]
 
 
-def steps_taken(
+def count_steps(
     shard: CodedShard,
     states: Mapping[str, Codes],
     *,
@@ -139,7 +139,7 @@ def steps_taken(
     return CountTable.of(columns, trace=trace + shard.first, step=step)
 
 
-def starts_taken(shard: CodedShard, states: Mapping[str, Codes]) -> CountTable:
+def count_starts(shard: CodedShard, states: Mapping[str, Codes]) -> CountTable:
     """Return the distinct starts of a shard's traces: `observation`, `label`, and the states."""
     traces = shard.traces
     rows, number = traces.offsets[:-1], np.arange(len(traces))
@@ -156,7 +156,7 @@ def state_of(kind: str) -> str:
     return f"state of {kind}"
 
 
-def paid_at_steps(shard: CodedShard) -> Codes:
+def reward_codes_at_steps(shard: CodedShard) -> Codes:
     """Return the reward of every step, in the codes of the outputs of a Reward Machine."""
     codes, alphabets = shard.codes[REWARD], shard.alphabets
     if REWARD not in alphabets.answers:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from resolvent.rl.collect import collect
 
 if TYPE_CHECKING:
-    from resolvent.rl.experiment_policy import Trial
-    from resolvent.rl.q_table import Curve, Learned
+    from resolvent.rl.experiment_policy import ExperimentPolicy
+    from resolvent.rl.q_table import Curve, QTable
     from resolvent.rl.run_plan import Runs
     from resolvent.rl.tabular import Evaluation
-    from resolvent.rl.tracker import Memory
+    from resolvent.rl.tracker import StateTracker
     from resolvent.rl.trainer import q_learning
     from resolvent.rl.wrappers import (
         AugmentObservation,
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
-    "experiment_policy": ("Trial",),
-    "q_table": ("Curve", "Learned"),
+    "experiment_policy": ("ExperimentPolicy",),
+    "q_table": ("Curve", "QTable"),
     "run_plan": ("Runs",),
     "tabular": ("Evaluation",),
-    "tracker": ("Memory",),
+    "tracker": ("StateTracker",),
     "trainer": ("q_learning",),
     "wrappers": (
         "AugmentObservation",
@@ -44,11 +44,11 @@ __all__ = [
     "AugmentObservation",
     "Curve",
     "Evaluation",
-    "Learned",
-    "Memory",
+    "ExperimentPolicy",
+    "QTable",
     "Runs",
     "ShapeReward",
-    "Trial",
+    "StateTracker",
     "VectorAugmentObservation",
     "VectorShapeReward",
     "collect",

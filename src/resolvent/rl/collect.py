@@ -15,8 +15,8 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 
-from resolvent._util.parallel import Workers, at_work
-from resolvent._util.ray import part_of_ray
+from resolvent._util.parallel import Workers, get_executor
+from resolvent._util.ray import import_ray
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
 from resolvent.rl.env import AnyEnv, reported_label
@@ -179,7 +179,7 @@ def _collect_on_workers(
         if progress is not None:
             progress(done / len(shards))
 
-    with at_work(on) as workers:
+    with get_executor(on) as workers:
         work = _Shard(make, options, episodes, seed, apart=workers.name != "threads")
         _check_copies(work, workers.name)
         return TraceSet.concatenate(workers.each(work, shards, called="collecting", report=report))
@@ -242,7 +242,7 @@ def _check_copies(work: _Shard, where: str) -> None:
     if not isinstance(work.make, _Copies | NamedEnvironment):
         sent["the function that makes the environment"] = work.make
     # Ray sends functions by value, processes by name.
-    pickler = part_of_ray("ray.cloudpickle") if where.startswith("ray") else pickle
+    pickler = import_ray("ray.cloudpickle") if where.startswith("ray") else pickle
     for name, value in sent.items():
         try:
             if where != "threads":

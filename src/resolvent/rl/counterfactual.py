@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.text import listed
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines.situations import Situation
+from resolvent.machines.situations import AugmentedState
 from resolvent.planning.model import Model
-from resolvent.rl.env import Names
+from resolvent.rl.env import SymbolEncoder
 from resolvent.rl.potential import Potential
-from resolvent.rl.tabular import WorldView
+from resolvent.rl.tabular import TabularView
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:
-    from resolvent.rl.q_table import Learned
+    from resolvent.rl.q_table import QTable
 
 UNKNOWN, GOES_ON, ENDS = range(3)
 """Values of `CounterfactualSteps.outcome`."""
@@ -55,7 +55,7 @@ class CounterfactualSteps:
         space = env.action_space
         if not isinstance(space, gym.spaces.Discrete):
             raise OptionError(f"Q-learning needs Discrete actions, not {space}")
-        names = Names(env, "action")
+        names = SymbolEncoder(env, "action")
         symbols: list[Symbol] = [names(int(space.start) + action) for action in range(int(space.n))]
         columns = [model.actions.get(symbol) for symbol in symbols]
         shape = len(model), len(columns)
@@ -71,7 +71,7 @@ class CounterfactualSteps:
         return cls(following, reward, outcome)
 
 
-def inner_situations(augmented: AugmentObservation, model: Model) -> tuple[Situation, ...]:
+def inner_situations(augmented: AugmentObservation, model: Model) -> tuple[AugmentedState, ...]:
     """Return a model's augmented states, with observations as the environment inside has them."""
     values = inner_values(augmented, model)
     columns = (column.tolist() for column in model.states.values())
@@ -87,7 +87,7 @@ def inner_values(augmented: AugmentObservation, model: Model) -> list[Any]:
             f"the model is about the machines {', '.join(model.states)}, and in view are "
             f"{listed(machines)}: put those in view that the model is about"
         )
-    names = Names(augmented.env, "observation")
+    names = SymbolEncoder(augmented.env, "observation")
     symbols = names.of_space(augmented.env.observation_space)
     for observation in model.observations:
         if symbols is not None and observation not in symbols:
@@ -116,7 +116,7 @@ class Guidance:
     augmented: AugmentObservation
     values: tuple[Any, ...]
     codes: dict[Symbol, int]
-    situations: tuple[Situation, ...]
+    situations: tuple[AugmentedState, ...]
     steps: _core.KnownSteps | None
     potential: Potential
 
@@ -186,10 +186,10 @@ class InitialValues:
 
 
 def initial_values(
-    start: "Learned",
+    start: "QTable",
     actions: gym.spaces.Discrete,
     guidance: Guidance | None,
-    view: WorldView | str,
+    view: TabularView | str,
 ) -> list[InitialValues]:
     """Return initial values from a table, in its order.
 
@@ -202,7 +202,7 @@ def initial_values(
             f"the environment's are {actions}: begin with what was learned in this one"
         )
     symbols = start.situations
-    if isinstance(view, WorldView):
+    if isinstance(view, TabularView):
         rows = view.rows(symbols)
         symbols = tuple(symbol for symbol in symbols if symbol in rows)
     potentials = dict.fromkeys(symbols, 0.0) if guidance is None else guidance.potentials()

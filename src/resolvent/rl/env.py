@@ -33,7 +33,7 @@ _RETURNS: Final = {
 }
 
 
-class Names:
+class SymbolEncoder:
     """Translate observations or actions into symbols, and back.
 
     A symbol is the name that the environment gives to a number, or the value that `name_of`
@@ -109,7 +109,7 @@ class Names:
         return _value(symbol, self._space)
 
 
-class Labels:
+class LabelSource:
     """Find the label of each step: in infos, by a method of the environment, or by `label_of`.
 
     `reads` names the parameters of `label_of`; it is empty without one.
@@ -122,7 +122,9 @@ class Labels:
             label_of = None
         self._function: LabelFunction | None = None
         if label_of is not None:  # errors of `MadeOf` are ours, and say enough
-            self._function = LabelFunction(label_of, checked=not isinstance(label_of, MadeOf))
+            self._function = LabelFunction(
+                label_of, checked=not isinstance(label_of, LabelsOfSymbols)
+            )
         self.reads = () if self._function is None else self._function.reads
 
     @property
@@ -172,7 +174,7 @@ def reported_label(
     return next((info[key] for key in INFO_KEYS if key in info), None)
 
 
-class MadeOf:
+class LabelsOfSymbols:
     """Make labels of observations and actions, as a `Labelling` says; a `label_of`."""
 
     def __init__(
@@ -195,14 +197,14 @@ class MadeOf:
         )
 
 
-class LiveSenses:
+class LivePreprocessor:
     """Translate an environment's values into the symbols and labels that machines read.
 
     `observations` and `actions` translate values. `label_of` makes labels; it is None if the
     environment reports them. `labels` says how labels are made, if the machines do not.
 
     >>> from resolvent.worlds import House
-    >>> live = LiveSenses(House(), Senses(Labelling("observation")))
+    >>> live = LivePreprocessor(House(), Senses(Labelling("observation")))
     >>> live.observations(0), sorted(live.label_of(None, None, None, 0, {}))
     ('corridor', ['corridor'])
     """
@@ -227,11 +229,11 @@ class LiveSenses:
                 f"leave out label_of"
             )
         then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
-        self.observations = Names(env, "observation", name_of, then.get("observation"))
-        self.actions = Names(env, "action", then=then.get("action"))
+        self.observations = SymbolEncoder(env, "observation", name_of, then.get("observation"))
+        self.actions = SymbolEncoder(env, "action", then=then.get("action"))
         self.label_of = label_of
         if not labelling.is_given:
-            self.label_of = MadeOf(labelling, self.observations, self.actions)
+            self.label_of = LabelsOfSymbols(labelling, self.observations, self.actions)
 
 
 def finite_reward(reward: Any) -> float:
@@ -279,7 +281,7 @@ def env_attribute(env: Any, name: str) -> Any:
 
 
 @contextmanager
-def telling(method: str) -> Iterator[None]:
+def env_errors(method: str) -> Iterator[None]:
     """Turn any exception of an environment's method into a one-line `TraceError`."""
     try:
         yield
@@ -290,10 +292,10 @@ def telling(method: str) -> Iterator[None]:
         raise TraceError(f"the environment's {method}() raised {raised}") from error
 
 
-def of_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
+def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
     """Return the result of `reset` if it is an observation and an info.
 
-    >>> of_reset(3)
+    >>> checked_reset(3)
     Traceback (most recent call last):
     resolvent.errors.TraceError: the environment's reset() has to return (observation, info), not 3
     """
@@ -301,16 +303,16 @@ def of_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
     return observation, info
 
 
-def of_step(returned: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+def checked_step(returned: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
     """Return the result of `step` if it has five parts, the last of which is an info."""
     observation, reward, terminated, truncated, info = _checked_parts(returned, "step", 5)
     return observation, reward, terminated, truncated, info
 
 
-def ended(flag: Any, name: str) -> bool:
+def checked_flag(flag: Any, name: str) -> bool:
     """Return `terminated` or `truncated` as a bool.
 
-    >>> ended(1, "terminated")
+    >>> checked_flag(1, "terminated")
     True
     """
     try:

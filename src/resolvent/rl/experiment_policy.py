@@ -13,13 +13,13 @@ import numpy as np
 
 from resolvent.errors import OptionError
 from resolvent.evaluation.experiments import Experiment
-from resolvent.inference.result import InferenceResult, machines_in
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
-from resolvent.planning.goals import Came, States, StepsSeen, aim_of, steps_seen
-from resolvent.rl.env import LiveSenses
-from resolvent.rl.tracker import Memory
+from resolvent.planning.goals import SeenSteps, States, StepOutcome, goal_of, seen_steps
+from resolvent.rl.env import LivePreprocessor
+from resolvent.rl.tracker import StateTracker
 from resolvent.samples import LabelReader
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.symbols import Label, Symbol, as_label
 
 GUESS_COST: Final = 4
@@ -44,27 +44,27 @@ class _LastStep(NamedTuple):
     value: Any
 
 
-def carry_out(
+def experiment_policy(
     experiment: Experiment,
     env: gym.Env[Any, Any],
     machines: Machines | InferenceResult,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     *,
     name_of: Callable[[Any], Any] | None = None,
     seed: int = 0,
-) -> "Trial":
+) -> "ExperimentPolicy":
     """Return a policy that runs an experiment; see `Experiment.policy`."""
     if not isinstance(env, gym.Env):
         raise OptionError(f"policy needs one gymnasium.Env, not a {type(env).__name__}")
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")
-    machines = machines_in(machines)
-    live = LiveSenses(env, machines.senses, None, None, name_of)
+    machines = machines_of_result(machines)
+    live = LivePreprocessor(env, machines.senses, None, None, name_of)
     actions = list(live.actions.of_space(env.action_space) or ())
-    return Trial(experiment, machines, live, steps_seen(machines, traces), actions, seed)
+    return ExperimentPolicy(experiment, machines, live, seen_steps(machines, traces), actions, seed)
 
 
-class Trial:
+class ExperimentPolicy:
     """Runs an experiment, step by step.
 
     It is a policy for `collect`, which passes labels to it. In a loop of your own, call `begin`
@@ -73,7 +73,7 @@ class Trial:
     how often; copies that play side by side (`collect(..., on="processes")`) do not count here.
 
     >>> import resolvent as rs
-    >>> house = rs.environments.House()
+    >>> house = rs.worlds.House()
     >>> result = rs.infer(rs.collect(house, episodes=2, seed=0))
     >>> experiment = rs.plan(result, result.all_traces()).next_experiment
     >>> trial = experiment.policy(house, result, result.all_traces())
@@ -90,21 +90,21 @@ class Trial:
         self,
         experiment: Experiment,
         machines: Machines,
-        live: LiveSenses,
-        seen: StepsSeen,
+        live: LivePreprocessor,
+        seen: SeenSteps,
         actions: list[Symbol],
         seed: int,
     ) -> None:
         self.experiment, self.asked = experiment, 0
-        self._goal, self._seen, self._live = aim_of(experiment, machines), seen, live
-        self._memory, self._reader = Memory(machines), LabelReader(machines.timing)
+        self._goal, self._seen, self._live = goal_of(experiment, machines), seen, live
+        self._memory, self._reader = StateTracker(machines), LabelReader(machines.timing)
         self._machines = machines
         self._actions = list(dict.fromkeys([*actions, *seen.actions]))
         self._rng = np.random.default_rng(seed)
         self._label: tuple[Label, bool] | None = None  # and whether it is that of a reset
         self._last: _LastStep | None = None
         self._path: Path = []
-        self._outcomes: dict[Node, dict[Symbol, Came]] = {}
+        self._outcomes: dict[Node, dict[Symbol, StepOutcome]] = {}
         self._counts: dict[Node, dict[Symbol, int]] = {}
         self._hopeless: set[Node] = set()
 
@@ -160,7 +160,10 @@ class Trial:
         _, states, progress = last.node
         self._memory.step(label)
         read, symbol = self._reader.step(label), self._live.observations(observation)
-        outcome, outcomes = Came(symbol, read, False), self._outcomes.setdefault(last.node, {})
+        outcome, outcomes = (
+            StepOutcome(symbol, read, False),
+            self._outcomes.setdefault(last.node, {}),
+        )
         if outcomes.get(last.action) != outcome:
             outcomes[last.action] = outcome
             self._hopeless.clear()

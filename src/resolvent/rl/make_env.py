@@ -13,7 +13,7 @@ import gymnasium as gym
 from resolvent._util.text import listed
 from resolvent._util.validation import needs_arguments, shown
 from resolvent.errors import OptionError, ResolventError
-from resolvent.rl.env import of_reset, of_step, telling
+from resolvent.rl.env import checked_reset, checked_step, env_errors
 
 
 @dataclass(frozen=True)
@@ -156,14 +156,14 @@ class _Guarded(gym.Wrapper[Any, Any, Any, Any]):
     """Turn an environment's mistakes into trace errors, which say where they happened."""
 
     def reset(self, **options: Any) -> Any:
-        with telling("reset"):
+        with env_errors("reset"):
             returned = self.env.reset(**options)
-        return of_reset(returned)
+        return checked_reset(returned)
 
     def step(self, action: Any) -> Any:
-        with telling("step"):
+        with env_errors("step"):
             returned = self.env.step(action)
-        return of_step(returned)
+        return checked_step(returned)
 
 
 def _guarded(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

@@ -21,16 +21,16 @@ from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.rl.tabular import (
     Evaluation,
-    WorldView,
+    TabularView,
     best_actions,
     evaluate_by_playing,
     evaluate_exactly,
-    world_behind,
+    tabular_view,
 )
 from resolvent.rl.transfer import transferred_rows
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Symbol, as_symbol, is_mapping, symbol_text
-from resolvent.traces.thumbnails import shown_together
+from resolvent.traces.thumbnails import thumbnails_of_symbols
 
 CURVE_SUFFIXES = (".csv", ".json")
 
@@ -87,7 +87,7 @@ def _write_curve(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Learned(ByValue):
+class QTable(ByValue):
     """The values that Q-learning found.
 
     `q[n, a]` is the value of action `a` in `situations[n]`, the symbol of an observation of the
@@ -139,9 +139,9 @@ class Learned(ByValue):
         """
         if not isinstance(env, gym.Env):
             raise OptionError(f"evaluate needs a gymnasium.Env, not a {type(env).__name__}")
-        check_arguments(Learned.evaluate, locals(), leaving=["self", "env"])
-        view = world_behind(env)
-        if episodes is None and isinstance(view, WorldView):
+        check_arguments(QTable.evaluate, locals(), leaving=["self", "env"])
+        view = tabular_view(env)
+        if episodes is None and isinstance(view, TabularView):
             tables, places = view.numbering(self.situations)
             return evaluate_exactly(view, tables, self._policy[places], self.gamma)
         return evaluate_by_playing(
@@ -155,7 +155,7 @@ class Learned(ByValue):
 
     def carried(
         self, before: gym.Env[Any, Any], after: gym.Env[Any, Any], traces: TraceSet
-    ) -> "Learned":
+    ) -> "QTable":
         """Return the values for other machines than those they were learned with.
 
         Both environments are the same world inside `AugmentObservation`, with the old and the
@@ -193,7 +193,7 @@ class Learned(ByValue):
         _save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Learned":
+    def load(cls, path: str | Path) -> "QTable":
         """Read a file that `save` wrote."""
         return _load(path)
 
@@ -230,12 +230,12 @@ class Learned(ByValue):
         first = self.situations[: notebook.MOST_ROWS]
         rows = (
             [
-                notebook.Pictured(shown_text(shown, self.observation_names), pictures),
-                shown_text(self.action(shown), self.action_names),
+                notebook.Pictured(observation_text(shown, self.observation_names), pictures),
+                observation_text(self.action(shown), self.action_names),
                 f"{self.q[number].max():.4g}",
             ]
             for number, (shown, pictures) in enumerate(
-                zip(first, shown_together(first), strict=True)
+                zip(first, thumbnails_of_symbols(first), strict=True)
             )
         )
         return notebook.panel(
@@ -253,29 +253,30 @@ class Learned(ByValue):
         return best_actions(self.q)
 
 
-def shown_text(shown: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
+def observation_text(shown: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
     """Return an observation as text, the parts of a mapping with their keys.
 
     `names` are those of the numbers that observations are.
 
-    >>> shown_text((("observation", 1), ("reward_state", 1)), ("hall", "attic"))
+    >>> observation_text((("observation", 1), ("reward_state", 1)), ("hall", "attic"))
     'observation attic, reward state 1'
-    >>> shown_text(1, ("hall", "attic")), shown_text((1, 2), ("hall", "attic"))
+    >>> observation_text(1, ("hall", "attic")), observation_text((1, 2), ("hall", "attic"))
     ('attic', '(1, 2)')
     """
     if not isinstance(shown, tuple) or not is_mapping(shown):
-        return short(symbol_text(named(shown, names)))
+        return short(symbol_text(name_of_number(shown, names)))
     return ", ".join(
         f"{short(part).replace('_', ' ')} "
-        f"{short(symbol_text(named(value, names if part == 'observation' else None)))}"
+        f"{short(symbol_text(name_of_number(value, names if part == 'observation' else None)))}"
         for part, value in shown
     )
 
 
-def named(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
+def name_of_number(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
     """Return the name of a number if it has one.
 
-    >>> named(1, ("up", "down")), named(7, ("up", "down")), named(1, None)
+    >>> names = ("up", "down")
+    >>> name_of_number(1, names), name_of_number(7, names), name_of_number(1, None)
     ('down', 7, 1)
     """
     if names is None or type(value) is not int or not 0 <= value < len(names):
@@ -328,7 +329,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     potential: list[float] | msgspec.UnsetType = msgspec.UNSET
 
 
-def _save(table: Learned, path: str | Path) -> None:
+def _save(table: QTable, path: str | Path) -> None:
     curve = table.curve
     observation_names, action_names = table.observation_names, table.action_names
     content = _File(
@@ -355,7 +356,7 @@ def _save(table: Learned, path: str | Path) -> None:
         file.write(msgspec.json.encode(content) + b"\n")
 
 
-def _load(path: str | Path) -> Learned:
+def _load(path: str | Path) -> QTable:
     content = read_json(path, _File, "a policy that Resolvent wrote")
     try:
         situations = tuple(map(as_symbol, content.situations))
@@ -390,7 +391,7 @@ def _load(path: str | Path) -> Learned:
         )
     ):
         raise ModelError(f"{path}: its rows do not fit together")
-    return Learned(
+    return QTable(
         np.array(content.q, np.float64),
         situations,
         Curve(

@@ -17,19 +17,19 @@ from resolvent.errors import OptionError, locating
 from resolvent.rl.env import (
     AnyEnv,
     Info,
-    Labels,
-    MadeOf,
-    Names,
-    ended,
+    LabelsOfSymbols,
+    LabelSource,
+    SymbolEncoder,
+    checked_flag,
+    checked_reset,
+    checked_step,
     finite_reward,
     info_column,
-    of_reset,
-    of_step,
     reported_label,
     tabular_env,
     time_limit,
 )
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label
@@ -64,14 +64,17 @@ def play_episode(
 
     An episode that does not terminate within `max_steps` is truncated.
     """
-    observation, info = of_reset(env.reset(seed=seed, **reset_options))
+    observation, info = checked_reset(env.reset(seed=seed, **reset_options))
     actor.begin(observation, info)
     steps = 0
     terminated = truncated = False
     while not (terminated or truncated):
         action = actor.act(observation)
-        step = of_step(env.step(action))
-        terminated, truncated = ended(step[2], "terminated"), ended(step[3], "truncated")
+        step = checked_step(env.step(action))
+        terminated, truncated = (
+            checked_flag(step[2], "terminated"),
+            checked_flag(step[3], "truncated"),
+        )
         actor.observe(observation, action, step)
         observation = step[0]
         steps += 1
@@ -143,12 +146,15 @@ class Recorder:
             self._wrapper = recordable_inside(env)
             env, name_of = self._wrapper.env, name_of or self._wrapper.name_of
             label_of = label_of or self._wrapper.label_of
-        self.observations, self.actions = Names(env, "observation", name_of), Names(env, "action")
+        self.observations, self.actions = (
+            SymbolEncoder(env, "observation", name_of),
+            SymbolEncoder(env, "action"),
+        )
         if labelling is not None and not labelling.is_given:
-            label_of = MadeOf(labelling, self.observations, self.actions)
-        self.labels = Labels(env, label_of)
+            label_of = LabelsOfSymbols(labelling, self.observations, self.actions)
+        self.labels = LabelSource(env, label_of)
         self._info_columns = tuple(columns)
-        self._coder, self._episodes = ColumnCoder(), CodedEpisodes()
+        self._coder, self._episodes = ColumnEncoder(), TraceSetBuilder()
         self._observation: Any = None
         self._columns: dict[str, list[Any]] = {}
 

@@ -14,11 +14,11 @@ from resolvent._util.text import amount
 from resolvent._util.validation import check_arguments, shown
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.machines.situations import states_text
-from resolvent.planning.steps import that_matter
-from resolvent.planning.value_bounds import Contradiction, contradictions, returns_of
-from resolvent.rl.env import LiveSenses, time_limit
+from resolvent.planning.steps import acting_machines
+from resolvent.planning.value_bounds import BoundViolation, bound_violations, returns_of
+from resolvent.rl.env import LivePreprocessor, time_limit
 from resolvent.rl.rollout import Recorder, Step, play_episode, random_actions
-from resolvent.rl.tracker import BeliefTracker, Memory
+from resolvent.rl.tracker import BeliefTracker, StateTracker
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.traces import TraceSet
 from resolvent.traces.labelling import Labelling
@@ -49,7 +49,7 @@ class Runs(ByValue):
     terminated: NDArray[np.bool_]
     random_steps: int
     traces: TraceSet
-    contradicts: tuple[Contradiction, ...]
+    contradicts: tuple[BoundViolation, ...]
     surprises: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def run(
         on_unseen = "raise" if plan.model.chances is None else "random"
     if not isinstance(on_unseen, str) or on_unseen not in ("raise", "random"):
         raise OptionError(f"on_unseen={shown(on_unseen)}: use 'raise' or 'random'")
-    live = LiveSenses(env, plan.machines.senses, labels, label_of, name_of)
+    live = LivePreprocessor(env, plan.machines.senses, labels, label_of, name_of)
     recorder = Recorder(env, live.label_of, columns, name_of=name_of)
     has_limit = max_steps is not None or time_limit(env) is not None
     space = random_actions(env, seed)
@@ -162,7 +162,7 @@ def run(
         traces.terminated,
         actor.random_steps,
         traces,
-        contradictions(plan, traces, actor.starts),
+        bound_violations(plan, traces, actor.starts),
         None if plan.model.chances is None else actor.surprises,
     )
 
@@ -209,7 +209,7 @@ class _PlanActor:
     def __init__(
         self,
         plan: "Plan",
-        live: LiveSenses,
+        live: LivePreprocessor,
         recorder: Recorder,
         space: gym.Space[Any],
         has_limit: bool,
@@ -217,10 +217,10 @@ class _PlanActor:
     ) -> None:
         self.starts: list[int | None] = []
         self.random_steps = self.surprises = 0
-        machines = that_matter(plan.machines)
+        machines = acting_machines(plan.machines)
         # If labels are noisy, it acts as if the most likely states were the true ones.
         self._belief = BeliefTracker(machines, live) if machines.doubt else None
-        self._memory = self._belief or Memory(machines)
+        self._memory = self._belief or StateTracker(machines)
         self._plan, self._live, self._recorder, self._space = plan, live, recorder, space
         self._has_limit, self._may_guess = has_limit, may_guess
         self._symbol: Any = None

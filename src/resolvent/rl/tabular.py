@@ -1,6 +1,6 @@
 """Look through wrappers at a tabular environment, and evaluate policies exactly on its tables.
 
-Input: an environment. Output: a `WorldView` if only wrappers with a known effect surround a
+Input: an environment. Output: a `TabularView` if only wrappers with a known effect surround a
 tabular environment; else the reason. Policies of other environments are evaluated by playing.
 """
 
@@ -28,7 +28,7 @@ _TRANSPARENT = (OrderEnforcing, PassiveEnvChecker)
 
 
 @dataclass(frozen=True, eq=False)
-class WorldView:
+class TabularView:
     """A tabular environment, and how its observations reach the agent.
 
     They come with the states of a pair of machines (`augmented`), the last few at once
@@ -117,12 +117,12 @@ class WorldView:
         )
 
 
-def world_behind(env: gym.Env[Any, Any]) -> WorldView | str:
+def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
     """Return the view of the tabular environment inside, or the reason why there is none.
 
     >>> from gymnasium.wrappers import TransformReward
     >>> from resolvent.worlds import House
-    >>> world_behind(TransformReward(House(), lambda reward: -reward))
+    >>> tabular_view(TransformReward(House(), lambda reward: -reward))
     'TransformReward may change what the world tells'
     """
     augmented: AugmentObservation | None = None
@@ -146,7 +146,7 @@ def world_behind(env: gym.Env[Any, Any]) -> WorldView | str:
         return f"{type(inner).__name__} is not a world of tables"
     if inner.mechanics.draws:
         return f"steps of {type(inner).__name__} are left to chance"
-    return WorldView(inner, augmented, stack, min(limits, default=None))
+    return TabularView(inner, augmented, stack, min(limits, default=None))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def best_actions(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def evaluate_exactly(
-    view: WorldView,
+    view: TabularView,
     tables: _core.Lessons,
     policy: NDArray[np.int64],
     gamma: float,

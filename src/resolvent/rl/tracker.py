@@ -16,7 +16,7 @@ from resolvent._util.validation import shown
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.machines import Machine, Machines
 from resolvent.machines.belief import Belief
-from resolvent.rl.env import LiveSenses, finite_reward
+from resolvent.rl.env import LivePreprocessor, finite_reward
 from resolvent.rl.vector_env import Mask, split
 from resolvent.samples import LabelReader
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
@@ -57,7 +57,7 @@ class _ByMachine:
         return self.states[name]
 
 
-class Memory(_ByMachine):
+class StateTracker(_ByMachine):
     """The states of all machines of a set in a live episode.
 
     Call `reset` with the label of an episode's first observation and `step` with the label of
@@ -71,7 +71,7 @@ class Memory(_ByMachine):
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> memory = Memory(rs.infer(traces).machines)
+    >>> memory = StateTracker(rs.infer(traces).machines)
     >>> memory.reset(None)
     >>> memory.step({"key"})
     >>> memory.states, memory.transition_state, memory.unseen
@@ -206,7 +206,7 @@ class BeliefTracker:
 
     >>> from resolvent.worlds import House
     >>> house = House()
-    >>> tracker = BeliefTracker(house.machines(), LiveSenses(house, house.machines().senses))
+    >>> tracker = BeliefTracker(house.machines(), LivePreprocessor(house, house.machines().senses))
     >>> tracker.reset(None)
     >>> tracker.took(0, 2, 0.0, 1, False)
     >>> tracker.step({"key"})
@@ -217,7 +217,7 @@ class BeliefTracker:
     def __init__(
         self,
         machines: Machines,
-        live: LiveSenses,
+        live: LivePreprocessor,
         *,
         on_unseen: OnUnseen = "stay",
         belief: Belief | None = None,
@@ -282,7 +282,7 @@ class VectorBeliefTracker:
         self,
         machines: Machines,
         environments: int,
-        live: LiveSenses,
+        live: LivePreprocessor,
         *,
         on_unseen: OnUnseen = "stay",
     ) -> None:

@@ -20,16 +20,16 @@ from resolvent.errors import OptionError, locating
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.rl.counterfactual import Guidance, InitialValues, initial_values, inner_values
-from resolvent.rl.env import Names, finite_reward
+from resolvent.rl.env import SymbolEncoder, finite_reward
 from resolvent.rl.potential import Potential
-from resolvent.rl.q_table import Curve, Learned
+from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.tabular import (
     Evaluation,
-    WorldView,
+    TabularView,
     best_actions,
     evaluate_exactly,
-    world_behind,
+    tabular_view,
 )
 from resolvent.rl.wrappers.augment import augmented_inside
 from resolvent.rl.wrappers.shape import shaped_inside
@@ -59,11 +59,11 @@ def q_learning(
     model: Model | None = None,
     counterfactual: bool = False,
     shaping: bool | Plan = False,
-    start: Learned | None = None,
+    start: QTable | None = None,
     engine: Engine = "auto",
     evaluate_every: int | None = None,
     progress: Callable[[float], object] | None = None,
-) -> Learned:
+) -> QTable:
     """Learn the value of each action, in a table over the environment's observations.
 
     Inside `AugmentObservation`, observations include the states of the machines, which makes
@@ -96,7 +96,7 @@ def q_learning(
             to any more promising augmented state, as `ShapeReward` does. Returns in the curve
             are without it.
         start: Begin with these values in the situations that they hold. For values learned with
-            other machines, `Learned.carried` makes values for these.
+            other machines, `QTable.carried` makes values for these.
         engine: "native", "python", or "auto" for "native" if possible.
         evaluate_every: In a built-in world, the number of episodes between exact evaluations
             over all starts.
@@ -123,7 +123,7 @@ def q_learning(
         max_steps=max_steps,
         evaluate_every=evaluate_every,
     )
-    view = world_behind(env)
+    view = tabular_view(env)
     is_native = _is_native(engine, view)
     if evaluate_every is not None and isinstance(view, str):
         raise OptionError(
@@ -137,7 +137,7 @@ def q_learning(
         initial = initial_values(start, actions, guidance if shaping else None, view)
     learner = _core.QLearner(int(actions.n), alpha, gamma, seed, initial_value)
     trainer: Trainer
-    if is_native and isinstance(view, WorldView):
+    if is_native and isinstance(view, TabularView):
         trainer = TabularTrainer(env, learner, guidance, view, initial)
         limits = [limit for limit in (max_steps, view.max_steps) if limit]
         max_steps = min(limits, default=None)
@@ -153,14 +153,14 @@ def q_learning(
         steps += played[-1].steps
         epsilons.append(epsilon)
         epsilon = max(epsilon_min, epsilon * epsilon_decay)
-        if evaluate_every and (number + 1) % evaluate_every == 0 and isinstance(view, WorldView):
+        if evaluate_every and (number + 1) % evaluate_every == 0 and isinstance(view, TabularView):
             tables, policy = trainer.in_tables(view)
             evaluations.append(
                 evaluate_exactly(view, tables, policy, gamma, episode=number + 1, steps=steps)
             )
         if progress is not None:
             progress((number + 1) / episodes)
-    return Learned(
+    return QTable(
         learner.values().reshape(learner.situations, int(actions.n)),
         tuple(trainer.symbols()),
         Curve(
@@ -173,8 +173,8 @@ def q_learning(
         tuple(evaluations),
         "native" if is_native else "python",
         int(actions.start),
-        Names(env, "observation").listed,
-        Names(env, "action").listed,
+        SymbolEncoder(env, "observation").listed,
+        SymbolEncoder(env, "action").listed,
         trainer.potentials() if shaping else None,
     )
 
@@ -216,7 +216,7 @@ class Trainer(ABC):
         """Return the potential of each situation, in the learner's order."""
 
     @abstractmethod
-    def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
+    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Return tables that number situations, and the best action in each of these."""
 
     def _put(self, number: int, initial: InitialValues) -> None:
@@ -304,7 +304,7 @@ class LiveTrainer(Trainer):
         """Return the potentials at the first visit of each situation."""
         return np.array(self._potentials)
 
-    def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
+    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Look the situations up in the tables of the environment inside."""
         tables, places = view.numbering(self.symbols())
         return tables, self._best()[places]
@@ -332,7 +332,7 @@ class TabularTrainer(Trainer):
         env: gym.Env[Any, Any],
         learner: _core.QLearner,
         guidance: Guidance | None,
-        view: WorldView,
+        view: TabularView,
         initial: Sequence[InitialValues] = (),
     ) -> None:
         super().__init__(env, learner, guidance)
@@ -366,7 +366,7 @@ class TabularTrainer(Trainer):
             left = None if left is None else left - steps
         return EpisodeReturn(*self.tables.played)
 
-    def in_tables(self, view: WorldView) -> tuple[_core.Lessons, NDArray[np.int64]]:
+    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Return its own tables."""
         return self.tables, self._best()
 
@@ -423,12 +423,12 @@ def _check_options(**options: Any) -> None:
         raise OptionError(f"initial_value={options['initial_value']}: use a finite number")
 
 
-def _is_native(engine: str, view: WorldView | str) -> bool:
+def _is_native(engine: str, view: TabularView | str) -> bool:
     if engine not in ENGINES:
         raise OptionError(f"engine={shown(engine)}: use one of {', '.join(map(repr, ENGINES))}")
     if engine == "native" and isinstance(view, str):
         raise OptionError(f"engine='native': {view}; use engine='auto'")
-    return engine != "python" and isinstance(view, WorldView)
+    return engine != "python" and isinstance(view, TabularView)
 
 
 def _guidance(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.machines import Machines
-from resolvent.rl.env import Names
+from resolvent.rl.env import SymbolEncoder
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.samples.timing import labels_read
 from resolvent.traces import TraceSet
@@ -74,7 +74,7 @@ def transferred_rows(
     """Return the new augmented states that have an old counterpart, and the row of each."""
     old, new = _augmented(before), _augmented(after)
     by_observation, by_states = _counterparts(old.machines, new.machines, traces)
-    names = Names(new.env, "observation")
+    names = SymbolEncoder(new.env, "observation")
     new_rows: dict[Symbol, int] = {}
     for code, observation in enumerate(traces.observations):
         value = names.value(observation)

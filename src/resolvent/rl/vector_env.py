@@ -17,7 +17,7 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError, locating
-from resolvent.rl.env import AnyEnv, Labels, label_method
+from resolvent.rl.env import AnyEnv, LabelSource, label_method
 from resolvent.traces.label_function import STEP_AND_INFO
 from resolvent.traces.symbols import INFO_KEYS
 
@@ -57,7 +57,7 @@ class VectorEpisodes:
     ) -> None:
         self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self._envs = envs
-        self._labels = Labels(None, label_of)
+        self._labels = LabelSource(None, label_of)
         with one_environment(envs) as env:
             self._method = label_method(env) if isinstance(env, gym.Env) else None
         self._where = where

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import locating
-from resolvent.rl.env import MadeOf, Names, finite_reward, info_column
+from resolvent.rl.env import LabelsOfSymbols, SymbolEncoder, finite_reward, info_column
 from resolvent.rl.rollout import RolloutOptions, random_policy
 from resolvent.rl.vector_env import (
     Infos,
@@ -18,7 +18,7 @@ from resolvent.rl.vector_env import (
     one_environment,
     split,
 )
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import as_label
 from resolvent.traces.trace_set import TraceSet
@@ -63,11 +63,11 @@ class _VectorRecorder:
 
     def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
         with one_environment(envs) as env:
-            self._observations = Names(env, "observation", options.name_of)
-            self._actions = Names(env, "action")
+            self._observations = SymbolEncoder(env, "observation", options.name_of)
+            self._actions = SymbolEncoder(env, "action")
         label_of = options.label_of
         if not options.labelling.is_given:
-            label_of = MadeOf(options.labelling, self._observations, self._actions)
+            label_of = LabelsOfSymbols(options.labelling, self._observations, self._actions)
         count = envs.num_envs
         self.finished = 0
         self._envs = envs
@@ -77,7 +77,7 @@ class _VectorRecorder:
         self._columns: list[dict[str, list[Any]]] = [{} for _ in range(count)]
         self._closed: list[list[tuple[dict[str, Codes], bool, bool]]] = [[] for _ in range(count)]
         self._order = [(number % count, number // count) for number in range(episodes)]
-        self._coder = ColumnCoder()
+        self._coder = ColumnEncoder()
         self._episodes = VectorEpisodes(envs, label_of, self._place)
 
     def begin(self, observations: Any, infos: Infos, mask: Mask) -> None:
@@ -123,7 +123,7 @@ class _VectorRecorder:
 
     def trace_set(self) -> TraceSet:
         """Return the wanted episodes in their order."""
-        episodes = CodedEpisodes()
+        episodes = TraceSetBuilder()
         for number, episode in self._order:
             codes, terminated, truncated = self._closed[number][episode]
             episodes.add(codes, terminated=terminated, truncated=truncated)

@@ -16,7 +16,7 @@ from resolvent import _core
 from resolvent.samples.histories import Histories
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import DENSE, Codes, Vocabulary, codes_of, distinct_pairs
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of, distinct_pairs
 
 ObservationColumn = tuple[Vocabulary[Symbol], Codes]
 """What stands for the observation at each step; the supplement puts (o, q) here."""
@@ -106,7 +106,7 @@ def _samples(
 ) -> SampleSet:
     observations, observation_codes = observed
     size = len(observations) * len(traces.actions)
-    if size <= DENSE:  # an alpha's id is its key; beyond, only keys that occur get ids
+    if size <= MAX_TABLE_SIZE:  # an alpha's id is its key; beyond, only keys that occur get ids
         alpha = observation_codes * np.int32(len(traces.actions))
         alpha += traces.action_codes
         keys = np.arange(size, dtype=np.int64)

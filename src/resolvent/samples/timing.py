@@ -4,7 +4,7 @@ The paper's resolvent definition has the machine read l_1 … l_t before it answ
 (o_t, a_t); its printed samples and its supplement algorithm have it read
 l_0 … l_{t-1}. `labels_read` gives the column for many traces at once;
 `LabelReader` does the same one step at a time, for whoever drives a live
-environment. See docs/decisions/label-timing.md.
+environment. See docs/decisions/preprocess.md.
 """
 
 from enum import StrEnum

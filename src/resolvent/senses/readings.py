@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from resolvent._util.text import amount, short
 from resolvent._util.validation import is_single, shown
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.sampling import trace_keys
+from resolvent.traces.sampling import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import array_shape, symbol_text
 from resolvent.traces.trace_set import TraceSet
@@ -211,7 +211,7 @@ def different_traces(traces: TraceSet) -> TraceSet:
     sums = np.add.reduceat(traces.observation_codes, starts, dtype=np.int64)
     if len(np.unique(sums)) == len(traces):  # as nearly always where readings never repeat
         return traces
-    _, first = np.unique(trace_keys(traces), return_index=True)
+    _, first = np.unique(trace_hashes(traces), return_index=True)
     return traces if len(first) == len(traces) else traces.take(np.sort(first))
 
 

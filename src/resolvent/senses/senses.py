@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from resolvent.senses.discretise import Discretise
 from resolvent.senses.reward_levels import RewardLevels
 from resolvent.traces.labelling import Labelling
-from resolvent.traces.source import MappedSource, Shards, ShardsInMemory
+from resolvent.traces.source import InMemorySource, MappedSource, TraceSource
 from resolvent.traces.trace_set import TraceSet
 
 
@@ -45,10 +45,10 @@ class Senses:
         """Return traces as the machines see them."""
         return self.on(traces)
 
-    def on_shards(self, shards: Shards) -> Shards:
+    def on_shards(self, shards: TraceSource) -> TraceSource:
         """Return shards of traces as the machines see them, each when it is read."""
         if self.are_plain:
             return shards
-        if isinstance(shards, ShardsInMemory):
-            return ShardsInMemory([self.on(one) for one in shards])
+        if isinstance(shards, InMemorySource):
+            return InMemorySource([self.on(one) for one in shards])
         return MappedSource(shards, self)

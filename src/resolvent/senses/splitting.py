@@ -15,7 +15,7 @@ from resolvent.senses.foretelling import MOST_BINS, Bits, Edges, Foretelling
 from resolvent.senses.intervals import Intervals
 from resolvent.senses.readings import different_traces, readings
 from resolvent.senses.steps import Steps, steps_of
-from resolvent.traces.sampling import trace_keys
+from resolvent.traces.sampling import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
@@ -110,7 +110,7 @@ def _some(traces: TraceSet, steps: int) -> TraceSet:
     """Return traces of so many steps or a few more, chosen and ordered by what they hold."""
     if traces.steps <= steps:
         return traces
-    by_key = np.argsort(trace_keys(traces))
+    by_key = np.argsort(trace_hashes(traces))
     enough = int(np.searchsorted(np.cumsum(np.diff(traces.offsets)[by_key]), steps)) + 1
     return traces.take(by_key[:enough])
 

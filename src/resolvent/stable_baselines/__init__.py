@@ -4,6 +4,6 @@ The implementation is `resolvent.rl.sb3`. Needs the extra:
 `pip install "resolvent[stable-baselines]"`.
 """
 
-from resolvent.rl.sb3 import CounterfactualReplayBuffer, GrowingMemory, InferMachines
+from resolvent.rl.sb3 import CounterfactualReplayBuffer, InferMachines, OnlineMachineWrapper
 
-__all__ = ["CounterfactualReplayBuffer", "GrowingMemory", "InferMachines"]
+__all__ = ["CounterfactualReplayBuffer", "InferMachines", "OnlineMachineWrapper"]

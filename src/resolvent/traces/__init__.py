@@ -2,7 +2,7 @@
 
 from resolvent.traces.io.formats import read_traces, write_traces
 from resolvent.traces.io.read_table import read_log, read_table
-from resolvent.traces.scan.dataset import TraceFolder, scan_traces
+from resolvent.traces.scan.dataset import TraceDataset, scan_traces
 from resolvent.traces.symbols import (
     NO_EVENT,
     Label,
@@ -26,7 +26,7 @@ __all__ = [
     "StepColumn",
     "Symbol",
     "Trace",
-    "TraceFolder",
+    "TraceDataset",
     "TraceSet",
     "Vocabulary",
     "as_label",

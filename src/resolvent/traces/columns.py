@@ -18,8 +18,8 @@ from resolvent.traces.schema import (
     ACTION,
     LABEL,
     OBSERVATION,
+    OBSERVED_COLUMNS,
     REWARD,
-    SEEN,
     check_same_columns,
     column_text,
 )
@@ -57,10 +57,10 @@ class LabelCodes(dict[Any, int]):
         return code
 
 
-class ColumnCoder:
+class ColumnEncoder:
     """Encodes the columns of one episode after another, without a Python loop over steps.
 
-    >>> coder = ColumnCoder()
+    >>> coder = ColumnEncoder()
     >>> columns = {"observation": ["hall", "attic"], "label": [None, "key"], "action": ["up"]}
     >>> for name, codes in coder.code({**columns, "reward": [1.0], "cost": [7]}).items():
     ...     print(name, codes)
@@ -131,10 +131,10 @@ class ColumnCoder:
         return values if name == LABEL else list(map(as_symbol, values))
 
 
-class CodedEpisodes:
+class TraceSetBuilder:
     """Collects encoded episodes into a trace set.
 
-    >>> coder, episodes = ColumnCoder(), CodedEpisodes()
+    >>> coder, episodes = ColumnEncoder(), TraceSetBuilder()
     >>> columns = {"observation": [0, 1], "label": [None, "key"], "action": ["up"]}
     >>> episodes.add(coder.code(columns), terminated=True)
     >>> episodes.trace_set(coder.values())
@@ -238,6 +238,6 @@ def episodes(traces: TraceSet, label_values: Sequence[Any]) -> Iterator[dict[str
     for number in range(len(traces)):
         acted, seen = row_slices(traces, number)
         yield {
-            name: list(map(value_of, codes[seen if name in SEEN else acted].tolist()))
+            name: list(map(value_of, codes[seen if name in OBSERVED_COLUMNS else acted].tolist()))
             for name, value_of, codes in columns
         }

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.traces.schema import BASIC, LABEL, REWARD
-from resolvent.traces.symbols import in_writing
+from resolvent.traces.schema import BASIC_COLUMNS, LABEL, REWARD
+from resolvent.traces.symbols import ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 _MODULUS = 2**61 - 1
@@ -41,7 +41,7 @@ class TraceDigest:
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], steps: int) -> "TraceDigest":
-        """Return the digest of traces with these keys, which `content_keys` returns."""
+        """Return the digest of traces with these keys, which `content_hashes` returns."""
         return cls(len(keys), steps, _core.key_residues(keys, *_BASES))
 
     def __add__(self, later: "TraceDigest") -> "TraceDigest":
@@ -65,9 +65,11 @@ def digest_in_sequence(vocabularies: Mapping[str, Vocabulary[Any]], parts: Itera
     Unlike `TraceDigest`, it does not add up. The codes are those of the values of all parts.
     """
     values = _plain(vocabularies)
-    step_values = {name: column for name, column in values.items() if name not in BASIC}
+    step_values = {name: column for name, column in values.items() if name not in BASIC_COLUMNS}
     outputs = [*step_values.values()] if [*step_values] == [REWARD] else [step_values]
-    digest = hashlib.sha256(msgspec.json.encode([*(values[name] for name in BASIC), *outputs]))
+    digest = hashlib.sha256(
+        msgspec.json.encode([*(values[name] for name in BASIC_COLUMNS), *outputs])
+    )
     types = {
         name: np.min_scalar_type(len(column)).newbyteorder("<") for name, column in values.items()
     }
@@ -84,11 +86,11 @@ def digest_in_sequence(vocabularies: Mapping[str, Vocabulary[Any]], parts: Itera
 
 def _plain(vocabularies: Mapping[str, Vocabulary[Any]]) -> dict[str, list[Any]]:
     values = {name: list(column) for name, column in vocabularies.items()}
-    values[LABEL] = list(map(in_writing, values[LABEL]))
+    values[LABEL] = list(map(ordered_propositions, values[LABEL]))
     return values
 
 
-def content_keys(
+def content_hashes(
     columns: _core.TraceColumns, values: Mapping[str, Sequence[Any]], threads: int = 1
 ) -> NDArray[np.int64]:
     """Return a hash of each trace: equal for equal traces, different for almost all others.
@@ -108,7 +110,7 @@ def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
     """Return a hash of each value that depends only on the value and the salt."""
     if set(map(type, values)) == {int}:
         try:
-            return scrambled(np.fromiter(values, np.int64, len(values)), salt)
+            return splitmix64(np.fromiter(values, np.int64, len(values)), salt)
         except OverflowError:
             pass  # beyond 64 bits: hashed as text
     # A salted hash is copied for each value, because there may be very many.
@@ -122,7 +124,7 @@ def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
     return np.frombuffer(b"".join(map(value_digest, values)), "<i8").astype(np.int64)
 
 
-def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
+def splitmix64(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
     """Return a hash of each number (SplitMix64): neighboring numbers become unlike."""
     mixed = numbers.view(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -133,7 +135,7 @@ def scrambled(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
 
 def _value_text(value: Any) -> bytes:
     if isinstance(value, frozenset):
-        return msgspec.json.encode(in_writing(value))
+        return msgspec.json.encode(ordered_propositions(value))
     return msgspec.json.encode(_normalized(value) if isinstance(value, tuple) else value)
 
 

@@ -6,37 +6,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.traces.digest import content_keys
-from resolvent.traces.schema import ACTION, BASIC, LABEL, OBSERVATION, SEEN
+from resolvent.traces.digest import content_hashes
+from resolvent.traces.schema import ACTION, BASIC_COLUMNS, LABEL, OBSERVATION, OBSERVED_COLUMNS
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 
-def choose_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
+def sample_traces(traces: TraceSet, share: float) -> NDArray[np.bool_]:
     """Mark about this share of the traces, chosen by their content.
 
     The order of the traces makes no difference, and of equal traces all are marked or none.
 
     >>> from resolvent.traces.trace import Trace
     >>> traces = TraceSet([Trace([0, 1], [None, None], ["go"], [pay % 20]) for pay in range(40)])
-    >>> chosen = choose_traces(traces, 0.8)
+    >>> chosen = sample_traces(traces, 0.8)
     >>> int(chosen.sum()), bool((chosen[:20] == chosen[20:]).all())
     (32, True)
     """
     if len(traces) == 0:
         return np.empty(0, bool)
-    keys = trace_keys(traces)
+    keys = trace_hashes(traces)
     largest = np.sort(keys)[max(round(share * len(traces)), 1) - 1]
     chosen: NDArray[np.bool_] = keys <= largest
     return chosen
 
 
-def beginnings(traces: TraceSet, lengths: NDArray[np.int64]) -> TraceSet:
+def prefixes(traces: TraceSet, lengths: NDArray[np.int64]) -> TraceSet:
     """Return the first steps of each trace, `lengths` of them; shortened traces are truncated.
 
     >>> from resolvent.traces.trace import Trace
     >>> walk = Trace(["hall", "stairs", "attic"], [None, None, "key"], ["up", "up"], [0, 1])
-    >>> beginnings(TraceSet([walk]), np.array([1]))[0].observations
+    >>> prefixes(TraceSet([walk]), np.array([1]))[0].observations
     ('hall', 'stairs')
     """
     all_lengths = np.diff(traces.offsets)
@@ -46,7 +46,7 @@ def beginnings(traces: TraceSet, lengths: NDArray[np.int64]) -> TraceSet:
     is_complete = lengths == all_lengths
     return TraceSet.taking_over(
         {
-            name: (values, codes[seen if name in SEEN else acted])
+            name: (values, codes[seen if name in OBSERVED_COLUMNS else acted])
             for name, (values, codes) in traces.all_columns.items()
         },
         offsets=np.concatenate([[0], np.cumsum(lengths)]),
@@ -55,9 +55,9 @@ def beginnings(traces: TraceSet, lengths: NDArray[np.int64]) -> TraceSet:
     )
 
 
-def trace_keys(traces: TraceSet) -> NDArray[np.int64]:
+def trace_hashes(traces: TraceSet) -> NDArray[np.int64]:
     """Return a hash of each trace: equal for equal traces, different for almost all others."""
-    return content_keys(core_columns(traces, traces.codes), traces.values)
+    return content_hashes(core_columns(traces, traces.codes), traces.values)
 
 
 def core_columns(
@@ -70,7 +70,7 @@ def core_columns(
     """
     if sizes is None:
         sizes = {name: len(values) for name, values in traces.values.items()}
-    outputs = [name for name in codes if name not in BASIC]
+    outputs = [name for name in codes if name not in BASIC_COLUMNS]
     return _core.TraceColumns(
         observation=codes[OBSERVATION],
         label=codes[LABEL],

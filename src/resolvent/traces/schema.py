@@ -1,4 +1,4 @@
-"""Column names of traces, and which columns of a table hold them (`Roles`).
+"""Column names of traces, and which columns of a table hold them (`TableSchema`).
 
 Beside observations, labels and actions, traces have step columns, with one entry for
 each step: `reward`, and further ones that the user names.
@@ -18,15 +18,15 @@ from resolvent.traces.symbols import Symbol, as_symbol
 T = TypeVar("T")
 
 OBSERVATION, LABEL, ACTION, REWARD = "observation", "label", "action", "reward"
-SEEN = (OBSERVATION, LABEL)
+OBSERVED_COLUMNS = (OBSERVATION, LABEL)
 """Columns with an entry before the first step and one after each step."""
-BASIC = (OBSERVATION, LABEL, ACTION)
+BASIC_COLUMNS = (OBSERVATION, LABEL, ACTION)
 """Columns of all traces."""
 TERMINATED = "terminated"
-ALWAYS_READ = (OBSERVATION, REWARD, TERMINATED)
+DEFAULT_COLUMNS = (OBSERVATION, REWARD, TERMINATED)
 """Outputs that machines can predict of all traces; other columns are read only by name."""
 
-_OWN_NAMES = (*BASIC, REWARD)
+_OWN_NAMES = (*BASIC_COLUMNS, REWARD)
 RESERVED = frozenset(
     {*_OWN_NAMES, *(f"{name}s" for name in _OWN_NAMES)}
     | {TERMINATED, "truncated", "episode", "step"}
@@ -112,10 +112,10 @@ def column_text(name: str) -> str:
     return f"{name}s" if name in _OWN_NAMES else f"column `{short(name)}`"
 
 
-def no_column(name: str, columns: Iterable[str]) -> TraceError:
+def missing_column_error(name: str, columns: Iterable[str]) -> TraceError:
     """Return the error about a missing column, with the columns that exist.
 
-    >>> print(no_column("cots", ["cost", "fault"]))
+    >>> print(missing_column_error("cots", ["cost", "fault"]))
     the traces have no column `cots`: there are cost, fault
     """
     names = list(columns)
@@ -142,11 +142,11 @@ def check_same_columns(names: Iterable[str], expected: Iterable[str], called: st
 
 
 @dataclass(frozen=True)
-class Spelled:
+class CommandLineValue:
     """A value as typed on a command line, to be converted to the type of its column.
 
-    >>> five = Spelled("5")
-    >>> five.like(7), five.like(7.5), five.like("7"), Spelled("[5, 1]").like(("7", 1.5))
+    >>> five = CommandLineValue("5")
+    >>> five.like(7), five.like(7.5), five.like("7"), CommandLineValue("[5, 1]").like(("7", 1.5))
     (5, 5.0, '5', ('5', 1.0))
     """
 
@@ -166,15 +166,15 @@ class Spelled:
             return float(value)
         if isinstance(example, tuple) and isinstance(value, list) and len(value) == len(example):
             parts = zip(value, example, strict=True)
-            return tuple(Spelled(json.dumps(part)).like(beside) for part, beside in parts)
+            return tuple(CommandLineValue(json.dumps(part)).like(beside) for part, beside in parts)
         return value
 
 
 @dataclass(frozen=True)
-class Roles:
+class TableSchema:
     """The columns of a table that hold traces; the fields are the arguments of `read_table`.
 
-    >>> roles = Roles(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
+    >>> roles = TableSchema(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
     >>> roles.of_steps, roles.wanted, roles.column_of_output
     (('move', 'COST_EUR'), ('x', 'y', 'move', 'COST_EUR'), {'cost': 'COST_EUR'})
     """
@@ -191,7 +191,7 @@ class Roles:
     next_observation: Names | None = None
     next_label: Names | None = None
     label_separator: str | None = None
-    final_observation: Symbol | Spelled | None = None
+    final_observation: Symbol | CommandLineValue | None = None
 
     def __post_init__(self) -> None:
         for name in self.column_of_output:
@@ -254,7 +254,7 @@ def as_names(names: Names | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def table_roles(**arguments: Any) -> Roles:
+def table_roles(**arguments: Any) -> TableSchema:
     """Return the roles that the arguments of `read_table` describe, checked."""
     several = ("observation", "action", "label", "next_observation", "next_label")
     single = ("reward", "terminated", "truncated")
@@ -270,14 +270,14 @@ def table_roles(**arguments: Any) -> Roles:
         role: None if (name := arguments.get(role)) is None else _column(name, role)
         for role in single
     }
-    return Roles(**fields)
+    return TableSchema(**fields)
 
 
-def log_roles(episode: Any, order: Any, input: Any, output: Any) -> Roles:  # noqa: A002
+def log_roles(episode: Any, order: Any, input: Any, output: Any) -> TableSchema:  # noqa: A002
     """Return the roles that the arguments of `read_log` describe, checked."""
     if input is None:
         raise OptionError("input is None: name the column with what the system is given")
-    return Roles(
+    return TableSchema(
         episode=_columns(episode, "episode", may_be_empty=True),
         order=_columns(order, "order", may_be_empty=True),
         action=_columns(input, "input"),
@@ -285,16 +285,16 @@ def log_roles(episode: Any, order: Any, input: Any, output: Any) -> Roles:  # no
     )
 
 
-def roles_of(
+def schema_of_arguments(
     table: Mapping[str, Any],
     input: Any,  # noqa: A002
     output: Any,
-) -> tuple[Roles, bool] | None:
+) -> tuple[TableSchema, bool] | None:
     """Return the roles that a caller names, and whether they are those of a log; None if none.
 
-    >>> roles_of({"episode": "run", "reward": None}, "event", "answer")[1]
+    >>> schema_of_arguments({"episode": "run", "reward": None}, "event", "answer")[1]
     True
-    >>> roles_of({"episode": None, "outputs": ()}, None, None)
+    >>> schema_of_arguments({"episode": None, "outputs": ()}, None, None)
     """
     arguments = {name: value for name, value in table.items() if not (value is None or value == ())}
     if input is None and output is None:

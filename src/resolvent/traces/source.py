@@ -23,7 +23,7 @@ from resolvent.traces.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Gap:
+class SkippedRows:
     """Rows of a shard that are skipped because files are damaged.
 
     Attributes:
@@ -48,10 +48,11 @@ class Gap:
         return self.first + self.last
 
 
-def gaps_text(gaps: Mapping[int, Gap]) -> str:
+def skipped_text(gaps: Mapping[int, SkippedRows]) -> str:
     """Describe skipped rows, by shard, in one line.
 
-    >>> gaps_text({3: Gap("a", 7, whole=True, why="a: damaged"), 4: Gap("b", first=True)})
+    >>> damaged = SkippedRows("a", 7, whole=True, why="a: damaged")
+    >>> skipped_text({3: damaged, 4: SkippedRows("b", first=True)})
     '1 piece that cannot be read is left out, with 7 rows (a: damaged), and 1 episode beside it \
 that may lack rows'
     """
@@ -76,7 +77,7 @@ that may lack rows'
     return ", and ".join(parts)
 
 
-def tell_of(gaps: Mapping[int, Gap], traces: int) -> None:
+def warn_of_skipped(gaps: Mapping[int, SkippedRows], traces: int) -> None:
     """Warn of skipped rows, if there are any; `traces` is the number of traces that are left.
 
     Raises:
@@ -85,11 +86,11 @@ def tell_of(gaps: Mapping[int, Gap], traces: int) -> None:
     if not gaps:
         return
     if not traces:
-        raise DamagedFile(f"no traces are left: {gaps_text(gaps)}")
-    warnings.warn(gaps_text(gaps), TableWarning, stacklevel=4)
+        raise DamagedFile(f"no traces are left: {skipped_text(gaps)}")
+    warnings.warn(skipped_text(gaps), TableWarning, stacklevel=4)
 
 
-class Arrangement(NamedTuple):
+class RowOrder(NamedTuple):
     """Order of the rows of a shard, found when it is first read; files have fingerprints.
 
     Attributes:
@@ -102,33 +103,33 @@ class Arrangement(NamedTuple):
     is_sorted: bool
 
 
-class Arrangements(Mapping[int, Arrangement]):
+class RowOrders(Mapping[int, RowOrder]):
     """Row orders by shard, pickled as arrays: a million are small to send and quick to load.
 
     >>> import pickle
-    >>> orders = Arrangements()
-    >>> orders[7] = Arrangement(3, is_sorted=True)
+    >>> orders = RowOrders()
+    >>> orders[7] = RowOrder(3, is_sorted=True)
     >>> sent = pickle.loads(pickle.dumps(orders))
     >>> sent[7], sent.get(6), list(sent)
-    (Arrangement(leading_rows=3, is_sorted=True), None, [7])
+    (RowOrder(leading_rows=3, is_sorted=True), None, [7])
     """
 
     def __init__(self) -> None:
-        self._new: dict[int, Arrangement] = {}
+        self._new: dict[int, RowOrder] = {}
         self._shard: NDArray[np.int64] = np.empty(0, np.int64)
         self._leading_rows: NDArray[np.int64] = np.empty(0, np.int64)
         self._is_sorted: NDArray[np.bool_] = np.empty(0, bool)
 
-    def __setitem__(self, shard: int, order: Arrangement) -> None:
+    def __setitem__(self, shard: int, order: RowOrder) -> None:
         self._new[shard] = order
 
-    def __getitem__(self, shard: int) -> Arrangement:
+    def __getitem__(self, shard: int) -> RowOrder:
         if shard in self._new:
             return self._new[shard]
         at = int(np.searchsorted(self._shard, shard))
         if at == len(self._shard) or self._shard[at] != shard:
             raise KeyError(shard)
-        return Arrangement(int(self._leading_rows[at]), bool(self._is_sorted[at]))
+        return RowOrder(int(self._leading_rows[at]), bool(self._is_sorted[at]))
 
     def __iter__(self) -> Iterator[int]:
         sent = (shard for shard in self._shard.tolist() if shard not in self._new)
@@ -160,21 +161,21 @@ class ShardInfo(NamedTuple):
 
     name: str | None
     rows: int | None = None
-    skipped: Gap | None = None
+    skipped: SkippedRows | None = None
 
 
 class Scan(NamedTuple):
     """The first read of a shard: its traces, and what later reads rely on."""
 
     traces: TraceSet
-    skipped: Gap | None = None
-    row_order: Arrangement | None = None
+    skipped: SkippedRows | None = None
+    row_order: RowOrder | None = None
 
 
 _NOTHING: Mapping[int, Any] = MappingProxyType({})
 
 
-class Shards(ABC):
+class TraceSource(ABC):
     """A source of traces in shards, each read on its own, repeatedly and in any process."""
 
     @abstractmethod
@@ -199,7 +200,7 @@ class Shards(ABC):
         return None
 
     @property
-    def gaps(self) -> Mapping[int, Gap]:
+    def gaps(self) -> Mapping[int, SkippedRows]:
         """The skipped rows by shard."""
         return _NOTHING
 
@@ -207,14 +208,14 @@ class Shards(ABC):
         """Read one shard for the first time: find what has to be skipped, and its row order."""
         return Scan(self.read(number))
 
-    def skipping(self, gaps: Mapping[int, Gap]) -> "Shards":
+    def skipping(self, gaps: Mapping[int, SkippedRows]) -> "TraceSource":
         """Return the same source with the skipped rows fixed that scans of its shards found."""
         return self
 
-    def remember(self, arrangements: Mapping[int, Arrangement]) -> None:  # noqa: B027
+    def remember(self, arrangements: Mapping[int, RowOrder]) -> None:  # noqa: B027
         """Store row orders by shard that scans in other processes found."""
 
-    def is_same(self, other: "Shards") -> bool:
+    def is_same(self, other: "TraceSource") -> bool:
         """Whether another source reads the same traces, but for skipped rows."""
         return self is other
 
@@ -226,7 +227,7 @@ class Shards(ABC):
         return map(self.read, range(len(self)))
 
 
-class ShardsInMemory(Shards):
+class InMemorySource(TraceSource):
     """Trace sets in memory, each one shard."""
 
     def __init__(self, sets: Sequence[TraceSet]) -> None:
@@ -244,10 +245,10 @@ class ShardsInMemory(Shards):
         return ShardInfo(f"trace set {number}" if len(self.sets) > 1 else None)
 
 
-class JoinedShards(Shards):
+class JoinedSource(TraceSource):
     """The shards of several sources, one source after the other."""
 
-    def __init__(self, sources: Sequence[Shards]) -> None:
+    def __init__(self, sources: Sequence[TraceSource]) -> None:
         self.sources = tuple(sources)
 
     def __len__(self) -> int:
@@ -273,16 +274,16 @@ class JoinedShards(Shards):
         return source.fingerprint(local)
 
     @property
-    def gaps(self) -> Mapping[int, Gap]:
+    def gaps(self) -> Mapping[int, SkippedRows]:
         """The skipped rows by shard."""
-        gaps: dict[int, Gap] = {}
+        gaps: dict[int, SkippedRows] = {}
         first = 0
         for source in self.sources:
             gaps |= {first + number: gap for number, gap in source.gaps.items()}
             first += len(source)
         return gaps
 
-    def _local(self, number: int) -> tuple[Shards, int]:
+    def _local(self, number: int) -> tuple[TraceSource, int]:
         for source in self.sources:
             if number < len(source):
                 break
@@ -290,14 +291,14 @@ class JoinedShards(Shards):
         return source, number
 
 
-class MappedSource(Shards):
+class MappedSource(TraceSource):
     """A source whose traces are transformed as they are read.
 
     `transform` has to be plain data that can be compared, such as a frozen dataclass with
     `__call__`: fingerprints contain it.
     """
 
-    def __init__(self, source: Shards, transform: Callable[[TraceSet], TraceSet]) -> None:
+    def __init__(self, source: TraceSource, transform: Callable[[TraceSet], TraceSet]) -> None:
         self.source, self.transform = source, transform
 
     def __len__(self) -> int:
@@ -330,19 +331,19 @@ class MappedSource(Shards):
         return self.source.rows
 
     @property
-    def gaps(self) -> Mapping[int, Gap]:
+    def gaps(self) -> Mapping[int, SkippedRows]:
         """The skipped rows by shard."""
         return self.source.gaps
 
-    def skipping(self, gaps: Mapping[int, Gap]) -> "MappedSource":
+    def skipping(self, gaps: Mapping[int, SkippedRows]) -> "MappedSource":
         """Return the same source with fixed skipped rows."""
         return MappedSource(self.source.skipping(gaps), self.transform)
 
-    def remember(self, arrangements: Mapping[int, Arrangement]) -> None:
+    def remember(self, arrangements: Mapping[int, RowOrder]) -> None:
         """Store row orders by shard that scans in other processes found."""
         self.source.remember(arrangements)
 
-    def is_same(self, other: Shards) -> bool:
+    def is_same(self, other: TraceSource) -> bool:
         """Whether another source reads the same traces and transforms them equally."""
         return (
             isinstance(other, MappedSource)
@@ -351,13 +352,13 @@ class MappedSource(Shards):
         )
 
 
-def look_at(shards: Shards, number: int) -> tuple[TraceSet, Gap | None]:
+def look_at(shards: TraceSource, number: int) -> tuple[TraceSet, SkippedRows | None]:
     """Scan one shard; return its traces and its skipped rows."""
     scan = shards.scan(number)
     return scan.traces, scan.skipped
 
 
-def gaps_of(shards: Shards) -> Mapping[int, Gap]:
+def gaps_of(shards: TraceSource) -> Mapping[int, SkippedRows]:
     """Return the skipped rows by shard."""
     return shards.gaps
 

@@ -22,7 +22,7 @@ from resolvent.errors import TraceError
 Symbol: TypeAlias = Hashable
 Label: TypeAlias = frozenset[str]
 
-Place: TypeAlias = tuple[Any, ...]
+PartPath: TypeAlias = tuple[Any, ...]
 """Path from a symbol to one of its parts: keys and indices, from the outside in."""
 
 NO_EVENT: Label = frozenset()
@@ -305,12 +305,12 @@ def label_order(label: Label) -> tuple[int, tuple[str, ...]]:
     return (len(label), tuple(label if len(label) < 2 else sorted(label)))
 
 
-def in_writing(label: Label) -> Collection[str]:
+def ordered_propositions(label: Label) -> Collection[str]:
     """Return the propositions of a label in the order of files.
 
     Almost all of very many labels have one proposition and need no sorting.
 
-    >>> in_writing(frozenset({"key", "door"})), in_writing(frozenset({"key"}))
+    >>> ordered_propositions(frozenset({"key", "door"})), ordered_propositions(frozenset({"key"}))
     (['door', 'key'], frozenset({'key'}))
     """
     return label if len(label) < 2 else sorted(label)
@@ -349,7 +349,7 @@ def difference_text(first: Symbol, second: Symbol) -> str:
     return f"differ in {len(differing):,} of {len(leaves):,} places: {', '.join(texts)}"
 
 
-def place_text(place: Place) -> str:
+def place_text(place: PartPath) -> str:
     """Return the text of a path within a symbol, keys with dots and indices in brackets.
 
     >>> place_text((3, 2, 0)), place_text(("image", 3, 2)), place_text(("robot", "arm"))
@@ -366,7 +366,7 @@ def place_text(place: Place) -> str:
     return text + (f"[{', '.join(indices)}]" if indices else "")
 
 
-def _paired_leaves(first: Any, second: Any, place: Place) -> Iterator[tuple[Place, Any, Any]]:
+def _paired_leaves(first: Any, second: Any, place: PartPath) -> Iterator[tuple[PartPath, Any, Any]]:
     """Yield the parts of both symbols at the same place, down to where their forms differ."""
     parts = _paired_parts(first, second)
     if parts is None:

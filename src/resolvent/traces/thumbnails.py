@@ -54,24 +54,24 @@ class Thumbnail(NamedTuple):
     height: int
 
 
-def arrays_in(symbol: Symbol) -> list[NDArray[Any]]:
+def pictures_in(symbol: Symbol) -> list[NDArray[Any]]:
     """Return the pictures in a symbol, shrunk: the symbol itself, or parts of it.
 
-    >>> [array.shape for array in arrays_in((("image", (((0,) * 5,) * 4)), ("direction", 3)))]
+    >>> [array.shape for array in pictures_in((("image", (((0,) * 5,) * 4)), ("direction", 3)))]
     [(4, 5)]
-    >>> arrays_in("hall"), arrays_in((1, 2))
+    >>> pictures_in("hall"), pictures_in((1, 2))
     ([], [])
     """
     return list(islice(_pictures(symbol), MOST_PARTS))
 
 
-def shown_together(symbols: Iterable[Symbol]) -> list[list[Thumbnail]]:
+def thumbnails_of_symbols(symbols: Iterable[Symbol]) -> list[list[Thumbnail]]:
     """Return the thumbnails of the pictures in each symbol, all on the same scale.
 
-    >>> [len(pictures) for pictures in shown_together([((0,) * 5,) * 4, "hall"])]
+    >>> [len(pictures) for pictures in thumbnails_of_symbols([((0,) * 5,) * 4, "hall"])]
     [1, 0]
     """
-    arrays_of = [arrays_in(symbol) for symbol in symbols]
+    arrays_of = [pictures_in(symbol) for symbol in symbols]
     drawn = iter(thumbnails([array for arrays in arrays_of for array in arrays]))
     return [[next(drawn) for _ in arrays] for arrays in arrays_of]
 
@@ -109,7 +109,7 @@ def html_of_traces(traces: "TraceSet") -> str:
             *(symbol_text(values[codes[acted]]) for values, codes in columns),
         ]
         for (number, step, acted), observation, pictures in zip(
-            steps, seen, shown_together(seen), strict=True
+            steps, seen, thumbnails_of_symbols(seen), strict=True
         )
     )
     return notebook.panel(

@@ -34,22 +34,22 @@ from resolvent.traces.column_arrays import (
 from resolvent.traces.digest import TraceDigest, digest_in_sequence
 from resolvent.traces.schema import (
     ACTION,
-    BASIC,
+    BASIC_COLUMNS,
     LABEL,
     OBSERVATION,
+    OBSERVED_COLUMNS,
     REWARD,
-    SEEN,
     TERMINATED,
     check_column_name,
     check_same_columns,
     column_text,
     in_column_order,
-    no_column,
+    missing_column_error,
 )
 from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.thumbnails import html_of_traces
 from resolvent.traces.trace import Trace
-from resolvent.traces.vocabulary import Codes, CommonValues, Vocabulary, canonical
+from resolvent.traces.vocabulary import Codes, JointVocabularies, Vocabulary, canonical
 
 _ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
@@ -97,7 +97,7 @@ class TraceSet(Sequence[Trace]):
             }
             for trace in traces
         ]
-        names = tuple(columns_of_traces[0]) if traces else (*BASIC, REWARD)
+        names = tuple(columns_of_traces[0]) if traces else (*BASIC_COLUMNS, REWARD)
         for number, columns in enumerate(columns_of_traces):
             with locating(f"trace {number}"):
                 check_same_columns(columns, names, "trace 0")
@@ -226,7 +226,7 @@ class TraceSet(Sequence[Trace]):
             return self.columns[name]
         if name == TERMINATED:
             return self._ends
-        raise no_column(name, (*self.columns, TERMINATED))
+        raise missing_column_error(name, (*self.columns, TERMINATED))
 
     @cached_property
     def _ends(self) -> StepColumn:
@@ -355,7 +355,7 @@ class TraceSet(Sequence[Trace]):
         seen = _ranges(self.offsets[chosen] + chosen, lengths + 1)
         return TraceSet.taking_over(
             {
-                name: (values, codes[seen if name in SEEN else acted])
+                name: (values, codes[seen if name in OBSERVED_COLUMNS else acted])
                 for name, (values, codes) in self.all_columns.items()
             },
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
@@ -379,7 +379,7 @@ class TraceSet(Sequence[Trace]):
             raise OptionError(f"{len(names)} names for {len(sets)} sets of traces: name each")
         names = names or [f"trace set {number}" for number in range(len(sets))]
         typical = next(filter(len, sets), sets[0] if sets else TraceSet())
-        common = CommonValues()
+        common = JointVocabularies()
         for traces, name in zip(sets, names, strict=True):
             if len(traces) or traces is typical:
                 common.add(traces.values, name)
@@ -401,9 +401,9 @@ class TraceSet(Sequence[Trace]):
 
         The same traces in shards have the same digest.
         """
-        from resolvent.traces.sampling import trace_keys
+        from resolvent.traces.sampling import trace_hashes
 
-        return TraceDigest.of(trace_keys(self), self.steps).hexdigest(self.values)
+        return TraceDigest.of(trace_hashes(self), self.steps).hexdigest(self.values)
 
     @cached_property
     def digest_in_sequence(self) -> str:

@@ -26,7 +26,7 @@ Codes = NDArray[np.int32]
 _REPR = reprlib.Repr()
 _REPR.maxlist, _REPR.maxstring, _REPR.maxother = 10, 60, 60
 
-DENSE = 1 << 24
+MAX_TABLE_SIZE = 1 << 24
 """Maximum size of a range for which a table over it is cheaper than sorting or searching."""
 
 
@@ -180,7 +180,7 @@ def distinct_pairs(
     >>> pairs.tolist(), codes.tolist()
     ([1, 5], [1, 0, 1])
     """
-    if firsts * seconds <= DENSE:
+    if firsts * seconds <= MAX_TABLE_SIZE:
         pairs, codes = _core.distinct_pairs(first, second, firsts, seconds)
         return pairs.astype(np.int64), codes
     distinct, inverse = np.unique(first.astype(np.int64) * seconds + second, return_inverse=True)
@@ -221,7 +221,7 @@ def distinct_numbers(
     >>> distinct.tolist(), indices.tolist()
     ([2, 7], [1, 0, 1])
     """
-    if bound > DENSE:
+    if bound > MAX_TABLE_SIZE:
         return np.unique(numbers, return_inverse=True)
     occurs = np.zeros(bound, bool)
     occurs[numbers] = True
@@ -246,7 +246,7 @@ def canonical(
     return Vocabulary([values[code] for code in used]), _core.recode(codes, new_codes)
 
 
-class CommonValues:
+class JointVocabularies:
     """Joint codes for the values of several trace sets.
 
     All sets need the columns of the first.
@@ -254,7 +254,7 @@ class CommonValues:
     >>> from resolvent.traces import Trace, TraceSet
     >>> upstairs = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
     >>> downstairs = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
-    >>> common = CommonValues()
+    >>> common = JointVocabularies()
     >>> common.add(upstairs.values, "upstairs"), common.add(downstairs.values, "downstairs")
     (None, None)
     >>> common.values()["observation"], common.codes(downstairs)["observation"].tolist()

@@ -55,7 +55,6 @@ class Picture:
 
     def ansi(self) -> str:
         """Return the picture as text."""
-
         return as_text(self)
 
     def rgb_array(self) -> NDArray[np.uint8]:

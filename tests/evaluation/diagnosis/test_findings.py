@@ -6,23 +6,23 @@ import resolvent as rs
 from resolvent.evaluation.diagnosis.findings import Severity
 
 LONG = "Read --timing current-with-initial, " * 4
-NOTE = rs.Finding("short-traces", Severity.NOTE, "Traces are short.", {"longest": 2})
-WARNING = rs.Finding("constant-reward", Severity.WARNING, LONG.strip(), {})
+NOTE = rs.evaluation.Finding("short-traces", Severity.NOTE, "Traces are short.", {"longest": 2})
+WARNING = rs.evaluation.Finding("constant-reward", Severity.WARNING, LONG.strip(), {})
 
 
 def test_a_page_names_the_size_and_every_finding():
-    page = str(rs.Diagnosis(1_200, 1, (NOTE,)))
+    page = str(rs.evaluation.Diagnosis(1_200, 1, (NOTE,)))
     assert page == "1,200 traces, 1 step\n\nnote: Traces are short. [short-traces]"
 
 
 def test_lines_are_short_and_options_stay_whole():
-    lines = str(rs.Diagnosis(1, 1, (WARNING,))).splitlines()
+    lines = str(rs.evaluation.Diagnosis(1, 1, (WARNING,))).splitlines()
     assert max(map(len, lines)) <= 80
     assert "".join(lines).count("current-with-initial") == 4
 
 
 def test_warnings_leave_out_notes():
-    assert rs.Diagnosis(1, 1, (WARNING, NOTE)).warnings == (WARNING,)
+    assert rs.evaluation.Diagnosis(1, 1, (WARNING, NOTE)).warnings == (WARNING,)
 
 
 def test_as_dict_survives_json():
@@ -34,6 +34,8 @@ def test_as_dict_survives_json():
 
 
 def test_findings_that_are_equal_have_the_same_hash():
-    again = rs.Finding("short-traces", Severity.NOTE, "Traces are short.", {"longest": 2})
+    again = rs.evaluation.Finding(
+        "short-traces", Severity.NOTE, "Traces are short.", {"longest": 2}
+    )
     assert (again, hash(again)) == (NOTE, hash(NOTE))
-    assert again != rs.Finding("short-traces", Severity.NOTE, "Traces are short.", {})
+    assert again != rs.evaluation.Finding("short-traces", Severity.NOTE, "Traces are short.", {})

@@ -31,7 +31,7 @@ def grid_traces(size, episodes, seed=0):
 
 
 def difference_from_truth(found, size, traces):
-    truth = rs.EdgeRewardMachine.from_pair(PhaseGrid(size).machines(), traces)
+    truth = rs.machines.EdgeRewardMachine.from_pair(PhaseGrid(size).machines(), traces)
     return found.machine.first_difference(truth, traces.labels)
 
 

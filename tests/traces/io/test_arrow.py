@@ -33,7 +33,7 @@ def test_a_file_with_such_an_index_can_be_skipped(folder):
     walk = rs.Trace(["o1", "o2", "o1"], [None] * 3, ["a1", "a2"])
     rs.TraceSet([walk]).save(folder / "a.parquet")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rs.TableWarning)
+        warnings.simplefilter("ignore", rs.errors.TableWarning)
         source = rs.scan_traces(folder, damaged="skip")
         assert [trace for traces in source for trace in traces] == [walk]
 

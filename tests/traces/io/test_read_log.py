@@ -96,7 +96,7 @@ def test_a_missing_output_is_refused():
 def test_an_empty_last_row_is_left_out_with_a_warning():
     rows = pa.table({"run": [1, 1, 2], "in": ["a", None, "b"], "out": [0, None, 1]})
     said = r"^row 1: the last row has no value for `in`, `out`, in 1 of 2 episodes: it is left out"
-    with pytest.warns(rs.TableWarning, match=said) as caught:
+    with pytest.warns(rs.errors.TableWarning, match=said) as caught:
         traces = rs.read_log(rows, episode="run", input="in", output="out")
     assert caught[0].filename == __file__
     assert [trace.actions for trace in traces] == [("a",), ("b",)]

@@ -97,7 +97,7 @@ def test_a_last_step_without_what_followed_is_dropped_with_a_warning():
         over=[False, False, True, False, True],
     )
     with pytest.warns(
-        rs.TableWarning, match=r"^the last row .* 1 of 2 episodes: .* `do` is dropped"
+        rs.errors.TableWarning, match=r"^the last row .* 1 of 2 episodes: .* `do` is dropped"
     ) as caught:
         first, second = rs.read_table(
             rows, episode="day", observation="see", action="do", label="event", terminated="over"
@@ -620,11 +620,11 @@ def test_to_pandas_has_the_layout_of_parquet(house, tmp_path):
 
 def test_to_pandas_without_pandas(house, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    with pytest.raises(rs.MissingExtra, match="to_pandas needs pandas: pip install pandas"):
+    with pytest.raises(rs.errors.MissingExtra, match="to_pandas needs pandas: pip install pandas"):
         house.to_pandas()
 
 
 def test_the_warning_can_be_switched_off_by_its_category():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", rs.TableWarning)
+        warnings.simplefilter("ignore", rs.errors.TableWarning)
         rs.read_table(table(see=[1, 2], do=[1, 2]), observation="see", action="do")

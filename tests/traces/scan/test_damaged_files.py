@@ -58,9 +58,9 @@ def test_by_default_the_file_and_the_row_group_are_named(tmp_path):
     scanned = rs.scan_traces(path, **WORDS)
     assert len(scanned.read(0)) == 2
     said = r"log.parquet, row groups 2 to 3: cannot be read as Parquet .*; make it again"
-    with pytest.raises(rs.DamagedFile, match=said):
+    with pytest.raises(rs.errors.DamagedFile, match=said):
         scanned.read(1)
-    with pytest.raises(rs.DamagedFile, match=said):
+    with pytest.raises(rs.errors.DamagedFile, match=said):
         rs.infer(scanned)
 
 
@@ -114,7 +114,7 @@ def test_what_was_left_out_stays_so(tmp_path):
     os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns))
     assert sum(map(len, fixed)) == len(found) < len(rs.scan_traces(path, **WORDS).read_all())
     damage(path, 6)
-    with pytest.raises(rs.DamagedFile, match="row group"):
+    with pytest.raises(rs.errors.DamagedFile, match="row group"):
         list(fixed)
 
 
@@ -122,7 +122,7 @@ def test_a_file_without_an_end_and_one_that_is_gone(tmp_path):
     for number in range(5):
         pq.write_table(log_of([5, 6], 2 * number), tmp_path / f"{number}.parquet")
     (tmp_path / "1.parquet").write_bytes(b"")
-    with pytest.raises(rs.DamagedFile, match=r"1.parquet: is no Parquet file"):
+    with pytest.raises(rs.errors.DamagedFile, match=r"1.parquet: is no Parquet file"):
         rs.scan_traces(tmp_path, **WORDS)
     scanned = rs.scan_traces(tmp_path, damaged="skip", **WORDS)
     (tmp_path / "3.parquet").unlink()
@@ -136,9 +136,9 @@ def test_a_file_without_an_end_and_one_that_is_gone(tmp_path):
         2: (False, None),
         3: (True, 11),
     }
-    with pytest.warns(rs.TableWarning, match="cannot be read is left out, with 11 rows"):
+    with pytest.warns(rs.errors.TableWarning, match="cannot be read is left out, with 11 rows"):
         assert len(scanned.read(3)) == 0
-    with pytest.raises(rs.DamagedFile, match="does not exist"):
+    with pytest.raises(rs.errors.DamagedFile, match="does not exist"):
         scanned.skipping({}).read(3)
 
 
@@ -182,7 +182,7 @@ def test_a_bit_that_flipped_is_noticed_by_its_checksum(tmp_path):
 
 def test_nothing_can_be_read(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    with pytest.raises(rs.DamagedFile, match=r"a.parquet: nothing can be read of it"):
+    with pytest.raises(rs.errors.DamagedFile, match=r"a.parquet: nothing can be read of it"):
         rs.scan_traces(tmp_path, damaged="skip", **WORDS)
     with pytest.raises(rs.OptionError, match="write 'refuse' or 'skip'"):
         rs.scan_traces(tmp_path, damaged="ignore", **WORDS)

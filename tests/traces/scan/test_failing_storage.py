@@ -74,7 +74,7 @@ def test_results_are_kept_there(failing):
 )
 def test_trouble_that_may_pass_is_told_from_what_will_not(reason, passes):
     error = storage_error("s3://b/x", "s3://b/", OSError(reason))
-    assert isinstance(error, rs.StorageError) is passes
+    assert isinstance(error, rs.errors.StorageError) is passes
 
 
 def test_a_disk_of_another_machine(tmp_path, monkeypatch):
@@ -87,5 +87,5 @@ def test_a_disk_of_another_machine(tmp_path, monkeypatch):
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
     monkeypatch.setattr(row_groups.pq.ParquetFile, "read_row_groups", fails)
-    with pytest.raises(rs.StorageError, match="try again later"):
+    with pytest.raises(rs.errors.StorageError, match="try again later"):
         scanned.scan(0)

@@ -11,10 +11,10 @@ import pytest
 import resolvent as rs
 from resolvent._util.parallel import Threads
 from resolvent.replay import Corpus
-from resolvent.replay.keeping import keeping
+from resolvent.replay.keeping import with_cache
 from resolvent.traces.scan import shards
 from resolvent.traces.scan.row_groups import StoredFiles
-from resolvent.traces.source import Arrangement
+from resolvent.traces.source import RowOrder
 
 WORDS = {"episode": "run", "order": "time", "input": "event", "output": "answer"}
 LENGTHS = [3, 4, 5, 41, 8, 6, 7, 12, 9]
@@ -121,10 +121,10 @@ def test_the_second_pass_reads_rows_and_nothing_else(path, reads, workers):
 def test_what_is_kept_says_it_too(path, tmp_path):
     first, again = scanned(path), scanned(path)
     for folder in (first, again):
-        Corpus(folder, workers=keeping(Elsewhere(2), str(tmp_path / "kept")))
+        Corpus(folder, workers=with_cache(Elsewhere(2), str(tmp_path / "kept")))
     assert first._row_orders == again._row_orders
     assert len(again._row_orders) == len(again)
-    assert {type(one) for one in again._row_orders.values()} == {Arrangement}
+    assert {type(one) for one in again._row_orders.values()} == {RowOrder}
 
 
 def test_bounds_that_are_wider_than_what_is_there(tmp_path):

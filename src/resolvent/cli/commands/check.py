@@ -18,8 +18,8 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.replay import score_of, scored
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.replay import score_of, score_shards
+from resolvent.traces import TraceDataset, TraceSet
 
 _ROWS = 10
 
@@ -115,7 +115,7 @@ class _Checked:
 
 def _check(
     machines: Machines,
-    traces: TraceSet | TraceFolder,
+    traces: TraceSet | TraceDataset,
     evidence: bool,
     on: str,
     bar: ProgressBar,
@@ -132,14 +132,14 @@ def _check(
         counts = found.traces, found.steps
     else:
         found, scoring = None, read
-        known = scored(machines, traces, on, progress=_replaying(traces, bar))
+        known = score_shards(machines, traces, on, progress=_replaying(traces, bar))
         score, counts = known.score, (known.traces, known.steps)
     done = time.perf_counter()
     seconds |= {"replay": done - scoring, "total": done - started}
     return _Checked(machines, *counts, score, seconds, found)
 
 
-def _replaying(traces: TraceSet | TraceFolder, bar: ProgressBar) -> Callable[[int], None] | None:
+def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[int], None] | None:
     """Return a listener that shows the number of finished shards."""
     if isinstance(traces, TraceSet):
         return None

@@ -8,7 +8,7 @@ import gymnasium as gym
 from resolvent.cli.options import Json
 from resolvent.cli.output import print_json, program_name
 from resolvent.inference.infer import infer
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.paper.demo import HouseStory, Moment, tell
 from resolvent.planning.plan import Plan, plan
@@ -77,7 +77,9 @@ def play() -> HouseStory:
         planned_return=float(best.run(house, episodes=1).returns[0]),
         random_return=_mean_return(traces),
         supplemented_states=infer(other_traces).reward.states,
-        unsupplemented_states=infer(other_traces, options=Options(supplement=False)).reward.states,
+        unsupplemented_states=infer(
+            other_traces, options=InferenceOptions(supplement=False)
+        ).reward.states,
     )
 
 

@@ -13,7 +13,7 @@ from resolvent.cli.options import Json, Traces, takes
 from resolvent.cli.output import name_text, print_json, saying_warnings
 from resolvent.display.progress import ProgressBar
 from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
-from resolvent.traces.scan.listing import place_text
+from resolvent.traces.scan.listing import uri_text
 
 
 @takes_table(format=True, damaged=False)
@@ -35,4 +35,4 @@ def diagnose(
     if json:
         print_json(found.as_dict())
     else:
-        print(f"{name_text(place_text(source))}: {found}")
+        print(f"{name_text(uri_text(source))}: {found}")

@@ -107,11 +107,13 @@ def _trial() -> str:
     import gymnasium as gym
 
     from resolvent.inference.infer import infer
-    from resolvent.inference.options import Options
+    from resolvent.inference.options import InferenceOptions
     from resolvent.rl.collect import collect
 
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    first, *others = (infer(traces, options=Options(engine=engine)).machines for engine in ENGINES)
+    first, *others = (
+        infer(traces, options=InferenceOptions(engine=engine)).machines for engine in ENGINES
+    )
     for other in others:
         if dict(first) != dict(other):
             raise ResolventError("the engines found different machines in the house")

@@ -41,17 +41,17 @@ from resolvent.cli.output import (
 from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
-from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HeldOutTest, held_out_test
+from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HoldoutReport, holdout_report
 from resolvent.inference.engine import ENGINES
-from resolvent.inference.infer import FINDING_EVENTS, infer_with
+from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
 from resolvent.inference.infer import infer as infer_traces
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.replay.replaying import REPLAYING
 from resolvent.senses import Discretise
-from resolvent.traces import TraceFolder, TraceSet
-from resolvent.traces.scan.listing import place_text
+from resolvent.traces import TraceDataset, TraceSet
+from resolvent.traces.scan.listing import uri_text
 
 _TOO_MANY_STATES = 500
 """Number of states that suggests too few traces: merging takes longer and longer."""
@@ -62,7 +62,7 @@ _MOST_WEAK = 100
 _RARE = {
     "discretise": "Intervals for numbers in observations: auto, or quantile, uniform or kmeans "
     "with their number, such as quantile:6.",
-    **{name: first_sentence(descriptions(Options)[name]) for name in ("effort", "refine")},
+    **{name: first_sentence(descriptions(InferenceOptions)[name]) for name in ("effort", "refine")},
     "held_out": f"Share of the traces to test on, after inferring once more without them; 0 for "
     f"none. By default {SHARE:g}, unless inferring took more than {MAX_SECONDS:.0f} seconds.",
 }
@@ -94,16 +94,16 @@ Rare = Annotated[
     *LABELING_FLAGS,
     flag(infer_traces, "noise"),
     flag(infer_traces, "strategy", choices=STRATEGIES),
-    flag(Options, "trivial", kind=list[str], metavar="LABEL"),
-    flag(Options, "reward_digits", min=0),
-    flag(Options, "seed"),
-    flag(Options, "time_limit", parse=_above_zero),
-    flag(Options, "engine", choices=ENGINES),
-    flag(Options, "on", metavar="WORKERS"),
-    flag(Options, "cache_dir", metavar="FOLDER"),
-    flag(Options, "supplement", "--no-supplement", negated=True, panel=_ABLATION),
-    flag(Options, "remove_redundant", "--keep-redundant", negated=True, panel=_ABLATION),
-    flag(Options, "remove_trivial", "--keep-trivial", negated=True, panel=_ABLATION),
+    flag(InferenceOptions, "trivial", kind=list[str], metavar="LABEL"),
+    flag(InferenceOptions, "reward_digits", min=0),
+    flag(InferenceOptions, "seed"),
+    flag(InferenceOptions, "time_limit", parse=_above_zero),
+    flag(InferenceOptions, "engine", choices=ENGINES),
+    flag(InferenceOptions, "on", metavar="WORKERS"),
+    flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
+    flag(InferenceOptions, "supplement", "--no-supplement", negated=True, panel=_ABLATION),
+    flag(InferenceOptions, "remove_redundant", "--keep-redundant", negated=True, panel=_ABLATION),
+    flag(InferenceOptions, "remove_trivial", "--keep-trivial", negated=True, panel=_ABLATION),
 )
 def infer(
     source: Traces,
@@ -121,7 +121,7 @@ def infer(
     output = table.target(output)
     if output is not None:
         check_targets(output, inputs=(*files_read(source),))
-    chosen = Options(**options, **settings)
+    chosen = InferenceOptions(**options, **settings)
     columns = columns_to_read(chosen.outputs or ())
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
@@ -135,15 +135,15 @@ def infer(
             _show(bar, chosen.strategy, machine, now, again)
 
         started = time.perf_counter()
-        if on.startswith("ray") and isinstance(traces, TraceFolder):
+        if on.startswith("ray") and isinstance(traces, TraceDataset):
             address = on.removeprefix("ray").replace(":", " at ", 1)
             bar.announce(f"waiting for Ray{address}", at_once=True)
         result = infer_with(chosen, traces, show)
         took = time.perf_counter() - started
-        held_out = HeldOutTest()
+        held_out = HoldoutReport()
         if share != 0:
             bar.announce("held out: choosing traces")
-            held_out = held_out_test(
+            held_out = holdout_report(
                 result,
                 traces,
                 share,
@@ -162,7 +162,7 @@ def infer(
         figures |= held_out.figures() | {"weak": weak_states, "seconds": seconds}
         print_json({**figures, "output": None if output is None else str(output)})
         return
-    print(f"{name_text(place_text(source))}: ", end="")
+    print(f"{name_text(uri_text(source))}: ", end="")
     _print_summary(result)
     for line in (*held_out.lines(), *_weak_lines(weak)):
         print(line)
@@ -216,7 +216,7 @@ def _show(
             machine = f"{machine}, round {now.round}"
         text = shard_text(machine, now)
         of = Amount(now.steps, "steps") if now.steps else None
-    elif machine == FINDING_EVENTS:
+    elif machine == DISCOVERING_LABELS:
         text, of = "looking for events", None
     elif now.total == 0:
         text, of = f"{machine} machine, building its prefix tree", None
@@ -284,7 +284,7 @@ def _weak_lines(weak: Mapping[str, Weakness]) -> list[str]:
     return lines
 
 
-def _print_notes(result: InferenceResult, held_out: HeldOutTest) -> None:
+def _print_notes(result: InferenceResult, held_out: HoldoutReport) -> None:
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
     if list(result.machines) == ["transition"] and result.options.outputs is None:

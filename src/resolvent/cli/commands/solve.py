@@ -24,7 +24,7 @@ from resolvent.cli.options import (
 from resolvent.cli.output import command, name_text, print_json, saying_warnings
 from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solved
+from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
 
 _STATES = (
@@ -73,7 +73,7 @@ def solve(
     if (output / ABOUT).exists():
         if not resume:
             raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
-        previous = Solved.load(output)
+        previous = Solution.load(output)
     elif resume:
         raise OptionError(f"--resume: {output} holds nothing to go on from")
     # Environments may print what they like; standard output is for the result.

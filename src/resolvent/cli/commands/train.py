@@ -30,8 +30,8 @@ from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
-from resolvent.rl.q_table import Learned, check_curve_name
-from resolvent.rl.tabular import Evaluation, WorldView, world_behind
+from resolvent.rl.q_table import QTable, check_curve_name
+from resolvent.rl.tabular import Evaluation, TabularView, tabular_view
 from resolvent.rl.trainer import q_learning as learn
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
@@ -148,7 +148,7 @@ def train(
 class _Report:
     """The learned values, their evaluation, the optimum if it is known, and the duration."""
 
-    learned: Learned
+    learned: QTable
     evaluation: Evaluation
     optimum: float | None
     seconds: float
@@ -257,8 +257,8 @@ def _model(env: gym.Env[Any, Any], traces: Path | None, bar: ProgressBar) -> Mod
 
 def _optimum(env: gym.Env[Any, Any], gamma: float) -> float | None:
     """Return what the best policy that sees all of a built-in world is worth over its starts."""
-    view = world_behind(env)
-    if not isinstance(view, WorldView) or gamma == 1:
+    view = tabular_view(env)
+    if not isinstance(view, TabularView) or gamma == 1:
         return None
     tables = view.world.mechanics
     return float(tables.optimal_values(gamma)[tables.starts].mean())

@@ -12,7 +12,7 @@ from resolvent.display.report.reductions import reductions, spared
 from resolvent.display.report.replays import replays
 from resolvent.display.report.states import state_rows
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
-from resolvent.evaluation.holdout import Foretold
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.machines import Machines, MachineScore, Score
 from resolvent.machines.drawing import answer_text
 from resolvent.replay import score_of
@@ -93,7 +93,7 @@ def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
     """Say of noisy machines whether they are wrong more often than noise explains."""
     if not any(one.is_noisy for one in machines.values()):
         return None
-    told = {kind: Foretold.of(one) for kind, one in score.items()}
+    told = {kind: CalibrationCheck.of(one) for kind, one in score.items()}
     words = "; ".join(f"{short(kind)} machine: {one}" for kind, one in told.items())
     text = f"Answers vary, as far as noise goes. {words[:1].upper()}{words[1:]}."
     place = score.first_mismatch

@@ -15,7 +15,14 @@ from resolvent.display.report.wording import value_text
 from resolvent.errors import OptionError
 from resolvent.machines import UNSEEN, Machine
 from resolvent.traces import Symbol, symbol_text
-from resolvent.traces.thumbnails import Pixels, Thumbnail, arrays_in, shrunk, thumbnail, thumbnails
+from resolvent.traces.thumbnails import (
+    Pixels,
+    Thumbnail,
+    pictures_in,
+    shrunk,
+    thumbnail,
+    thumbnails,
+)
 
 MOST_PICTURES = 400
 MOST_BYTES = 500_000
@@ -77,7 +84,7 @@ class Gallery:
         return [f"{told}and leaves out {lacking:,} others to stay small."] if lacking else []
 
     def _pictures(self, symbol: Symbol) -> list[int]:
-        arrays = arrays_in(symbol) if self._draw_of is None else self._drawn(symbol)
+        arrays = pictures_in(symbol) if self._draw_of is None else self._drawn(symbol)
         return [number for array in arrays if (number := self._number(array)) is not None]
 
     def _number(self, array: NDArray[Any]) -> int | None:

@@ -18,7 +18,7 @@ from resolvent.planning import plan_io as plan_files
 from resolvent.planning.plan import Plan
 from resolvent.planning.plan_io import PlanFile, Row
 from resolvent.rl import q_table as policy_files
-from resolvent.rl.q_table import Learned, named, observed, shown_text
+from resolvent.rl.q_table import QTable, name_of_number, observation_text, observed
 
 _MOST_POINTS, _MOST_SITUATIONS = 400, 300
 
@@ -67,14 +67,14 @@ def curve(returns: list[float]) -> dict[str, Any]:
     }
 
 
-def read_policy(path: str | Path) -> Learned | PlanFile:
+def read_policy(path: str | Path) -> QTable | PlanFile:
     """Read what `resolvent train -o` or `resolvent plan -o` wrote, whichever it is."""
     wanted = "a policy: give the file of `resolvent train -o` or `resolvent plan -o`"
     kind = read_json(path, _Kind, wanted).format
     if kind == plan_files.FORMAT:
         return plan_files.load(path)
     if kind == policy_files.FORMAT:
-        return Learned.load(path)
+        return QTable.load(path)
     raise ModelError(f"{path}: not {wanted}")
 
 
@@ -82,9 +82,9 @@ class _Kind(msgspec.Struct):
     format: str = ""
 
 
-def policy(given: Learned | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]:
+def policy(given: QTable | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]:
     """Return the best action and its worth for the situations known, the most valuable first."""
-    if isinstance(given, Learned):
+    if isinstance(given, QTable):
         return _learned_policy(given, gallery)
     plan = plan_files.content_of(given) if isinstance(given, Plan) else given
     return _planned_policy(plan, gallery)
@@ -137,7 +137,7 @@ def _worth(least: float | None, most: float | None) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _learned_policy(learned: Learned, gallery: Gallery) -> dict[str, Any]:
+def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
     values = learned.q.max(axis=1)
     order = np.argsort(-values, kind="stable")[:_MOST_SITUATIONS].tolist()
     situations = [learned.situations[number] for number in order]
@@ -147,10 +147,10 @@ def _learned_policy(learned: Learned, gallery: Gallery) -> dict[str, Any]:
         "rows": [
             [
                 gallery.told(
-                    named(observed(situation), learned.observation_names),
-                    shown_text(situation, learned.observation_names),
+                    name_of_number(observed(situation), learned.observation_names),
+                    observation_text(situation, learned.observation_names),
                 ),
-                value_text(named(learned.action(situation), learned.action_names)),
+                value_text(name_of_number(learned.action(situation), learned.action_names)),
                 f"{values[number]:.4g}",
             ]
             for number, situation in zip(order, situations, strict=True)

@@ -5,7 +5,7 @@ from typing import Any
 from resolvent._util.text import amount, short
 from resolvent.display.report.gallery import Gallery, answer_told
 from resolvent.display.report.wording import event_text
-from resolvent.evaluation.observed import question_of
+from resolvent.evaluation.observed import query_of
 from resolvent.machines import Machine
 
 _MOST_NAMED, _MOST_LISTED = 12, 300
@@ -34,7 +34,7 @@ def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
     """Return the labels and the answers that took no part in the search, as many as can be read."""
     numbers = zip(machine.constant_question[:_MOST_LISTED], machine.constant_value, strict=False)
     answers = [
-        (question_of(machine, int(question)), machine.outputs[int(value)])
+        (query_of(machine, int(question)), machine.outputs[int(value)])
         for question, value in numbers
     ]
     return {

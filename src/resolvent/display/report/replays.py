@@ -8,10 +8,10 @@ import numpy as np
 
 from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.display.report.wording import event_text, value_text
-from resolvent.evaluation.evidence_pass import Examples
+from resolvent.evaluation.evidence_pass import NotableExamples
 from resolvent.machines import UNSEEN, Machines, Score
 from resolvent.machines.knowledge import ASSUMED_CODE
-from resolvent.replay import StepsAsked, states_at_steps, steps_asked
+from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, TraceSet
 
@@ -49,7 +49,7 @@ class Texts:
 
 
 def replays(
-    machines: Machines, examples: Examples, score: Score, gallery: Gallery
+    machines: Machines, examples: NotableExamples, score: Score, gallery: Gallery
 ) -> dict[str, Any]:
     """Play the traces worth looking at.
 
@@ -85,7 +85,7 @@ def _played(
 ) -> dict[str, Any]:
     """Return one trace step by step, from the step on that is the first to be shown."""
     read = labels_read(one, machines.timing)
-    asked = steps_asked(machines, one, states_at_steps(machines, one))
+    asked = step_queries(machines, one, states_at_steps(machines, one))
     shown = slice(about["first"], about["first"] + MOST_STEPS)
     words = (
         texts.numbers(one.at_step(one.observation_codes)[shown], gallery.told, one.observations),
@@ -103,7 +103,7 @@ def _played(
 
 
 def _answers(
-    asked: StepsAsked, one: TraceSet, shown: slice, texts: Texts, gallery: Gallery
+    asked: StepQueries, one: TraceSet, shown: slice, texts: Texts, gallery: Gallery
 ) -> list[list[int]]:
     """Return for some steps of a trace what happened, and what a machine made of it."""
     machine = asked.machine

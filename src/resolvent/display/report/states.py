@@ -9,7 +9,7 @@ from resolvent._util.text import short
 from resolvent.display.report.gallery import Gallery, answer_told
 from resolvent.display.report.wording import event_text
 from resolvent.evaluation.evidence import MachineEvidence
-from resolvent.evaluation.observed import question_of
+from resolvent.evaluation.observed import query_of
 from resolvent.machines import Machine
 from resolvent.machines.drawing import main_share
 from resolvent.machines.ways import history_text
@@ -86,7 +86,7 @@ def _best(machine: Machine, telling: NDArray[np.int64], state: int) -> list[int]
 
 def _answer(machine: Machine, row: int, others: int, gallery: Gallery) -> dict[str, Any]:
     number = int(machine.output_question[row])
-    question = question_of(machine, number)
+    question = query_of(machine, number)
     output = machine.outputs[int(machine.output_value[row])]
     share = main_share(machine, int(machine.output_state[row]), *machine.question(number))
     return {

@@ -13,25 +13,25 @@ from resolvent.display.report.page import page
 from resolvent.errors import ModelError, OptionError
 from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence as gathered
-from resolvent.inference.result import InferenceResult, machines_in
+from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
 from resolvent.replay import Corpus
-from resolvent.traces import TraceFolder, TraceSet
+from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
     from resolvent.planning.plan_io import PlanFile
-    from resolvent.rl.q_table import Learned
+    from resolvent.rl.q_table import QTable
 
 
 def report(
     machines: Machines | InferenceResult,
-    traces: TraceSet | TraceFolder | Corpus,
+    traces: TraceSet | TraceDataset | Corpus,
     path: str | Path,
     *,
     evidence: Evidence | None = None,
-    policy: "Learned | Plan | PlanFile | None" = None,
+    policy: "QTable | Plan | PlanFile | None" = None,
     returns: list[float] | None = None,
     draw_of: DrawOf | None = None,
     on: str | Workers = "threads",
@@ -64,16 +64,16 @@ def report(
     from resolvent.display.report import learning
     from resolvent.planning.plan import Plan
     from resolvent.planning.plan_io import PlanFile
-    from resolvent.rl.q_table import Learned
+    from resolvent.rl.q_table import QTable
 
     check_arguments(report, locals(), leaving=["machines", "traces", "draw_of"])
-    if not isinstance(policy, Learned | Plan | PlanFile | None):
+    if not isinstance(policy, QTable | Plan | PlanFile | None):
         raise OptionError(
             f"policy is a {type(policy).__name__}: give what rs.plan or rs.q_learning returned"
         )
     gallery = Gallery(draw_of)
     result = machines if isinstance(machines, InferenceResult) else None
-    shown = machines_in(machines)
+    shown = machines_of_result(machines)
     given = traces if isinstance(traces, Corpus) else as_traces(traces)
     if evidence is None:
         evidence = gathered(machines, given, on=on)
@@ -82,7 +82,7 @@ def report(
     if result is not None:
         said["summary"]["sentences"] += [f"Noise: {line}." for line in result.noise_text()]
         said["summary"]["sentences"].append(f"Inference took {result.seconds['total']:.3g} s.")
-    if returns is None and isinstance(policy, Learned):
+    if returns is None and isinstance(policy, QTable):
         returns = policy.curve.returns.tolist()
     said["curve"] = learning.curve(returns) if returns else None
     said["policy"] = None if policy is None else learning.policy(policy, gallery)
@@ -94,7 +94,7 @@ def report(
 
 
 def _check_about(
-    evidence: Evidence, machines: Machines, traces: TraceSet | TraceFolder | Corpus
+    evidence: Evidence, machines: Machines, traces: TraceSet | TraceDataset | Corpus
 ) -> None:
     if {kind: one.machine for kind, one in evidence.items()} != dict(machines):
         raise ModelError("the evidence is about other machines: gather it with those of the report")

@@ -15,7 +15,7 @@ from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import Steps, shortened
 from resolvent.replay.counts import Int64s
 from resolvent.traces import Symbol, TraceSet
-from resolvent.traces.sampling import trace_keys
+from resolvent.traces.sampling import trace_hashes
 
 FEW_TRACES: Final = 20
 """Number of traces below which most label histories occur once, even with two states."""
@@ -106,7 +106,7 @@ def _repeated_traces(traces: TraceSet) -> Iterator[Finding]:
     most = (1 - MOSTLY_REPEATED) * len(traces)
     if _least_distinct(traces) > most:
         return
-    distinct = len(np.unique(trace_keys(traces)))
+    distinct = len(np.unique(trace_hashes(traces)))
     if distinct > most:
         return
     is_monotonous = distinct <= FEW_DISTINCT and len(traces) >= FEW_TRACES

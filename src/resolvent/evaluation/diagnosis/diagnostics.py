@@ -13,10 +13,10 @@ from resolvent.evaluation.diagnosis.randomness import randomness
 from resolvent.evaluation.diagnosis.rewards import rewards
 from resolvent.evaluation.diagnosis.steps import Steps
 from resolvent.samples import LabelTiming
-from resolvent.traces import Trace, TraceFolder, TraceSet
+from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.labelling import Labelling, as_labelling
-from resolvent.traces.schema import ALWAYS_READ, default_outputs
+from resolvent.traces.schema import DEFAULT_COLUMNS, default_outputs
 
 MAX_STEPS: Final = 5_000_000
 """Maximum number of steps of a folder's files to examine: they are in memory together."""
@@ -25,7 +25,7 @@ _BY_SEVERITY: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 
 
 def diagnose(
-    traces: TraceSet | TraceFolder | Iterable[Trace] | str | Path,
+    traces: TraceSet | TraceDataset | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
     labels: str | Labelling = "given",
@@ -56,13 +56,13 @@ def diagnose(
     'random-start'
     """
     # The options of `infer`, a package above, check the arguments.
-    from resolvent.inference.options import Options
+    from resolvent.inference.options import InferenceOptions
 
     is_auto = isinstance(labels, str) and labels == "auto"
     finest = "action+observation" if is_auto else labels
-    options = Options(outputs=outputs, labels=finest, timing=timing)  # type: ignore[arg-type]  # they are checked
+    options = InferenceOptions(outputs=outputs, labels=finest, timing=timing)  # type: ignore[arg-type]  # they are checked
     labeling = as_labelling(options.labels)
-    names = (name for name in options.outputs or () if name not in ALWAYS_READ)
+    names = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
     source = as_traces(traces, names)
     examined, notes = (source, []) if isinstance(source, TraceSet) else _first_files(source)
     if len(examined) == 0:
@@ -82,7 +82,7 @@ def diagnose(
     return Diagnosis(len(examined), examined.steps, tuple(findings))
 
 
-def _first_files(folder: TraceFolder) -> tuple[TraceSet, list[Finding]]:
+def _first_files(folder: TraceDataset) -> tuple[TraceSet, list[Finding]]:
     """Return the traces of a folder's first files, and a note if there are more."""
     sets: list[TraceSet] = []
     for traces in folder:

@@ -20,11 +20,11 @@ from resolvent.evaluation.diagnosis.coverage import (
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.labels import labels_all_differ
 from resolvent.evaluation.diagnosis.rewards import hardly_varying
-from resolvent.replay import Corpus, Replay
+from resolvent.replay import Corpus, ReplayCounts
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.counts import Int64s
 from resolvent.traces.schema import ACTION, OBSERVATION, REWARD
-from resolvent.traces.source import gaps_of, gaps_text
+from resolvent.traces.source import gaps_of, skipped_text
 from resolvent.traces.vocabulary import distinct_numbers
 
 SAMPLED_STEPS: Final = 1_000
@@ -41,14 +41,14 @@ correct machines have hardly any, wrong ones had 8% to 31% in all environments a
 MIN_RARE_MOVES: Final = 5
 """Minimum number of rare transitions to report."""
 
-LEFT_OUT: Final = "left-out"
+DAMAGED_FILES: Final = "left-out"
 """The kind of the finding about damaged files."""
 
 _MAX_NAMED: Final = 100
 """Maximum number of shards named in the figures."""
 
 
-def warnings_of(replay: Replay, corpus: Corpus, *, merged: bool) -> tuple[Finding, ...]:
+def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[Finding, ...]:
     """Return the warnings about machines, given all traces and their replay.
 
     `merged` is whether the machines were inferred by merging, for which one long log contains
@@ -58,11 +58,11 @@ def warnings_of(replay: Replay, corpus: Corpus, *, merged: bool) -> tuple[Findin
     findings += labels_all_differ(len(replay.alphabets.labels), replay.steps + replay.traces)
     if merged:
         findings += one_long_log(replay.traces, replay.steps)
-        findings += rare_moves(replay)
+        findings += rare_transitions(replay)
     return tuple(finding for finding in findings if finding.severity is not Severity.NOTE)
 
 
-def rare_moves(replay: Replay) -> Iterator[Finding]:
+def rare_transitions(replay: ReplayCounts) -> Iterator[Finding]:
     """Report machines with transitions that were hardly ever seen, and so may be wrong.
 
     With too little evidence, merging leaves equal states separate, so that each is rarely
@@ -83,7 +83,7 @@ def rare_moves(replay: Replay) -> Iterator[Finding]:
             )
 
 
-def left_out(corpus: Corpus) -> Iterator[Finding]:
+def damaged_files(corpus: Corpus) -> Iterator[Finding]:
     """Report the rows that were skipped since files are damaged.
 
     Raises:
@@ -92,12 +92,12 @@ def left_out(corpus: Corpus) -> Iterator[Finding]:
     gaps = gaps_of(corpus.shards)
     if not gaps:
         return
-    text = gaps_text(gaps)
+    text = skipped_text(gaps)
     if corpus.traces == 0:
         raise DamagedFile(f"there is nothing to infer from: {text}")
     skipped = [gap for gap in gaps.values() if gap.whole]
     yield Finding(
-        LEFT_OUT,
+        DAMAGED_FILES,
         Severity.WARNING,
         f"Of {len(corpus.shards):,} pieces of files not all could be read: {text}. Make the files "
         f"again, and infer once more.",
@@ -111,7 +111,7 @@ def left_out(corpus: Corpus) -> Iterator[Finding]:
     )
 
 
-def _repetition(replay: Replay, corpus: Corpus) -> Iterator[Finding]:
+def _repetition(replay: ReplayCounts, corpus: Corpus) -> Iterator[Finding]:
     """Estimate the share of some traces that machines inferred from the others would not know."""
     # The first machine reads nothing but observations and actions.
     answers = next(iter(replay.machines.values())).known
@@ -156,7 +156,7 @@ def _sampled_queries(corpus: Corpus) -> tuple[Int64s, Int64s]:
     return observation * np.int64(len(corpus.alphabets.actions)) + action, trace
 
 
-def _rewards(replay: Replay) -> Iterator[Finding]:
+def _rewards(replay: ReplayCounts) -> Iterator[Finding]:
     if REWARD not in replay.machines:
         return
     values = replay.alphabets.outputs(REWARD)

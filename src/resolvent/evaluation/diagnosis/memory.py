@@ -20,7 +20,7 @@ from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.labels import labels_at_random, shuffled_labels
 from resolvent.evaluation.diagnosis.steps import OutputTally, Steps, shortened
-from resolvent.noise import Likely, most_likely
+from resolvent.noise import LikelyMachine, fit_likely_machine
 from resolvent.replay.counts import Int64s
 from resolvent.traces import NO_EVENT, Codes, label_text
 from resolvent.traces.schema import OBSERVATION
@@ -101,7 +101,7 @@ class _States:
     together with the state of the Transition Machine.
     """
 
-    likely: Likely
+    likely: LikelyMachine
     state: Codes
     query: Codes
     row: Int64s
@@ -115,7 +115,7 @@ class _States:
             width *= observed.likely.states
             keys = np.arange(width, dtype=np.int64)
             samples = replace(samples, alpha=paired, alpha_keys=keys)
-        likely = most_likely(samples, effort=EFFORT, most_states=MAX_STATES)
+        likely = fit_likely_machine(samples, effort=EFFORT, most_states=MAX_STATES)
         targets = np.ascontiguousarray(np.maximum(likely.transitions, 0))
         state = np.zeros(len(samples.alpha), np.int32)
         if targets.shape[1]:
@@ -390,7 +390,7 @@ def _as_good_shuffled(
     return True
 
 
-def _gain(likely: Likely) -> float:
+def _gain(likely: LikelyMachine) -> float:
     """Return the gain in log evidence over one state, in nats."""
     return likely.log_evidence - likely.sizes[1]
 

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from resolvent._util import html as notebook
 from resolvent._util.text import amount
-from resolvent.inference.attempts import Ran
+from resolvent.inference.attempts import WorkerRun
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Effort:
     clauses: int
     solver_calls: int
     seconds: float
-    ran: tuple[Ran, ...] = ()
+    ran: tuple[WorkerRun, ...] = ()
 
 
 A = TypeVar("A")
@@ -28,7 +28,7 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True)
-class Certificate(Generic[A]):
+class MinimalityProof(Generic[A]):
     """The number of states of a machine, and a lower bound on that of any machine.
 
     No machine with fewer than `lower_bound` states explains the samples. `unique` says whether the
@@ -72,9 +72,9 @@ class Certificate(Generic[A]):
     def __str__(self) -> str:
         """Return the proof in one line.
 
-        >>> print(Certificate(7, 7, unique=True))
+        >>> print(MinimalityProof(7, 7, unique=True))
         7 states, proven minimal: 6 are impossible; unique
-        >>> print(Certificate(9, 6))
+        >>> print(MinimalityProof(9, 6))
         at most 9 states, at least 6: not proven (time ran out)
         """
         states = amount(self.states, "state")

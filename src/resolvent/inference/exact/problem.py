@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.machines.automaton import Automaton, automaton_from_columns
+from resolvent.machines.automaton import RawAutomaton, automaton_from_columns
 from resolvent.samples import NONE, SampleSet
 from resolvent.traces.vocabulary import Codes
 
@@ -31,7 +31,7 @@ TOP_TRACES: Final = 20_000
 OUTPUTS: Final = 4000
 """Number of further outputs in the first part, in whole traces. A part large enough to determine
 the machine is easier than a tiny one: proofs are longest near the threshold where a smaller machine
-just fits (docs/decisions/exact-search.md)."""
+just fits (docs/decisions/inference.md)."""
 
 ROWS: Final = 20_000
 """Number of rows of a single trace that are given before a conflict needs more."""
@@ -97,13 +97,13 @@ class Problem(Question):
         """The question alone."""
         return Question(self.alpha, self.output, self.beta, self.offsets, self.labels)
 
-    def table_of(self, automaton: Automaton) -> Table:
+    def table_of(self, automaton: RawAutomaton) -> Table:
         """Return the canonical table of an automaton that explains the samples."""
         full = np.zeros((automaton.states, len(self._samples.labels)), np.int32)
         full[automaton.transition_state, automaton.transition_label] = automaton.transition_target
         return self.canonical(np.ascontiguousarray(full[:, self._codes]))
 
-    def automaton(self, canonical: Table) -> Automaton:
+    def automaton(self, canonical: Table) -> RawAutomaton:
         """Return the automaton with this canonical table and the outputs of all samples."""
         samples = self._samples
         full = np.full((len(canonical), len(samples.labels)), NONE, np.int32)

@@ -5,7 +5,7 @@ Input: samples and a machine that explains them. Output: the smallest machine an
 A SAT solver is given a part of the samples. If no machine of some size fits the part, none fits all
 samples; a machine that fits it is checked against all samples, and conflicts join the part. Sizes
 and seeds may be tried in parallel; the result does not depend on which attempt ends first
-(docs/decisions/portfolio.md).
+(docs/decisions/inference.md).
 """
 
 import time
@@ -18,18 +18,18 @@ import numpy as np
 from resolvent._util.parallel import Workers
 from resolvent._util.progress import Progress
 from resolvent._util.text import amount
-from resolvent.inference.attempts import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, UNIQUE, Ran
-from resolvent.inference.exact.certificate import Certificate, Effort
+from resolvent.inference.attempts import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, UNIQUE, WorkerRun
+from resolvent.inference.exact.certificate import Effort, MinimalityProof
 from resolvent.inference.exact.problem import Part, Problem, Question, Table
 from resolvent.inference.exact.solver import (
     SLICES,
     UNTIMED_SLICES,
     OutOfTime,
     SizeSolver,
-    import_solvers,
+    require_sat_solver,
 )
 from resolvent.inference.state_merging import Watcher
-from resolvent.machines.automaton import Automaton
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.samples import NONE, SampleSet
 
 ALONE: Final = 2 * SLICES
@@ -46,12 +46,12 @@ than small ones, so they wait until smaller sizes are excluded."""
 
 def minimal_automaton(
     samples: SampleSet,
-    upper: Automaton,
+    upper: RawAutomaton,
     *,
     time_limit: float | None,
     listener: Watcher | None = None,
     workers: Workers | None = None,
-) -> tuple[Automaton, Certificate[Automaton]]:
+) -> tuple[RawAutomaton, MinimalityProof[RawAutomaton]]:
     """Find the smallest machine that explains the samples, and prove it as far as possible.
 
     Args:
@@ -66,7 +66,7 @@ def minimal_automaton(
     Raises:
         MissingExtra: when python-sat is not installed.
     """
-    import_solvers()
+    require_sat_solver()
     search = _Search(samples, upper, time_limit, listener, workers)
     try:
         search.close_gap()
@@ -84,7 +84,7 @@ class _Search:
     def __init__(
         self,
         samples: SampleSet,
-        upper: Automaton,
+        upper: RawAutomaton,
         time_limit: float | None,
         listener: Watcher | None,
         workers: Workers | None,
@@ -165,10 +165,10 @@ class _Search:
         for solver in self._solvers.values():
             solver.close()
 
-    def result(self) -> tuple[Automaton, Certificate[Automaton]]:
+    def result(self) -> tuple[RawAutomaton, MinimalityProof[RawAutomaton]]:
         """Return the best machine and its certificate."""
         portfolio, alternative = self._portfolio, self.alternative
-        certificate = Certificate(
+        certificate = MinimalityProof(
             states=len(self.best),
             lower_bound=self.lower,
             unique=self.unique,
@@ -274,7 +274,7 @@ class Portfolio:
     workers: Workers
     deadline: float | None
     report: Callable[[], None]
-    ran: list[Ran] = field(default_factory=list)
+    ran: list[WorkerRun] = field(default_factory=list)
     calls: int = 0
     _unique: Table | None = None
 
@@ -351,7 +351,7 @@ class Portfolio:
             if result is not None:
                 outcome, seconds = result.outcome, result.seconds
                 self.calls += result.calls
-            self.ran.append(Ran(str(attempt), self.workers.name, outcome, seconds))
+            self.ran.append(WorkerRun(str(attempt), self.workers.name, outcome, seconds))
         return [result for result in results if result is not None]
 
 

@@ -20,7 +20,7 @@ from resolvent.inference.exact.problem import Part, Question, Table
 from resolvent.samples import NONE
 
 SOLVER: Final = "glucose4"
-"""The fastest of those measured (docs/decisions/exact-search.md)."""
+"""The fastest of those measured (docs/decisions/inference.md)."""
 
 SLICE: Final = 250
 """Number of solver conflicts between two checks of the time; it stops at its next restart."""
@@ -41,7 +41,7 @@ class OutOfTime(Exception):  # noqa: N818
     """The time limit has passed."""
 
 
-def import_solvers() -> Any:
+def require_sat_solver() -> Any:
     """Import python-sat.
 
     Raises:
@@ -124,7 +124,7 @@ class Coloring:
         self.calls = 0
         self._part = part
         self._tick = tick
-        self._solver = import_solvers().Solver(name=SOLVER)
+        self._solver = require_sat_solver().Solver(name=SOLVER)
         self._variables = 0
         self._color: list[range] = []  # by node: variables by state
         self._step = [  # by label and state: variables by next state

@@ -174,9 +174,9 @@ class EdgeRewardMachine:
             ModelError: when the reward depends on more than state and label, and
                 so no such machine exists.
         """
-        from resolvent.replay.edge_rewards import rewards_on_edges
+        from resolvent.replay.edge_rewards import edge_rewards
 
-        return rewards_on_edges(pair, traces)
+        return edge_rewards(pair, traces)
 
     @cached_property
     def _leaving(self) -> dict[int, list[int]]:

@@ -31,7 +31,7 @@ from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.merge_log import decisions_of_columns, log_columns
 from resolvent.machines.support import Support
 from resolvent.machines.termination import Situation, Termination
-from resolvent.traces.symbols import as_symbol, in_writing
+from resolvent.traces.symbols import as_symbol, ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
@@ -161,7 +161,7 @@ def _tables(machine: Machine) -> layout.Tables:
     state, label = np.nonzero(machine.transitions >= 0)
     return layout.Tables(
         states=machine.states,
-        labels=cast("list[list[str]]", list(map(in_writing, machine.labels))),
+        labels=cast("list[list[str]]", list(map(ordered_propositions, machine.labels))),
         observations=list(machine.observations),
         actions=list(machine.actions),
         outputs=list(machine.outputs),

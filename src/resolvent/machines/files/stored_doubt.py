@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from resolvent.machines.machine_set import Machines
-from resolvent.machines.uncertainty import Doubt, LabelNoise
+from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
 from resolvent.traces.symbols import Label
 
 StoredShares = list[tuple[list[str], float]]
@@ -29,7 +29,7 @@ class StoredDoubt(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     starts: StoredShares = []
 
 
-def stored_doubt(doubt: Doubt) -> StoredDoubt | UnsetType:
+def stored_doubt(doubt: StateUncertainty) -> StoredDoubt | UnsetType:
     """Return what a file holds of doubt; nothing if there is none."""
     if not doubt:
         return UNSET
@@ -41,21 +41,21 @@ def stored_doubt(doubt: Doubt) -> StoredDoubt | UnsetType:
     )
 
 
-def doubt_in(stored: StoredDoubt | UnsetType, machines: Machines) -> Doubt:
+def doubt_in(stored: StoredDoubt | UnsetType, machines: Machines) -> StateUncertainty:
     """Return the doubt that `stored_doubt` wrote down.
 
     Raises:
         ValueError: when shares are none, or name labels that no machine knows.
     """
     if isinstance(stored, UnsetType):
-        return Doubt()
+        return StateUncertainty()
     known = {label for one in machines.values() for label in one.labels}
     lies = stored.label_noise
     if lies is not None and (min(lies) < 0 or max(lies) > 1 or lies[0] + lies[2] > 1):
         raise ValueError("label_noise holds a share that is not from 0 to 1")
     if (lies is None) != (not stored.label_shares):
         raise ValueError("label_noise and label_shares must be there together")
-    return Doubt(
+    return StateUncertainty(
         label_noise=None if lies is None else LabelNoise(*lies),
         label_shares=_shares(stored.label_shares, known, "label_shares"),
         starts=_shares(stored.starts, known, "starts"),

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from resolvent.machines.machine import Machine
-from resolvent.machines.uncertainty import Rivals
+from resolvent.machines.uncertainty import AlternativeTransitions
 
 StoredRivals: TypeAlias = list[tuple[int, int, float]]
 """Row of `transitions`, the likeliest other target, and the odds against it, as a logarithm."""
@@ -15,7 +15,9 @@ StoredRivals: TypeAlias = list[tuple[int, int, float]]
 _DECIMALS = 3
 
 
-def stored_rivals(machine: Machine, rivals: Rivals | None) -> StoredRivals | UnsetType:
+def stored_rivals(
+    machine: Machine, rivals: AlternativeTransitions | None
+) -> StoredRivals | UnsetType:
     """Return what a file holds of how sure moves are; nothing where none has a rival."""
     if rivals is None:
         return UNSET
@@ -26,7 +28,7 @@ def stored_rivals(machine: Machine, rivals: Rivals | None) -> StoredRivals | Uns
     return list(zip(*columns, strict=True)) or UNSET
 
 
-def rivals_in(stored: StoredRivals | UnsetType, machine: Machine) -> Rivals | None:
+def rivals_in(stored: StoredRivals | UnsetType, machine: Machine) -> AlternativeTransitions | None:
     """Return what `stored_rivals` wrote down.
 
     Raises:
@@ -45,4 +47,4 @@ def rivals_in(stored: StoredRivals | UnsetType, machine: Machine) -> Rivals | No
             raise ValueError("rivals name the state that a move leads to as its rival")
         target[state[row], label[row]], log_odds[state[row], label[row]] = other, odds
         last = row
-    return Rivals(target, log_odds)
+    return AlternativeTransitions(target, log_odds)

@@ -16,7 +16,7 @@ from math import ceil
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple
 
-from resolvent._util.processes import in_child
+from resolvent._util.processes import run_after_fork
 from resolvent.errors import MissingExtra, ResolventError
 
 START_DOT = 10.0
@@ -30,7 +30,7 @@ _forked_amid = False
 """Whether this process was forked while another thread drew, for whom the sandbox would wait."""
 
 
-@in_child
+@run_after_fork
 def _renew() -> None:
     global _ONE_AT_A_TIME, _forked_amid
     _forked_amid = _forked_amid or _ONE_AT_A_TIME.locked()

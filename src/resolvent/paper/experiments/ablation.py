@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from resolvent.inference.infer import infer
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.paper.baselines.outcome import Outcome
 from resolvent.paper.experiments.worlds import about, gathered, judged, world_called
 from resolvent.paper.processes import Clock
@@ -65,7 +65,7 @@ def ablate(
     with clock:
         result = infer(
             seen,
-            options=Options(
+            options=InferenceOptions(
                 outputs=("observation", "reward"),
                 strategy=strategy,  # type: ignore[arg-type]  # the options look it up
                 trivial=(),

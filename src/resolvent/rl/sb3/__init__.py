@@ -13,7 +13,7 @@ except ImportError as error:
     ) from error
 
 from resolvent.rl.sb3.infer_machines import InferMachines
-from resolvent.rl.sb3.online_machines import GrowingMemory
+from resolvent.rl.sb3.online_machines import OnlineMachineWrapper
 from resolvent.rl.sb3.replay_buffer import CounterfactualReplayBuffer
 
-__all__ = ["CounterfactualReplayBuffer", "GrowingMemory", "InferMachines"]
+__all__ = ["CounterfactualReplayBuffer", "InferMachines", "OnlineMachineWrapper"]

@@ -10,16 +10,16 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from resolvent.errors import OptionError
-from resolvent.rl.sb3.online_machines import GrowingMemory
+from resolvent.rl.sb3.online_machines import OnlineMachineWrapper
 from resolvent.rl.sb3.positions import Positions
 
 
 class InferMachines(BaseCallback):
     """Infer machines from a learner's episodes at regular intervals, and show them to it.
 
-    A callback for PPO, DQN and their kin, whose environment is a `GrowingMemory`. Between two
-    rollouts it updates the machines, from all episodes so far. When they change, the learning is
-    kept: the weights of a state go on for the states that come of it, and the steps in a replay
+    A callback for PPO, DQN and their kin, whose environment is a `OnlineMachineWrapper`. Between
+    two rollouts it updates the machines, from all episodes so far. When they change, the learning
+    is kept: the weights of a state go on for the states that come of it, and the steps in a replay
     buffer are shown as the new machines see them. (A buffer whose rows are not the steps
     themselves is emptied.)
 
@@ -34,7 +34,7 @@ class InferMachines(BaseCallback):
     >>> import gymnasium as gym
     >>> def house():
     ...     return gym.make("resolvent/House-v0", max_episode_steps=50)
-    >>> envs = GrowingMemory(make_vec_env(house, n_envs=4, seed=0), most_states=4)
+    >>> envs = OnlineMachineWrapper(make_vec_env(house, n_envs=4, seed=0), most_states=4)
     >>> ppo = PPO("MlpPolicy", envs, n_steps=256, batch_size=256, seed=0, device="cpu")
     >>> _ = ppo.learn(2_000, callback=InferMachines(every=1_000))
     >>> envs.machines.transition.states, envs.machines.reward.states
@@ -87,11 +87,11 @@ class InferMachines(BaseCallback):
             self.model._last_obs = outermost.normalize_obs(current)
 
 
-def memory_inside(venv: VecEnv) -> GrowingMemory:
-    """Return the `GrowingMemory` around or inside a vector environment."""
+def memory_inside(venv: VecEnv) -> OnlineMachineWrapper:
+    """Return the `OnlineMachineWrapper` around or inside a vector environment."""
     inner: VecEnv = venv
     while isinstance(inner, VecEnvWrapper):
-        if isinstance(inner, GrowingMemory):
+        if isinstance(inner, OnlineMachineWrapper):
             return inner
         inner = inner.venv
     raise OptionError(
@@ -101,7 +101,7 @@ def memory_inside(venv: VecEnv) -> GrowingMemory:
 
 
 def transfer_weights(
-    policy: torch.nn.Module, memory: GrowingMemory, changed: Mapping[str, Positions]
+    policy: torch.nn.Module, memory: OnlineMachineWrapper, changed: Mapping[str, Positions]
 ) -> None:
     """Copy to each position the weights of the position that showed its state before.
 
@@ -126,7 +126,7 @@ def transfer_weights(
                 layer.weight[:, list(columns)] = layer.weight[:, list(columns.values())]
 
 
-def relabel_steps(buffer: ReplayBuffer, memory: GrowingMemory) -> None:
+def relabel_steps(buffer: ReplayBuffer, memory: OnlineMachineWrapper) -> None:
     """Rewrite the machine states of the steps in a replay buffer, by the present machines.
 
     Its rows have to be the steps, one after the other; any other buffer is emptied.

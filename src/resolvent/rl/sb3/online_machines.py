@@ -17,18 +17,24 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from resolvent.errors import OptionError, locating
 from resolvent.inference.infer import infer
-from resolvent.inference.options import Options
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
-from resolvent.rl.env import Labels, MadeOf, Names, finite_reward, reported_label
+from resolvent.rl.env import (
+    LabelsOfSymbols,
+    LabelSource,
+    SymbolEncoder,
+    finite_reward,
+    reported_label,
+)
 from resolvent.rl.observation import Flat, check_fixed_size
 from resolvent.rl.sb3.positions import Positions, assign_positions
-from resolvent.rl.tracker import Memory
+from resolvent.rl.tracker import StateTracker
 from resolvent.rl.transfer import joint_counts, states_at_steps
 from resolvent.rl.vector_env import split
 from resolvent.senses.senses import Senses
 from resolvent.traces import TraceSet
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder
+from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label, Symbol
 
@@ -36,7 +42,7 @@ KINDS = ("transition", "reward", "terminated")
 """The machines that `infer` infers by default, the last one only if it is needed."""
 
 
-class GrowingMemory(VecEnvWrapper):
+class OnlineMachineWrapper(VecEnvWrapper):
     """Show the states of machines that are inferred from the environments' own episodes.
 
     Each observation is flattened and followed, for each machine, by `most_states` numbers, of
@@ -54,7 +60,7 @@ class GrowingMemory(VecEnvWrapper):
 
     >>> import gymnasium as gym
     >>> from stable_baselines3.common.env_util import make_vec_env
-    >>> envs = GrowingMemory(make_vec_env("resolvent/House-v0", n_envs=2), most_states=3)
+    >>> envs = OnlineMachineWrapper(make_vec_env("resolvent/House-v0", n_envs=2), most_states=3)
     >>> envs.reset().tolist()[0]  # the corridor of four rooms, and three machines
     [1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]
     """
@@ -79,7 +85,7 @@ class GrowingMemory(VecEnvWrapper):
             raise OptionError(f"most_states={most_states}: use at least 1")
         if labels is not None:
             options["labels"] = labels
-        checked = Options(outputs=outputs, **options)
+        checked = InferenceOptions(outputs=outputs, **options)
         self._infer_options = {**options, "outputs": checked.outputs}
         kinds: tuple[str, ...] = KINDS
         if checked.outputs is not None:
@@ -93,10 +99,10 @@ class GrowingMemory(VecEnvWrapper):
         super().__init__(venv, observation_space=self._flat.space)
         self._batch_space = batch_space(inner, venv.num_envs)
         stand_in = _StandIn(venv)
-        self._observations = Names(stand_in, "observation", name_of)
-        self._actions = Names(stand_in, "action")
+        self._observations = SymbolEncoder(stand_in, "observation", name_of)
+        self._actions = SymbolEncoder(stand_in, "action")
         makes_labels = checked.labels == "auto" or not checked.labels.is_given
-        self._labels = Labels(None, label_of or (reported_label if makes_labels else None))
+        self._labels = LabelSource(None, label_of or (reported_label if makes_labels else None))
         self.result: InferenceResult | None = None
         self.remembers = 0
         """Number of steps for which episodes are kept after machines were inferred from them."""
@@ -122,13 +128,13 @@ class GrowingMemory(VecEnvWrapper):
         """All episodes that machines were inferred from, in the order in which they ended."""
         return list(self._traces)
 
-    def around(self, venv: VecEnv) -> "GrowingMemory":
+    def around(self, venv: VecEnv) -> "OnlineMachineWrapper":
         """Return another vector environment that shows the same machines, as for evaluation.
 
         When machines change here, they change there, from the next episode on. Nothing is
         inferred from its episodes.
         """
-        wrapper = GrowingMemory(venv, most_states=self.shown.places, **self._infer_options)
+        wrapper = OnlineMachineWrapper(venv, most_states=self.shown.places, **self._infer_options)
         wrapper.shown = self.shown
         wrapper._observations, wrapper._actions = self._observations, self._actions
         wrapper._labels = self._labels
@@ -182,7 +188,7 @@ class GrowingMemory(VecEnvWrapper):
         traces, self._finished = self._finished.trace_set(), _FinishedEpisodes()
         self._traces.append(traces)
         if self.result is None:
-            self.result = infer(traces, options=Options(**self._infer_options))
+            self.result = infer(traces, options=InferenceOptions(**self._infer_options))
         else:
             self.result = self.result.update(traces)
         machines = self.result.machines
@@ -305,10 +311,10 @@ class PositionTracker:
 
     def __init__(self, shown: ShownMachines) -> None:
         self._kinds, self._positions = shown.kinds, shown.positions
-        self._memory: Memory | None = None
-        self._label_of: MadeOf | None = None
+        self._memory: StateTracker | None = None
+        self._label_of: LabelsOfSymbols | None = None
         if shown.machines is not None:
-            self._memory = Memory(shown.machines)
+            self._memory = StateTracker(shown.machines)
             self._label_of = _symbol_labels(shown.machines.senses)
 
     def step(self, episode: Episode) -> None:
@@ -343,20 +349,20 @@ class PositionTracker:
         )
 
 
-def _symbol_labels(senses: Senses) -> MadeOf | None:
+def _symbol_labels(senses: Senses) -> LabelsOfSymbols | None:
     """Return the function that makes labels of symbols; None if labels are recorded."""
     if senses.labelling.is_given:
         return None
     then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
     translations = (then.get(column, _unchanged) for column in ("observation", "action"))
-    return MadeOf(senses.labelling, *translations)
+    return LabelsOfSymbols(senses.labelling, *translations)
 
 
 class _FinishedEpisodes:
     """Episodes that have ended, until machines are inferred from them."""
 
     def __init__(self) -> None:
-        self._coder, self._coded = ColumnCoder(), CodedEpisodes()
+        self._coder, self._coded = ColumnEncoder(), TraceSetBuilder()
         self.episodes = 0
 
     def add(self, episode: Episode, *, terminated: bool) -> None:

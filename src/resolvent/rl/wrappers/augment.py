@@ -12,12 +12,12 @@ from gymnasium.vector.utils import batch_space
 
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
-from resolvent.rl.env import Labels, of_reset, of_step
+from resolvent.rl.env import LabelSource, checked_reset, checked_step
 from resolvent.rl.observation import Mode
 from resolvent.rl.tracker import (
     BeliefTracker,
-    Memory,
     OnUnseen,
+    StateTracker,
     VectorBeliefTracker,
     VectorStateTracker,
 )
@@ -132,9 +132,9 @@ class AugmentObservation(
             if mode == "belief"
             else None
         )
-        self._memory = self._belief or Memory(self.machines, on_unseen=on_unseen)
+        self._memory = self._belief or StateTracker(self.machines, on_unseen=on_unseen)
         self.label_of, self.name_of = core.live.label_of, name_of
-        self._labels = Labels(env, core.live.label_of)
+        self._labels = LabelSource(env, core.live.label_of)
         self._state_names = core.state_names
         self._state_infos: dict[tuple[int, ...], dict[str, int]] = {}
         self._observation: Any = None
@@ -145,13 +145,13 @@ class AugmentObservation(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; all machines start in their initial states."""
-        observation, info = of_reset(self.env.reset(seed=seed, options=options))
+        observation, info = checked_reset(self.env.reset(seed=seed, options=options))
         self._memory.reset(self._labels.at_reset(observation, info))
         return self._augmented(observation, info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step; all machines read the label it led to."""
-        observation, reward, terminated, truncated, info = of_step(self.env.step(action))
+        observation, reward, terminated, truncated, info = checked_step(self.env.step(action))
         before = self._observation
         label = self._labels.after_step(before, action, reward, observation, info)
         if self._basis is not None:

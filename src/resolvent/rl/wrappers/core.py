@@ -18,12 +18,12 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Knowledge, Machine, Machines, load
 from resolvent.machines.knowledge import LEVELS
-from resolvent.rl.env import AnyEnv, LiveSenses
+from resolvent.rl.env import AnyEnv, LivePreprocessor
 from resolvent.rl.observation import Mode, augmentation, state_names
 from resolvent.rl.vector_env import Mask, split
 from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol
-from resolvent.traces.vocabulary import DENSE, codes_of
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 
 GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
 """Machines, the result that holds them, or their file."""
@@ -50,7 +50,7 @@ class WrapperCore:
         knowledge: bool,
     ) -> None:
         self.machines = machines_from(machines)
-        self.live = LiveSenses(env, self.machines.senses, labels, label_of, name_of)
+        self.live = LivePreprocessor(env, self.machines.senses, labels, label_of, name_of)
         check_fit(self.machines, self.live, *spaces)
         self.shape = augmentation(mode, spaces[0], self.machines)
         self.state_names = state_names(self.machines)
@@ -64,7 +64,7 @@ class StepBasis:
 
     >>> from resolvent.worlds import House
     >>> house = House()
-    >>> machines, live = house.machines(), LiveSenses(house, house.machines().senses)
+    >>> machines, live = house.machines(), LivePreprocessor(house, house.machines().senses)
     >>> spaces = house.observation_space, house.action_space
     >>> print(StepBasis(machines, live, *spaces).single(0, 2, (0, 0))["transition"])
     witnessed
@@ -73,7 +73,7 @@ class StepBasis:
     def __init__(
         self,
         machines: Machines,
-        live: LiveSenses,
+        live: LivePreprocessor,
         observation_space: gym.Space[Any],
         action_space: gym.Space[Any],
     ) -> None:
@@ -89,7 +89,7 @@ class StepBasis:
             observations = self._observations.of_space(observation_space) or ()
             actions = self._actions.of_space(action_space) or ()
             size = prod(machine.states for machine in machines.values())
-            if len(observations) * len(actions) * size <= DENSE:
+            if len(observations) * len(actions) * size <= MAX_TABLE_SIZE:
                 self._tables = {name: self._table(name, observations, actions) for name in machines}
 
     def single(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Knowledge]:
@@ -190,7 +190,7 @@ def machines_from(source: GivenMachines) -> Machines:
 
 def check_fit(
     machines: Machines,
-    live: LiveSenses,
+    live: LivePreprocessor,
     observation_space: gym.Space[Any],
     action_space: gym.Space[Any],
 ) -> None:
@@ -204,7 +204,7 @@ def check_fit(
     >>> from resolvent.inference.infer import infer
     >>> from resolvent.traces import Trace, TraceSet
     >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
-    >>> live = LiveSenses(House(), shop.machines.senses)
+    >>> live = LivePreprocessor(House(), shop.machines.senses)
     >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
     Traceback (most recent call last):
     resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \

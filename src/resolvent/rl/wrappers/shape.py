@@ -11,17 +11,17 @@ from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan
-from resolvent.planning.steps import that_matter
+from resolvent.planning.steps import acting_machines
 from resolvent.rl.env import (
     AnyEnv,
-    Labels,
-    LiveSenses,
+    LabelSource,
+    LivePreprocessor,
+    checked_reset,
+    checked_step,
     finite_reward,
-    of_reset,
-    of_step,
 )
 from resolvent.rl.potential import By, Potential
-from resolvent.rl.tracker import BeliefTracker, Memory, VectorStateTracker
+from resolvent.rl.tracker import BeliefTracker, StateTracker, VectorStateTracker
 from resolvent.rl.vector_env import VectorEpisodes, one_environment, split
 from resolvent.rl.wrappers.augment import (
     AugmentObservation,
@@ -114,14 +114,14 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        observation, info = of_reset(self.env.reset(seed=seed, options=options))
+        observation, info = checked_reset(self.env.reset(seed=seed, options=options))
         self._state.reset(observation, info)
         self._potential_here = self.potential.at(*self._state.situation)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step, and shape its reward."""
-        observation, reward, terminated, truncated, info = of_step(self.env.step(action))
+        observation, reward, terminated, truncated, info = checked_step(self.env.step(action))
         self._state.step(action, observation, reward, terminated, info)
         ahead = 0.0 if terminated else self.potential.at(*self._state.situation)
         shaped = finite_reward(reward) + self.gamma * ahead - self._potential_here
@@ -273,8 +273,8 @@ class _TrackedState:
         machines, live = _fitting(plan, env, spaces, labels, label_of, name_of)
         self._symbol = live.observations
         self._belief = BeliefTracker(machines, live) if machines.doubt else None
-        self._memory = self._belief or Memory(machines)
-        self._labels = Labels(env, live.label_of)
+        self._memory = self._belief or StateTracker(machines)
+        self._labels = LabelSource(env, live.label_of)
         self._observation: Any = None
 
     @property
@@ -315,10 +315,10 @@ def _fitting(
     labels: str | Labelling | None,
     label_of: Callable[..., Any] | None,
     name_of: Callable[[Any], Any] | None,
-) -> tuple[Machines, LiveSenses]:
+) -> tuple[Machines, LivePreprocessor]:
     """Return the plan's machines, which fit the environment, and the translation of its values."""
-    live = LiveSenses(env, plan.machines.senses, labels, label_of, name_of)
-    machines = that_matter(plan.machines)
+    live = LivePreprocessor(env, plan.machines.senses, labels, label_of, name_of)
+    machines = acting_machines(plan.machines)
     check_fit(machines, live, *spaces)
     return machines, live
 

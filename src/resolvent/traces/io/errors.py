@@ -15,10 +15,10 @@ _TYPE_ERRORS = pa.ArrowNotImplementedError, pa.ArrowTypeError
 
 
 @contextmanager
-def known_types(name: str) -> Iterator[None]:
+def type_errors_located(name: str) -> Iterator[None]:
     """Turn Arrow's errors about the types of columns into a `TraceError` of one line.
 
-    >>> with known_types("log.parquet"):
+    >>> with type_errors_located("log.parquet"):
     ...     pa.array([[1]]).cast(pa.int64())
     Traceback (most recent call last):
     resolvent.errors.TraceError: log.parquet: has a column of a type that is not read (...): \

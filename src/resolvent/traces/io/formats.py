@@ -24,7 +24,7 @@ from resolvent.traces.io.errors import unchanged
 from resolvent.traces.io.jsonl import json_lines, read_json_lines
 from resolvent.traces.io.lines import BUFFER_BYTES, Line, header_of, read_lines
 from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
-from resolvent.traces.scan.dataset import TraceFolder, scan_traces
+from resolvent.traces.scan.dataset import TraceDataset, scan_traces
 from resolvent.traces.scan.listing import is_glob
 from resolvent.traces.schema import NAME_COLUMNS, check_column_names
 from resolvent.traces.trace import Trace
@@ -252,8 +252,8 @@ def minari_id(path: str | Path) -> str | None:
     return dataset_id
 
 
-def as_traces(traces: Any, columns: Iterable[str] = ()) -> TraceSet | TraceFolder:
-    """Return traces in any form that functions accept as a `TraceSet` or `TraceFolder`.
+def as_traces(traces: Any, columns: Iterable[str] = ()) -> TraceSet | TraceDataset:
+    """Return traces in any form that functions accept as a `TraceSet` or `TraceDataset`.
 
     Paths are read, addresses and globs scanned, and lists of `Trace` collected. `columns` are
     further columns to read from a path.
@@ -265,7 +265,7 @@ def as_traces(traces: Any, columns: Iterable[str] = ()) -> TraceSet | TraceFolde
     resolvent.errors.TraceError: a value of type int is no traces: give a TraceSet, a list of \
 Trace, or the path of a file of traces
     """
-    if isinstance(traces, TraceSet | TraceFolder):
+    if isinstance(traces, TraceSet | TraceDataset):
         return traces
     if isinstance(traces, str | Path):
         if is_address(traces) or (is_glob(str(traces)) and not Path(traces).exists()):
@@ -291,10 +291,10 @@ Trace, or the path of a file of traces
     )
 
 
-def as_trace_set(traces: Any) -> TraceSet:
+def to_trace_set(traces: Any) -> TraceSet:
     """Return traces in memory, as `as_traces` does; `TraceError` for a scanned folder."""
     converted = as_traces(traces)
-    if isinstance(converted, TraceFolder):
+    if isinstance(converted, TraceDataset):
         raise TraceError(
             f"{converted.place} was scanned, not read, and this needs traces in memory: read some "
             f"of its files with read_traces, or one piece with its method read"

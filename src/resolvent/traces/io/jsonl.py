@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from resolvent._util.text import visible
 from resolvent.errors import TraceError, locating
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder, check_column_lengths, episodes
+from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder, check_column_lengths, episodes
 from resolvent.traces.io.lines import Line, decode_line
 from resolvent.traces.schema import (
     ACTION,
@@ -24,7 +24,7 @@ from resolvent.traces.schema import (
     RESERVED,
     REWARD,
     check_column_name,
-    no_column,
+    missing_column_error,
 )
 from resolvent.traces.trace_set import TraceSet
 
@@ -53,7 +53,7 @@ def read_json_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> Trace
 rewards=None, terminated=False, truncated=False, columns={'cost': (1,)})
     """
     decoder = msgspec.json.Decoder(_episode_with(columns))
-    coder, coded_episodes = ColumnCoder(), CodedEpisodes()
+    coder, coded_episodes = ColumnEncoder(), TraceSetBuilder()
     for place, text in lines:
         with locating(place):
             episode = decode_line(decoder, text, _where, _SHAPE)
@@ -108,7 +108,7 @@ def _step_columns(
             if values is UNSET:
                 keys = msgspec.json.decode(text, type=dict[str, Any]).keys()
                 existing = {*columns, *keys}.difference(RESERVED, _Episode.__struct_fields__)
-                raise no_column(name, sorted(existing))
+                raise missing_column_error(name, sorted(existing))
             columns[name] = values
     return columns
 

@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.progress import FractionListener
 from resolvent.errors import MissingExtra, ResolventError, TraceError, locating
-from resolvent.traces.columns import CodedEpisodes, ColumnCoder, row_bytes
+from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder, row_bytes
 from resolvent.traces.io.formats import MINARI_PREFIX
 from resolvent.traces.label_function import LabelFunction
 from resolvent.traces.schema import (
@@ -55,7 +55,7 @@ from resolvent.traces.schema import (
     RESERVED,
     REWARD,
     column_text,
-    no_column,
+    missing_column_error,
 )
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label
 from resolvent.traces.trace_set import TraceSet, row_slices
@@ -131,8 +131,8 @@ class _EpisodeReader:
         label_of: Callable[..., Any] | None,
         columns: Sequence[str],
     ) -> None:
-        self.coder = ColumnCoder()
-        self.episodes = CodedEpisodes()
+        self.coder = ColumnEncoder()
+        self.episodes = TraceSetBuilder()
         self._label_function = None if label_of is None else LabelFunction(label_of)
         self._label_of_code: dict[int, Label] = {}
         self._has_labels: bool | None = None
@@ -163,7 +163,7 @@ class _EpisodeReader:
         }
         for name in self._further:
             if name not in infos:
-                raise no_column(name, sorted(set(infos) - RESERVED))
+                raise missing_column_error(name, sorted(set(infos) - RESERVED))
             codes[name] = self._symbols(name, _after_reset(infos[name]))
         self.episodes.add(
             codes,

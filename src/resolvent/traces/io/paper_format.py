@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 
 from resolvent._util.text import visible
 from resolvent.errors import TraceError, locating
-from resolvent.traces.columns import ColumnCoder, episodes
+from resolvent.traces.columns import ColumnEncoder, episodes
 from resolvent.traces.io.lines import Line, decode_line
-from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD, SEEN, no_column
+from resolvent.traces.schema import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    OBSERVED_COLUMNS,
+    REWARD,
+    missing_column_error,
+)
 from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text, symbol_order
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
@@ -66,7 +73,7 @@ rewards=(0.5,), terminated=True, truncated=False)
     for place, text in lines:
         with locating(place):
             if columns:
-                raise no_column(columns[0], ())
+                raise missing_column_error(columns[0], ())
             rows = entries.rows_of(text)
             count = len(rows)
             check_lengths(count, count, max(count - 1, 0))
@@ -76,7 +83,7 @@ rewards=(0.5,), terminated=True, truncated=False)
     acted = np.delete(seen, ends - 1)
     return TraceSet.taking_over(
         {
-            name: (vocabulary, codes[seen if name in SEEN else acted])
+            name: (vocabulary, codes[seen if name in OBSERVED_COLUMNS else acted])
             for name, (vocabulary, codes) in entries.columns().items()
         },
         offsets=np.concatenate([[0], ends - np.arange(1, len(parts) + 1)]),
@@ -94,7 +101,7 @@ class _Entries(dict[bytes, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.coder = ColumnCoder()
+        self.coder = ColumnEncoder()
         self.coder.labels[_NO_EVENT_LABEL] = self.coder.labels[None]
         self._tables = {name: array("i") for name in _SORT_KEYS}
         self._count = 0

@@ -45,10 +45,10 @@ from resolvent.traces.schema import (
     OBSERVATION,
     RESERVED,
     REWARD,
-    Roles,
+    TableSchema,
     check_column_name,
     column_text,
-    no_column,
+    missing_column_error,
 )
 from resolvent.traces.symbols import as_label, as_symbol
 from resolvent.traces.trace import check_lengths
@@ -87,7 +87,7 @@ def parquet_files(folder: Path) -> list[Path]:
 def _read_file(path: Path, columns: Sequence[str]) -> TraceSet:
     with unchanged(path), readable(path):
         table, further = _read_table(path, columns)
-        return traces_of_own(table, further)
+        return traces_of_own_layout(table, further)
 
 
 def _read_table(path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[str]]:
@@ -131,7 +131,7 @@ def own_columns(
     further = sorted({*columns, *_own_columns(schema)})
     for name in further:
         if name not in names and name not in beside:
-            raise no_column(name, (column for column in names if column not in RESERVED))
+            raise missing_column_error(name, (column for column in names if column not in RESERVED))
     to_read = [name for name in (*_REQUIRED, *_OPTIONAL) if name in names] + further
     for name in to_read:
         if names.count(name) > 1:
@@ -199,14 +199,14 @@ class _OwnRows(TableRows):
         return f"{self.place(row)}: the {name}"
 
 
-def traces_of_own(table: pa.Table, further: Sequence[str]) -> TraceSet:
+def traces_of_own_layout(table: pa.Table, further: Sequence[str]) -> TraceSet:
     """Return the traces of whole episodes in our own layout, with these further columns.
 
     Without a column `step`, rows must be in order.
     """
     table, episodes = _own_episodes(without_views(table))
     optional = {name: name for name in _OPTIONAL if name in table.column_names}
-    roles = Roles(
+    roles = TableSchema(
         episode="episode",
         observation=OBSERVATION,
         label=LABEL,

@@ -6,7 +6,14 @@ from typing import Any
 from resolvent._util.progress import FractionListener
 from resolvent._util.validation import telling_of_memory
 from resolvent.traces.io.lines import MISSING
-from resolvent.traces.schema import Name, Roles, Spelled, as_names, log_roles, table_roles
+from resolvent.traces.schema import (
+    CommandLineValue,
+    Name,
+    TableSchema,
+    as_names,
+    log_roles,
+    table_roles,
+)
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -27,7 +34,7 @@ def read_table(
     truncated: Name | None = None,
     next_observation: Names | None = None,
     next_label: Names | None = None,
-    final_observation: Symbol | Spelled | None = None,
+    final_observation: Symbol | CommandLineValue | None = None,
     label_separator: str | None = None,
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
@@ -145,7 +152,7 @@ def read_log(
 
 def _read(
     source: Any,
-    roles: Roles,
+    roles: TableSchema,
     delimiter: str | None,
     missing: Sequence[str],
     progress: FractionListener | None,

@@ -23,16 +23,16 @@ from resolvent.traces.io.arrow import (
     nulls,
 )
 from resolvent.traces.io.episodes import Episodes, RowNumbers, episodes_of, numbers_of
-from resolvent.traces.io.errors import known_types
+from resolvent.traces.io.errors import type_errors_located
 from resolvent.traces.io.sources import TableSource
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
     OBSERVATION,
     REWARD,
+    CommandLineValue,
     Names,
-    Roles,
-    Spelled,
+    TableSchema,
     as_names,
 )
 from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
@@ -46,21 +46,23 @@ ONLY_ACTION = "step"
 """The action throughout tables that have none."""
 
 
-def traces_of(source: TableSource, roles: Roles, *, moved_by_actions: bool = False) -> TraceSet:
+def traces_of(
+    source: TableSource, roles: TableSchema, *, moved_by_actions: bool = False
+) -> TraceSet:
     """Read a table with these roles; `moved_by_actions` as for `TableRows.traces`."""
 
     def warn(text: str) -> None:
         warnings.warn(text, TableWarning, stacklevel=8)
 
     table = source.read(roles.wanted)
-    with known_types(str(source.path or "the table")):
-        return traces_of_rows(source, table, roles, warn, moved_by_actions)[0]
+    with type_errors_located(str(source.path or "the table")):
+        return table_to_traces(source, table, roles, warn, moved_by_actions)[0]
 
 
-def traces_of_rows(
+def table_to_traces(
     source: TableSource,
     table: pa.Table,
-    roles: Roles,
+    roles: TableSchema,
     warn: Callable[[str], None],
     moved_by_actions: bool,
 ) -> tuple[TraceSet, bool]:
@@ -88,7 +90,7 @@ class TableRows:
     """
 
     table: pa.Table
-    roles: Roles
+    roles: TableSchema
     episodes: Episodes
     place: Callable[[int], str]
     path: str | None
@@ -227,7 +229,7 @@ class TableRows:
             return values, codes
         if roles.next_observation is None:
             final = roles.final_observation
-            if isinstance(final, Spelled):
+            if isinstance(final, CommandLineValue):
                 final = final.like(values[0])
             after: Column = [as_symbol(final)], np.zeros(len(at), np.int32)
             with locating("final_observation"):

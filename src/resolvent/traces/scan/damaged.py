@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from resolvent.errors import DamagedFile
 from resolvent.traces.scan.episodes import episode_codes
 from resolvent.traces.scan.shards import Rows, StoredShards
-from resolvent.traces.source import Gap
+from resolvent.traces.source import SkippedRows
 
 
 def read_skipping(
     shards: StoredShards, number: int, columns: Sequence[str]
-) -> tuple[Rows, Gap | None]:
+) -> tuple[Rows, SkippedRows | None]:
     """Read a shard as far as possible, and return what has to be skipped."""
     try:
         return shards.read(number, columns), None
@@ -28,9 +28,9 @@ def read_skipping(
     name, row_groups = shards.name(number), shards.row_groups_of(number)
     if not _is_readable(shards, number, columns):
         rows = sum(row_group.rows for row_group in row_groups) or None
-        return _no_rows(columns), Gap(name, rows, whole=True, why=why)
+        return _no_rows(columns), SkippedRows(name, rows, whole=True, why=why)
     began_before = shards.continues[number]
-    gap = Gap(name, why=why)
+    gap = SkippedRows(name, why=why)
     if began_before and not _is_readable(shards, number - 1, shards.episode):
         gap = replace(gap, first=True)
         try:
@@ -41,7 +41,9 @@ def read_skipping(
     return read_without(shards, number, columns, gap), gap
 
 
-def read_without(shards: StoredShards, number: int, columns: Sequence[str], gap: Gap) -> Rows:
+def read_without(
+    shards: StoredShards, number: int, columns: Sequence[str], gap: SkippedRows
+) -> Rows:
     """Read a shard without its skipped rows, and without opening damaged shards."""
     if gap.whole:
         return _no_rows(columns)

@@ -13,15 +13,15 @@ import numpy as np
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TableWarning
 from resolvent.traces.io.read_table import Names
-from resolvent.traces.schema import Name, Spelled, check_column_names, roles_of
+from resolvent.traces.schema import CommandLineValue, Name, check_column_names, schema_of_arguments
 from resolvent.traces.source import (
-    Arrangement,
-    Arrangements,
-    Gap,
+    RowOrder,
+    RowOrders,
     Scan,
     ShardInfo,
-    Shards,
-    gaps_text,
+    SkippedRows,
+    TraceSource,
+    skipped_text,
 )
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace import Trace
@@ -44,7 +44,7 @@ class _Read:
     messages: Sequence[str] = ()
 
 
-class TraceFolder(Shards):
+class TraceDataset(TraceSource):
     """Traces in Parquet files that need not fit into memory: they are read shard by shard.
 
     `scan_traces` makes it. A shard is a file or, of a large file, consecutive row groups. Any
@@ -56,14 +56,14 @@ class TraceFolder(Shards):
         place: str,
         shards: "StoredShards",
         layout: "Layout",
-        gaps: Mapping[int, Gap] | None = None,
+        gaps: Mapping[int, SkippedRows] | None = None,
     ) -> None:
         self.place = place
         self._shards, self._layout = shards, layout
         self.skips = shards.stored.skips and gaps is None
-        self._gaps: Mapping[int, Gap] = dict(gaps or {})
+        self._gaps: Mapping[int, SkippedRows] = dict(gaps or {})
         self._has_warned = False
-        self._row_orders = Arrangements()
+        self._row_orders = RowOrders()
 
     def __len__(self) -> int:
         return len(self._shards)
@@ -89,7 +89,7 @@ class TraceFolder(Shards):
         return self._shards.rows
 
     @property
-    def gaps(self) -> Mapping[int, Gap]:
+    def gaps(self) -> Mapping[int, SkippedRows]:
         """The skipped rows by shard; empty until scans have found them."""
         return self._gaps
 
@@ -146,25 +146,25 @@ class TraceFolder(Shards):
             self._warned(read, of_gaps=False)
         return read.scan
 
-    def skipping(self, gaps: Mapping[int, Gap]) -> "TraceFolder":
+    def skipping(self, gaps: Mapping[int, SkippedRows]) -> "TraceDataset":
         """Return the same files without the rows of `gaps`, whatever is damaged later."""
         if not self.skips:
             return self
-        fixed = TraceFolder(self.place, self._shards, self._layout, gaps)
+        fixed = TraceDataset(self.place, self._shards, self._layout, gaps)
         fixed._has_warned = self._has_warned
         fixed.remember(self._row_orders)
         return fixed
 
-    def remember(self, arrangements: Mapping[int, Arrangement]) -> None:
+    def remember(self, arrangements: Mapping[int, RowOrder]) -> None:
         """Store row orders by shard that scans in other processes found."""
         for number, order in arrangements.items():
             if number not in self._gaps:
                 self._row_orders[number] = order
 
-    def is_same(self, other: Shards) -> bool:
+    def is_same(self, other: TraceSource) -> bool:
         """Whether another source reads the same files in the same way, but for skipped rows."""
         return (
-            isinstance(other, TraceFolder)
+            isinstance(other, TraceDataset)
             and self._shards is other._shards
             and self._layout is other._layout
         )
@@ -186,14 +186,14 @@ class TraceFolder(Shards):
         traces, is_sorted = layout.traces(rows, messages.append)
         # Which rows are skipped because of damage may depend on the columns that are read.
         if order is None and gap is None and number not in self._gaps:
-            self._row_orders[number] = Arrangement(rows.leading, is_sorted)
+            self._row_orders[number] = RowOrder(rows.leading, is_sorted)
         scan = Scan(traces, gap, self._row_orders.get(number))
         return _Read(scan, [f"{self._shards.name(number)}: {text}" for text in messages])
 
     def _warned(self, read: _Read, *, of_gaps: bool = True) -> TraceSet:
         """Warn of skipped rows, and of dropped ones once: those of other shards will be alike."""
         if of_gaps and read.scan.skipped is not None:
-            warnings.warn(gaps_text({0: read.scan.skipped}), TableWarning, stacklevel=3)
+            warnings.warn(skipped_text({0: read.scan.skipped}), TableWarning, stacklevel=3)
         if read.messages and not self._has_warned:
             self._has_warned = True
             more = "; so it may be in other pieces, of which nothing is said" * (len(self) > 1)
@@ -220,12 +220,12 @@ def scan_traces(
     truncated: Name | None = None,
     next_observation: Names | None = None,
     next_label: Names | None = None,
-    final_observation: Symbol | Spelled | None = None,
+    final_observation: Symbol | CommandLineValue | None = None,
     label_separator: str | None = None,
     input: Names | None = None,  # noqa: A002
     output: Names | Mapping[str, Name] | None = None,
     damaged: Literal["refuse", "skip"] = "refuse",
-) -> TraceFolder:
+) -> TraceDataset:
     """Open Parquet files without reading them into memory, wherever they are.
 
     `infer` reads them shard by shard, as often as it needs, so that they may be larger than
@@ -278,13 +278,13 @@ def scan_traces(
     >>> folder.cleanup()
     """
     from resolvent.traces.scan.layouts import TableLayout, open_table_files, open_trace_files
-    from resolvent.traces.scan.listing import files_of, place_text
+    from resolvent.traces.scan.listing import files_of, uri_text
 
     if not isinstance(damaged, str) or damaged not in ("refuse", "skip"):
         raise OptionError(f"damaged is {shown(damaged)}: write 'refuse' or 'skip'")
     skips = damaged == "skip"
     further = check_column_names(columns)
-    named = roles_of(
+    named = schema_of_arguments(
         {
             "episode": episode,
             "order": order,
@@ -307,10 +307,10 @@ def scan_traces(
         place = list(place)
     if named is None:
         shards, layout = open_trace_files(files_of(place), further, skips=skips)
-        return TraceFolder(place_text(place), shards, layout)
+        return TraceDataset(uri_text(place), shards, layout)
     if further:
         raise OptionError(
             "columns are for files of traces: of a table, name them as outputs (output of a log)"
         )
     table, layout_named = open_table_files(files_of(place), TableLayout(*named), skips=skips)
-    return TraceFolder(place_text(place), table, layout_named)
+    return TraceDataset(uri_text(place), table, layout_named)

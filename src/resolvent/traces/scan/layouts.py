@@ -12,14 +12,14 @@ from resolvent._util.text import amount, visible
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
 from resolvent.traces.io.arrow import without_views
 from resolvent.traces.io.episodes import rows_in_order
-from resolvent.traces.io.errors import known_types
-from resolvent.traces.io.parquet import own_columns, traces_of_own
+from resolvent.traces.io.errors import type_errors_located
+from resolvent.traces.io.parquet import own_columns, traces_of_own_layout
 from resolvent.traces.io.sources import TableSource
-from resolvent.traces.io.table import traces_of_rows
+from resolvent.traces.io.table import table_to_traces
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.row_groups import FILE_NAME, Footer, StoredFiles
-from resolvent.traces.scan.shards import Rows, StoredShards, footers, split_into_shards
-from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD, Roles, as_names
+from resolvent.traces.scan.shards import Rows, StoredShards, read_footers, split_into_shards
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD, TableSchema, as_names
 from resolvent.traces.trace_set import TraceSet
 
 Warn = Callable[[str], None]
@@ -65,8 +65,8 @@ class TraceLayout:
         table = _blank_at_ends(rows.table, self.constant, [ACTION])
         counted = "step" in self.columns
         name = rows.spans[0][0]
-        with known_types(name), locating(name):
-            traces = traces_of_own(table, self.further)
+        with type_errors_located(name), locating(name):
+            traces = traces_of_own_layout(table, self.further)
             return traces, counted and rows_in_order(rows.table, ["episode"], ["step"])
 
     def without_order(self) -> "TraceLayout":
@@ -84,7 +84,7 @@ class TableLayout:
         constant: Outputs that have one value per file.
     """
 
-    roles: Roles
+    roles: TableSchema
     moved_by_actions: bool
     constant: tuple[str, ...] = ()
 
@@ -101,8 +101,8 @@ class TableLayout:
         of_steps = [name for name in self.roles.of_steps if name not in self.constant]
         table = _blank_at_ends(without_views(rows.table), self.constant, of_steps)
         source = _ShardRows(list(self.columns), table.select, rows=rows)
-        with known_types(rows.spans[0][0]):
-            return traces_of_rows(source, table, self.roles, warn, self.moved_by_actions)
+        with type_errors_located(rows.spans[0][0]):
+            return table_to_traces(source, table, self.roles, warn, self.moved_by_actions)
 
     def without_order(self) -> "TableLayout":
         """Return a layout for rows in order."""
@@ -149,7 +149,7 @@ def open_trace_files(
     files: Sequence[StoredFile], columns: Sequence[str], *, skips: bool = False
 ) -> tuple[StoredShards, TraceLayout]:
     """Open files of traces, and check that they have the same columns; `skips` damaged ones."""
-    stored, all_footers = footers(files, ["episode"], skips=skips)
+    stored, all_footers = read_footers(files, ["episode"], skips=skips)
     wanted: dict[str, None] = {}
     further: Sequence[str] = ()
     first: list[str] | None = None
@@ -189,7 +189,7 @@ def open_table_files(
     """Open the files of one table, and check that all have its columns; `skips` damaged ones."""
     roles = layout.roles
     episode = as_names(roles.episode)
-    stored, all_footers = footers(files, episode, skips=skips)
+    stored, all_footers = read_footers(files, episode, skips=skips)
     constant: set[str] = set()
     for number, (file, footer) in enumerate(zip(files, all_footers, strict=True)):
         if footer.is_damaged:

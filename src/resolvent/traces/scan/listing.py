@@ -68,15 +68,15 @@ def is_glob(place: str) -> bool:
     return bool(_GLOB.search(place.partition("?")[0] if is_address(place) else place))
 
 
-def place_text(place: Any) -> str:
+def uri_text(place: Any) -> str:
     """Return a place as a text: a path, an address without secrets, or the first of a list.
 
-    >>> place_text("s3://key:secret@bucket/logs"), place_text(["a.parquet", "b.parquet"])
+    >>> uri_text("s3://key:secret@bucket/logs"), uri_text(["a.parquet", "b.parquet"])
     ('s3://bucket/logs', 'a.parquet and 1 more')
     """
     if isinstance(place, str | Path):
         return without_secrets(str(place)) if is_address(place) else str(place)
-    first, *others = map(place_text, place)
+    first, *others = map(uri_text, place)
     return f"{first} and {len(others):,} more" if others else first
 
 
@@ -274,7 +274,7 @@ def _not_empty(files: Sequence[StoredFile], place: str) -> list[StoredFile]:
 
 def columns_at(place: Any) -> list[str]:
     """Return the columns of the first file of a place, and the keys in its path."""
-    from resolvent.traces.scan.shards import footers
+    from resolvent.traces.scan.shards import read_footers
 
     first = files_of(place)[0]
-    return [*footers([first], ())[1][0].schema.names, *first.keys]
+    return [*read_footers([first], ())[1][0].schema.names, *first.keys]

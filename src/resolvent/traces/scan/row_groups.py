@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from resolvent._util.processes import in_child
+from resolvent._util.processes import run_after_fork
 from resolvent._util.storage import (
     file_system,
     is_missing,
@@ -225,7 +225,7 @@ class _FooterCache:
 _footer_cache = _FooterCache()
 
 
-@in_child
+@run_after_fork
 def _renew() -> None:
     global _footer_cache
     _footer_cache = _FooterCache()

@@ -45,7 +45,7 @@ from resolvent.traces.scan.row_groups import (
     footer_of,
     integer_keys,
 )
-from resolvent.traces.source import Arrangement
+from resolvent.traces.source import RowOrder
 
 SHARD_ROWS = 1 << 20
 """Maximum number of rows of a shard that has several row groups."""
@@ -54,7 +54,7 @@ _READERS = 8
 _READERS_ELSEWHERE = 64
 """Number of footers that are read at a time from storage that is slow to answer."""
 
-_NO_ROW_ORDERS: Mapping[int, Arrangement] = MappingProxyType({})
+_NO_ROW_ORDERS: Mapping[int, RowOrder] = MappingProxyType({})
 
 _FIRST_ROWS = 1 << 12
 """Number of rows that are read first to find where an episode ends in a shard."""
@@ -171,7 +171,7 @@ class StoredShards(ByValue):
         self,
         number: int,
         columns: Sequence[str],
-        row_orders: Mapping[int, Arrangement] = _NO_ROW_ORDERS,
+        row_orders: Mapping[int, RowOrder] = _NO_ROW_ORDERS,
     ) -> Rows:
         """Read columns of all episodes that begin in a shard; there may be none.
 
@@ -195,9 +195,7 @@ class StoredShards(ByValue):
             spans.append(self._span(after[0], 0, continued))
         return Rows(joined(parts), tuple(spans), leading_rows)
 
-    def _cached_leading_rows(
-        self, number: int, row_orders: Mapping[int, Arrangement]
-    ) -> int | None:
+    def _cached_leading_rows(self, number: int, row_orders: Mapping[int, RowOrder]) -> int | None:
         if number in row_orders:
             return row_orders[number].leading_rows
         return self.leading.get(number) if self.continues[number] else None
@@ -244,7 +242,7 @@ class StoredShards(ByValue):
         return leading_rows
 
     def _continuations(
-        self, number: int, table: pa.Table, row_orders: Mapping[int, Arrangement]
+        self, number: int, table: pa.Table, row_orders: Mapping[int, RowOrder]
     ) -> Iterator[tuple[int, int]]:
         """Yield the shards in which the last episode goes on, with its number of rows there."""
         last = table.select(list(self.episode)).slice(table.num_rows - 1)
@@ -358,7 +356,7 @@ def _first_row_groups(row_groups: Sequence[RowGroup], rows: int) -> Sequence[Row
     return row_groups[: int(np.searchsorted(all_footers, rows)) + 1]
 
 
-def footers(
+def read_footers(
     files: Sequence[StoredFile], episode: Sequence[str], *, skips: bool = False
 ) -> tuple[StoredFiles, list[Footer]]:
     """Read the footers of all files, several at a time; with `skips` some may be damaged."""
