@@ -90,7 +90,7 @@ def test_a_large_file_is_gone_through_in_pieces(
     pq.write_table(log(range(200)), path, row_group_size=50)
     small = run("infer", path, *COLUMNS, "--json").json
     assert not pieces_read
-    for name in ("FILE_ROWS", "REFINE_ABOVE"):
+    for name in ("FILE_ROWS", "REFINE_ABOVE_STEPS"):
         monkeypatch.setattr(inputs, name, 100)
     monkeypatch.setattr(shards, "SHARD_ROWS", 100)
     large = run("infer", path, *COLUMNS, "--json").json

@@ -69,7 +69,7 @@ def test_keywords_replace_the_options_that_they_differ_from():
     assert result.options.timing is LabelTiming.CURRENT_WITH_INITIAL
     lagged = rs.infer(traces, labels="observation", options=InferenceOptions(timing="lagged"))
     assert lagged.options.timing is LabelTiming.LAGGED
-    with pytest.raises(rs.OptionError, match=r"options=\{'effort': 2\}: give an InferenceOptions"):
+    with pytest.raises(rs.OptionError, match=r"options=\{'effort': 2\}: give InferenceOptions"):
         rs.infer(traces, options={"effort": 2})
 
 

@@ -104,7 +104,7 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
         options = options.replacing(**changed)
     else:
         raise OptionError(
-            f"options={shown(options)}: give an InferenceOptions, such as InferenceOptions(effort=2)"
+            f"options={shown(options)}: give InferenceOptions, such as InferenceOptions(effort=2)"
         )
     named = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
     return infer_with(options, as_traces(traces, named), progress)
