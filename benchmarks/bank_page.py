@@ -17,7 +17,7 @@ _HEAD = """\
 Models of protocols and devices that we wrote after public specifications
 (`tests/protocols`), and what comes of random walks through them: each walk begins anew and has
 20 to 60 steps; an input is drawn, the output is the column to predict, as
-[a log](how-to/logs.md) gives it. The models have what real systems have: sinks that swallow most
+[a log](how-to/data.md#logs-of-inputs-and-outputs) gives it. The models have what real systems have: sinks that swallow most
 of a walk, states that are hardly ever visited, inputs that do nothing in most states.
 AALpy 2.0 gets the same walks: `run_RPNI` and `run_EDSM` as they are, and `run_GSM` that merges
 the first blue state in shortlex order with the red one on which most outputs agree, which takes

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.replaying import MachineTable, MachineTables
-from resolvent.samples import LabelTiming
 
 MILLION = 1_000_000
 LENGTH = 100

@@ -2,7 +2,7 @@
 
 Strategies find machines from the same traces, which are too few for most of them: random Mealy
 machines, 25×25 worlds and the protocols of `tests/protocols`. Of those machines one is taken by
-its description (`resolvent.machines.description`), and one by its number of states. Printed is
+its description (`resolvent.machines.build`), and one by its number of states. Printed is
 how often each is the true one where not all are, and how many answers each gets wrong, or does
 not know, in traces that it was not learned from. Run with `make benchmark-criterion`.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.description import description_bits
+from resolvent.machines.build import description_bits
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from mealy_machine import Mealy

@@ -14,7 +14,8 @@ import numpy as np
 
 from noise import codes_of_world, is_right, whole_traces
 from resolvent.noise import fit_latent_machine
-from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import NO_EVENT
 
 KINDS = {

@@ -85,7 +85,7 @@ def without_labels(traces: rs.TraceSet, timing: str) -> tuple[int, int]:
 
 def found_in(traces: rs.TraceSet) -> rs.InferenceResult:
     """Find the events of traces that tell none."""
-    blank = rs.Labelling("observation", {}).on(traces)
+    blank = rs.LabelingFunction("observation", {}).on(traces)
     return rs.infer(blank, outputs=OUTPUTS, labels="auto")
 
 

@@ -16,7 +16,8 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 
 @dataclass(frozen=True)

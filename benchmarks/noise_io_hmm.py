@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from resolvent.errors import TimeLimitReached
 from resolvent.paper.baselines.clock import Clock
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 
 import resolvent as rs
 from resolvent.paper.baselines.clock import Clock
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 EPSILON = 0.05
 START = "start"

@@ -25,8 +25,9 @@ import resolvent as rs
 from noise import KINDS, Kind, is_right, noisy, whole_traces
 from resolvent.errors import TimeLimitReached
 from resolvent.paper.baselines.clock import Clock
-from resolvent.reduction import remove_trivial
-from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
+from resolvent.preprocess.reduction import remove_trivial
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import NO_EVENT
 
 Table = NDArray[np.int32]

@@ -29,7 +29,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent._util.files import atomic_write
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "tests" / part) for part in ("", "laws")]
 
@@ -233,7 +233,7 @@ def check(number: int) -> dict[str, int]:
         assert rs.is_isomorphic(one, twin), f"{name}: not isomorphic to what was read back"
         _explains(twin, batch.targets[name], batch, name)
         for any_machine in (one, _any_machine(one, draw)):
-            assert rs.is_minimal(any_machine) == _all_pairs_differ(any_machine), f"{name}: minimal"
+            assert any_machine.is_minimal() == _all_pairs_differ(any_machine), f"{name}: minimal"
     held["answers as the file read back"] += len(names)
     held["minimal as by comparing all pairs"] += 2 * len(names)
     if number % 15 == 0:

@@ -41,7 +41,7 @@ what its row says, one seed, a budget of steps and none of the truth. *Steps* is
 paid in 200 fresh episodes (discounted by 0.95), beside what is paid to whoever sees everything
 and acts best from the same starts: value iteration on the true state in the worlds that come with
 Resolvent, breadth-first search in MiniGrid, and a rule for card games. *Said* is the kind of the
-[statement](how-to/solve.md#what-it-says-when-it-stops) with which it stopped; `interrupted` is a
+[statement](how-to/solve.md#read-the-result) with which it stopped; `interrupted` is a
 row that was stopped for the time it took. *Seconds* are of processor time, on a busy machine.
 
 Layouts and deals: MiniGrid and POPGym draw another layout or deal for every episode, more than

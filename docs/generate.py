@@ -16,9 +16,8 @@ from typer.models import ArgumentInfo, OptionInfo
 import resolvent
 from resolvent.cli.app import function_of
 from resolvent.cli.table import COMMANDS
-from resolvent.machines.files import layout as file_layout
-from resolvent.machines.files import layout_v1 as file_layout_v1
-from resolvent.machines.files import storage
+from resolvent.machines.io import json as machine_json
+from resolvent.machines.io import schema as machine_schema
 from resolvent.planning import plan_io as plan_files
 from resolvent.rl import q_table as policy_files
 from resolvent.traces.io import jsonl
@@ -53,14 +52,14 @@ def commands() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command takes `--help`. Bad input ends with exit code 2 and one line that says",
-        "what, where and what to do. Exit codes: 0 done, 1 `check` found a wrong prediction or",
-        "none at all, or `doctor` a fault, 2 bad input or options, 3 time limit reached, 130",
-        "interrupted, 143 ended by a signal.",
+        "Every command accepts `--help`. Errors are one line that names the problem, its location",
+        "and a remedy. Exit codes: 0 done; 1 `check` found a wrong prediction or no prediction at",
+        "all, or `doctor` a fault; 2 invalid input or options; 3 time limit reached; 130",
+        "interrupted; 143 terminated by a signal.",
         "",
         "`resolvent --install-completion` makes your shell complete commands, options and the",
-        "names of worlds. What takes more than a second shows its progress on a terminal, and only",
-        "there.",
+        "names of environments. Commands that take more than a second show their progress, only",
+        "on a terminal.",
         "",
         "<!-- Written by docs/generate.py: edit the commands instead. -->",
     ]
@@ -118,26 +117,22 @@ def _sentence(text: str | None) -> str:
 def schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each format that a struct of the package describes, by name."""
     found = {
-        "machines": _schema("machines", file_layout.File, storage.FORMAT, storage.VERSION),
-        "machines-v1": _schema(
-            "machines-v1", file_layout_v1.File, storage.FORMAT, file_layout_v1.VERSION
+        "machines": _schema(
+            "machines", machine_schema.File, machine_json.FORMAT, machine_json.VERSION
         ),
         "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
         "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
         "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
         "episode": _schema("episode", jsonl._Episode),
     }
-    for name, tables in (("machines", ["Tables"]), ("machines-v1", ["Tables", "Reward"])):
-        for defined in tables:
-            table = found[name]["$defs"][defined]["properties"]
-            table["states"]["minimum"] = 1
-            for column in ("observations", "actions", "outputs"):
-                _hold_symbols(found[name], table[column])
-        counts = "Support" if name == "machines" else "Counts"
-        for defined in ("Decisions", counts):
-            for column in found[name]["$defs"][defined]["properties"].values():
-                column["items"]["minimum"] = 0
     parts = found["machines"]["$defs"]
+    tables = parts["Tables"]["properties"]
+    tables["states"]["minimum"] = 1
+    for column in ("observations", "actions", "outputs"):
+        _hold_symbols(found["machines"], tables[column])
+    for defined in ("Decisions", "Support"):
+        for column in parts[defined]["properties"].values():
+            column["items"]["minimum"] = 0
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
     parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0

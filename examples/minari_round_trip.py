@@ -1,4 +1,4 @@
-"""Minari and back: an agent's log as a Minari dataset, inferred from, written, read again.
+"""Read a Minari dataset, infer machines from it, and write a Minari dataset.
 
 Minari stores no sets, so labels go into the infos as text, "door & key" for two
 and "" for none, or as booleans by proposition. Minari's own DataCollector records
@@ -16,8 +16,8 @@ from minari.data_collector import EpisodeBuffer
 import resolvent as rs
 
 
-def episode(env):
-    """Play at random, and return what Minari keeps of an episode."""
+def record_episode(env):
+    """Return an episode of random actions as Minari stores it."""
     observation, info = env.reset()
     observations, labels = [observation], [" & ".join(info["labels"])]
     actions, rewards, terminations, truncations = [], [], [], []
@@ -40,16 +40,19 @@ def episode(env):
 
 
 with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-    os.environ["MINARI_DATASETS_PATH"] = folder  # your own datasets stay as they are
-    warnings.simplefilter("ignore")  # Minari warns of each unknown: no author, no code, ...
+    os.environ["MINARI_DATASETS_PATH"] = folder  # leaves your own datasets untouched
+    warnings.simplefilter("ignore")  # Minari warns of missing metadata: author, code, ...
     env = gym.make("resolvent/House-v0")
     env.action_space.seed(0)
-    minari.create_dataset_from_buffers("house/random-v0", [episode(env) for _ in range(200)], env)
+    minari.create_dataset_from_buffers(
+        "house/random-v0", [record_episode(env) for _ in range(200)], env
+    )
 
     traces = rs.read_traces("minari:house/random-v0")
     print(traces)
-    pair = rs.infer(traces).machines
-    print(f"inferred: TM {pair.transition.states} states, RM {pair.reward.states} states")
+    machines = rs.infer(traces).machines
+    tm_states, rm_states = machines.transition.states, machines.reward.states
+    print(f"inferred: TM {tm_states} states, RM {rm_states} states")
 
     traces.save("minari:house/again-v0")
     print(f"written and read again: {rs.read_traces('minari:house/again-v0') == traces}")

@@ -1,8 +1,8 @@
-"""MiniGrid's Memory: what the start room shows tells which way to turn at the end.
+"""Infer the memory of MiniGrid's Memory from images and a labeling function.
 
-The agent sees three by three cells. At the start a key or a ball lies beside it;
-at the end of the hallway lie both, and only walking to the matching one pays.
-Resolvent gets the raw images and, as labels, which objects are in view.
+The agent sees three by three cells. At the start a key or a ball lies beside it.
+At the end of the hallway lie both; only walking to the matching one is rewarded.
+The observations are the raw images, and the labels the objects in view.
 """
 
 import gymnasium as gym
@@ -12,27 +12,26 @@ from minigrid.wrappers import ReseedWrapper
 
 import resolvent as rs
 
-# Every seed makes another world: the objects at the end may be swapped, and the
-# start lies anywhere in the hallway. These two differ in nothing but the cue, so
-# that what was seen first decides everything that follows.
+# Seeds also decide where the episode starts and which object lies on which side.
+# These two seeds differ only in the cue.
 KEY_FIRST, BALL_FIRST = 34, 23
 
 
 def make():
-    """MemoryS7, with the cue alternating and a reward that does not depend on haste."""
+    """Make MemoryS7 with alternating cues and a reward independent of the step number."""
     env = gym.make("MiniGrid-MemoryS7-v0", agent_view_size=3)
     env = ReseedWrapper(env, seeds=[KEY_FIRST, BALL_FIRST])
     return gym.wrappers.TransformReward(env, lambda reward: float(reward > 0))
 
 
 def in_view(observation):
-    """Label: the objects that an image shows."""
+    """Return the label: the objects in view."""
     kinds = observation["image"][:, :, 0]
     return {name for name in ("key", "ball") if OBJECT_TO_IDX[name] in kinds}
 
 
 def collect(episodes, seed):
-    """Turn and walk at random."""
+    """Collect episodes of random turns and steps."""
     choose = np.random.default_rng(seed).choice
 
     def policy(_):
@@ -44,16 +43,16 @@ def collect(episodes, seed):
 traces = collect(150, seed=0)
 print(f"{len(traces)} episodes, {traces.steps:,} steps, {len(traces.observations)} images seen\n")
 
-# The first image shows the cue already, so its label must be read.
-pair = rs.infer(traces, timing="current-with-initial").machines
-print(rs.to_text(pair.transition, most_outputs=0))
+# The first image shows the cue, so its label must be read.
+machines = rs.infer(traces, timing="current-with-initial").machines
+print(rs.machines.to_text(machines.transition, most_outputs=0))
 
-for answer in pair.reward.answers():
+for answer in machines.reward.answers():
     if answer.output > 0:
         image, remembered = answer.observation
-        way = {1: "right", 3: "left"}[dict(image)["direction"]]
-        cue = next(iter(pair.transition.history(remembered)[0]))
-        print(f"whoever remembers the {cue} is paid for turning {way} at the end")
+        side = {1: "right", 3: "left"}[dict(image)["direction"]]
+        cue = next(iter(machines.transition.history(remembered)[0]))
+        print(f"after the {cue}, turning {side} at the end is rewarded")
 
 print("\non 50 fresh episodes:")
-print(pair.score(collect(50, seed=1)))
+print(machines.score(collect(50, seed=1)))

@@ -1,4 +1,4 @@
-"""From a file of old traces to the best way to act, without touching the world in between.
+"""Compute the best policy from a file of recorded traces, without the environment.
 
 Run it with: python examples/offline_planning.py
 """
@@ -12,30 +12,31 @@ import resolvent as rs
 
 
 def main() -> None:
-    """Record traces, forget the world, plan from the file alone, and only then act."""
+    """Record traces, plan from the file alone, then execute the plan."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "house.parquet"
         rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0).save(log)
-        traces = rs.read_traces(log)  # from here on, the file is all there is
+        traces = rs.read_traces(log)  # from here on, only the file is used
 
-    random = sum(sum(trace.rewards) for trace in traces) / len(traces)
-    steps = traces.steps / len(traces)
-    print(f"In the log: {len(traces)} random walks, {steps:.0f} steps each, paid {random:.2f}.\n")
+    mean_return = sum(sum(trace.rewards) for trace in traces) / len(traces)
+    mean_steps = traces.steps / len(traces)
+    print(f"The file has {len(traces)} random walks.")
+    print(f"Mean length {mean_steps:.0f}, mean return {mean_return:.2f}.\n")
 
     for episodes in (10, 200):
-        some = traces[:episodes]
-        plan = rs.plan(rs.infer(some), some, gamma=0.95)
-        print(f"What {episodes} of them tell:\n{plan}\n")
+        sample = traces[:episodes]
+        plan = rs.plan(rs.infer(sample), sample, gamma=0.95)
+        print(f"Plan from {episodes} of them:\n{plan}\n")
 
-    print("What the plan does:")
-    here = plan.model.starts[0]
-    while here >= 0:
-        room, transition_state, reward_state = plan.model.named(here)
+    print("Actions of the plan:")
+    row = plan.model.starts[0]
+    while row >= 0:
+        room, transition_state, reward_state = plan.model.named(row)
         action = plan.action(room, transition_state, reward_state)
         print(f"  in the {room} (memory {transition_state}, {reward_state}): {action}")
-        here = plan.model.following[here, plan.model.actions.code(action)]
+        row = plan.model.following[row, plan.model.actions.code(action)]
 
-    print(f"\nIn the house itself: {plan.run(gym.make('resolvent/House-v0'), episodes=10)}")
+    print(f"\nExecuted in the house: {plan.run(gym.make('resolvent/House-v0'), episodes=10)}")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,6 @@ cd build/oldest-tests
   --deselect tests/cli/test_cli_show.py::test_a_picture \
   --deselect tests/cli/test_cli_show.py::test_a_png_picture_into_a_pipe \
   tests/test_start_up.py tests/cli/test_cli_infer.py tests/cli/test_cli_show.py \
-  tests/cli/test_cli_completion.py tests/machines/test_storage.py tests/environments \
+  tests/cli/test_cli_completion.py tests/machines/test_json_files.py tests/environments \
   tests/traces/test_json_lines.py tests/traces/test_parquet.py tests/traces/test_collecting.py \
   tests/control/test_augment_observation.py tests/formats

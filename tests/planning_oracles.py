@@ -13,7 +13,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from resolvent.machines import UNSEEN, Machine, Machines
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from worlds import MOVES, World
 

@@ -14,7 +14,8 @@ from noisy_worlds import disturbed, taught
 from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
-from resolvent.samples import Histories, LabelTiming, SampleSet
+from resolvent.preprocess.samples import Histories, SampleSet
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
 _finite = st.floats(allow_nan=False, allow_infinity=False, width=32)

@@ -11,8 +11,9 @@ import pytest
 import resolvent as rs
 from resolvent.inference import label_choice, learning_task, refinement
 from resolvent.inference.engine import merge
-from resolvent.reduction import Verdict, judge_labels
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.reduction import Triviality, assess_labels
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "mealy.py"
 
@@ -94,8 +95,8 @@ def test_labels_are_judged_for_as_long_as_some_are_dropped(many_idle):
     samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "output")
     trivial = {
         int(next(iter(one.label))[1:])
-        for one in judge_labels(samples)
-        if one.verdict is Verdict.TRIVIAL and one.label
+        for one in assess_labels(samples)
+        if one.verdict is Triviality.TRIVIAL and one.label
     }
     assert len(trivial) > 16
     assert min(trivial) >= 10  # the others change states

@@ -24,7 +24,7 @@ was not inferred from: what it predicts *right*, what it only *assumes* (and rig
 is what acting by `rs.plan`, or by Q-learning on the machine's states where the world itself is
 random, paid in 100 fresh episodes, beside what the best policy is paid that sees everything
 (both discounted by 0.95). *Warned of* is what `rs.diagnose` found before anything was inferred,
-and `rs.infer` when it was: [what these words mean](how-to/diagnose.md#what-is-looked-for). Where
+and `rs.infer` when it was: [what these words mean](how-to/diagnose.md#findings). Where
 a row ends in "no", that is why. *Taken for chance* is where the same step leads to now this, now
 that, whatever was labelled before: the machines are the most likely ones, and right is what their
 most likely answer is. There is [more on those](foreign-noise.md).
@@ -44,7 +44,7 @@ _CODE = """
 
 Each row is run as it stands here, after `import gymnasium as gym` and `import resolvent as rs`.
 Nobody had to name events: labels are made of what is seen, or found
-([without labels](how-to/no-labels.md)).
+([without labels](how-to/labels.md#let-resolvent-discover-the-events)).
 """
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from judging import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 EPSILON = 0.1
 RATE = 0.5

@@ -11,7 +11,7 @@ import pytest
 import resolvent as rs
 from resolvent._util.validation import limit
 from resolvent.cli import main
-from resolvent.machines.files.storage import encode
+from resolvent.machines.io.json import encode
 from resolvent.traces.io import formats, parquet
 from resolvent.worlds import House
 from resolvent.worlds.grid_files import load_grid_world, save_grid_world

@@ -7,7 +7,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import noisy_house, two_moods
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import smoothing_of
 
 
 @pytest.fixture

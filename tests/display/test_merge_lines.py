@@ -7,7 +7,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.display.merge_lines import decision_lines, log_lines, summary
-from resolvent.machines import Decision
+from resolvent.machines import MergeDecision
 from resolvent.traces import label_text
 from worlds import random_world
 
@@ -54,7 +54,7 @@ def test_labels_cannot_steer_a_terminal():
 def test_a_long_label_takes_no_room_from_others():
     machine = rs.infer(TRACES[:5]).machines.transition
     label = frozenset({"a" * 500})
-    one, other = machine.decisions[0], Decision(0, label, 0, False, 3, 4)
+    one, other = machine.decisions[0], MergeDecision(0, label, 0, False, 3, 4)
     lines = decision_lines(replace(machine, decisions=(one, other)))
     assert len(lines[0]) < 80
     assert "a" * 500 in lines[1]

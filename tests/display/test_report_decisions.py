@@ -10,7 +10,7 @@ from resolvent.display.report.contents import contents
 from resolvent.display.report.decisions import MOST_COLUMNS, MOST_ROWS, found, timeline
 from resolvent.display.report.page import inert_json
 from resolvent.evaluation.gathering import collect_evidence
-from resolvent.machines import Decision
+from resolvent.machines import MergeDecision
 from synthetic_pair import synthetic
 
 
@@ -28,9 +28,9 @@ def made_up(number):
     """Every third decision finds a state; merges have as many agreeing answers as their number."""
     label = frozenset({"go"})
     return [
-        Decision(0, label, place, True, 0, 0)
+        MergeDecision(0, label, place, True, 0, 0)
         if place % 3 == 0
-        else Decision(0, label, 0, False, place, 2 * place)
+        else MergeDecision(0, label, 0, False, place, 2 * place)
         for place in range(number)
     ]
 

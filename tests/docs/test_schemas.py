@@ -20,9 +20,6 @@ SCHEMAS = {
 }
 
 
-OLD_FILE = DOCS.parent / "tests" / "machines" / "data" / "v1" / "house.json"
-
-
 def valid(name, content):
     return Draft202012Validator(SCHEMAS[name]).is_valid(content)
 
@@ -53,7 +50,6 @@ def contents(house, pair, tmp_path_factory):
     learned = rs.q_learning(wrapped, episodes=4, evaluate_every=2)
     return {
         "machines": saved(pair, folder / "machines.json"),
-        "machines-v1": json.loads(OLD_FILE.read_text(encoding="utf-8")),
         "plan": saved(rs.plan(pair, house), folder / "plan.json"),
         "policy": saved(learned, folder / "policy.json"),
         "world": saved(RandomWorld(size=5, tm_states=3), folder / "world.json"),
@@ -65,7 +61,6 @@ def contents(house, pair, tmp_path_factory):
 
 READERS = {
     "machines": rs.load,
-    "machines-v1": rs.load,
     "plan": plan_files.load,
     "policy": rs.rl.QTable.load,
     "world": lambda path: RandomWorld(path=path),
@@ -159,17 +154,13 @@ def broken(name, content):
         yield f"{key} is an object of no kind", {**content, key: {"no": ["such", "thing"]}}
     if SCHEMAS[name].get("additionalProperties") is False:
         yield "an unknown field", {**content, "unknown": 1}
-    if name in ("machines", "machines-v1"):
-
-        def tables(of):
-            return of["transition"] if name == "machines-v1" else of["machines"][0]["tables"]
-
+    if name == "machines":
         for table in ("transitions", "by_state", "constant"):
             spoiled = copy.deepcopy(content)
-            tables(spoiled)[table][0][0] = -1
+            spoiled["machines"][0]["tables"][table][0][0] = -1
             yield f"a negative number in {table}", spoiled
         spoiled = copy.deepcopy(content)
-        tables(spoiled)["states"] = 0
+        spoiled["machines"][0]["tables"]["states"] = 0
         yield "no states", spoiled
         for column in ("transitions", "agreeing", "folded"):
             spoiled = copy.deepcopy(content)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from resolvent.machines import UNSEEN
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 
 def labels_before(trace, t, timing):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.evaluation.weakness import FEW, LowestKeys, history_keys, weaknesses
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
 from vending_machine import log
 
 

@@ -11,7 +11,7 @@ from resolvent.exploration.buffer import TERMINATED, Buffer, Episode
 from resolvent.exploration.hypothesis import MORE_STEPS, Hypothesis
 from resolvent.exploration.repair import explains, predicts_endings
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 
 class Song(gym.Env):

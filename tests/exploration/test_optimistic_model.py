@@ -8,7 +8,7 @@ from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.optimistic_model import MAX_OUTCOMES, ObservedOutcomes, optimistic_model
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.values import ValueBounds
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 HALL, DOOR, GOAL, TOWER = range(4)
 NOTHING, BELL, THERE = range(3)

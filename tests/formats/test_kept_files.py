@@ -1,8 +1,7 @@
 """Files of every version of every format that was ever written: they load for good.
 
 `data` holds them, written by the Resolvent of that version and never again. A new version
-of a format adds a file; none is replaced (docs/versioning.md). Version 1 of machines is
-held to by `tests/machines/test_storage.py`, question by question.
+of a format adds a file; none is replaced (docs/versioning.md).
 """
 
 import ast
@@ -15,7 +14,6 @@ from resolvent.planning import plan_io as plan_files
 from resolvent.worlds import RandomWorld
 
 DATA = Path(__file__).parent / "data"
-OLD_MACHINES = Path(__file__).parents[1] / "machines" / "data" / "v1"
 SOURCE = Path(rs.__file__).parent
 
 DIGEST = "4b2e8da6fa4e8dcd05baea822c2f6fbc70a304d1a14c85a567e414e20b3e71cc"
@@ -45,7 +43,6 @@ def test_every_format_has_its_file():
     kept = {path.name.partition(".")[0] for path in DATA.glob("resolvent-*")}
     assert len(kept) >= 5
     assert set(written()) <= kept, "a new version: add a file that it wrote to tests/formats/data"
-    assert len(list(OLD_MACHINES.glob("*.json"))) == 18
 
 
 @pytest.mark.parametrize(

@@ -128,8 +128,8 @@ TARGETS = (
         "output": {"seen": "observation"}, "delimiter": None, "missing": ("", "NA"),
     }),
     call("drawing", lambda **given: (
-        rs.to_text(found().machines["reward"], most_outputs=given["most_outputs"]),
-        rs.to_mealy_dot(found().machines["reward"], complete=given["complete"]),
+        found().machines["reward"].to_text(most_outputs=given["most_outputs"]),
+        found().machines["reward"].to_mealy_dot(complete=given["complete"]),
     ), lambda: {"most_outputs": 20, "complete": False}),
     call("predict_all", _machines_asked, lambda: {
         "observation": "corridor", "action": "up", "states": {"transition": 0, "reward": 0},

@@ -14,7 +14,7 @@ from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
 from resolvent._util.cache import Packing, Store
 from resolvent.paper.store import Results
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 KEY = "ab12" * 16
 ABOUT = {"format": 1, "settings": {"repetitions": 3}, "command": "resolvent reproduce"}

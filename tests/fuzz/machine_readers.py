@@ -1,4 +1,4 @@
-"""Files of machines, of this version and the first, and reward machines as text."""
+"""Files of machines, and reward machines as text."""
 
 import json
 from functools import cache
@@ -10,13 +10,12 @@ import resolvent as rs
 from fuzz.mutations import TEXTS, damaged, damaged_document, json_bytes, tweaked_json
 from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
-from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
-from resolvent.machines.files.storage import encode
+from resolvent.machines.io.json import encode
+from resolvent.machines.io.reward_machine_text import encode_reward_machine
 from resolvent.worlds import House
 
 MODELS = 16
-FIRST = Path(__file__).parent.parent / "machines" / "data" / "v1"
-"""Files of the first version, which are kept."""
+"""Number of different files."""
 
 
 @cache
@@ -29,13 +28,6 @@ def model(number: int) -> Any:
     return json.loads(
         encode(rs.infer(some_traces(number), options=rs.InferenceOptions(**options)).machines)
     )
-
-
-@cache
-def first_models() -> tuple[Any, ...]:
-    """Return the files of the first version as values."""
-    names = sorted(one for one in FIRST.glob("*.json") if ".probes" not in one.name)
-    return tuple(json.loads(one.read_bytes()) for one in names)
 
 
 def machines(draw: Random) -> Files:
@@ -51,11 +43,6 @@ def tweaked_machines(draw: Random) -> Files:
     return {"machines.json": json_bytes(draw, value)}
 
 
-def first_machines(draw: Random) -> Files:
-    """Return a damaged file of machines of the first version."""
-    return {"machines.json": damaged_document(draw, draw.choice(first_models()))}
-
-
 def load(path: Path) -> None:
     """Load machines, and put what was loaded to use."""
     held = rs.load(path / "machines.json")
@@ -65,8 +52,8 @@ def load(path: Path) -> None:
         if machine.states * len(machine.labels) > 10_000:
             continue
         assert str(machine)
-        assert rs.to_mealy_dot(machine)
-        rs.is_minimal(machine)
+        assert machine.to_mealy_dot()
+        machine.is_minimal()
         state = 0
         for label in machine.labels[:5]:
             state = machine.step(state, label)
@@ -86,8 +73,8 @@ def load_and_use(path: Path) -> None:
     if "reward" in held and "transition" in held:
         rs.plan(held, traces)
     for machine in held.values():
-        assert rs.to_dot(machine)
-        assert rs.to_mermaid(machine)
+        assert machine.to_dot()
+        assert machine.to_mermaid()
 
 
 @cache
@@ -132,7 +119,6 @@ def read_reward_machine(path: Path) -> None:
 
 TARGETS = (
     Reader("machines", machines, load),
-    Reader("machines-v1", first_machines, load),
     Reader("machines-used", tweaked_machines, load_and_use),
     Reader("reward-machine", reward_machine, read_reward_machine),
 )

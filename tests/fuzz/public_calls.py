@@ -173,7 +173,7 @@ def _drawn(**given: Any) -> object:
     machine = given["machine"]
     return (
         [write(machine) for write in (rs.to_text, rs.to_dot, rs.to_mermaid, rs.to_mealy_dot)],
-        rs.is_minimal(machine),
+        machine.is_minimal(),
         rs.is_isomorphic(machine, given["other"]),
     )
 
@@ -210,13 +210,13 @@ TARGETS = (
     }),
     call("load", rs.load, lambda: {"path": "none.json"}),
     call("read_reward_machine", rs.machines.read_reward_machine, lambda: {"path": "none.txt"}),
-    call("Labelling", rs.Labelling, lambda: {
+    call("Labelling", rs.LabelingFunction, lambda: {
         "reads": "observation", "events": {"attic": "key"},
     }),
     call("Noise", rs.Noise, lambda: {
         "outcomes": True, "labels": False, "rewards": "gaussian", "starts": False, "broken": 0.1,
     }),
-    call("Discretise", rs.Discretise, lambda: {
+    call("Discretise", rs.Discretizer, lambda: {
         "method": "quantile", "bins": 4, "columns": None, "ints": False, "of": "observation",
     }),
     call("machine", _ask, _question),

@@ -258,8 +258,8 @@ def infer(path: Path) -> None:
     result.machines.save(path / "machines.json")
     assert rs.load(path / "machines.json") == machines
     for machine in machines.values():
-        assert rs.to_text(machine)
-        assert rs.to_mealy_dot(machine, complete=True)
+        assert machine.to_text()
+        assert machine.to_mealy_dot(complete=True)
     if "reward" in machines and "transition" in machines:
         rs.plan(machines, traces)
 

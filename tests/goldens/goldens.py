@@ -88,7 +88,7 @@ def plan_world(world: str, episodes: int, seed: int) -> dict[str, Any]:
     plan = rs.plan(
         rs.infer(traces, options=rs.InferenceOptions(**options)).machines, traces, gamma=0.95
     )
-    return {"value": repr(plan.worthx)}
+    return {"value": repr(plan.value)}
 
 
 def q_learning_world(world: str, seed: int) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import merge_with_backtracking
 from resolvent.inference.state_merging import RedBlue, Watch
 from resolvent.machines.automaton import StateLimitExceeded
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from strategies import sample_set
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from automata import unexplained
 from resolvent import _core
-from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import merge
 from resolvent.inference.state_merging import completed
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
 from strategies import sample_set, sample_sets
 
 # Label 0 leads from the root to a state that answers 1, and back; label 1 is not settled.

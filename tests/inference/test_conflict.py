@@ -10,8 +10,9 @@ from oracles import NO_EVENT, labels_before
 
 import resolvent as rs
 from resolvent.errors import TracePlace
-from resolvent.inference.conflict import ContradictoryRows, explain, explain_conflict
-from resolvent.samples import output_samples
+from resolvent.inference.conflict import explain, explain_conflict
+from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import output_samples
 
 NONE = "the world is not deterministic under these labels"
 FUTILE = "no later label can help, for the world starts differently or is random"

@@ -15,9 +15,9 @@ from hypothesis.extra import numpy as hnp
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import ENGINES, merge
 from resolvent.machines.automaton import StateLimitExceeded
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
 from strategies import columns, sample_set, sample_sets
 
 ROWS = [[(-1, 0, 0), (0, 0, 1)], [(0, 0, 1)]]

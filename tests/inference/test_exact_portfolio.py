@@ -26,7 +26,7 @@ from resolvent.inference.engine import merge
 from resolvent.inference.exact import search
 from resolvent.inference.exact.problem import Problem
 from resolvent.inference.exact.search import Portfolio, SizeAttempt, minimal_automaton
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
 

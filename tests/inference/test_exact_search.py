@@ -24,12 +24,13 @@ from exact_samples import (
 )
 from interrupting import interrupt
 from resolvent.errors import MissingExtra
-from resolvent.inference.conflict import find_contradiction
 from resolvent.inference.engine import merge
 from resolvent.inference.exact import search
 from resolvent.inference.exact.search import minimal_automaton
-from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.contradictions import find_contradiction
+from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from strategies import sample_set
 from worlds import random_world
 

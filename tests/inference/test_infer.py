@@ -10,7 +10,7 @@ from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent._util.progress import Progress
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
-from resolvent.reduction import Basis, Verdict, judge_labels
+from resolvent.preprocess.reduction import Triviality, TrivialityBasis, assess_labels
 from worlds import random_world, with_decoys
 
 BOTH = {"engine": ["native", "python"], "strategy": ["edsm", "rpni"]}
@@ -340,16 +340,16 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
 
     def misled(*arguments, **options):
         return tuple(
-            replace(one, verdict=Verdict.TRIVIAL) if one.label == {"1"} else one
-            for one in judge_labels(*arguments, **options)
+            replace(one, verdict=Triviality.TRIVIAL) if one.label == {"1"} else one
+            for one in assess_labels(*arguments, **options)
         )
 
-    monkeypatch.setattr("resolvent.inference.label_choice.judge_labels", misled)
+    monkeypatch.setattr("resolvent.inference.label_choice.assess_labels", misled)
     world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
     result = rs.infer(world.rollouts(600, seed=1)[:5])
     assert result.transition.states == 2  # 4 without it
     judged = {one.label: one for one in result.trivial["transition"]}[frozenset({"1"})]
-    assert (judged.verdict, judged.basis) == (Verdict.UNDECIDED, Basis.SEARCH)
+    assert (judged.verdict, judged.basis) == (Triviality.UNDECIDED, TrivialityBasis.SEARCH)
     assert str(judged).endswith("but the machine found without it is larger")
 
 

@@ -17,7 +17,7 @@ from resolvent.inference.merge_order import (
 )
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import try_fold
-from resolvent.samples import NONE
+from resolvent.preprocess.timing import NONE
 from strategies import sample_set
 
 

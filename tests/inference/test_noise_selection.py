@@ -13,7 +13,7 @@ from resolvent.inference.context import InferenceContext
 from resolvent.inference.noise_selection import predicts_held_out
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.refinement import refine
-from resolvent.senses import Senses
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces.source import InMemorySource
 from resolvent.worlds import House, TMaze
 
@@ -206,7 +206,7 @@ def test_machines_that_know_traces_by_heart_do_not_foretell_others(house, is_hid
     if is_hidden:
         pick = {4: "pick", 5: "drop"}
         traces = hidden_passenger(30, lambda seen, action, now: pick.get(action))
-    context = InferenceContext(InferenceOptions(noise="none"), Senses())
+    context = InferenceContext(InferenceOptions(noise="none"), Preprocessor())
     corpus = context.corpus_of(InMemorySource([traces]))
     assert not any(rare_transitions(refine(context, corpus).standing.shown))
     assert predicts_held_out(context, corpus, 0.05) != is_hidden

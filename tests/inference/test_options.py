@@ -11,7 +11,7 @@ from own_strategies import MostAgreeing
 from resolvent._util.docstrings import descriptions
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 SHAPING = st.fixed_dictionaries(
     {},

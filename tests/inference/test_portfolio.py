@@ -13,7 +13,8 @@ from resolvent.inference import portfolio
 from resolvent.inference.engine import merge
 from resolvent.inference.portfolio import Candidate, Entrant, best_of, doubt
 from resolvent.machines.automaton import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from worlds import random_world
 
 SCARCE = random_world(1, labels=6, tm_states=6).rollouts(110, seed=3)

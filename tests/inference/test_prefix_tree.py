@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from resolvent._core import SteppedFolding, find_contradiction
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import columns, sample_set
 
 #          root ── 0 ── 1        histories in shortlex order: (), 0, 1, 01, 10, 11

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import find_contradiction
 from resolvent.inference.engine import merge
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.restarts import min_states_bound, repair_automaton
 from resolvent.machines.automaton import automaton_of_transitions
-from resolvent.reduction import remove_trivial
-from resolvent.samples import Histories, output_samples
+from resolvent.preprocess.contradictions import find_contradiction
+from resolvent.preprocess.reduction import remove_trivial
+from resolvent.preprocess.samples import Histories, output_samples
 from strategies import sample_sets
 
 

@@ -8,9 +8,9 @@ import pytest
 from exact_samples import same, world_samples
 from resolvent.errors import OptionError
 from resolvent.inference.attempts import FOUND, STOPPED
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import search
 from resolvent.inference.restarts import SEEDS, _without_names, search_with_restarts, seeds_from
+from resolvent.preprocess.contradictions import ContradictoryRows
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
 

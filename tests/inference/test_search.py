@@ -18,10 +18,11 @@ from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.inference.conflict import ContradictoryRows, find_contradiction
 from resolvent.inference.engine import merge
-from resolvent.reduction import remove_redundant, remove_trivial
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
+from resolvent.preprocess.reduction import remove_redundant, remove_trivial
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from strategies import columns, sample_set, sample_sets, targets
 from synthetic_pair import synthetic
 from worlds import random_world

@@ -6,9 +6,9 @@ import pytest
 import resolvent as rs
 from resolvent.inference import refinement
 from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext
-from resolvent.machines.asking import times_asked
-from resolvent.reduction import Basis, judge_labels
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.reduction import TrivialityBasis, assess_labels
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     assert cut.warnings[0].kind == "time-ran-out"
     assert cut.steps == traces.steps
     # What all traces show is part of the machines, though there was no time to learn from it.
-    counted = sum(int(times.sum()) for times in times_asked(cut.machines.transition))
+    counted = sum(int(times.sum()) for times in cut.machines.transition.query_counts())
     assert counted > cut.refinement.steps
     score = cut.machines.score(traces)
     assert sum(one.wrong for one in score.values()) > 0
@@ -75,8 +75,8 @@ def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
 def test_labels_are_not_judged_without_time(traces):
     histories = Histories.of(traces, LabelTiming.CURRENT)
     samples = output_samples(traces, histories, "observation")
-    judged = judge_labels(samples)
-    hasty = judge_labels(samples, in_time=lambda: False)
+    judged = assess_labels(samples)
+    hasty = assess_labels(samples, in_time=lambda: False)
     assert [one.label for one in hasty] == [one.label for one in judged] == list(traces.labels)
-    assert any(one.basis is Basis.EVIDENCE and one.label for one in judged)
-    assert not any(one.basis is Basis.EVIDENCE and one.label for one in hasty)
+    assert any(one.basis is TrivialityBasis.EVIDENCE and one.label for one in judged)
+    assert not any(one.basis is TrivialityBasis.EVIDENCE and one.label for one in hasty)

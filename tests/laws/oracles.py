@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from resolvent.machines import UNSEEN, Machine, MachinePair
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace
 from strategies import Target
 

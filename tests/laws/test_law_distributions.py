@@ -11,7 +11,7 @@ from oracles import asked_in
 
 import resolvent as rs
 from noisy_worlds import taught
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from strategies import noisy_machines
 
 
@@ -34,7 +34,7 @@ def test_counts_are_those_of_the_traces(found):
     for (kind, *question), answers in told.items():
         machine = machines[kind]
         assert machine.counts(*question) == answers
-        assert machine.knowledge(*question) is rs.Knowledge.WITNESSED
+        assert machine.knowledge(*question) is rs.Basis.WITNESSED
         shares = machine.distribution(*question)
         assert shares == {one: count / answers.total() for one, count in answers.items()}
         assert isclose(sum(shares.values()), 1)

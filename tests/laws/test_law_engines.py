@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import BestFirst
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Promote, RedBlue, Watch
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.files.storage import encode
+from resolvent.machines.io.json import encode
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import infer_options, sample_set, sample_sets, targets, world_traces
 
 ORDERS = ["edsm", "rpni", "telling"]

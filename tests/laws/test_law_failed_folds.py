@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent._core import SteppedFolding
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Fold, FoldConflict, try_fold
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import columns, sample_sets
 
 

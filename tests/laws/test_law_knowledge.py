@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from oracles import state_at
 
 import resolvent as rs
-from resolvent import Knowledge
+from resolvent import Basis
 from resolvent.inference import refinement
-from resolvent.machines.files.storage import decode, encode
-from resolvent.machines.knowledge import LEVELS
+from resolvent.machines.io.json import decode, encode
+from resolvent.machines.knowledge import BASIS_BY_CODE
 from strategies import infer_options, world_traces
 
 
@@ -53,10 +53,10 @@ def level(by_state, state, constants):
     Without `constants` nothing is carried from one state to others.
     """
     if state in by_state:
-        return Knowledge.WITNESSED
+        return Basis.WITNESSED
     if constants and len(set().union(*by_state.values())) == 1:
-        return Knowledge.ASSUMED
-    return Knowledge.UNSEEN
+        return Basis.ASSUMED
+    return Basis.UNSEEN
 
 
 def assert_known(machines, traces, constants=True):
@@ -71,14 +71,14 @@ def assert_known(machines, traces, constants=True):
             for question, known in zip(questions, found, strict=True):
                 told = machine.output(state, *question)
                 sure = machine.output(state, *question, assumed=False)
-                assert (told is rs.UNSEEN) == (known is Knowledge.UNSEEN)
-                assert (sure is rs.UNSEEN) == (known is not Knowledge.WITNESSED)
-                if known is not Knowledge.UNSEEN:
+                assert (told is rs.UNSEEN) == (known is Basis.UNSEEN)
+                assert (sure is rs.UNSEEN) == (known is not Basis.WITNESSED)
+                if known is not Basis.UNSEEN:
                     here = asked[kind][question]
                     assert {told} == (here[state] if state in here else set().union(*here.values()))
             code = -1 if state is rs.UNSEEN else state
             many = machine.knowledge_many(np.full(size, code, np.int32), np.arange(size))
-            assert [LEVELS[one] for one in many] == found
+            assert [BASIS_BY_CODE[one] for one in many] == found
 
 
 @settings(deadline=None, max_examples=150)
@@ -127,6 +127,6 @@ def test_scores_count_by_level(traces, fresh, options):
         for kind, question, state, _ in steps(machines, fresh)
     )
     for kind, one in machines.score(fresh).items():
-        assert one.right + one.wrong == counts[kind, Knowledge.WITNESSED]
-        assert one.assumed_right + one.assumed_wrong == counts[kind, Knowledge.ASSUMED]
-        assert one.unseen == counts[kind, Knowledge.UNSEEN]
+        assert one.right + one.wrong == counts[kind, Basis.WITNESSED]
+        assert one.assumed_right + one.assumed_wrong == counts[kind, Basis.ASSUMED]
+        assert one.unseen == counts[kind, Basis.UNSEEN]

@@ -10,8 +10,8 @@ from naive_q_learning import NaiveLearner, q_learning
 
 import resolvent as rs
 from resolvent.planning.model import Model
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.potential import values_of_states
-from resolvent.samples import LabelTiming
 from resolvent.traces.symbols import as_symbol
 from table_worlds import pairs, worlds
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.inference import refinement
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from strategies import infer_options, world_traces
 from worlds import random_world
 

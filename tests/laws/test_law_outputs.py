@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines.files.storage import encode
+from resolvent.machines.io.json import encode
 from strategies import infer_options, world_traces
 
 

@@ -20,7 +20,7 @@ from planning_oracles import (
     truth_of_world,
 )
 from resolvent.planning.model import Model
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.worlds import House
 from resolvent.worlds.house import HouseRules
 from worlds import World, random_world

@@ -22,8 +22,8 @@ from oracles import (
 import resolvent as rs
 from resolvent.inference.engine import merge
 from resolvent.machines import Machine, build_machine
-from resolvent.reduction import ConstantOutputs
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.reduction import ConstantOutputs
+from resolvent.preprocess.timing import LabelTiming
 from strategies import Target, sample_set, sample_sets, targets
 
 SEARCHES = [(order, engine) for order in ("edsm", "rpni") for engine in ("native", "python")]
@@ -119,7 +119,7 @@ def test_states_that_differ_only_later_are_told_apart(target):
     for order, engine in SEARCHES:
         machine = machine_from(samples, order, engine)
         assert isinstance(bijection(target, machine, label, question, lambda x: x), dict)
-        assert rs.is_minimal(machine)
+        assert machine.is_minimal()
 
 
 def test_a_hidden_counter_is_found():
@@ -190,7 +190,7 @@ def test_rewards_of_a_random_machine_give_back_that_machine(timing, target, seed
             lambda output: output / 4,
         )
         assert isinstance(partner, dict), partner
-        assert rs.is_minimal(pair.reward)
+        assert pair.reward.is_minimal()
 
 
 # ---- against all machines --------------------------------------------------

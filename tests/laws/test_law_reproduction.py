@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from oracles import NO_EVENT, contradictory, wrong_answers
 
 import resolvent as rs
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from strategies import infer_options, trace_sets, world_traces
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 
 import resolvent as rs
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from strategies import infer_options, trace_sets, world_traces
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.engine import merge
+from resolvent.preprocess.contradictions import ContradictoryRows
 from strategies import infer_options, sample_sets, world_traces
 
 TWINS = {"edsm": [MostAgreeing(), AtLeast(0)], "rpni": [FirstInOrder()]}

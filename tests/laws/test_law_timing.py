@@ -6,16 +6,10 @@ from hypothesis import strategies as st
 from oracles import labels_before, state_at
 
 import resolvent as rs
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.timing import NONE, LabelReader, LabelTiming, labels_read
 from resolvent.replay import states_at_steps
-from resolvent.samples import (
-    NONE,
-    Histories,
-    LabelReader,
-    LabelTiming,
-    labels_read,
-    output_samples,
-)
-from resolvent.supplement import supplement
 from strategies import infer_options, trace_sets, world_traces
 
 timings = pytest.mark.parametrize("timing", LabelTiming)
@@ -75,7 +69,7 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
     for kind, machine in pair.items():
         stepped = [state_at(machine, x, t, timing) for x in traces for t in range(len(x))]
         assert states[kind].tolist() == stepped
-    vocabulary, codes = supplement(pair.transition, traces, states["transition"])
+    vocabulary, codes = supplement(traces, states["transition"])
     assert [vocabulary[code] for code in codes] == [
         (trace.observations[t], state_at(pair.transition, trace, t, timing))
         for trace in traces

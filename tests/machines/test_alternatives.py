@@ -9,9 +9,10 @@ import pytest
 
 import resolvent as rs
 from noisy_worlds import bell_world, noisy_house
-from resolvent.machines.files.storage import decode, encode
+from resolvent.machines.io.json import decode, encode
 from resolvent.noise import marginal_likelihood
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 
 @cache

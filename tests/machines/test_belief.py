@@ -9,8 +9,7 @@ import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import belief as belief_module
 from resolvent.machines.belief import Belief
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 
@@ -38,7 +37,7 @@ def chance_of(machine, state, seen, done, came):
     output = machine.outputs.get(came)
     code = np.array([-1 if output is None else output], np.int32)
     asked = np.array([state], np.int32), np.array([question], np.int64)
-    return float(chances(machine, smoothing_of(machine), *asked, code)[0])
+    return float(output_probabilities(machine, smoothing_of(machine), *asked, code)[0])
 
 
 def recorded_given(true, recorded):

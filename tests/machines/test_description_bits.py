@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines.building import machine_of_tables
-from resolvent.machines.description import description_bits
+from resolvent.machines.build import description_bits, machine_of_tables
 from resolvent.traces import Vocabulary
 
 

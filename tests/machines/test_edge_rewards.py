@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard
-from resolvent.machines.exchange.edge_rewards import ENDED
+from resolvent.machines.io.edge_rewards import ENDED
 
 
 def machine(*edges, terminal=()):
@@ -149,7 +149,7 @@ def test_edges_that_disagree_are_those_that_a_label_shows(parts):
 
 
 def test_guards_may_not_name_very_many_propositions(monkeypatch):
-    monkeypatch.setattr("resolvent.machines.exchange.edge_rewards.MOST_LITERALS", 3)
+    monkeypatch.setattr("resolvent.machines.io.edge_rewards.MOST_LITERALS", 3)
     EdgeRewardMachine(0, frozenset(), (Edge(0, 1, Guard.parse("a&b|c"), 0.0),))
     with pytest.raises(ModelError, match="more than 3 times"):
         EdgeRewardMachine(0, frozenset(), (Edge(0, 1, Guard.parse("a&b|c&d"), 0.0),))

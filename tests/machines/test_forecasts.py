@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvent.machines.likelihood.forecasts import Forecasts
+from resolvent.machines.likelihood import PredictionSums
 
 
 def forecasts(*rows):
     """Sum up rows: chance of what came, chance of the main answer, whether that came, how often."""
     came, main, right, count = zip(*rows, strict=True)
-    return Forecasts.of(np.array(came), np.array(main), np.array(right), np.array(count))
+    return PredictionSums.of(np.array(came), np.array(main), np.array(right), np.array(count))
 
 
 def test_losses_and_bins_by_hand():
@@ -31,9 +31,9 @@ def test_a_chance_of_one_is_in_the_last_bin():
 
 
 def test_nothing_was_forecast():
-    assert Forecasts().log_loss is None
-    assert Forecasts().calibration == ()
-    assert Forecasts() + Forecasts() == Forecasts()
+    assert PredictionSums().log_loss is None
+    assert PredictionSums().calibration == ()
+    assert PredictionSums() + PredictionSums() == PredictionSums()
 
 
 def test_many_steps_do_not_overflow():

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import resolvent as rs
 from noisy_worlds import noisy_house
 from protocols import BANK
-from resolvent.machines.files.storage import decode, encode
 from resolvent.machines.guessing import STEEPNESS, with_guesses
+from resolvent.machines.io.json import decode, encode
 from strategies import world_traces
 
 UNKNOWN = -1

@@ -6,18 +6,21 @@ import pytest
 from resolvent.errors import ModelError
 from resolvent.machines import (
     UNSEEN,
-    Knowledge,
+    Basis,
     Machine,
+    OutputCounts,
     RewardMachine,
-    Spread,
     Support,
     TransitionMachine,
     Unseen,
 )
-from resolvent.machines.answer import Answer
-from resolvent.machines.knowledge import WITNESSED_CODE
+from resolvent.machines.compare import is_minimal
+from resolvent.machines.drawing import to_dot, to_mermaid, to_text
+from resolvent.machines.io.mealy_dot import to_mealy_dot
+from resolvent.machines.knowledge import OBSERVED_CODE, TableEntry
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
+from resolvent.worlds import House
 
 
 def lock(kind=TransitionMachine, **changes):
@@ -95,12 +98,12 @@ def shown(**changes):
 def test_an_answer_is_witnessed_assumed_or_unseen():
     machine = shown()
     look = [machine.knowledge(state, "hall", "look") for state in (0, 1, UNSEEN)]
-    assert look == [Knowledge.ASSUMED, Knowledge.WITNESSED, Knowledge.ASSUMED]
+    assert look == [Basis.ASSUMED, Basis.WITNESSED, Basis.ASSUMED]
     push = [machine.knowledge(state, "hall", "push") for state in (0, 1, UNSEEN)]
-    assert push == [Knowledge.WITNESSED, Knowledge.WITNESSED, Knowledge.UNSEEN]
-    assert machine.knowledge(0, "room", "look") is Knowledge.UNSEEN
-    assert machine.knowledge(0, "attic", "look") is Knowledge.UNSEEN
-    assert machine.knowledge(0, "hall", "pull") is Knowledge.UNSEEN
+    assert push == [Basis.WITNESSED, Basis.WITNESSED, Basis.UNSEEN]
+    assert machine.knowledge(0, "room", "look") is Basis.UNSEEN
+    assert machine.knowledge(0, "attic", "look") is Basis.UNSEEN
+    assert machine.knowledge(0, "hall", "pull") is Basis.UNSEEN
     with pytest.raises(ModelError, match="state 2 does not exist"):
         machine.knowledge(2, "hall", "look")
 
@@ -140,13 +143,13 @@ def test_unseen_is_not_a_truth_value():
 
 def test_all_answers_constants_first():
     assert list(lock().answers()) == [
-        Answer(None, "hall", "look", "hall"),
-        Answer(0, "hall", "push", "hall"),
-        Answer(1, "hall", "push", "room"),
-        Answer(1, "room", "look", "room"),
+        TableEntry(None, "hall", "look", "hall"),
+        TableEntry(0, "hall", "push", "hall"),
+        TableEntry(1, "hall", "push", "room"),
+        TableEntry(1, "room", "look", "room"),
     ]
     levels = [answer.knowledge for answer in lock().answers()]
-    assert levels == [Knowledge.ASSUMED, *[Knowledge.WITNESSED] * 3]
+    assert levels == [Basis.ASSUMED, *[Basis.WITNESSED] * 3]
 
 
 def test_questions_have_numbers():
@@ -179,7 +182,7 @@ def test_replay_gives_the_state_at_each_row():
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_answers_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
     assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
@@ -187,7 +190,7 @@ def test_many_answers_at_once(monkeypatch, dense):
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_levels_at_once(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     questions = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
     machine = shown()
@@ -196,12 +199,12 @@ def test_many_levels_at_once(monkeypatch, dense):
     assert levels.dtype == np.int8
     witnessed = machine.answer_many(states, questions, assumed=False)
     assert witnessed.tolist() == [0, 1, -1, 1, -1, -1, -1, 0, -1]
-    assert np.array_equal(witnessed >= 0, levels == WITNESSED_CODE)
+    assert np.array_equal(witnessed >= 0, levels == OBSERVED_CODE)
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.ones(3, np.int64), np.array([4]), np.array([4]))
     states = np.array([0, 0, -1, 1, 0, 1], np.int32)
@@ -210,13 +213,13 @@ def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
     assert (told.asked_state.tolist(), told.asked_question.tolist()) == ([0, 1], [0, 0])
     assert (told.asked_state.dtype, told.asked_question.dtype) == (np.int32, np.int64)
     assert (told.support.constants.tolist(), told.support.asked.tolist()) == ([4], [])
-    assert told.knowledge(0, "hall", "look") is Knowledge.WITNESSED
+    assert told.knowledge(0, "hall", "look") is Basis.WITNESSED
     assert shown().witnessing(none.astype(np.int32), none) == shown()
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
-    monkeypatch.setattr("resolvent.machines.columns.MAX_TABLE_SIZE", dense)
+    monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     machine = lock(
         output_state=none.astype(np.int32),
@@ -299,7 +302,7 @@ def sticking(**changes):
     """The lock, whose door sticks: of ten pushes in state 1, two lead back to the hall."""
     columns = ([1, 1], np.int32), ([1, 1], np.int64), ([0, 1], np.int32), ([2, 8], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.array([4, 10, 6]), np.array([20]))
-    spread = Spread(*(np.array(*column) for column in columns))
+    spread = OutputCounts(*(np.array(*column) for column in columns))
     return lock(**{"spread": spread, "support": support, **changes})
 
 
@@ -357,3 +360,13 @@ def test_machines_that_answer_with_other_shares_differ():
     assert hash(sticking(spread=scaled)) == hash(machine)
     assert lock() != machine
     assert sticking(spread=replace(machine.spread, count=machine.spread.count + 1)) != machine
+
+
+def test_methods_give_what_the_functions_give():
+    machine = House().machines().transition
+    assert machine.to_text(most_outputs=1) == to_text(machine, most_outputs=1)
+    assert machine.to_text() == str(machine)
+    assert machine.to_dot() == to_dot(machine)
+    assert machine.to_mermaid() == to_mermaid(machine)
+    assert machine.to_mealy_dot(complete=True) == to_mealy_dot(machine, complete=True)
+    assert machine.is_minimal() is is_minimal(machine) is True

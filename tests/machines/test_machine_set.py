@@ -8,7 +8,7 @@ import pytest
 import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, Termination, machines_of
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Vocabulary
 from resolvent.worlds import House
 
@@ -206,10 +206,10 @@ def test_all_machines_are_shown(four):
     places = [page.index(f"<b>{name} Machine</b>") for name in names]
     assert places == sorted(places)
     assert "bonus=Machine(2 states" in repr(four)
-    assert rs.to_dot(four["cost"]).startswith("digraph cost_machine {")
+    assert four["cost"].to_dot().startswith("digraph cost_machine {")
     odd = column(four["cost"], "2nd reward (€)")
-    assert rs.to_dot(odd).startswith("digraph _2nd_reward_____machine {")
-    assert rs.to_mealy_dot(odd).startswith("digraph _2nd_reward_____machine {")
+    assert odd.to_dot().startswith("digraph _2nd_reward_____machine {")
+    assert odd.to_mealy_dot().startswith("digraph _2nd_reward_____machine {")
 
 
 @pytest.mark.parametrize(
@@ -223,3 +223,11 @@ def test_what_is_supplemented_comes_with_a_state_of_the_transition_machine(seen)
     odd = replace(fine, observations=Vocabulary([seen, *names[1:]]))
     with pytest.raises(ModelError, match="is no observation with a state of the Transition"):
         pair.replacing(odd)
+
+
+def test_an_unknown_name_lists_the_names_there_are():
+    machines = House().machines()
+    with pytest.raises(KeyError, match="'rewards': the machines are 'transition', 'reward'"):
+        machines["rewards"]
+    assert machines.get("rewards") is None
+    assert "rewards" not in machines

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import UNSEEN, TransitionMachine
-from resolvent.machines.exchange.mealy_dot import label_input, question_input, symbol_name
+from resolvent.machines.io.mealy_dot import label_input, question_input, symbol_name
 from resolvent.traces import Vocabulary
 from resolvent.traces.symbols import label_order, symbol_order
 from strategies import alphabets, labels, world_traces
@@ -48,7 +48,7 @@ def two_states(names=("key",), observation="hall", outputs=("hall", "yard")):
 
 
 def test_by_hand():
-    assert rs.to_mealy_dot(two_states(["bell", "key"])) == (
+    assert two_states(["bell", "key"]).to_mealy_dot() == (
         "digraph transition_machine {\n"
         '  s0 [label="s0"];\n'
         '  s1 [label="s1"];\n'
@@ -67,8 +67,8 @@ def test_by_hand():
 
 
 def test_a_complete_machine_says_what_it_was_never_shown():
-    added = set(rs.to_mealy_dot(two_states(["bell", "key"]), complete=True).splitlines())
-    added -= set(rs.to_mealy_dot(two_states(["bell", "key"])).splitlines())
+    added = set(two_states(["bell", "key"]).to_mealy_dot(complete=True).splitlines())
+    added -= set(two_states(["bell", "key"]).to_mealy_dot().splitlines())
     assert added == {
         '  unseen [label="unseen"];',
         '  s0 -> s0 [label="ask:hall:pray/unseen"];',
@@ -86,7 +86,7 @@ def test_a_complete_machine_says_what_it_was_never_shown():
 
 def read_by_aalpy(machine, folder, **options):
     path = folder / "machine.dot"
-    path.write_text(rs.to_mealy_dot(machine, **options), encoding="ascii")
+    path.write_text(machine.to_mealy_dot(**options), encoding="ascii")
     return load_automaton_from_file(path, "mealy")
 
 
@@ -227,7 +227,7 @@ def test_hostile_names_pass_both_readers(tmp_path, name):
     machine = two_states(["bell", name], observation=name, outputs=("hall", name))
     automaton = read_by_aalpy(machine, tmp_path, complete=True)
     check_random_words(machine, automaton, Random(0), complete=True)
-    edges = split_by_learnlib(rs.to_mealy_dot(machine, complete=True))
+    edges = split_by_learnlib(machine.to_mealy_dot(complete=True))
     assert len(edges) == 15
     assert {
         (source.state_id, target.state_id, one, str(source.output_fun[one]))

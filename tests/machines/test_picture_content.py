@@ -9,9 +9,9 @@ from picture_machines import machine_of
 import resolvent as rs
 from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
+from resolvent.machines.counts import Support
 from resolvent.machines.picture.content import MOST_ARROWS, content_of
 from resolvent.machines.picture.text import set_in_lines, shortened
-from resolvent.machines.support import Support
 from resolvent.noise import AlternativeTransitions
 
 

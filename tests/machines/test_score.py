@@ -14,7 +14,7 @@ from witnessed_machines import witnessed
 import resolvent as rs
 from noisy_worlds import dice, loaded_die
 from resolvent.machines import Mismatch, machines_of
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.likelihood import smoothing_of
 from resolvent.traces import Vocabulary
 from strategies import infer_options, noisy_machines, world_traces
 

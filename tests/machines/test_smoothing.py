@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import resolvent as rs
 from noisy_worlds import dice, loaded_die, noisy_house, taught
-from resolvent.machines.likelihood.smoothing import Smoothing, smoothing_of
+from resolvent.machines.likelihood import Smoothing, smoothing_of
 from strategies import noisy_machines
 
 

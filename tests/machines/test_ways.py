@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import RewardMachine
-from resolvent.machines.ways import history_text, ways_text
+from resolvent.machines.compare import history_text, history_texts
 from resolvent.traces import Vocabulary
 
 
@@ -52,7 +52,7 @@ def test_histories_are_the_shortest_and_first_by_label(table):
                 shortest[target] = (*shortest[state], machine.labels[code])
                 ahead.append(target)
     assert machine.reachable() == sorted(shortest)
-    texts = ways_text(machine)
+    texts = history_texts(machine)
     for state in range(machine.states):
         if state not in shortest:
             assert machine.first_move(state) is None
@@ -69,7 +69,7 @@ def test_histories_are_the_shortest_and_first_by_label(table):
 
 def test_long_histories_are_cut_alike_wherever_they_stand():
     machine = chain(60)
-    assert ways_text(machine) == [history_text(machine.history(state)) for state in range(60)]
+    assert history_texts(machine) == [history_text(machine.history(state)) for state in range(60)]
     assert history_text(machine.history(32)) == ", ".join(["l0"] * 32)
     assert history_text(machine.history(33)) == ", ".join([*["l0"] * 8, "… 17 more …", *["l0"] * 8])
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import resolvent as rs
-from resolvent.samples import Histories
+from resolvent.preprocess.samples import Histories
 
 
 def lied(codes, labels, *, missed=0.0, false=0.0, swapped=0.0, seed=0):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from resolvent.samples import Histories, SampleSet
+from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Vocabulary
 
 

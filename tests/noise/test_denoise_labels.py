@@ -11,7 +11,7 @@ from resolvent.noise.labels import (
     labels_are_independent,
     labels_follow_exactly,
 )
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import RandomWorld
 

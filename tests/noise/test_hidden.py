@@ -7,7 +7,8 @@ from test_likely import RING, RING_ANSWERS, SWITCH, SWITCH_ANSWERS, is_renamed, 
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.noise import fit_latent_machine, fit_likely_machine, marginal_likelihood
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 DRAWN = {"traces": 200, "steps": 40}
 

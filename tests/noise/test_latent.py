@@ -8,7 +8,7 @@ from lying_samples import RING, RING_ANSWERS, lying_traces, ring_traces, two_sid
 import resolvent as rs
 from resolvent.noise import StateUncertainty
 from resolvent.noise.hidden import infer_latent, start_label
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 
 EVENTS = ["", "one", "two"]
 

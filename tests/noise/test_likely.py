@@ -8,7 +8,7 @@ from noisy_samples import noisy_samples, sample_set
 
 from resolvent.errors import OptionError
 from resolvent.noise import fit_likely_machine, marginal_likelihood
-from resolvent.samples import Histories
+from resolvent.preprocess.samples import Histories
 
 SWITCH = [[0, 1, 0], [1, 0, 1]]  # label 1 toggles, the others change nothing
 SWITCH_ANSWERS = [[0, 1, 2, 0, 1], [1, 0, 2, 0, 1]]

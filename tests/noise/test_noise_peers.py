@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from resolvent.paper.baselines.clock import Clock
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
 BENCHMARKS = Path(__file__).parent.parent.parent / "benchmarks"

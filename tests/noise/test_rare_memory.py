@@ -6,7 +6,8 @@ import pytest
 
 import resolvent as rs
 from resolvent.noise import fit_likely_machine, marginal_likelihood
-from resolvent.samples import Histories, LabelTiming, output_samples
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 
 
 def ring(size, seed, returns=True):

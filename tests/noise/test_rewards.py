@@ -5,8 +5,9 @@ import pytest
 
 import resolvent as rs
 from resolvent.noise.rewards import assign_reward_levels, find_reward_levels
-from resolvent.samples import Histories, LabelTiming, output_samples
-from resolvent.senses import RewardLevels
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 
 CURRENT = LabelTiming.CURRENT

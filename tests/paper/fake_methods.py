@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from resolvent.machines import EdgeRewardMachine
-from resolvent.machines.exchange.edge_rewards import Edge
-from resolvent.machines.exchange.guards import Guard
+from resolvent.machines.io.edge_rewards import Edge
+from resolvent.machines.io.guards import Guard
 from resolvent.paper.baselines import Outcome
 from resolvent.paper.baselines.clock import Clock as OfMethods
 from resolvent.paper.processes import Clock

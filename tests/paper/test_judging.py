@@ -6,11 +6,11 @@ from fake_methods import forgetful, gives_up
 import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import EdgeRewardMachine
-from resolvent.machines.exchange.edge_rewards import Edge
-from resolvent.machines.exchange.guards import Guard
+from resolvent.machines.io.edge_rewards import Edge
+from resolvent.machines.io.guards import Guard
 from resolvent.paper.correctness import judge_edges, judge_pair
 from resolvent.paper.experiments.worlds import judged, world_called
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.worlds import PhaseGrid, RandomWorld, TMaze
 
 

@@ -14,8 +14,8 @@ from resolvent._util.parallel import Threads
 from resolvent.planning.label_model import LabelModel
 from resolvent.planning.model import Model
 from resolvent.planning.steps import StateSpace, StepPass, Steps
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import MachineTables, run_pass, scan_corpus
-from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House, PhaseGrid
 from strategies import infer_options, world_traces

@@ -11,7 +11,7 @@ from chance_worlds import Lock, lake_traces, lake_values, learned
 from noisy_worlds import Slips, noisy_house
 from resolvent.planning import plan_io
 from resolvent.planning.model import Model
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
 

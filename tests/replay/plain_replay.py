@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from resolvent.samples import LabelReader
+from resolvent.preprocess.timing import LabelReader
 
 
 @dataclass

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import EdgeRewardMachine, read_reward_machine
-from resolvent.machines.exchange.edge_rewards import ENDED
-from resolvent.samples import LabelTiming
+from resolvent.machines.io.edge_rewards import ENDED
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.symbols import label_text
 from resolvent.worlds import House

@@ -10,12 +10,13 @@ import pytest
 import resolvent as rs
 from resolvent._util.cache import Packing, digest_of
 from resolvent._util.parallel import Threads
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay.corpus import Corpus, FetchTraces
 from resolvent.replay.keeping import CACHED_PASSES, with_cache
 from resolvent.replay.replaying import MachineTables, ReplayPass
 from resolvent.replay.scan import PoolPass, ScanPass
-from resolvent.senses import RewardLevels, Senses
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.scan.shards import StoredShards
 from resolvent.traces.source import InMemorySource, JoinedSource
 from worlds import random_world
@@ -204,10 +205,10 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
     scanned = rs.scan_traces(folder)
     seen = [
         scanned,
-        Senses(Labelling("action")).on_shards(scanned),
-        Senses(Labelling("observation")).on_shards(scanned),
-        Senses(rewards=RewardLevels((0.0, 1.0), 0.1)).on_shards(scanned),
-        Senses(discretise=rs.Discretise(bins=3).fit(np.arange(9.0))).on_shards(scanned),
+        Preprocessor(LabelingFunction("action")).on_shards(scanned),
+        Preprocessor(LabelingFunction("observation")).on_shards(scanned),
+        Preprocessor(rewards=RewardLevels((0.0, 1.0), 0.1)).on_shards(scanned),
+        Preprocessor(discretise=rs.Discretizer(bins=3).fit(np.arange(9.0))).on_shards(scanned),
         rs.scan_traces(folder, damaged="skip"),
     ]
     seals = {digest_of(one.fingerprint(number)) for one in seen for number in range(PIECES)}

@@ -9,8 +9,8 @@ from plain_replay import PlainReplay, read_back
 import resolvent as rs
 from resolvent._util.processes import limit_cores
 from resolvent.machines import machines_of
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import Corpus, replay, replay_traces, states_at_steps
-from resolvent.samples import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.source import InMemorySource
 from strategies import moving_machine, moving_machines, traces_with_cost

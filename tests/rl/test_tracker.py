@@ -5,8 +5,8 @@ import pytest
 
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.tracker import StateTracker, VectorStateTracker
-from resolvent.samples import LabelTiming
 from resolvent.traces import Vocabulary
 
 

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import resolvent as rs
-from resolvent.machines.comparing import is_minimal
+from resolvent.machines.compare import is_minimal
 from resolvent.rl.rollout import random_actions
 from resolvent.worlds import Cookie, House, Office, PhaseGrid, RandomWorld, TMaze, TwoKeys
 from resolvent.worlds.env import World

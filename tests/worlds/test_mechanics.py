@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent import _core
 from resolvent.errors import ModelError, OptionError
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.worlds.env import World
 from resolvent.worlds.mechanics import Mechanics
 from resolvent.worlds.vector_env import VectorWorld

@@ -4,7 +4,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import ContradictoryTraces, OptionError
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.worlds import TMaze
 
 

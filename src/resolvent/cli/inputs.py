@@ -21,7 +21,7 @@ from resolvent.errors import OptionError, ResolventError
 from resolvent.inference.infer import infer
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.machines import Machine
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_traces, scan_traces
 from resolvent.traces.io.formats import FORMATS, minari_id, written_format
 from resolvent.traces.scan.listing import columns_at, files_of, is_glob

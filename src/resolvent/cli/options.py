@@ -16,13 +16,13 @@ import typer
 
 from resolvent._util.docstrings import descriptions
 from resolvent.errors import OptionError
+from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.traces.io.formats import FORMATS
-from resolvent.traces.labelling import LABELLINGS
 
 if TYPE_CHECKING:
     from resolvent.rl.make_env import NamedEnvironment
 
-LABEL_SOURCES = (*LABELLINGS, "auto")
+LABEL_SOURCES = (*LABEL_ORIGINS, "auto")
 """The values of `--labels`."""
 
 _SCALARS = bool, int, float, str, tuple[float, float]

@@ -7,7 +7,7 @@ from resolvent.display.machine_names import short_name
 from resolvent.inference.attempts import CHOSEN
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
-from resolvent.machines import Decision, Machine
+from resolvent.machines import Machine, MergeDecision
 from resolvent.traces import label_text
 
 _WIDEST = 24
@@ -83,10 +83,10 @@ def decision_lines(machine: Machine) -> list[str]:
     return lines
 
 
-def basis_text(decision: Decision, agreeing: int = 0, folded: int = 0) -> str:
+def basis_text(decision: MergeDecision, agreeing: int = 0, folded: int = 0) -> str:
     """Say what a merge rests on, with so many places for each number.
 
-    >>> basis_text(Decision(0, frozenset({"sofa"}), 0, False, agreeing=1, folded=2400))
+    >>> basis_text(MergeDecision(0, frozenset({"sofa"}), 0, False, agreeing=1, folded=2400))
     '1 answer agrees, 2,400 tree nodes folded'
     """
     agree = "answer agrees" if decision.agreeing == 1 else "answers agree"

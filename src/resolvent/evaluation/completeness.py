@@ -15,8 +15,8 @@ from resolvent.evaluation.observed import Numbers, ObservedTransitions, SampledS
 from resolvent.evaluation.separation import CoreListener, VaryingOutputs, nontrivial_transitions
 from resolvent.evaluation.weighing import OpenTransition, open_transitions
 from resolvent.machines import Machine
-from resolvent.machines.columns import look_up
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
+from resolvent.machines.tables import look_up
 from resolvent.noise import AlternativeTransitions
 from resolvent.replay import StepQueries
 from resolvent.traces import Label, label_text

@@ -16,8 +16,8 @@ from resolvent.evaluation.completeness import Completeness
 from resolvent.evaluation.observed import LazySequence, Numbers, Query, query_of
 from resolvent.evaluation.separation import Separations, VaryingOutputs
 from resolvent.machines import UNSEEN, Machine, Machines, TransitionMachine
+from resolvent.machines.compare import history_text
 from resolvent.machines.situations import AugmentedState, augmented_state_text, by_name
-from resolvent.machines.ways import history_text
 from resolvent.replay import StepQueries
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text, symbol_text

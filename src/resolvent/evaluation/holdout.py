@@ -16,7 +16,7 @@ from resolvent._util.text import amount, short
 from resolvent.errors import OptionError, ResolventError
 from resolvent.evaluation.observed import Numbers, SampledSteps
 from resolvent.machines import Machine, Machines, MachineScore
-from resolvent.machines.knowledge import ASSUMED_CODE, WITNESSED_CODE
+from resolvent.machines.knowledge import GENERALIZED_CODE, OBSERVED_CODE
 from resolvent.replay import (
     ReplayCounts,
     StepQueries,
@@ -251,8 +251,8 @@ class FailureCounts:
             basis = steps.machine.knowledge_many(steps.states, steps.questions)
             differs = steps.predicted != steps.outputs
             failing |= in_trace(differs)
-            wrong |= in_trace(differs & (basis == WITNESSED_CODE))
-            assumed_wrong |= in_trace(differs & (basis == ASSUMED_CODE))
+            wrong |= in_trace(differs & (basis == OBSERVED_CODE))
+            assumed_wrong |= in_trace(differs & (basis == GENERALIZED_CODE))
         return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
 
     def __add__(self, other: "FailureCounts") -> "FailureCounts":

@@ -12,7 +12,7 @@ import numpy as np
 from resolvent._util.text import amount, short
 from resolvent.evaluation.observed import LazySequence, Numbers
 from resolvent.machines import Machine, Machines
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
 from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import Label, TraceSet, label_text
 from resolvent.traces.digest import splitmix64

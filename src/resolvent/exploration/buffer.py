@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import Label, Symbol, TraceSet
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
@@ -253,7 +253,7 @@ class Buffer:
         self.observations.keep_only(code for episode in episodes for code in episode.observations)
         self.labels.keep_only(code for episode in episodes for code in episode.labels)
 
-    def relabel(self, labelling: Labelling, open_episodes: Iterable[Episode]) -> None:
+    def relabel(self, labelling: LabelingFunction, open_episodes: Iterable[Episode]) -> None:
         """Replace the labels of all steps by those of a labeling function."""
         self.labels, self._columns = SymbolIndex(), None
         step = 0
@@ -264,7 +264,7 @@ class Buffer:
             self._relabel(labelling, episode, 0, 0, len(episode))
 
     def _relabel(
-        self, labelling: Labelling, episode: Episode, step: int, position: int, length: int
+        self, labelling: LabelingFunction, episode: Episode, step: int, position: int, length: int
     ) -> None:
         symbols = self.observations.values
         first = labelling.at_reset(symbols[episode.observations[position]])

@@ -10,12 +10,12 @@ from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.inference.counterexamples import observed_termination
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, Machines, Provenance, machines_of
-from resolvent.machines.building import machine_of_tables
+from resolvent.machines.build import machine_of_tables
 from resolvent.machines.machine import machine_class
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import replay_traces
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet, Vocabulary
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
@@ -26,7 +26,7 @@ def build_machines(
     columns: Columns,
     traces: TraceSet,
     options: InferenceOptions,
-    labelling: Labelling,
+    labelling: LabelingFunction,
 ) -> Machines:
     """Return the machines with these transitions and the outputs in these columns.
 
@@ -43,7 +43,7 @@ def build_machines(
         if index == 0:
             transition_states = number[states[0]]
         acting.append(machine)
-    machines = machines_of(acting, tables.timing, senses=Senses(labelling))
+    machines = machines_of(acting, tables.timing, senses=Preprocessor(labelling))
     counts = replay_traces(machines, traces)
     provenance = Provenance(
         version=version("resolvent"),

@@ -31,9 +31,9 @@ from resolvent.exploration.runner import Shown, StepResult
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Label
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def first_checkpoint(state: LearnerState, count: int) -> Checkpoint:
 
 
 def checkpoint_of_closed(
-    state: LearnerState, checkpoint: Checkpoint, traces: TraceSet, labelling: Labelling, count: int
+    state: LearnerState, checkpoint: Checkpoint, traces: TraceSet, labelling: LabelingFunction, count: int
 ) -> Checkpoint:
     """Return a checkpoint at which all these traces are over, and machines are to be inferred.
 

@@ -33,6 +33,8 @@ from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan, plan
 from resolvent.planning.value_bounds import too_large_to_add_up
+from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction, as_labeling_function
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.env import (
     AnyEnv,
     LabelsOfSymbols,
@@ -44,9 +46,7 @@ from resolvent.rl.env import (
     label_method,
 )
 from resolvent.rl.vector_env import one_environment
-from resolvent.samples import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 from resolvent.traces.symbols import INFO_KEYS, Symbol
 
 MAX_ENVIRONMENTS: Final = 1 << 16
@@ -84,7 +84,7 @@ class Explorer:
         self,
         env: AnyEnv,
         *,
-        labels: str | Labelling = "auto",
+        labels: str | LabelingFunction = "auto",
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
         timing: LabelTiming | str | None = None,
@@ -107,11 +107,11 @@ class Explorer:
         self._action_codes = {symbol: code for code, symbol in enumerate(symbols)}
         self._env = env if isinstance(env, gym.Env) else None
         self._label_of = label_of
-        self._labels: tuple[Labelling, LabelSource] | None = None
+        self._labels: tuple[LabelingFunction, LabelSource] | None = None
         self._last: dict[int, Any] = {}
         self.changed = False
         is_auto = labels == "auto" and label_of is None
-        labelling = GIVEN if labels == "auto" else as_labelling(labels, label_of, found=True)
+        labelling = AS_RECORDED if labels == "auto" else as_labeling_function(labels, label_of, found=True)
         options = InferenceOptions(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
         buffer = Buffer(symbols)
         self.state = LearnerState(

@@ -20,7 +20,7 @@ from resolvent.inference.context import outputs_of
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import NO_EVENT

@@ -8,19 +8,19 @@ from dataclasses import replace
 from typing import Any, Final
 
 from resolvent.errors import ContradictoryTraces
-from resolvent.events import FoundEvents, find_events
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.infer import EVERYTHING, infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.event_discovery import DiscoveredLabels, discover_labels
+from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.schema import OBSERVATION, REWARD
 from resolvent.traces.symbols import as_symbol
 
-OBSERVATIONS: Final = Labelling("observation")
+OBSERVATIONS: Final = LabelingFunction("observation")
 
 FIRST_SEARCH: Final = 64
 """Number of steps from which on events are looked for."""
@@ -42,7 +42,7 @@ QUICK_EFFORT: Final = 0.005
 """Effort of an inference that only estimates the number of states."""
 
 
-def set_labels(state: LearnerState, labelling: Labelling) -> None:
+def set_labels(state: LearnerState, labelling: LabelingFunction) -> None:
     """Replace the labels of all steps so far."""
     state.labels.labelling, state.labels.changed = labelling, True
     active = [episode.episode for episode in state.episodes if episode.active]
@@ -51,8 +51,8 @@ def set_labels(state: LearnerState, labelling: Labelling) -> None:
 
 def _adopt(
     state: LearnerState,
-    labelling: Labelling,
-    discovered: FoundEvents[InferenceResult] | None = None,
+    labelling: LabelingFunction,
+    discovered: DiscoveredLabels[InferenceResult] | None = None,
 ) -> None:
     """Replace the labels, and the machines by those that read them."""
     set_labels(state, labelling)
@@ -79,7 +79,7 @@ def add_actions_to_labels(state: LearnerState) -> None:
 def add_detail_to_labels(state: LearnerState) -> bool:
     """Replace labels that do not explain the world by others; return False if there are none."""
     labels = state.labels
-    if not labels.automatic or labels.labelling in (GIVEN, EVERYTHING):
+    if not labels.automatic or labels.labelling in (AS_RECORDED, EVERYTHING):
         return False
     discovered = _search(state)
     if discovered is not None:
@@ -97,7 +97,7 @@ def simplify_labels(state: LearnerState) -> None:
     Events are given up if machines need ever more states with them.
     """
     labels, tables, model = state.labels, state.hypothesis.tables, state.model
-    if not labels.automatic or labels.labelling == GIVEN or tables is None or model is None:
+    if not labels.automatic or labels.labelling == AS_RECORDED or tables is None or model is None:
         return
     n_states, n_labels = sum(tables.sizes), len(state.buffer.labels)
     reads_events = labels.labelling.events is not None
@@ -146,7 +146,7 @@ def _adopt_all_observations(state: LearnerState) -> None:
         _adopt(state, EVERYTHING)
 
 
-def _search(state: LearnerState) -> FoundEvents[InferenceResult] | None:
+def _search(state: LearnerState) -> DiscoveredLabels[InferenceResult] | None:
     """Look for a few events, unless that was done a few steps ago."""
     if state.steps < state.labels.search_at:
         return None
@@ -158,7 +158,7 @@ def _search(state: LearnerState) -> FoundEvents[InferenceResult] | None:
 
 def discover_labels(
     traces: TraceSet, options: InferenceOptions
-) -> FoundEvents[InferenceResult] | None:
+) -> DiscoveredLabels[InferenceResult] | None:
     """Return a few events that explain all traces, and machines that read them, if there are any.
 
     >>> import resolvent as rs
@@ -173,13 +173,13 @@ def discover_labels(
 
     outputs = (OBSERVATION, REWARD)
     try:
-        discovered = find_events(traces, outputs, infer, seed=options.seed, effort=EFFORT)
+        discovered = discover_labels(traces, outputs, infer, seed=options.seed, effort=EFFORT)
     except ContradictoryTraces:
         return None
     return discovered if discovered.labelling.events else None
 
 
-def count_states(labelling: Labelling, traces: TraceSet, options: InferenceOptions) -> int | None:
+def count_states(labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions) -> int | None:
     """Return the number of states of machines that read these labels; None if none explain all.
 
     >>> import resolvent as rs
@@ -195,28 +195,28 @@ def count_states(labelling: Labelling, traces: TraceSet, options: InferenceOptio
     return sum(machine.states for machine in result.machines.values())
 
 
-def stored_sources(labelling: Labelling) -> list[tuple[Any, Any]] | None:
+def stored_sources(labelling: LabelingFunction) -> list[tuple[Any, Any]] | None:
     """Return the events of a labeling as JSON values; None where each source is one."""
     return None if labelling.events is None else labelling.plain_events()
 
 
-def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> Labelling:
+def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> LabelingFunction:
     """Return the labeling that was stored like this.
 
     >>> restored_labelling("observation", [("attic", "key")]).events
     {'attic': 'key'}
     """
     named = None if events is None else {as_symbol(source): name for source, name in events}
-    return Labelling(reads, named)  # type: ignore[arg-type]
+    return LabelingFunction(reads, named)  # type: ignore[arg-type]
 
 
-def describe_labeling(labelling: Labelling) -> str:
+def describe_labeling(labelling: LabelingFunction) -> str:
     """Describe in a few words what labels are made of; nothing where they are given.
 
-    >>> describe_labeling(Labelling("observation", {"attic": "key"}))
+    >>> describe_labeling(LabelingFunction("observation", {"attic": "key"}))
     '1 event, made of observations (key)'
     """
-    if labelling == GIVEN:
+    if labelling == AS_RECORDED:
         return ""
     first, *rest = str(labelling).splitlines()
     names = [line.partition(": ")[0] for line in rest]

@@ -16,15 +16,15 @@ from resolvent.exploration.run import Listener, SolveRun
 from resolvent.exploration.solution import Solution
 from resolvent.exploration.stochastic import StochasticSolver
 from resolvent.inference.options import InferenceOptions
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.rl.env import AnyEnv
-from resolvent.samples import LabelTiming
-from resolvent.traces.labelling import Labelling
 
 
 def solve(
     env: AnyEnv | str | Callable[[], AnyEnv],
     *,
-    labels: str | Labelling = "auto",
+    labels: str | LabelingFunction = "auto",
     label_of: Callable[..., Any] | None = None,
     name_of: Callable[[Any], Any] | None = None,
     timing: LabelTiming | str | None = None,

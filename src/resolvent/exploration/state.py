@@ -14,8 +14,8 @@ from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalMod
 from resolvent.exploration.hypothesis import Hypothesis
 from resolvent.exploration.search import Step
 from resolvent.exploration.values import ValueBounds, largest_gap
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import Labelling
 
 if TYPE_CHECKING:
     from resolvent.exploration.alternatives import AlternativeHypotheses
@@ -54,7 +54,7 @@ class LabelState:
     `changed` is set until a checkpoint notes the change.
     """
 
-    labelling: Labelling
+    labelling: LabelingFunction
     automatic: bool
     undecided: bool
     search_at: int

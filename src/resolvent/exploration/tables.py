@@ -15,7 +15,7 @@ from resolvent import _core
 from resolvent.exploration.buffer import Buffer, Columns
 from resolvent.machines import Machine, Machines
 from resolvent.planning.steps import acting_machines
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.vocabulary import Codes
 
 Flags = NDArray[np.bool_]

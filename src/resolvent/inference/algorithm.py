@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.learning_task import LearningTask, MachineFit
-from resolvent.samples import ObservationColumn
+from resolvent.preprocess.samples import ObservationColumn
 from resolvent.traces.schema import OBSERVATION
 
 Reduced = TypeVar("Reduced")

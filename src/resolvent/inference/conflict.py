@@ -16,9 +16,16 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.text import amount, listed, short
 from resolvent.errors import ContradictoryTraces, TracePlace
-from resolvent.machines.ways import history_text
-from resolvent.reduction import remove_trivial
-from resolvent.samples import NONE, Histories, LabelTiming, SampleSet
+from resolvent.machines.compare import history_text
+from resolvent.preprocess.contradictions import (
+    ContradictoryRows,
+    SampleBuilder,
+    find_contradiction,
+    fitting_timing,
+)
+from resolvent.preprocess.reduction import remove_trivial
+from resolvent.preprocess.samples import Histories, SampleSet
+from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
 from resolvent.traces.schema import REWARD
 from resolvent.traces.symbols import difference_text
@@ -34,32 +41,6 @@ _LETTERS_SHOWN = 60
 
 Locate: TypeAlias = Callable[[int, int], TracePlace]
 """Returns the location of a step, given the numbers of its trace and of the step."""
-
-SampleBuilder: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
-"""Returns the samples for one machine, without supplement.
-
-The supplement is a function of the label history, so the samples with it contradict each other
-exactly where those without it do.
-"""
-
-
-class ContradictoryRows(Exception):  # noqa: N818
-    """Two rows with the same label history and α-input, but different outputs.
-
-    Of all such pairs it is the first: by label history in shortlex order, then by α-input, then
-    by row.
-    """
-
-    def __init__(self, first: int, second: int) -> None:
-        super().__init__(first, second)
-        self.first = first
-        self.second = second
-
-
-def find_contradiction(samples: SampleSet) -> ContradictoryRows | None:
-    """Return the first contradiction among the samples, or None if a machine can explain them."""
-    rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
-    return None if rows is None else ContradictoryRows(*rows)
 
 
 @dataclass(frozen=True)
@@ -221,17 +202,6 @@ def explain_conflict(
 def explain(*arguments: Any, **options: Any) -> ContradictoryTraces:
     """Return the error for a contradiction, with the arguments of `explain_conflict`."""
     return explain_conflict(*arguments, **options).error()
-
-
-def fitting_timing(
-    traces: TraceSet, ask: SampleBuilder, timing: LabelTiming, trivial: tuple[int, ...]
-) -> LabelTiming | None:
-    """Return another label timing under which the traces do not contradict each other."""
-    for candidate in LabelTiming:
-        histories = remove_trivial(Histories.of(traces, candidate), trivial)
-        if candidate is not timing and find_contradiction(ask(traces, histories)) is None:
-            return candidate
-    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,11 +17,11 @@ from resolvent._util.text import listed, short
 from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import output_order
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import READING
 from resolvent.replay.keeping import with_cache
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED, default_outputs
 from resolvent.traces.source import InMemorySource, TraceSource
@@ -39,7 +39,7 @@ class InferenceContext:
     """
 
     options: InferenceOptions
-    senses: Senses
+    senses: Preprocessor
     progress: Listener | None = None
     started: float = field(default_factory=time.perf_counter)
     trace_numbers: NDArray[np.int64] | None = None

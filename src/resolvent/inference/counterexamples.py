@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, Support, Termination
-from resolvent.machines.building import breadth_first
-from resolvent.machines.spread import answered
+from resolvent.machines.counts import group_outputs
+from resolvent.machines.tables import breadth_first
 from resolvent.noise import AlternativeTransitions
 from resolvent.replay import Alphabets, MachineCounts, MachineTables, ReplayCounts, Rows
 from resolvent.replay.counts import answers_vary
@@ -310,7 +310,7 @@ def _rebuilt(
     constant_value = np.empty(len(constant_query), np.int32)
     constant_value[place] = output[constant]
     times = np.bincount(place, count[constant], len(constant_query)).astype(np.int64)
-    by_state = answered(*(column[~constant] for column in (state, query, output, count)))
+    by_state = group_outputs(*(column[~constant] for column in (state, query, output, count)))
     trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named_trivial})))
     transition_counts = np.zeros(transitions.shape, np.int64)
     taken = seen.moves[seen.moves["output"] >= 0]

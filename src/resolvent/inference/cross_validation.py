@@ -26,10 +26,10 @@ from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines, MachineScore, Score
+from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.replay import scan_corpus, score, states_at_steps, step_queries
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.labelling import GIVEN
 from resolvent.traces.sampling import prefixes, trace_hashes
 from resolvent.traces.schema import OBSERVED_COLUMNS
 
@@ -261,7 +261,7 @@ def holdout_score(
     if isinstance(source, TraceSet):
         return _hold_out_traces(result, source, share, options, progress)
     # The corpus holds preprocessed traces: only the machines are validated.
-    options = replace(options, labels=GIVEN, discretise=None)
+    options = replace(options, labels=AS_RECORDED, discretise=None)
     known = result.standing.corpus
     with get_executor(on) as workers:
         corpus = scan_corpus(result.machines, source, workers, known=known, progress=progress)

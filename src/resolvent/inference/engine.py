@@ -17,7 +17,6 @@ from resolvent._util.progress import Progress
 from resolvent._util.text import visible
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.inference.conflict import ContradictoryRows
 from resolvent.inference.merge_order import (
     BestFirst,
     FirstFit,
@@ -43,7 +42,8 @@ from resolvent.machines.automaton import (
     WorkLimitExceeded,
     automaton_from_columns,
 )
-from resolvent.samples import SampleSet
+from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.vocabulary import Codes
 
 SEARCH_BUDGET: Final = 6_000_000_000

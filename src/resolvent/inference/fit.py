@@ -14,9 +14,9 @@ from resolvent.inference.attempts import Attempt, WorkerRun
 from resolvent.inference.exact.certificate import MinimalityProof
 from resolvent.machines import Alternative, Machine, Machines
 from resolvent.machines.automaton import RawMergeEvent
-from resolvent.reduction import LabelVerdict
+from resolvent.preprocess.reduction import TrivialityTest
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import Corpus, ReplayCounts
-from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, Vocabulary
 
 
@@ -133,7 +133,7 @@ class Fit:
     machines: Machines
     steps: int
     statistics: dict[str, MachineStatistics]
-    verdicts: dict[str, tuple[LabelVerdict, ...]]
+    verdicts: dict[str, tuple[TrivialityTest, ...]]
     certificates: dict[str, MinimalityProof[Machine]]
     logs: dict[str, MergeLog]
     tried_ending: int = 0

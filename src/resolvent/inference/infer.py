@@ -21,7 +21,6 @@ from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount
 from resolvent._util.validation import shown, telling_of_memory
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
-from resolvent.events import find_events
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
 from resolvent.inference.noise_selection import extend_result, select_noise_model
@@ -31,17 +30,21 @@ from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines
 from resolvent.noise.model import Noise
 from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
+from resolvent.preprocess.auto_discretize import auto_discretize
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.event_discovery import discover_labels
+from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import states_at_steps
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise, RewardLevels, Senses, auto_discretise
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.io.formats import as_traces, to_trace_set
-from resolvent.traces.labelling import GIVEN, Labelling
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, REWARD
 from resolvent.traces.source import InMemorySource, TraceSource, look_at
 
-EVERYTHING = Labelling("action+observation")
+EVERYTHING = LabelingFunction("action+observation")
 """Labels that hold the whole step: the action and the observation."""
 
 DISCOVERING_LABELS = "finding events"
@@ -53,8 +56,8 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
     traces: TraceSet | TraceDataset | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
-    labels: str | Labelling = "given",
-    discretise: Discretise | Literal["auto"] | None = None,
+    labels: str | LabelingFunction = "given",
+    discretise: Discretizer | Literal["auto"] | None = None,
     noise: Noise | Literal["none", "auto"] = "auto",
     strategy: str | Strategy = "auto",
     timing: LabelTiming | str | None = None,
@@ -184,44 +187,47 @@ def _source(options: InferenceOptions, traces: TraceSet | TraceDataset) -> Trace
 
 def _fitted_preprocessor(
     options: InferenceOptions, source: TraceSource, rewards: RewardLevels | None
-) -> Senses:
+) -> Preprocessor:
     """Return the preprocessing of raw steps, fitted to the first traces of a source."""
     intervals = _fitted_intervals(options, source)
-    labelling = GIVEN
+    labelling = AS_RECORDED
     if not isinstance(options.labels, str):
         labelling = _following_inputs(options.labels, intervals, source)
-    senses = Senses(labelling, intervals)
+    senses = Preprocessor(labelling, intervals)
     return replace(senses, rewards=rewards or _reward_levels(options, senses, source))
 
 
-def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discretise | None:
+def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discretizer | None:
     """Return intervals for the numbers in observations."""
     discretise = options.discretise
     if discretise is None or (discretise != "auto" and discretise.is_fitted):
         return discretise
     traces = _first_traces(source)
     if discretise == "auto":
-        return auto_discretise(traces, outputs_of(options, traces))
+        return auto_discretize(traces, outputs_of(options, traces))
     return discretise.fit(traces)
 
 
 def _following_inputs(
-    labelling: Labelling, intervals: Discretise | None, source: TraceSource
-) -> Labelling:
+    labelling: LabelingFunction, intervals: Discretizer | None, source: TraceSource
+) -> LabelingFunction:
     """Return labels derived from actions if those given equal the actions, as a log's inputs do.
 
     Otherwise they would name numbers that the actions, put into intervals, no longer have.
     """
     if labelling.is_given and intervals is not None and intervals.of == ACTION:
         traces = _first_traces(source)
-        of_actions = Labelling("action")
+        of_actions = LabelingFunction("action")
         if of_actions.on(traces) == traces:
             return of_actions
     return labelling
 
 
 def _reward_levels(
-    options: InferenceOptions, senses: Senses, source: TraceSource, machines: Machines | None = None
+    options: InferenceOptions,
+    senses: Preprocessor,
+    source: TraceSource,
+    machines: Machines | None = None,
 ) -> RewardLevels | None:
     """Return the levels that rewards vary around, if they do; those of the first traces.
 
@@ -301,7 +307,7 @@ def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResu
 
     def infer_from(
         shards: TraceSource,
-        labelling: Labelling,
+        labelling: LabelingFunction,
         timing: LabelTiming,
         strategy: Strategy = options.strategy,
     ) -> InferenceResult | Conflict:
@@ -316,7 +322,7 @@ def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResu
     are_derived = len(traces.labels) >= len(traces.observations) > 1  # one for each observation
     if len(traces.labels) > 1 and not are_derived:
         for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
-            result = infer_from(shards, GIVEN, timing)
+            result = infer_from(shards, AS_RECORDED, timing)
             if isinstance(result, InferenceResult):
                 return result
     if context.progress is not None:
@@ -324,13 +330,13 @@ def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResu
     conflicts: list[Conflict] = []
 
     def infer_or_raise(labeled: TraceSet, timing: LabelTiming) -> InferenceResult:
-        result = infer_from(InMemorySource([labeled]), GIVEN, timing)
+        result = infer_from(InMemorySource([labeled]), AS_RECORDED, timing)
         if isinstance(result, Conflict):
             conflicts.append(result)
         return _or_raise(result)
 
     try:
-        found = find_events(
+        found = discover_labels(
             traces,
             outputs_of(options, traces),
             infer_or_raise,
@@ -350,7 +356,7 @@ def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResu
         for machine in result.machines.values()
     ):  # merging has missed a smaller machine, which is known to exist
         labeled = InMemorySource([found.labelling.on(traces)])
-        searched = infer_from(labeled, GIVEN, found.timing, STRATEGIES["search"])
+        searched = infer_from(labeled, AS_RECORDED, found.timing, STRATEGIES["search"])
         if isinstance(searched, Conflict):
             return searched
         result = min(result, searched, key=_description_length)

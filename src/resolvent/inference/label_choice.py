@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
-from resolvent.inference.conflict import ContradictoryRows, fitting_timing
 from resolvent.inference.learning_task import LearningTask
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
-from resolvent.reduction import (
-    Basis,
-    LabelVerdict,
-    Verdict,
-    given_verdicts,
-    judge_labels,
+from resolvent.preprocess.contradictions import ContradictoryRows, fitting_timing
+from resolvent.preprocess.reduction import (
+    Triviality,
+    TrivialityBasis,
+    TrivialityTest,
+    assess_labels,
+    declared_trivial,
     remove_trivial,
 )
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces import NO_EVENT, Label
 
 WEIGHING: Final = STRATEGIES["edsm"]
@@ -43,7 +43,7 @@ class LabelChoice:
     """
 
     trivial: tuple[int, ...] = ()
-    verdicts: tuple[LabelVerdict, ...] = ()
+    verdicts: tuple[TrivialityTest, ...] = ()
     merged: dict[frozenset[int], RawAutomaton] = field(default_factory=dict)
 
     @property
@@ -74,13 +74,13 @@ def choose_labels(
         return LabelChoice()
     if named is not None:
         codes = tuple(code for code, label in enumerate(labels) if label in named)
-        return LabelChoice(codes, given_verdicts(labels, codes))
+        return LabelChoice(codes, declared_trivial(labels, codes))
     choice = LabelChoice()
-    verdicts = judge_labels(samples, beyond_no_event=not keeps_labels, in_time=task.in_time)
+    verdicts = assess_labels(samples, beyond_no_event=not keeps_labels, in_time=task.in_time)
     if not keeps_labels and task.in_time():
         verdicts = _weighed(task, samples, verdicts, choice.merged, most_work)
     choice.verdicts = tuple(verdict.renumbered(task.trace_numbers) for verdict in verdicts)
-    trivial = [code for code, one in enumerate(verdicts) if one.verdict is Verdict.TRIVIAL]
+    trivial = [code for code, one in enumerate(verdicts) if one.verdict is Triviality.TRIVIAL]
     silence = labels.get(NO_EVENT)
     # With "no event" a machine can count steps, and so explain away that labels are read at the
     # wrong time: the user has to know that.
@@ -97,10 +97,10 @@ def choose_labels(
 def _weighed(
     task: LearningTask,
     samples: SampleSet,
-    verdicts: tuple[LabelVerdict, ...],
+    verdicts: tuple[TrivialityTest, ...],
     merged: dict[frozenset[int], RawAutomaton],
     most_work: int | None,
-) -> tuple[LabelVerdict, ...]:
+) -> tuple[TrivialityTest, ...]:
     """Let merging decide about labels that were not proven necessary.
 
     The smallest machine never grows when a label that changes no state is deleted, and few
@@ -108,12 +108,12 @@ def _weighed(
     restored if the machine is smaller with it; an undecided one is dropped if the machine is
     smaller without it.
     """
-    trivial = {code for code, one in enumerate(verdicts) if one.verdict is Verdict.TRIVIAL}
-    dropped = [code for code in sorted(trivial) if verdicts[code].basis is Basis.EVIDENCE]
+    trivial = {code for code, one in enumerate(verdicts) if one.verdict is Triviality.TRIVIAL}
+    dropped = [code for code in sorted(trivial) if verdicts[code].basis is TrivialityBasis.EVIDENCE]
     undecided = [
         code
         for code, one in enumerate(verdicts)
-        if one.verdict is Verdict.UNDECIDED and one.basis is Basis.EVIDENCE
+        if one.verdict is Triviality.UNDECIDED and one.basis is TrivialityBasis.EVIDENCE
     ]
     if not dropped and not undecided:
         return verdicts
@@ -153,10 +153,10 @@ def _weighed(
             break
         if count < fewest:
             trivial, fewest = trivial ^ {code}, count
-    verdict = {True: Verdict.TRIVIAL, False: Verdict.UNDECIDED}
+    verdict = {True: Triviality.TRIVIAL, False: Triviality.UNDECIDED}
     changed = trivial ^ before
     return tuple(
-        replace(one, verdict=verdict[code in trivial], basis=Basis.SEARCH)
+        replace(one, verdict=verdict[code in trivial], basis=TrivialityBasis.SEARCH)
         if code in changed
         else one
         for code, one in enumerate(verdicts)
@@ -164,7 +164,7 @@ def _weighed(
 
 
 def _to_weigh(
-    nodes: int, dropped: list[int], undecided: list[int], verdicts: tuple[LabelVerdict, ...]
+    nodes: int, dropped: list[int], undecided: list[int], verdicts: tuple[TrivialityTest, ...]
 ) -> list[int]:
     """Return the labels to weigh: all, or if that takes long those with the least evidence."""
     if nodes > WEIGHED_NODES:

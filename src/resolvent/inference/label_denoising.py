@@ -25,9 +25,9 @@ from resolvent.noise.labels import (
     labels_follow_exactly,
 )
 from resolvent.noise.model import Noise
-from resolvent.reduction import trivial_codes
+from resolvent.preprocess.reduction import trivial_codes
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 from resolvent.traces.source import InMemorySource
 
@@ -101,7 +101,7 @@ def with_labels(
 ) -> tuple[InferenceContext, Corpus]:
     """Return an inference and its corpus with denoised labels instead of those recorded."""
     senses = replace(context.senses, labelling=denoised.labelling)
-    shards = Senses(denoised.labelling).on_shards(corpus.shards)
+    shards = Preprocessor(denoised.labelling).on_shards(corpus.shards)
     relabeled = Corpus(shards, corpus.rounding, workers=corpus.workers)
     return replace(context, senses=senses), relabeled
 

@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 from resolvent._util.progress import Progress
 from resolvent.inference.attempts import Attempt
-from resolvent.inference.conflict import SampleBuilder
 from resolvent.inference.context import NO_SECONDS_LEFT
 from resolvent.inference.engine import merge
 from resolvent.inference.exact.certificate import MinimalityProof
 from resolvent.inference.fit import Fit, MachineStatistics, MergeLog
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import Strategy
-from resolvent.machines import Alternative, Machine, kind_of, machines_of
+from resolvent.machines import Alternative, Machine, machine_name, machines_of
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.reduction import LabelVerdict
-from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
+from resolvent.preprocess.contradictions import SampleBuilder
+from resolvent.preprocess.reduction import TrivialityTest
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import REWARD
 
@@ -37,7 +38,7 @@ class MachineFit:
 
     machine: Machine
     statistics: MachineStatistics
-    verdicts: tuple[LabelVerdict, ...]
+    verdicts: tuple[TrivialityTest, ...]
     log: MergeLog
     finished: bool
     certificate: MinimalityProof[Machine] | None = None
@@ -107,7 +108,7 @@ class LearningTask:
     @property
     def kind(self) -> str:
         """Name of the machine."""
-        return kind_of(self.predicts)
+        return machine_name(self.predicts)
 
     @property
     def digits(self) -> int | None:

@@ -17,12 +17,7 @@ from resolvent import _core
 from resolvent._util.parallel import Workers
 from resolvent.inference.algorithm import infer_machines
 from resolvent.inference.attempts import WorkerRun
-from resolvent.inference.conflict import (
-    Conflict,
-    ContradictoryRows,
-    explain_conflict,
-    find_contradiction,
-)
+from resolvent.inference.conflict import Conflict, explain_conflict
 from resolvent.inference.context import InferenceContext
 from resolvent.inference.fit import MachineStatistics, MergeLog
 from resolvent.inference.label_choice import LabelChoice, choose_labels
@@ -33,22 +28,23 @@ from resolvent.machines import (
     Machine,
     build_machine,
     decisions_of,
-    kind_of,
-    loop_where_read,
     machine_class,
+    machine_name,
     machines_of,
+    restore_loops,
 )
 from resolvent.machines.automaton import RawAutomaton, automaton_of_transitions
 from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
 from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.outputs import fit_likely_machine
 from resolvent.noise.rewards import assign_reward_levels
-from resolvent.reduction import ConstantOutputs, remove_redundant, remove_trivial
+from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
+from resolvent.preprocess.labeling import AS_RECORDED
+from resolvent.preprocess.reduction import ConstantOutputs, remove_redundant, remove_trivial
+from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
 from resolvent.replay import Corpus, states_at_steps
-from resolvent.samples import Histories, ObservationColumn, SampleSet, output_samples
-from resolvent.supplement import supplement
 from resolvent.traces import NO_EVENT, Label, TraceSet
-from resolvent.traces.labelling import GIVEN
 from resolvent.traces.schema import REWARD, TERMINATED
 
 MOST_ENDING_NODES: Final = 50_000
@@ -170,7 +166,7 @@ class _Stages:
             self.most_states,
             context.options,
             context.time_left,
-            context.listener_for(kind_of(predicts)),
+            context.listener_for(machine_name(predicts)),
         )
 
     def reduce(self, task: LearningTask) -> _Reduced:
@@ -210,7 +206,7 @@ class _Stages:
             return None
         machines = machines_of([fit.machine for fit in fits], options.timing)
         states = states_at_steps(machines, self.traces)["transition"]
-        return supplement(machines.transition, self.traces, states)
+        return supplement(self.traces, states)
 
     def _learn_exact(self, reduced: _Reduced) -> MachineFit | Conflict:
         task, choice = reduced.task, reduced.choice
@@ -228,7 +224,7 @@ class _Stages:
                 digits=task.digits,
             )
             dropped = tuple(code for code in without if code not in set(everywhere))
-            return loop_where_read(machine, dropped, task.samples.histories)
+            return restore_loops(machine, dropped, task.samples.histories)
 
         everywhere = self._in_every_state(choice.trivial)
         portfolio = Portfolio(task, reduced.samples, choice.trivial, everywhere, build)
@@ -325,7 +321,7 @@ class _Stages:
             options.timing,
             trivial,
             lambda trace, step: corpus.place(int(task.trace_numbers[trace]), step),
-            labels_made=options.labels != GIVEN,
+            labels_made=options.labels != AS_RECORDED,
             alone=self._predictable(task, histories),
         )
 

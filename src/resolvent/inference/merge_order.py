@@ -26,7 +26,8 @@ from resolvent.inference.state_merging import (
     completed_search,
 )
 from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 ONE_BIT: Final = 256
 """One bit in the unit of scores."""

@@ -11,7 +11,7 @@ from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.noise_screening import query_noise
 from resolvent.inference.result import InferenceResult
-from resolvent.machines import kind_of
+from resolvent.machines import machine_name
 from resolvent.noise.model import Noise, allowed_noise
 from resolvent.traces.schema import OBSERVATION, REWARD
 
@@ -224,8 +224,8 @@ def _latent_states(likely: InferenceResult, conflict: Conflict | None) -> Findin
 
 def _where_few(likely: InferenceResult, output: str) -> str:
     """Return in how few queries outputs vary, if that speaks against chance; else nothing."""
-    varying = query_noise(likely.standing.shown, by_state=True, kind=kind_of(output))
-    if not varying.in_few or not likely.machines[kind_of(output)].is_noisy:
+    varying = query_noise(likely.standing.shown, by_state=True, kind=machine_name(output))
+    if not varying.in_few or not likely.machines[machine_name(output)].is_noisy:
         return ""
     return (
         f"But only about {varying.share:.0%} of what can be done anywhere comes out "

@@ -9,8 +9,8 @@ from resolvent import _core
 from resolvent.evaluation.diagnosis.inference_warnings import rare_transitions
 from resolvent.inference.result import InferenceResult
 from resolvent.noise.outputs import QueryNoise, estimate_query_noise
+from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.replay import ReplayCounts, Rows
-from resolvent.samples import Histories, output_samples
 
 CONTRADICTIONS: Final = 10.0
 """Expected number of contradictions by chance from which it is no chance that there is none."""

@@ -60,8 +60,8 @@ from resolvent.noise.label_evidence import machine_log_evidence
 from resolvent.noise.labels import DenoisedLabels
 from resolvent.noise.model import Noise, allowed_noise
 from resolvent.noise.outliers import score_outliers, unexplained_traces
+from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.replay import Corpus
-from resolvent.samples import Histories, output_samples
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD
 from resolvent.traces.source import InMemorySource

@@ -17,13 +17,13 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.inference.engine import check_seed_and_effort, engine_for
 from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
 from resolvent.noise import Noise
-from resolvent.samples import LabelTiming
-from resolvent.senses import Discretise
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction, as_labeling_function
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Label, as_symbol, label_text
-from resolvent.traces.labelling import GIVEN, Labelling, as_labelling
 
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "cache_dir")
-"""InferenceOptions that do not change which machines are inferred: files do not hold them."""
+"""Options that do not change which machines are inferred: files do not hold them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class InferenceOptions:
             "auto" to discover which of these are events, with those that act alike merged. The
             machines store the labeling function and apply it to new steps; `result.events` lists
             the events.
-        discretise: Intervals for numbers in observations. A `Discretise`, which is fitted to the
+        discretise: Intervals for numbers in observations. A `Discretizer`, which is fitted to the
             traces unless it is fitted, or "auto" for as many intervals as shorten the
             description. The machines store it as well.
         noise: The noise that is allowed: "auto" for none as long as machines without noise
@@ -101,8 +101,8 @@ class InferenceOptions:
 
     outputs: tuple[str, ...] | None = None
     strategy: Strategy = STRATEGIES["auto"]
-    labels: Labelling | Literal["auto"] = GIVEN
-    discretise: Discretise | Literal["auto"] | None = None
+    labels: LabelingFunction | Literal["auto"] = AS_RECORDED
+    discretise: Discretizer | Literal["auto"] | None = None
     noise: Noise | Literal["none", "auto"] = "auto"
     timing: LabelTiming = None  # type: ignore[assignment]  # the default depends on the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
@@ -123,8 +123,8 @@ class InferenceOptions:
         put(self, "strategy", strategy_named(self.strategy))
         put(self, "engine", engine_for(self.strategy, self.engine))
         if not _is_auto(self.labels):
-            put(self, "labels", as_labelling(self.labels, found=True))
-        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretise | None)):
+            put(self, "labels", as_labeling_function(self.labels, found=True))
+        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretizer | None)):
             raise OptionError(
                 f"discretise={shown(self.discretise)}: give a Discretise, 'auto', or None for "
                 f"observations as they are"
@@ -135,7 +135,7 @@ class InferenceOptions:
                 f"noise={shown(self.noise)}: choose 'auto', 'none', or say what is noisy by a Noise"
             )
         put(self, "_timing_is_default", self.timing is None)
-        derived = self.labels not in (GIVEN, "auto")
+        derived = self.labels not in (AS_RECORDED, "auto")
         put(self, "timing", _checked_timing(self.timing, labels_derived=derived))
         put(self, "outputs", _checked_outputs(self.outputs))
         for name in ("supplement", "remove_redundant", "remove_trivial"):
@@ -231,9 +231,9 @@ class InferenceOptions:
                 ) from error
         if isinstance(labels := values.get("labels"), _StoredLabels):
             events: Any = {as_symbol(source): name for source, name in labels.events}
-            values["labels"] = Labelling(labels.reads, events)  # type: ignore[arg-type]
+            values["labels"] = LabelingFunction(labels.reads, events)  # type: ignore[arg-type]
         if isinstance(discretise := values.get("discretise"), dict):
-            values["discretise"] = Discretise.from_dict(discretise)
+            values["discretise"] = Discretizer.from_dict(discretise)
         strategy_name = values.get("strategy", cls.strategy.name)
         if strategy is None and strategy_name not in STRATEGIES:
             raise ModelError(
@@ -260,7 +260,7 @@ _STORED_TYPES: dict[str, Any] = {
 """The types in files of options whose type here has no JSON form."""
 
 
-def _stored_labels(labels: Labelling | Literal["auto"]) -> Any:
+def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
     """Return the source of labels as JSON values: a word, unless events are named."""
     if isinstance(labels, str):
         return labels

@@ -31,9 +31,9 @@ from resolvent.inference.restarts import repair_automaton, search_with_restarts
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machine
 from resolvent.machines.automaton import BudgetExceeded, RawAutomaton, WorkLimitExceeded
-from resolvent.machines.description import description_bits
-from resolvent.reduction import remove_trivial
-from resolvent.samples import Histories, SampleSet
+from resolvent.machines.build import description_bits
+from resolvent.preprocess.reduction import remove_trivial
+from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces import Label
 
 FIRST: Final = STRATEGIES["edsm"]

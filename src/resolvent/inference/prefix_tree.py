@@ -7,8 +7,9 @@ numbered in shortlex order of their histories: by length, then label by label. T
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from resolvent.inference.conflict import ContradictoryRows
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 
 @dataclass(slots=True)

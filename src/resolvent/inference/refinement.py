@@ -34,10 +34,10 @@ from resolvent.inference.result import InferenceResult
 from resolvent.inference.summary import time_ran_out_warning
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.machines.automaton import StateLimitExceeded
-from resolvent.reduction import trivial_codes
+from resolvent.preprocess.reduction import trivial_codes
+from resolvent.preprocess.samples import Histories
 from resolvent.replay import Corpus, ReplayCounts, replay, states_at_steps
 from resolvent.replay.replaying import REPLAYING
-from resolvent.samples import Histories
 from resolvent.traces import Label
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.source import InMemorySource

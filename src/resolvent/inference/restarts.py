@@ -18,7 +18,7 @@ from resolvent.inference.attempts import FOUND, STOPPED, UNDECIDED, WorkerRun
 from resolvent.inference.engine import check_seed_and_effort, learn_natively, search
 from resolvent.inference.state_merging import Watcher
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.samples import Histories, SampleSet
+from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 SEEDS: Final = 4

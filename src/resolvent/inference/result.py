@@ -24,11 +24,11 @@ from resolvent.inference.summary import (
     trivial_lines,
 )
 from resolvent.machines import Alternative, Machine, Machines
-from resolvent.machines.event_classes import Events
+from resolvent.machines.compare import LabelClasses
 from resolvent.noise import LabelNoise
-from resolvent.reduction import LabelVerdict
+from resolvent.preprocess.reduction import TrivialityTest
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
-from resolvent.senses import Senses
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class InferenceResult:
     statistics: dict[str, MachineStatistics]
     refinement: Refinement
     seconds: dict[str, float] = field(compare=False)
-    trivial: dict[str, tuple[LabelVerdict, ...]]
+    trivial: dict[str, tuple[TrivialityTest, ...]]
     certificates: dict[str, MinimalityProof[Machine]]
     standing: InferenceState = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
@@ -170,12 +170,12 @@ class InferenceResult:
         return {name: self.standing.found.alternatives.get(name, ()) for name in self.machines}
 
     @property
-    def senses(self) -> Senses:
+    def senses(self) -> Preprocessor:
         """The preprocessing of raw steps before the machines read them; `machines.senses`."""
         return self.machines.senses
 
     @property
-    def events(self) -> Events:
+    def events(self) -> LabelClasses:
         """The labels that change a state of each machine; those with the same effect are one event.
 
         If labels are made of observations and actions, an event names these.
@@ -188,7 +188,7 @@ class InferenceResult:
         reward: 1 event, 3 labels change nothing
           cyanroom: state 0 → 1
         """
-        return Events.of(self.machines)
+        return LabelClasses.of(self.machines)
 
     @property
     def transition(self) -> MachineStatistics:

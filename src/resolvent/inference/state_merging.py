@@ -30,7 +30,7 @@ from resolvent.machines.automaton import (
     StateLimitExceeded,
     automaton_from_columns,
 )
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 
 MergeCheck: TypeAlias = Callable[[int, int], bool]
 """Returns whether a strategy allows merging a state: `may_merge(into, state)`."""

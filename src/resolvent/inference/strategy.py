@@ -14,7 +14,7 @@ from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.inference.prefix_tree import PrefixTree
 from resolvent.inference.state_merging import Fold
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import Symbol
 
 _NATIVE: Final = "native"
@@ -47,7 +47,7 @@ class NodeOutputs(Mapping[int, OutputCount]):
     A node has the outputs of the nodes merged into it, too, and the counts add up.
 
     >>> from resolvent.inference.prefix_tree import build_prefix_tree
-    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
     >>> from resolvent.traces import Trace, TraceSet
     >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)

@@ -8,9 +8,9 @@ from resolvent._util import html as notebook
 from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.attempts import CHOSEN
-from resolvent.reduction import Verdict
+from resolvent.preprocess.labeling import AS_RECORDED
+from resolvent.preprocess.reduction import Triviality
 from resolvent.traces import label_text
-from resolvent.traces.labelling import GIVEN
 from resolvent.traces.schema import REWARD
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def trivial_lines(result: "InferenceResult") -> list[str]:
     """Return the labels taken to change nothing, in one line unless the machines differ."""
     trivial = {
         name: ", ".join(
-            label_text(verdict.label) for verdict in verdicts if verdict.verdict is Verdict.TRIVIAL
+            label_text(verdict.label) for verdict in verdicts if verdict.verdict is Triviality.TRIVIAL
         )
         for name, verdicts in result.trivial.items()
     }
@@ -134,7 +134,7 @@ def _uncertainty_lines(result: "InferenceResult") -> Iterator[str]:
     elif result.label_noise is not None:
         source = result.senses.labelling.reads.replace("+", " and ")
         yield f"labels: {result.label_noise}; read off the {source} instead"
-    elif result.options.labels == GIVEN and result.senses.labelling.events == {}:
+    elif result.options.labels == AS_RECORDED and result.senses.labelling.events == {}:
         yield "labels: they tell nothing of the answers; the machines do without them"
     if doubt.starts:
         yield f"{replace(doubt, label_noise=None)}; states are inferred from all that came"

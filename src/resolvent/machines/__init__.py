@@ -1,26 +1,21 @@
-"""Machines: raw automaton + what was taken out → machines that answer for themselves."""
+"""Machines as values: automata with outputs, their files, comparison, likelihood and scores."""
 
-from resolvent.machines.alternatives import Alternative
-from resolvent.machines.building import build_machine, loop_where_read, machine_of_tables
-from resolvent.machines.comparing import is_isomorphic, is_minimal
-from resolvent.machines.decision import Decision
+from resolvent.machines.build import (
+    build_machine,
+    decisions_of,
+    machine_of_tables,
+    restore_loops,
+)
+from resolvent.machines.compare import Alternative, is_isomorphic, is_minimal
+from resolvent.machines.counts import OutputCounts, Support
 from resolvent.machines.drawing import to_dot, to_mermaid, to_text
-from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.exchange.guards import Guard
-from resolvent.machines.exchange.mealy_dot import to_mealy_dot
-from resolvent.machines.exchange.reward_machine_files import (
-    read_reward_machine,
-    write_reward_machine,
-)
-from resolvent.machines.files.storage import load
-from resolvent.machines.kinds import kind_of
-from resolvent.machines.knowledge import Knowledge
-from resolvent.machines.machine import (
-    Machine,
-    RewardMachine,
-    TransitionMachine,
-    machine_class,
-)
+from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine
+from resolvent.machines.io.guards import Guard
+from resolvent.machines.io.json import load
+from resolvent.machines.io.mealy_dot import to_mealy_dot
+from resolvent.machines.io.reward_machine_text import read_reward_machine, write_reward_machine
+from resolvent.machines.knowledge import UNSEEN, Basis, MergeDecision, Unseen, machine_name
+from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, machine_class
 from resolvent.machines.machine_set import (
     MachinePair,
     Machines,
@@ -28,22 +23,18 @@ from resolvent.machines.machine_set import (
     machines_of,
     output_order,
 )
-from resolvent.machines.merge_log import decisions_of
 from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.score import MachineScore, Mismatch, Score
-from resolvent.machines.spread import Spread
-from resolvent.machines.support import Support
-from resolvent.machines.termination import Termination
-from resolvent.machines.unseen import UNSEEN, Unseen
+from resolvent.machines.situations import Termination
 
 __all__ = [
     "UNSEEN",
     "Alternative",
-    "Decision",
+    "MergeDecision",
     "Edge",
     "EdgeRewardMachine",
     "Guard",
-    "Knowledge",
+    "Basis",
     "Machine",
     "MachinePair",
     "MachineScore",
@@ -52,7 +43,7 @@ __all__ = [
     "Provenance",
     "RewardMachine",
     "Score",
-    "Spread",
+    "OutputCounts",
     "Support",
     "Termination",
     "TransitionMachine",
@@ -61,9 +52,9 @@ __all__ = [
     "decisions_of",
     "is_isomorphic",
     "is_minimal",
-    "kind_of",
+    "machine_name",
     "load",
-    "loop_where_read",
+    "restore_loops",
     "machine_class",
     "machine_of_tables",
     "machines_of",

@@ -12,10 +12,10 @@ import numpy as np
 from resolvent._util.math import log1p
 from resolvent._util.text import amount, percent, visible
 from resolvent._util.validation import check_arguments
+from resolvent.machines.compare import history_texts
+from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.listing import FEWEST_STATES, inputs_of, state_lines
 from resolvent.machines.machine import Machine
-from resolvent.machines.unseen import UNSEEN
-from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 SURE: Final = 0.99
@@ -73,7 +73,7 @@ def transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: for each state how it is reached and where labels lead."""
     moving = np.setdiff1d(np.arange(len(machine.labels)), machine.trivial)
     header = ["state", "reached after", *(label_text(machine.labels[code]) for code in moving)]
-    reached = ways_text(machine)
+    reached = history_texts(machine)
     rows = [
         [str(state), reached[state], *("·" if target < 0 else str(target) for target in targets)]
         for state, targets in enumerate(machine.transitions[:, moving].tolist())
@@ -111,7 +111,7 @@ def to_dot(machine: Machine) -> str:
         '  start [shape=point, label=""];',
         "  start -> s0;",
     ]
-    for state, way in enumerate(ways_text(machine)):
+    for state, way in enumerate(history_texts(machine)):
         reached = _quoted(f"after {way}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={reached}];')
     often = edge_strengths(machine)

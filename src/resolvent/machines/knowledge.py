@@ -1,17 +1,39 @@
-"""How far an answer of a machine can be trusted: witnessed, assumed, or unseen."""
+"""The values that machines consist of and reply with: outputs, `UNSEEN`, the basis of an output."""
 
-from enum import StrEnum
-from typing import Final
+from enum import Enum, StrEnum
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from resolvent.traces.symbols import Label, Symbol
 
 
-class Knowledge(StrEnum):
-    """What a machine's answer to a question in a state rests on.
+class Unseen(Enum):
+    """Type of `UNSEEN`, its only value."""
 
-    WITNESSED: the traces asked this question in this state. ASSUMED: the answer was
-    the same wherever the question was asked, but it was never asked in this state, or
-    the state is not known. UNSEEN: there is no answer.
+    UNSEEN = "unseen"
 
-    >>> Knowledge.ASSUMED, str(Knowledge.ASSUMED)
+    def __repr__(self) -> str:
+        return "UNSEEN"
+
+    __str__ = __repr__
+
+    def __bool__(self) -> bool:
+        raise TypeError("UNSEEN is neither true nor false: compare with `is UNSEEN`")
+
+
+UNSEEN: Final = Unseen.UNSEEN
+"""Output or next state where the traces show none."""
+
+State: TypeAlias = int | Literal[Unseen.UNSEEN]
+
+
+class Basis(StrEnum):
+    """The basis of a machine's output for a query in a state.
+
+    WITNESSED: the traces show this query in this state. ASSUMED: the output was the same in all
+    states with this query, but the query was never observed in this state, or the state is not
+    known. UNSEEN: there is no output.
+
+    >>> Basis.ASSUMED, str(Basis.ASSUMED)
     (<Knowledge.ASSUMED: 'assumed'>, 'assumed')
     """
 
@@ -21,8 +43,48 @@ class Knowledge(StrEnum):
 
 
 UNSEEN_CODE: Final = 0
-ASSUMED_CODE: Final = 1
-WITNESSED_CODE: Final = 2
+GENERALIZED_CODE: Final = 1
+OBSERVED_CODE: Final = 2
 
-LEVELS: Final = (Knowledge.UNSEEN, Knowledge.ASSUMED, Knowledge.WITNESSED)
-"""The levels by their codes in columns, so that a higher code is better knowledge."""
+BASIS_BY_CODE: Final = (Basis.UNSEEN, Basis.ASSUMED, Basis.WITNESSED)
+"""Each basis at its code in columns; a higher code is better knowledge."""
+
+
+class TableEntry(NamedTuple):
+    """One entry of a machine's output table; `state` is None where all states agree."""
+
+    state: int | None
+    observation: Symbol
+    action: Symbol
+    output: Any
+
+    @property
+    def knowledge(self) -> Basis:
+        """Basis of the output; one for all states is assumed where it was never observed."""
+        return Basis.ASSUMED if self.state is None else Basis.WITNESSED
+
+
+class MergeDecision(NamedTuple):
+    """One decision of state merging: the target of one transition, and the evidence for it.
+
+    Either `target` is a `new` state, incompatible with all states before it, or the subtree
+    after the label was merged into a known state: `agreeing` outputs were equal on both sides,
+    none differed, and `folded` nodes of the prefix tree were removed. A merge with few agreeing
+    outputs has little evidence for it, though none against it.
+    """
+
+    source: int
+    label: Label
+    target: int
+    new: bool
+    agreeing: int
+    folded: int
+
+
+def machine_name(predicts: str) -> str:
+    """Return the name of the machine that predicts a column.
+
+    >>> machine_name("observation"), machine_name("reward"), machine_name("cost")
+    ('transition', 'reward', 'cost')
+    """
+    return "transition" if predicts == "observation" else predicts

@@ -6,9 +6,9 @@ Tables with a column for each state, or for each input, are wider than any scree
 from collections.abc import Iterator
 
 from resolvent._util.text import percent
+from resolvent.machines.compare import history_texts
+from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.machine import Machine
-from resolvent.machines.unseen import UNSEEN
-from resolvent.machines.ways import ways_text
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 FEWEST_STATES = 13
@@ -38,7 +38,7 @@ def state_lines(machine: Machine, inputs: dict[int, Symbol]) -> Iterator[str]:
 
     An input that a state was never given is left out.
     """
-    for state, after in enumerate(ways_text(machine)):
+    for state, after in enumerate(history_texts(machine)):
         yield f"state {state}, {f'after {after}' if state else 'the start'}"
         leads: dict[int, dict[str, list[str]]] = {}
         for code, action in inputs.items():

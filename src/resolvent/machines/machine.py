@@ -1,8 +1,8 @@
-"""A Dual Behavior Mealy Machine: labels move it, observation-action pairs question it.
+"""A Dual Behavior Mealy Machine: labels move its state, and each state has outputs for queries.
 
-All machines are the same thing but for the column they answer with: the next
-observation, the reward, or any other. A machine is partial: what was never seen is
-`UNSEEN`, never a guess; and it tells what it was shown from what it only assumes.
+A query is an observation and an action. All machines are alike except for the column they
+predict: the next observation, the reward, or any other. A machine is partial: it replies
+`UNSEEN` where the traces show nothing, and distinguishes observed outputs from assumed ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,39 +20,56 @@ from resolvent._util.math import exp, log2
 from resolvent._util.text import visible
 from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError
-from resolvent.machines.answer import Answer
-from resolvent.machines.asking import AnswerRows, times_asked, times_in_state
-from resolvent.machines.columns import is_among, look_up, no_codes, no_numbers
-from resolvent.machines.decision import Decision
-from resolvent.machines.first_ways import first_ways
-from resolvent.machines.kinds import Kind
-from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE, Knowledge
-from resolvent.machines.spread import Spread
-from resolvent.machines.support import Support
-from resolvent.machines.unseen import UNSEEN, State
+from resolvent.machines.counts import OutputCounts, Support
+from resolvent.machines.knowledge import (
+    GENERALIZED_CODE,
+    OBSERVED_CODE,
+    UNSEEN,
+    UNSEEN_CODE,
+    Basis,
+    MergeDecision,
+    State,
+    TableEntry,
+    machine_name,
+)
+from resolvent.machines.tables import (
+    is_member,
+    look_up,
+    no_codes,
+    no_numbers,
+    places,
+    shortest_paths,
+)
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_numbers
 
 
+class _Kind:
+    """Name of a machine, or of a class of machines, derived from the predicted column."""
+
+    def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
+        return machine_name(owner.predicts if machine is None else machine.predicts)
+
+
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Memory as a finite machine: labels move it, and each state answers what an action leads to.
+    """A finite machine: labels move its state, and each state has outputs for queries.
 
     States are 0 … n−1, of which 0 is initial, in canonical (breadth-first) order.
-    `transitions[state, label]` is the next state, or −1 where it was never seen;
-    labels in `trivial` loop on every state. Outputs that depend on the state are
-    three parallel columns sorted by state and question, each of them witnessed; those
-    that do not are `constant_*`, and `asked_*`, sorted likewise, say in which states
-    those were really asked for. A question is `observation code * number of actions +
-    action code`. `decisions` tell in order how the machine was found, where that is known.
+    `transitions[state, label]` is the next state, or −1 where it was never observed;
+    labels in `trivial` loop on every state. Outputs that depend on the state are three parallel
+    columns sorted by state and query, each of them observed; those that do not are
+    `constant_*`, and `asked_*`, sorted likewise, are the states in which these were observed.
+    A query is `observation code * number of actions + action code`. `decisions` are the steps of
+    state merging in order, where they are known.
 
-    In a noisy world a state may answer a question in more than one way: then its output is
-    the most frequent answer, and `spread` holds all of them with their counts.
+    If a query has several outputs in a state, because of noise, its output is the most frequent
+    one, and `spread` holds all of them with their counts.
 
-    `predicts` names the column that the machine answers with: "observation" (the next
-    one), "reward", "terminated", or any other. When the machine is `supplemented`, an
-    observation is a pair (observation, state of the Transition Machine). Outputs were
-    rounded to `digits` decimals before they were compared, unless that is None.
+    `predicts` names the predicted column: "observation" (the next one), "reward", "terminated",
+    or any other. When the machine is `supplemented`, an observation is a pair (observation,
+    state of the Transition Machine). Outputs were rounded to `digits` decimals before they were
+    compared, unless that is None.
     """
 
     labels: Vocabulary[Label]
@@ -67,24 +84,24 @@ class Machine:
     constant_question: NDArray[np.int64]
     constant_value: Codes
     support: Support | None = field(default=None, repr=False)
-    decisions: tuple[Decision, ...] | None = field(default=None, repr=False)
+    decisions: tuple[MergeDecision, ...] | None = field(default=None, repr=False)
     asked_state: Codes = field(default_factory=no_codes)
     asked_question: NDArray[np.int64] = field(default_factory=no_numbers)
     predicts: str = "output"
     supplemented: bool = False
     digits: int | None = None
-    spread: Spread = field(default_factory=Spread)
+    spread: OutputCounts = field(default_factory=OutputCounts)
 
-    kind = Kind()
-    """"transition" for the machine that predicts the next observation, else what it predicts."""
+    kind = _Kind()
+    """"transition" for the machine that predicts the next observation, else the column."""
 
     def __post_init__(self) -> None:
         if self.predicts in ("", "transition"):
             raise ModelError(
                 f"a machine cannot predict a column called {self.predicts!r}: rename the column"
             )
-        for column, one in _CLASSES.items():
-            if isinstance(self, one) != (self.predicts == column):
+        for column, machine_type in _CLASSES.items():
+            if isinstance(self, machine_type) != (self.predicts == column):
                 raise ModelError(
                     f"a {type(self).__name__} does not predict {self.predicts!r}: make it a "
                     f"{machine_class(self.predicts).__name__}"
@@ -94,24 +111,24 @@ class Machine:
 
     @property
     def title(self) -> str:
-        """What the machine is called in headings, such as "Reward Machine"; safe to show."""
+        """Name in headings, such as "Reward Machine"; safe to print."""
         return visible(f"{self.kind[:1].upper()}{self.kind[1:]} Machine")
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """Number of states."""
         return len(self.transitions)
 
     @property
     def trivial_labels(self) -> tuple[Label, ...]:
-        """The labels that were taken to change no state.
+        """Labels that were assumed to change no state.
 
         Paper: I'_β.
         """
         return tuple(self.labels[code] for code in self.trivial)
 
     def step(self, state: State, label: Iterable[str]) -> State:
-        """Return the state that reading a label leads to, or `UNSEEN`.
+        """Return the state after reading a label, or `UNSEEN`.
 
         Paper: 𝒯.
         """
@@ -125,7 +142,7 @@ class Machine:
         return UNSEEN if target < 0 else target
 
     def run(self, labels: Iterable[Iterable[str]], state: State = 0) -> State:
-        """Return the state that reading labels one after another leads to, or `UNSEEN`.
+        """Return the state after reading a sequence of labels, or `UNSEEN`.
 
         Paper: 𝒯*.
         """
@@ -136,9 +153,9 @@ class Machine:
         return state
 
     def output(self, state: State, observation: Any, action: Any, *, assumed: bool = True) -> Any:
-        """Return what the machine answers to an observation and an action, or `UNSEEN`.
+        """Return the output for an observation and an action, or `UNSEEN`.
 
-        With `assumed=False`, only what was witnessed in this very state is answered.
+        With `assumed=False`, only outputs that were observed in this very state count.
 
         Paper: 𝒢.
 
@@ -153,76 +170,73 @@ class Machine:
         """
         if state is not UNSEEN:
             self._check_state(state)
-        question = self._number(observation, action)
-        constant = self._constants.get(question)
-        if constant is not None and (assumed or (state, question) in self._asked):
+        query = self._query(observation, action)
+        constant = self._constants.get(query)
+        if constant is not None and (assumed or (state, query) in self._asked):
             return self.outputs[constant]
         if state is UNSEEN:
             return UNSEEN
-        code = self._answers.get((state, question))
+        code = self._answers.get((state, query))
         return UNSEEN if code is None else self.outputs[code]
 
     @property
     def is_noisy(self) -> bool:
-        """Whether a state answers a question in more than one way."""
+        """Whether a query has several outputs in a state."""
         return len(self.spread) > 0
 
     @property
     def noise(self) -> float:
-        """The share of answers that were others than their state's most frequent one.
+        """Share of outputs that differ from the most frequent one of their state and query.
 
-        Where it is not known how often a question was asked, it counts as asked once.
+        A query whose count is not known counts once.
         """
         if not self.is_noisy:
             return 0.0
-        return self.spread.odd / sum(int(times.sum()) for times in times_asked(self))
+        return self.spread.odd / sum(int(counts.sum()) for counts in self.query_counts())
 
     def counts(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
-        """Return how often each answer came in a state, the most frequent first.
+        """Return the count of each output in a state, the most frequent first.
 
-        An answer that is only assumed in this state came 0 times there.
+        An output that is only assumed in this state has the count 0.
 
         Raises:
-            ModelError: when the machine has an answer, but does not hold how often it came.
+            ModelError: when the machine has an output, but not its count.
         """
-        several = self._several(state, observation, action)
-        if several:
-            return several
-        answer = self.output(state, observation, action)
-        if answer is UNSEEN:
+        if outputs := self._varying(state, observation, action):
+            return outputs
+        output = self.output(state, observation, action)
+        if output is UNSEEN:
             return {}
-        return {answer: times_in_state(self, state, self._number(observation, action))}
+        return {output: self._count(state, self._query(observation, action))}
 
     def distribution(self, state: State, observation: Any, action: Any) -> dict[Any, float]:
-        """Return how likely each answer is, by how often it came; nothing where unseen.
+        """Return the relative frequency of each output; nothing where unseen.
 
-        The most likely answer comes first, and is what `output` gives.
+        The most frequent output comes first, and is the one `output` returns.
 
         >>> from resolvent.worlds import House
         >>> machine = House().machines().transition
         >>> machine.distribution(1, "corridor", "up"), machine.distribution(1, "corridor", "fly")
         ({'cyanroom': 1.0}, {})
         """
-        several = self._several(state, observation, action)
-        if several:
-            total = sum(several.values())
-            return {answer: count / total for answer, count in several.items()}
-        answer = self.output(state, observation, action)
-        return {} if answer is UNSEEN else {answer: 1.0}
+        if outputs := self._varying(state, observation, action):
+            total = sum(outputs.values())
+            return {output: count / total for output, count in outputs.items()}
+        output = self.output(state, observation, action)
+        return {} if output is UNSEEN else {output: 1.0}
 
     def entropy(self, state: State, observation: Any, action: Any) -> float:
-        """Return how uncertain an answer is, in bits: 0 for a sure one, nan for an unseen one."""
+        """Return the entropy of `distribution` in bits, nan where unseen."""
         shares = self.distribution(state, observation, action).values()
         return sum(share * log2(1 / share) for share in shares) if shares else nan
 
     def confidence(self, state: State, label: Iterable[str]) -> float:
-        """Return how likely a move leads where it does, rather than where it likeliest else would.
+        """Return the probability of a transition's target against its likeliest alternative.
 
-        Known of machines that were found despite noise, from the odds of both given all
-        traces and all other moves. It is nan where that is not known: without noise, for labels
-        that are read often and change nothing, where the label was never read, and where
-        there is no other state.
-        `support.rivals` holds the odds.
+        Known of machines inferred from noisy traces, given all traces and all other
+        transitions. It is nan where that is not known: without noise, for labels that are read
+        often and change nothing, where the label was never read, and where there is no other
+        state. `support.rivals` holds the odds.
 
         >>> from resolvent.worlds import House
         >>> House().machines().transition.confidence(0, {"key"})
@@ -237,77 +251,74 @@ class Machine:
         # Below 0 the other target is likelier; no number is as small as e to the −700.
         return 1 / (1 + exp(min(-float(rivals.log_odds[state, code]), 700.0)))
 
-    def knowledge(self, state: State, observation: Any, action: Any) -> Knowledge:
-        """Return what the machine's answer to an observation and an action rests on.
+    def knowledge(self, state: State, observation: Any, action: Any) -> Basis:
+        """Return the basis of the output for an observation and an action.
 
         >>> from resolvent.worlds import House
         >>> machine = House().machines().transition
         >>> print(machine.knowledge(1, "corridor", "up"), machine.knowledge(1, "corridor", "fly"))
         witnessed unseen
         """
-        question = self._number(observation, action)
+        query = self._query(observation, action)
         if state is not UNSEEN:
             self._check_state(state)
-            if (state, question) in self._answers or (state, question) in self._asked:
-                return Knowledge.WITNESSED
-        return Knowledge.ASSUMED if question in self._constants else Knowledge.UNSEEN
+            if (state, query) in self._answers or (state, query) in self._asked:
+                return Basis.WITNESSED
+        return Basis.ASSUMED if query in self._constants else Basis.UNSEEN
 
-    def answers(self) -> Iterator[Answer]:
-        """Go through all that the machine knows to answer, constants first."""
-        columns = (self.constant_question.tolist(), self.constant_value.tolist())
-        for question, value in zip(*columns, strict=True):
-            yield Answer(None, *self.question(question), self.outputs[value])
-        for (state, question), value in self._answers.items():
-            yield Answer(state, *self.question(question), self.outputs[value])
+    def answers(self) -> Iterator[TableEntry]:
+        """Iterate over the output table, outputs that are the same in all states first."""
+        for query, value in self._constants.items():
+            yield TableEntry(None, *self.question(query), self.outputs[value])
+        for (state, query), value in self._answers.items():
+            yield TableEntry(state, *self.question(query), self.outputs[value])
 
     @property
     def constant_outputs(self) -> dict[tuple[Symbol, Symbol], Any]:
-        """Return the answers that do not depend on the state.
+        """Outputs that do not depend on the state, by observation and action.
 
         Paper: ℛ(i_α).
         """
         return {
-            (answer.observation, answer.action): answer.output
-            for answer in self.answers()
-            if answer.state is None
+            self.question(query): self.outputs[value] for query, value in self._constants.items()
         }
 
     def question(self, number: int) -> tuple[Symbol, Symbol]:
-        """Return the observation and action that a question's number stands for."""
+        """Return the observation and action of a query's number."""
         observation, action = divmod(number, len(self.actions))
         return self.observations[observation], self.actions[action]
 
     def history(self, state: int) -> tuple[Label, ...]:
-        """Return the shortest label history that leads to a state, first in label order."""
+        """Return the shortest label sequence that reaches a state, first in label order."""
         self._check_state(state)
-        if state not in self._first_ways:
+        if state not in self._shortest_paths:
             raise ModelError(f"no labels lead to state {state}: it has no history")
         labels = []
         while state:
-            state, code = self._first_ways[state]
+            state, code = self._shortest_paths[state]
             labels.append(self.labels[code])
         return tuple(reversed(labels))
 
     def first_move(self, state: int) -> tuple[int, Label] | None:
-        """Return the last move of the shortest history that leads to a state: from where, by what.
+        """Return source and label of the last transition of the shortest path to a state.
 
-        None for the initial state, and for one that no labels lead to.
+        None for the initial state, and for one that cannot be reached.
 
         >>> from resolvent.worlds import House
         >>> House().machines().transition.first_move(1)
         (0, frozenset({'key'}))
         """
         self._check_state(state)
-        source, code = self._first_ways.get(state, (0, -1))
+        source, code = self._shortest_paths.get(state, (0, -1))
         return None if code < 0 else (source, self.labels[code])
 
     def reachable(self) -> list[int]:
-        """Return the states that labels lead to from the initial one."""
-        return sorted(self._first_ways)
+        """Return the states that can be reached from the initial one."""
+        return sorted(self._shortest_paths)
 
     def nearest_first(self) -> list[int]:
-        """Return the states that labels lead to, those with the shortest histories first."""
-        return list(self._first_ways)
+        """Return the reachable states in breadth-first order."""
+        return list(self._shortest_paths)
 
     def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
         """Return the state at every step of many traces; −1 from an unseen label on.
@@ -321,57 +332,80 @@ class Machine:
     def answer_many(
         self, states: Codes, questions: NDArray[np.int64], *, assumed: bool = True
     ) -> Codes:
-        """Return the output code for each state and question; −1 where unseen.
+        """Return the output code for each state and query; −1 where unseen.
 
-        A question of −1 stands for an observation or action the machine never met.
-        With `assumed=False`, what was not witnessed in its state is unseen, too.
+        A query of −1 stands for an observation or action the machine does not know.
+        With `assumed=False`, outputs that were not observed in their state are unseen, too.
         """
-        rows, keys = self._rows, self._rows.keys(states, questions)
-        found = look_up(rows.by_state, self.output_value, keys)
+        keys = self._keys(states, questions)
+        by_state = look_up(self._output_keys, self.output_value, keys)
         constant = look_up(self.constant_question, self.constant_value, questions)
         if not assumed:
-            constant[~is_among(rows.asked, keys)] = -1
-        return np.where(constant >= 0, constant, found)
+            constant[~is_member(self._asked_keys, keys)] = -1
+        return np.where(constant >= 0, constant, by_state)
 
     def knowledge_many(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return for each state and question the code of what its answer rests on.
+        """Return for each state and query the code of the basis of its output.
 
-        The codes are `WITNESSED_CODE`, `ASSUMED_CODE` and `UNSEEN_CODE` of
+        The codes are `OBSERVED_CODE`, `GENERALIZED_CODE` and `UNSEEN_CODE` of
         `resolvent.machines.knowledge`.
         """
-        rows, keys = self._rows, self._rows.keys(states, questions)
+        keys = self._keys(states, questions)
         levels = np.full(len(keys), UNSEEN_CODE, np.int8)
-        levels[is_among(self.constant_question, questions)] = ASSUMED_CODE
-        levels[is_among(rows.by_state, keys) | is_among(rows.asked, keys)] = WITNESSED_CODE
+        levels[is_member(self.constant_question, questions)] = GENERALIZED_CODE
+        is_observed = is_member(self._output_keys, keys) | is_member(self._asked_keys, keys)
+        levels[is_observed] = OBSERVED_CODE
         return levels
 
     def witnessing(self, states: Codes, questions: NDArray[np.int64]) -> Self:
-        """Return the machine, told that these questions were asked in these states.
+        """Return the machine with these constant queries marked as observed in these states.
 
-        Rows with a state or question of −1, and those whose answer depends on the
-        state, tell nothing new. Support then holds no counts by state.
+        Rows with a state or query of −1, and those whose output depends on the
+        state, change nothing. Support then holds no counts by state.
         """
-        told = is_among(self.constant_question, questions) & (states >= 0)
-        rows = self._rows
+        is_new = is_member(self.constant_question, questions) & (states >= 0)
         keys, _ = distinct_numbers(
-            np.concatenate([rows.asked, rows.keys(states[told], questions[told])]),
-            self.states * rows.questions,
+            np.concatenate([self._asked_keys, self._keys(states[is_new], questions[is_new])]),
+            self.states * self._queries,
         )
-        state, question = np.divmod(keys, max(rows.questions, 1))
+        state, query = np.divmod(keys, max(self._queries, 1))
         return replace(
             self,
             asked_state=state.astype(np.int32),
-            asked_question=question,
+            asked_question=query,
             support=self.support and replace(self.support, asked=no_numbers()),
         )
 
-    def guessing(self) -> Self:
-        """Return this machine with a guess wherever a label or a question is `UNSEEN` in a state.
+    def query_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the counts of the outputs by state, and of constant ones; 1 if not known."""
+        if self.support is not None:
+            return self.support.outputs, self.support.constants
+        by_state = np.ones(len(self.output_value), np.int64)
+        by_state[self.spread_rows[self.spread.starts]] = self.spread.totals
+        return by_state, np.ones(len(self.constant_value), np.int64)
 
-        The guess is what other states do, those that answer alike more than others. Numbers of
-        states stay. What is guessed cannot be told from what was seen in the machine that
-        is returned, and it has no support: `knowledge` of this one tells. A label or question
-        that no state was ever shown stays `UNSEEN`.
+    def output_rows(self, states: Codes, questions: NDArray[np.int64]) -> Codes:
+        """Return the row of the outputs by state for each state and query, −1 for none."""
+        return places(self._output_keys, self._keys(states, questions))
+
+    @property
+    def spread_rows(self) -> Codes:
+        """Row of the outputs by state that each entry of `spread` belongs to."""
+        return self.output_rows(self.spread.state, self.spread.question)
+
+    def is_minimal(self) -> bool:
+        """Return whether no two states behave the same, "unseen" as a behavior of its own."""
+        from resolvent.machines.compare import is_minimal
+
+        return is_minimal(self)
+
+    def guessing(self) -> Self:
+        """Return this machine with a guess wherever a label or a query is `UNSEEN` in a state.
+
+        The guess is the behavior of the other states, weighted by their similarity. States keep
+        their numbers. Guesses cannot be distinguished from observed behavior in the returned
+        machine, and it has no support: use `knowledge` of this one. A label or query that no
+        state has seen stays `UNSEEN`.
 
         >>> import gymnasium as gym
         >>> import resolvent as rs
@@ -384,10 +418,57 @@ class Machine:
 
         return guessing(self)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether two machines are the same in every table; support and decisions do not count.
+    def to_text(self, *, most_outputs: int = 20) -> str:
+        """Return the machine as plain text tables with at most `most_outputs` outputs."""
+        from resolvent.machines.drawing import to_text
 
-        Of answers that vary, the shares must be the same.
+        return to_text(self, most_outputs=most_outputs)
+
+    def to_dot(self) -> str:
+        """Return the machine in Graphviz's DOT language, parallel edges joined."""
+        from resolvent.machines.drawing import to_dot
+
+        return to_dot(self)
+
+    def to_mermaid(self) -> str:
+        """Return the machine as a Mermaid state diagram, parallel edges joined."""
+        from resolvent.machines.drawing import to_mermaid
+
+        return to_mermaid(self)
+
+    def to_mealy_dot(self, *, complete: bool = False) -> str:
+        """Return the machine as a Mealy machine in DOT, for AALpy and LearnLib.
+
+        With `complete`, every state has an output for every input: `unseen` where none is known.
+        """
+        from resolvent.machines.io.mealy_dot import to_mealy_dot
+
+        return to_mealy_dot(self, complete=complete)
+
+    def to_svg(self, *, most_states: int = 100) -> str:
+        """Return an SVG image of the `most_states` states that are reached first.
+
+        Raises:
+            MissingExtra: when Graphviz is not installed.
+        """
+        from resolvent.machines.picture import to_svg
+
+        return to_svg(self, most_states=most_states)
+
+    def to_png(self, *, most_states: int = 100, scale: float = 2.0) -> bytes:
+        """Return the image of `to_svg` as PNG, each of its pixels `scale` pixels wide.
+
+        Raises:
+            MissingExtra: when resvg, its font or Graphviz is not installed.
+        """
+        from resolvent.machines.picture import to_png
+
+        return to_png(self, most_states=most_states, scale=scale)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all tables are equal; support and decisions do not count.
+
+        Of outputs that vary, the shares must be equal.
         """
         if not isinstance(other, Machine):
             return NotImplemented
@@ -407,12 +488,10 @@ class Machine:
         )
 
     def __str__(self) -> str:
-        from resolvent.machines.drawing import to_text
-
-        return to_text(self)
+        return self.to_text()
 
     def _repr_svg_(self) -> str | None:
-        """Draw the machine for a notebook, which shows its text where this gives None."""
+        """Draw the machine for a notebook, which shows its text where this returns None."""
         from resolvent.machines.picture import svg_or_nothing
 
         return svg_or_nothing(self)
@@ -435,27 +514,52 @@ class Machine:
             self.asked_question,
         )
 
-    def _number(self, observation: Any, action: Any) -> int:
-        """Return the number of a question, −1 for one with a symbol the machine never met."""
-        seen = self.observations.get(as_symbol(observation))
-        done = self.actions.get(as_symbol(action))
-        return -1 if seen is None or done is None else seen * len(self.actions) + done
+    def _query(self, observation: Any, action: Any) -> int:
+        """Return the number of a query, −1 if the machine does not know one of its symbols."""
+        observation_code = self.observations.get(as_symbol(observation))
+        action_code = self.actions.get(as_symbol(action))
+        if observation_code is None or action_code is None:
+            return -1
+        return observation_code * len(self.actions) + action_code
 
-    def _several(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
-        """Return the counts of a row with more than one answer; nothing for another row."""
+    def _varying(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
+        """Return the counts of a row with several outputs; nothing for another row."""
         if state is UNSEEN:
             return {}
-        found = self.spread.rows.get((state, self._number(observation, action)), ())
-        return {self.outputs[value]: count for value, count in found}
+        outputs = self.spread.rows.get((state, self._query(observation, action)), ())
+        return {self.outputs[value]: count for value, count in outputs}
+
+    def _count(self, state: State, query: int) -> int:
+        """Return the count of a query with one output in a state."""
+        if state is UNSEEN:
+            return 0
+        key, support = np.array([state * self._queries + query]), self.support
+        row, asked = (int(places(keys, key)[0]) for keys in (self._output_keys, self._asked_keys))
+        if row < 0 and asked < 0:
+            return 0
+        if support is None or (row < 0 and not len(support.asked)):
+            raise ModelError(
+                "this machine does not hold how often a state was asked: infer it from traces"
+            )
+        return int(support.outputs[row] if row >= 0 else support.asked[asked])
+
+    def _keys(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return one number for each state and query, −1 where either is −1."""
+        keys = states.astype(np.int64) * self._queries + queries
+        keys[(states < 0) | (queries < 0)] = -1
+        return keys
+
+    @property
+    def _queries(self) -> int:
+        return len(self.observations) * len(self.actions)
 
     @cached_property
-    def _rows(self) -> AnswerRows:
-        questions = len(self.observations) * len(self.actions)
-        return AnswerRows(
-            questions,
-            by_state=self.output_state.astype(np.int64) * questions + self.output_question,
-            asked=self.asked_state.astype(np.int64) * questions + self.asked_question,
-        )
+    def _output_keys(self) -> NDArray[np.int64]:
+        return self.output_state.astype(np.int64) * self._queries + self.output_question
+
+    @cached_property
+    def _asked_keys(self) -> NDArray[np.int64]:
+        return self.asked_state.astype(np.int64) * self._queries + self.asked_question
 
     @cached_property
     def _asked(self) -> frozenset[tuple[int, int]]:
@@ -473,14 +577,14 @@ class Machine:
         return dict(zip(*columns, strict=True))
 
     @cached_property
-    def _first_ways(self) -> dict[int, tuple[int, int]]:
-        return first_ways(self.transitions)
+    def _shortest_paths(self) -> dict[int, tuple[int, int]]:
+        return shortest_paths(self.transitions)
 
     def _check_state(self, state: int) -> None:
-        if type(state) is int and 0 <= state < self.states:  # asking for `Integral` takes long
+        if type(state) is int and 0 <= state < self.states:  # a check for `Integral` is slow
             return
-        whole = isinstance(state, Integral) and not isinstance(state, bool)
-        if not whole or not 0 <= state < self.states:
+        is_integer = isinstance(state, Integral) and not isinstance(state, bool)
+        if not is_integer or not 0 <= state < self.states:
             raise ModelError(
                 f"state {shown(state)} does not exist: the states are 0 to {self.states - 1}"
             )
@@ -488,7 +592,7 @@ class Machine:
 
 @dataclass(frozen=True, eq=False)
 class TransitionMachine(Machine):
-    """A machine that answers with the next observation."""
+    """A machine that predicts the next observation."""
 
     predicts: str = "observation"
 
@@ -497,7 +601,7 @@ class TransitionMachine(Machine):
 
 @dataclass(frozen=True, eq=False)
 class RewardMachine(Machine):
-    """A machine that answers with the reward."""
+    """A machine that predicts the reward."""
 
     predicts: str = "reward"
 
@@ -505,7 +609,7 @@ class RewardMachine(Machine):
 
     @property
     def reward_digits(self) -> int | None:
-        """The decimals that rewards were rounded to before they were compared; None for all."""
+        """Number of decimals that rewards were rounded to; None for all."""
         return self.digits
 
 
@@ -516,7 +620,7 @@ _CLASSES: Final[dict[str, type[Machine]]] = {
 
 
 def machine_class(predicts: str) -> type[Machine]:
-    """Return the class of machines that answer with a column.
+    """Return the class of machines that predict a column.
 
     >>> machine_class("reward").__name__, machine_class("cost").__name__
     ('RewardMachine', 'Machine')

@@ -1,7 +1,7 @@
-"""Machines over the same labels together: the memory that makes the world Markovian."""
+"""Machines over the same labels together: the memory that makes the environment Markovian."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -13,13 +13,13 @@ from resolvent._util.parallel import Workers
 from resolvent._util.text import listed, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
+from resolvent.machines.knowledge import UNSEEN, State
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
 from resolvent.machines.score import Score
-from resolvent.machines.termination import Termination
+from resolvent.machines.situations import Termination
 from resolvent.machines.uncertainty import StateUncertainty
-from resolvent.machines.unseen import UNSEEN, State
-from resolvent.samples import LabelTiming
-from resolvent.senses import Senses
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
@@ -27,14 +27,13 @@ from resolvent.traces.trace_set import TraceSet
 if TYPE_CHECKING:
     from resolvent.evaluation.experiments import Experiment
 
-_FIRST = ("transition", "reward")
+_PAIR = ("transition", "reward")
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where machines came from.
+    """The origin of machines: version, traces and options.
 
-    Nothing here depends on the clock, so that the same traces and options give
-    the same file.
+    Nothing here depends on the clock, so the same traces and options give the same file.
     """
 
     version: str
@@ -44,23 +43,19 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, Any]
 
     def is_of(self, traces: TraceSet) -> bool:
-        """Whether machines were inferred from these traces, as the machines read them.
-
-        Files may hold the digest of before, which went through all codes in sequence.
-        """
+        """Return whether machines were inferred from these traces, as the machines read them."""
         if (len(traces), traces.steps) != (self.traces, self.steps):
             return False
-        made = self.traces_sha256
-        return traces.digest == made or traces.digest_in_sequence == made
+        return self.traces_sha256 in (traces.digest, traces.digest_in_sequence)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Machines(Mapping[str, Machine]):
-    """Any number of machines that read labels in the same way, each by its kind.
+    """Any number of machines that read labels in the same way, by name.
 
     They come in a fixed order: the Transition Machine, the Reward Machine, then the
-    others by name. `senses` say what is done to raw steps before the machines read them;
-    `doubt` says why states are not certain, where labels lie or starts are hidden.
+    others by name. `senses` is the preprocessing of raw steps before the machines read them;
+    `doubt` is set where states are uncertain: labels are noisy or initial states hidden.
 
     >>> from resolvent.worlds import House
     >>> machines = House().machines()
@@ -76,41 +71,47 @@ class Machines(Mapping[str, Machine]):
     timing: LabelTiming = LabelTiming.CURRENT
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
-    senses: Senses = field(default_factory=Senses)
+    senses: Preprocessor = field(default_factory=Preprocessor)
     doubt: StateUncertainty = field(default_factory=StateUncertainty)
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.machines, key=lambda one: output_order(one.predicts)))
+        ordered = tuple(sorted(self.machines, key=lambda machine: output_order(machine.predicts)))
         object.__setattr__(self, "machines", ordered)
         if not ordered:
             raise ModelError("there are no machines: give at least one")
-        if len(self._by_kind) < len(ordered):
+        if len(self._by_name) < len(ordered):
             raise ModelError("two machines predict the same column: give one machine for each")
-        alone = [one.kind for one in ordered if one.supplemented]
-        if alone and "transition" not in self:
-            raise ModelError(
-                f"the {short(alone[0])} machine is supplemented with states of a Transition "
-                f"Machine, which is missing: give that one, too, or infer with supplement=False"
-            )
-        for one in ordered:
-            if one.supplemented:
-                _check_supplemented(one, self._by_kind["transition"].states)
-        width = len(ordered) + 2
-        for situation in (*self.termination.ends, *self.termination.ambiguous):
-            if len(situation) != width:
+        for machine in ordered:
+            if not machine.supplemented:
+                continue
+            if "transition" not in self:
                 raise ModelError(
-                    f"termination tells of {len(situation)} things, but a situation is an "
+                    f"the {short(machine.kind)} machine is supplemented with states of a "
+                    f"Transition Machine, which is missing: give that one, too, or infer with "
+                    f"supplement=False"
+                )
+            _check_supplemented(machine, self._by_name["transition"].states)
+        for step in (*self.termination.ends, *self.termination.ambiguous):
+            if len(step) != len(ordered) + 2:
+                raise ModelError(
+                    f"termination tells of {len(step)} things, but a situation is an "
                     f"observation, the states of {len(ordered)} machines and an action"
                 )
 
-    def __getitem__(self, kind: str) -> Machine:
-        return self._by_kind[kind]
+    def __getitem__(self, name: str) -> Machine:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._by_kind)
+        return iter(self._by_name)
 
     def __len__(self) -> int:
-        return len(self._by_kind)
+        return len(self._by_name)
 
     @property
     def transition(self) -> TransitionMachine:
@@ -123,31 +124,22 @@ class Machines(Mapping[str, Machine]):
         return cast("RewardMachine", self._required("reward"))
 
     def as_pair(self) -> "MachinePair":
-        """Return these machines as the pair they are.
+        """Return these machines as a pair.
 
         Raises:
-            ModelError: when they are others than Transition and Reward Machine.
+            ModelError: when they are not exactly a Transition and a Reward Machine.
         """
-        if set(self) != set(_FIRST):
+        if set(self) != set(_PAIR):
             raise ModelError(
                 f"this takes a Transition Machine and a Reward Machine and no others: here are "
                 f"{listed(self)}"
             )
-        return MachinePair(
-            self.transition,
-            self.reward,
-            self.timing,
-            self.termination,
-            self.provenance,
-            self.senses,
-            self.doubt,
-        )
+        return MachinePair(self.transition, self.reward, **self._settings)
 
     def guessing(self) -> Self:
         """Return these machines with a guess wherever something is `UNSEEN` in a state.
 
-        For predictions where any answer is better than none: of fresh traces more steps are
-        right, and none is unseen but what no state was ever shown. `Machine.guessing` says how.
+        For predictions where any output is better than none; see `Machine.guessing`.
 
         >>> import gymnasium as gym, resolvent as rs
         >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=30, seed=0)
@@ -158,7 +150,7 @@ class Machines(Mapping[str, Machine]):
         >>> machines.guessing().score(fresh)["transition"].unseen
         0
         """
-        return self.replacing(*(one.guessing() for one in self.machines))
+        return self.replacing(*(machine.guessing() for machine in self.machines))
 
     def predict_all(
         self,
@@ -168,10 +160,10 @@ class Machines(Mapping[str, Machine]):
         *,
         assumed: bool = True,
     ) -> dict[str, Any]:
-        """Return what each machine predicts, by kind; `UNSEEN` where it was never shown.
+        """Return the output of each machine by name; `UNSEEN` where there is none.
 
-        `states` holds the state of each machine. With `assumed=False`, what was not
-        witnessed in these states is `UNSEEN`, too.
+        `states` holds the state of each machine. With `assumed=False`, outputs that were not
+        observed in these states are `UNSEEN`, too.
 
         >>> from resolvent.worlds import House
         >>> machines = House().machines()
@@ -180,38 +172,37 @@ class Machines(Mapping[str, Machine]):
         """
         if not isinstance(states, Mapping) or not isinstance(assumed, bool):
             check_arguments(Machines.predict_all, locals())
-        for kind in self:
-            if kind not in states:
+        for name in self:
+            if name not in states:
                 raise ModelError(
-                    f"the state of the {short(kind)} machine is missing: give one, or UNSEEN"
+                    f"the state of the {short(name)} machine is missing: give one, or UNSEEN"
                 )
-        predicted = {}
-        for kind, machine in self.items():
-            seen = observation
+        predicted: dict[str, Any] = {}
+        for name, machine in self.items():
+            symbol = observation
             if machine.supplemented:
                 if states["transition"] is UNSEEN:
-                    predicted[kind] = UNSEEN
+                    predicted[name] = UNSEEN
                     continue
-                seen = (observation, states["transition"])
-            predicted[kind] = machine.output(states[kind], seen, action, assumed=assumed)
+                symbol = (observation, states["transition"])
+            predicted[name] = machine.output(states[name], symbol, action, assumed=assumed)
         return predicted
 
     def score(self, traces: TraceSet | TraceDataset, on: str | Workers = "threads") -> Score:
-        """Replay traces through all machines: how many steps are right, wrong, unseen.
+        """Return the number of steps that each machine predicts right, wrong, or not at all.
 
-        The short way to `resolvent.replay.score`; a scanned folder is gone through file by
-        file.
+        A scanned folder is replayed file by file. See `resolvent.replay.score`.
         """
         from resolvent.replay import score
 
         return score(self, traces, on)
 
     def difference(self, other: "Machines") -> "Experiment | None":
-        """Return the shortest experiment on which others answer differently, if there is one.
+        """Return the shortest experiment on which other machines predict otherwise, or None.
 
-        Two sets of machines may both explain all traces: this says what the world has to be
-        asked. `result.machines.replacing(certificate.alternative)` makes a set of a machine that
-        an exact inference has found beside its own.
+        It decides between two sets of machines that explain the same traces.
+        `result.machines.replacing(certificate.alternative)` is the set with the machine that
+        exact inference has found beside its own.
         """
         from resolvent.evaluation.experiments import distinguishing_sequence
 
@@ -219,70 +210,61 @@ class Machines(Mapping[str, Machine]):
 
     def save(self, path: str | Path) -> None:
         """Write the machines to a JSON file, whole or not at all."""
-        from resolvent.machines.files.storage import save
+        from resolvent.machines.io.json import save
 
         save(self, path)
 
     def replacing(self, *machines: Machine, **fields: Any) -> Self:
         """Return a copy with some of the machines or fields replaced.
 
-        Each machine takes the place of the one of its kind; fields are `timing`,
+        Each machine takes the place of the one with its name; fields are `timing`,
         `termination`, `provenance`, `senses` and `doubt`.
 
         >>> from resolvent.worlds import House
         >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
         <LabelTiming.LAGGED: 'lagged'>
         """
-        given = {one.kind: one for one in machines}
-        for kind in given:
-            self._required(kind)
-        kept = {
-            "timing": self.timing,
-            "termination": self.termination,
-            "provenance": self.provenance,
-            "senses": self.senses,
-            "doubt": self.doubt,
-        }
-        return self._made_of({**self._by_kind, **given}, **{**kept, **fields})
+        by_name = {machine.kind: machine for machine in machines}
+        for name in by_name:
+            self._required(name)
+        return self._copy({**self._by_name, **by_name}, **{**self._settings, **fields})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Machines):
             return NotImplemented
-        return (
-            self.machines == other.machines
-            and self.timing is other.timing
-            and self.termination == other.termination
-            and self.provenance == other.provenance
-            and self.senses == other.senses
-            and self.doubt == other.doubt
-        )
+        return self.machines == other.machines and self._settings == other._settings
 
     def __hash__(self) -> int:
         return hash((self.machines, self.timing))
 
     def __repr__(self) -> str:
-        machines = ", ".join(f"{short(kind)}={machine!r}" for kind, machine in self.items())
+        machines = ", ".join(f"{short(name)}={machine!r}" for name, machine in self.items())
         return f"{type(self).__name__}({machines}, timing={self.timing!r})"
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.values()))
 
     def _repr_html_(self) -> str | None:
-        """Draw the machines for a notebook, which shows text where this gives None."""
+        """Draw the machines for a notebook, which shows text where this returns None."""
         from resolvent.machines.picture import html_of_machines
 
         return html_of_machines(self.values())
 
     @cached_property
-    def _by_kind(self) -> dict[str, Machine]:
+    def _by_name(self) -> dict[str, Machine]:
         return {machine.kind: machine for machine in self.machines}
 
-    def _required(self, kind: str) -> Machine:
-        if kind not in self:
-            raise ModelError(f"there is no {short(kind)} machine here: there is {listed(self)}")
-        return self[kind]
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """All fields but the machines."""
+        return {field.name: getattr(self, field.name) for field in fields(Machines)[1:]}
 
-    def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
+    def _required(self, name: str) -> Machine:
+        if name not in self:
+            raise ModelError(f"there is no {short(name)} machine here: there is {listed(self)}")
+        return self[name]
+
+    def _copy(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
         return type(self)(tuple(machines.values()), **fields)
 
 
@@ -290,26 +272,26 @@ def _check_supplemented(machine: Machine, states: int) -> None:
     """Raise `ModelError` unless all observations come with a state of the Transition Machine."""
     if _all_with_states(machine.observations, states):
         return
-    for seen in machine.observations:
+    for symbol in machine.observations:
         if not (
-            isinstance(seen, tuple)
-            and len(seen) == 2
-            and type(seen[1]) is int
-            and 0 <= seen[1] < states
+            isinstance(symbol, tuple)
+            and len(symbol) == 2
+            and type(symbol[1]) is int
+            and 0 <= symbol[1] < states
         ):
             raise ModelError(
-                f"the {short(machine.kind)} machine is supplemented, but {short(repr(seen))} is no "
-                f"observation with a state of the Transition Machine, 0 to {states - 1}"
+                f"the {short(machine.kind)} machine is supplemented, but {short(repr(symbol))} is "
+                f"no observation with a state of the Transition Machine, 0 to {states - 1}"
             )
 
 
 def _all_with_states(observations: Iterable[Any], states: int) -> bool:
-    """Whether all are plain pairs with a state; there are thousands, and often they are checked."""
-    seen = list(observations)
-    if set(map(type, seen)) != {tuple} or set(map(len, seen)) != {2}:
+    """Return whether all are plain pairs with a state; fast, since sets are created often."""
+    symbols = list(observations)
+    if set(map(type, symbols)) != {tuple} or set(map(len, symbols)) != {2}:
         return False
-    beside = list(map(itemgetter(1), seen))
-    return set(map(type, beside)) == {int} and min(beside) >= 0 and max(beside) < states
+    paired = list(map(itemgetter(1), symbols))
+    return set(map(type, paired)) == {int} and min(paired) >= 0 and max(paired) < states
 
 
 class MachinePair(Machines):
@@ -322,7 +304,7 @@ class MachinePair(Machines):
         timing: LabelTiming = LabelTiming.CURRENT,
         termination: Termination | None = None,
         provenance: Provenance | None = None,
-        senses: Senses | None = None,
+        senses: Preprocessor | None = None,
         doubt: StateUncertainty | None = None,
     ) -> None:
         super().__init__(
@@ -330,14 +312,14 @@ class MachinePair(Machines):
             timing,
             termination or Termination(),
             provenance,
-            senses or Senses(),
+            senses or Preprocessor(),
             doubt or StateUncertainty(),
         )
 
     def predict(
         self, observation: Symbol, action: Symbol, transition_state: State, reward_state: State
     ) -> tuple[Any, Any]:
-        """Return the next observation and the reward, each `UNSEEN` where never shown."""
+        """Return the next observation and the reward, each `UNSEEN` where not known."""
         states = {"transition": transition_state, "reward": reward_state}
         predicted = self.predict_all(observation, action, states)
         return predicted["transition"], predicted["reward"]
@@ -346,9 +328,9 @@ class MachinePair(Machines):
         """Return the pair itself."""
         return self
 
-    def _made_of(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
-        both: dict[str, Any] = dict(machines)
-        return type(self)(**both, **fields)
+    def _copy(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
+        pair: dict[str, Any] = dict(machines)
+        return type(self)(**pair, **fields)
 
 
 def machines_of(
@@ -356,7 +338,7 @@ def machines_of(
     timing: LabelTiming = LabelTiming.CURRENT,
     termination: Termination | None = None,
     provenance: Provenance | None = None,
-    senses: Senses | None = None,
+    senses: Preprocessor | None = None,
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
@@ -364,13 +346,13 @@ def machines_of(
     >>> type(machines_of(House().machines().values())).__name__
     'MachinePair'
     """
-    found = Machines(
-        tuple(machines), timing, termination or Termination(), provenance, senses or Senses()
+    collection = Machines(
+        tuple(machines), timing, termination or Termination(), provenance, senses or Preprocessor()
     )
-    return found.as_pair() if set(found) == set(_FIRST) else found
+    return collection.as_pair() if set(collection) == set(_PAIR) else collection
 
 
 def output_order(predicts: str) -> tuple[int, str]:
-    """Sort key for columns, in the order in which a set holds the machines that predict them."""
+    """Return the sort key of a column, by which a set orders the machines that predict them."""
     first = ("observation", "reward")
     return (first.index(predicts) if predicts in first else len(first), predicts)

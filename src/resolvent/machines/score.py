@@ -1,19 +1,21 @@
-"""How well machines predict the steps of some traces, in figures; `replay` counts them."""
+"""How well machines predict the steps of traces, in figures; `replay` counts them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from resolvent._util import html as notebook
+from resolvent._util import html
 from resolvent._util.text import listed, short, visible
 from resolvent.errors import ModelError
-from resolvent.machines.likelihood.forecasts import Calibration, Forecasts
+from resolvent.machines.likelihood import Calibration, PredictionSums
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
+
+_COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A step that a machine predicts wrongly, by what it was shown or by what it assumes."""
+    """A step that a machine predicts wrongly, by an observed or by an assumed output."""
 
     machine: str
     trace: int
@@ -26,27 +28,27 @@ class Mismatch:
     assumed: bool = False
 
     def __str__(self) -> str:
-        where = f"in state {self.state}" if self.state >= 0 else "in a state not known"
-        question = f"({quoted_text(self.observation)}, {quoted_text(self.action)})"
-        said = f"it predicts {quoted_text(self.predicted)} for {question}"
+        state = f"in state {self.state}" if self.state >= 0 else "in a state not known"
+        query = f"({quoted_text(self.observation)}, {quoted_text(self.action)})"
+        prediction = f"it predicts {quoted_text(self.predicted)} for {query}"
         if self.assumed:
-            said += ", which it only assumes"
-        differ = difference_text(self.predicted, self.actual)
+            prediction += ", which it only assumes"
+        difference = difference_text(self.predicted, self.actual)
         return (
-            f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {where} "
-            f"{said}, the trace says {quoted_text(self.actual)}"
-            f"{f'; they {differ}' if differ else ''}"
+            f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {state} "
+            f"{prediction}, the trace says {quoted_text(self.actual)}"
+            f"{f'; they {difference}' if difference else ''}"
         )
 
 
 @dataclass(frozen=True)
 class MachineScore:
-    """How many steps one machine predicts, and how well.
+    """Number of steps that one machine predicts right and wrong.
 
-    `right` and `wrong` count what was witnessed in the state of the step,
-    `assumed_right` and `assumed_wrong` what is only assumed there (see `Knowledge`),
-    and `unseen` what the machine does not predict. Where answers vary, the most likely one
-    is right. `forecasts` say how likely the machine held what came.
+    `right` and `wrong` count outputs that were observed in the state of the step,
+    `assumed_right` and `assumed_wrong` those only assumed there (see `Basis`), and `unseen`
+    the steps without a prediction. Where outputs vary, the most frequent one is right.
+    `forecasts` hold the predicted probabilities.
     """
 
     right: int = 0
@@ -55,67 +57,56 @@ class MachineScore:
     assumed_wrong: int = 0
     unseen: int = 0
     first_mismatch: Mismatch | None = None
-    forecasts: Forecasts = field(default_factory=Forecasts)
+    forecasts: PredictionSums = field(default_factory=PredictionSums)
 
     @property
     def log_loss(self) -> float | None:
-        """The mean of −ln p over steps that are predicted, p being the chance of what came.
+        """Mean of −ln p over predicted steps, p being the probability of the observed output.
 
-        It is None where no step is predicted. An answer that never came before is held to be
-        unlikely, not impossible: how unlikely, the answers to all other questions tell.
+        None where no step is predicted. An output that was never observed before has a small
+        probability, estimated from the outputs of all other queries.
         """
         return self.forecasts.log_loss
 
     @property
     def calibration(self) -> tuple[Calibration, ...]:
-        """How often the main answer came, by how likely the machine held it to be."""
+        """Share of right predictions by their probability."""
         return self.forecasts.calibration
 
     @property
     def steps(self) -> int:
-        """All steps replayed."""
+        """Number of steps replayed."""
         return self.all_right + self.all_wrong + self.unseen
 
     @property
     def all_right(self) -> int:
-        """Steps predicted right, witnessed or assumed."""
+        """Number of steps predicted right, observed or assumed."""
         return self.right + self.assumed_right
 
     @property
     def all_wrong(self) -> int:
-        """Steps predicted wrong, witnessed or assumed."""
+        """Number of steps predicted wrong, observed or assumed."""
         return self.wrong + self.assumed_wrong
 
     def then(self, later: "MachineScore", first: int) -> "MachineScore":
-        """Return this score and one of later traces together; `first` traces came before those."""
+        """Return the sum of this score and one of later traces; `first` traces precede those."""
         mismatch = self.first_mismatch
         if mismatch is None and later.first_mismatch is not None:
             mismatch = replace(later.first_mismatch, trace=later.first_mismatch.trace + first)
-        return MachineScore(
-            self.right + later.right,
-            self.wrong + later.wrong,
-            self.assumed_right + later.assumed_right,
-            self.assumed_wrong + later.assumed_wrong,
-            self.unseen + later.unseen,
-            mismatch,
-            self.forecasts + later.forecasts,
-        )
+        counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
+        forecasts = self.forecasts + later.forecasts
+        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
 
     def without(self, part: "MachineScore") -> "MachineScore":
-        """Return the score of all steps but those that are counted in `part`, too.
+        """Return the score of all steps except those counted in `part`.
 
         >>> print(MachineScore(right=7, unseen=2).without(MachineScore(right=4)))
         right 3, wrong 0, unseen 2
         """
-        return MachineScore(
-            self.right - part.right,
-            self.wrong - part.wrong,
-            self.assumed_right - part.assumed_right,
-            self.assumed_wrong - part.assumed_wrong,
-            self.unseen - part.unseen,
-            self.first_mismatch if part.first_mismatch is None else None,
-            self.forecasts - part.forecasts,
-        )
+        mismatch = self.first_mismatch if part.first_mismatch is None else None
+        counts = {name: getattr(self, name) - getattr(part, name) for name in _COUNTS}
+        forecasts = self.forecasts - part.forecasts
+        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
 
     def __str__(self) -> str:
         assumed = {"assumed right": self.assumed_right, "assumed wrong": self.assumed_wrong}
@@ -130,12 +121,12 @@ class MachineScore:
 
 @dataclass(frozen=True)
 class Score(Mapping[str, MachineScore]):
-    """How many steps of some traces machines predict right and wrong, by the kind of machine."""
+    """Number of steps that machines predict right and wrong, by the name of the machine."""
 
     scores: dict[str, MachineScore] = field(default_factory=dict)
 
-    def __getitem__(self, kind: str) -> MachineScore:
-        return self.scores[kind]
+    def __getitem__(self, name: str) -> MachineScore:
+        return self.scores[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.scores)
@@ -158,61 +149,62 @@ class Score(Mapping[str, MachineScore]):
 
     @property
     def perfect(self) -> bool:
-        """Whether every step is predicted, witnessed or assumed, and right."""
-        return all(one.all_right == one.steps for one in self.values())
+        """Whether every step is predicted right, observed or assumed."""
+        return all(score.all_right == score.steps for score in self.values())
 
     @property
     def first_mismatch(self) -> Mismatch | None:
         """The earliest step that any machine predicts wrongly."""
         return min(
-            (one.first_mismatch for one in self.values() if one.first_mismatch is not None),
-            key=lambda one: (one.trace, one.step),
+            filter(None, (score.first_mismatch for score in self.values())),
+            key=lambda mismatch: (mismatch.trace, mismatch.step),
             default=None,
         )
 
     def then(self, later: "Score", first: int) -> "Score":
-        """Return these scores and those of later traces together; `first` traces came before those.
+        """Return the sum of these scores and those of later traces; `first` traces precede those.
 
         >>> later = {"transition": MachineScore(right=5, unseen=1), "reward": MachineScore(6)}
         >>> print(Score().then(Score(later), 0))
         transition right 5, wrong 0, unseen 1
         reward     right 6, wrong 0, unseen 0
         """
-        nothing = MachineScore()
+        empty = MachineScore()
         return Score(
             {
-                kind: self.get(kind, nothing).then(later.get(kind, nothing), first)
-                for kind in (self.scores | later.scores)
+                name: self.get(name, empty).then(later.get(name, empty), first)
+                for name in (self.scores | later.scores)
             }
         )
 
     def __repr__(self) -> str:
-        told = "; ".join(f"{kind} {one}" for kind, one in self.items())
-        return short(f"Score({told})", 250)
+        scores = "; ".join(f"{name} {score}" for name, score in self.items())
+        return short(f"Score({scores})", 250)
 
     def _repr_html_(self) -> str:
         """Show the counts in a notebook, a row for each machine."""
-        counts = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
+        header = ["machine", *(name.replace("_", " ") for name in _COUNTS)]
         rows = (
-            [kind, *(f"{getattr(one, name):,}" for name in counts)] for kind, one in self.items()
+            [name, *(f"{getattr(score, count):,}" for count in _COUNTS)]
+            for name, score in self.items()
         )
-        header = ["machine", *(name.replace("_", " ") for name in counts)]
         first = self.first_mismatch
-        return notebook.panel(
+        return html.panel(
             "every step is predicted, and right" if self.perfect else "steps predicted",
-            notebook.table(header, rows, len(self)),
-            "" if first is None else notebook.lines(f"first mismatch: {first}"),
+            html.table(header, rows, len(self)),
+            "" if first is None else html.lines(f"first mismatch: {first}"),
         )
 
     def __str__(self) -> str:
         names = [*map(visible, self)]
         width = max(map(len, names), default=0)
-        lines = [f"{name:<{width}} {one}" for name, one in zip(names, self.values(), strict=True)]
+        rows = zip(names, self.values(), strict=True)
+        lines = [f"{name:<{width}} {score}" for name, score in rows]
         if self.first_mismatch is not None:
             lines.append(f"first mismatch: {self.first_mismatch}")
         return "\n".join(lines)
 
-    def _of(self, kind: str) -> MachineScore:
-        if kind not in self:
-            raise ModelError(f"no {short(kind)} machine was scored: there is {listed(self)}")
-        return self[kind]
+    def _of(self, name: str) -> MachineScore:
+        if name not in self:
+            raise ModelError(f"no {short(name)} machine was scored: there is {listed(self)}")
+        return self[name]

@@ -12,13 +12,12 @@ import numpy as np
 from resolvent import _core
 from resolvent._util.math import log
 from resolvent.errors import ModelError
-from resolvent.machines.alternatives import Alternative
-from resolvent.machines.answering import answering
-from resolvent.machines.building import machine_of_tables
+from resolvent.machines.build import machine_of_tables, with_sample_counts
+from resolvent.machines.compare import Alternative
 from resolvent.machines.machine import Machine
 from resolvent.machines.uncertainty import AlternativeTransitions
 from resolvent.noise.outputs import SUBSAMPLE_ROWS, LikelyMachine, marginal_likelihood
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
@@ -42,7 +41,7 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
     than 200,000 rows a part of the traces is used, which understates certainty.
 
     >>> import numpy as np, resolvent as rs
-    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
     >>> def trace(key, end):
     ...     return rs.Trace(["a", "b", end], [None, key, None], ["go", "go"], [0, 0])
     >>> traces = rs.TraceSet([trace("key", "c"), trace("lamp", "d")] * 20)
@@ -201,4 +200,4 @@ def _with_transitions(machine: Machine, samples: SampleSet, transitions: Codes) 
         supplemented=machine.supplemented,
         digits=machine.digits,
     )
-    return answering(changed, samples)
+    return with_sample_counts(changed, samples)

@@ -22,14 +22,8 @@ from resolvent.noise.outputs import (
     check_search_limits,
     marginal_likelihood,
 )
-from resolvent.samples import (
-    NONE,
-    Histories,
-    LabelTiming,
-    ObservationColumn,
-    SampleSet,
-    output_samples,
-)
+from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol
@@ -96,7 +90,7 @@ def fit_latent_machine(
     marginal likelihood, as in `fit_likely_machine`.
 
     >>> import gymnasium as gym, resolvent as rs
-    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> likely = fit_latent_machine(output_samples(traces, histories, "observation"))

@@ -11,8 +11,9 @@ import numpy as np
 from resolvent import _core
 from resolvent.machines import Machine, Machines
 from resolvent.noise.outputs import fit_likely_machine, marginal_likelihood
-from resolvent.samples import Histories, LabelTiming, ObservationColumn, SampleSet, output_samples
-from resolvent.supplement import supplement
+from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.vocabulary import Codes
@@ -51,10 +52,10 @@ def explain_more(
     other, until they differ.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.traces.labelling import Labelling
+    >>> from resolvent.preprocess.labeling import LabelingFunction
     >>> from resolvent.rl.collect import collect
     >>> traces = collect(House(), episodes=100, seed=0)
-    >>> unlabeled = Labelling("observation", {}).on(traces)
+    >>> unlabeled = LabelingFunction("observation", {}).on(traces)
     >>> options = {"timing": LabelTiming.CURRENT, "rounding": {}}
     >>> explain_more(traces, unlabeled, ["observation"], **options)
     True
@@ -89,10 +90,10 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
     by their transitions alone.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.traces.labelling import Labelling
+    >>> from resolvent.preprocess.labeling import LabelingFunction
     >>> from resolvent.rl.collect import collect
     >>> traces, machines = collect(House(), episodes=50, seed=0), House().machines()
-    >>> unlabeled = Labelling("observation", {}).on(traces)
+    >>> unlabeled = LabelingFunction("observation", {}).on(traces)
     >>> log_evidence(machines, traces) > log_evidence(machines, unlabeled)
     True
     """
@@ -113,7 +114,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
             states = _core.walk_states(
                 transitions.ravel(), transitions.shape[1], histories.beta, histories.offsets
             )
-            observed = supplement(machines.transition, traces, states)
+            observed = supplement(traces, states)
     return total
 
 

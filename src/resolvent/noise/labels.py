@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import exp, log, product
 from resolvent.machines.uncertainty import LabelNoise
-from resolvent.samples import LabelTiming
-from resolvent.traces.labelling import Labelling, Reads
+from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of, distinct_pairs
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 V = TypeVar("V", bound=Hashable)
 
-_SOURCES: tuple[Reads, ...] = ("observation", "action+observation")
+_SOURCES: tuple[LabelOrigin, ...] = ("observation", "action+observation")
 """Inputs that labels may be a function of; of equally likely ones the first is taken."""
 
 _MOST_CELLS = 20_000_000
@@ -143,12 +143,12 @@ class DenoisedLabels:
         log_evidence: Log likelihood of the recorded labels.
     """
 
-    labelling: Labelling
+    labelling: LabelingFunction
     noise: LabelNoise | None
     log_evidence: float
 
 
-WITHOUT_LABELS = DenoisedLabels(Labelling("observation", {}), None, 0.0)
+WITHOUT_LABELS = DenoisedLabels(LabelingFunction("observation", {}), None, 0.0)
 """Denoised labels that are independent of all observations: no event ever happens."""
 
 
@@ -236,12 +236,12 @@ def _best_fit(tally: LabelTally, share: float | None) -> "_Fit | None":
 class _Sources:
     """The distinct inputs of a labeling function, and the input of each triple of a tally."""
 
-    reads: Reads
+    reads: LabelOrigin
     values: list[Symbol]
     of_triple: NDArray[np.intp]
 
     @classmethod
-    def of(cls, tally: LabelTally, reads: Reads) -> "_Sources":
+    def of(cls, tally: LabelTally, reads: LabelOrigin) -> "_Sources":
         if reads == "observation":
             codes, places = np.unique(tally.observation, return_inverse=True)
             return cls(reads, [tally.observations[code] for code in codes.tolist()], places)
@@ -300,7 +300,7 @@ class _Fit:
             for source, code in zip(self.sources.values, self.main, strict=True)
             if code != self.silence
         }
-        return DenoisedLabels(Labelling(self.sources.reads, events), noise, self.log_evidence)
+        return DenoisedLabels(LabelingFunction(self.sources.reads, events), noise, self.log_evidence)
 
 
 def _is_exact(counts: Floats) -> bool:

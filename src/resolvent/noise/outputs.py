@@ -15,7 +15,7 @@ from resolvent import _core
 from resolvent._util.math import geometric, log, log1p, log_of_sum
 from resolvent._util.progress import Listener, Progress
 from resolvent.errors import ModelError, OptionError
-from resolvent.samples import SampleSet
+from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
@@ -88,7 +88,7 @@ def fit_likely_machine(
     far is returned. The order of traces makes no difference.
 
     >>> import gymnasium as gym, resolvent as rs
-    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)
     >>> likely = fit_likely_machine(output_samples(traces, histories, "observation"))
@@ -175,7 +175,7 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
     prior of the transitions; docs/decisions/noise.md states the priors.
 
     >>> import numpy as np, resolvent as rs
-    >>> from resolvent.samples import Histories, LabelTiming, output_samples
+    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
     >>> step = lambda seen: rs.Trace(["a", "b", seen], [None, "x", None], ["go", "go"], [0, 0])
     >>> traces = rs.TraceSet([step("c")] * 9 + [step("d")])
     >>> histories = Histories.of(traces, LabelTiming.CURRENT)

@@ -19,9 +19,10 @@ from resolvent._util.math import log, product
 from resolvent._util.text import amount
 from resolvent.errors import TraceError
 from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centers
-from resolvent.reduction import remove_trivial
-from resolvent.samples import Histories, LabelTiming, SampleSet
-from resolvent.senses import RewardLevels
+from resolvent.preprocess.reduction import remove_trivial
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.samples import Histories, SampleSet
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.schema import REWARD
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.trace_set import TraceSet

@@ -13,7 +13,7 @@ import numpy as np
 from resolvent._util.parallel import Threads
 from resolvent.evaluation.experiments import Experiment
 from resolvent.machines import UNSEEN, Machine, Machines
-from resolvent.machines.situations import KINDS
+from resolvent.machines.situations import ACTING_MACHINES
 from resolvent.planning.steps import StepPass
 from resolvent.replay.passes import run_pass, scan_corpus
 from resolvent.replay.replaying import MachineTables
@@ -70,7 +70,7 @@ def goal_of(experiment: Experiment, machines: Machines) -> Goal:
     """Return the goal of an experiment, as these machines read labels."""
     names = list(machines)
     if experiment.situation is not None:
-        acting = [name for name in KINDS if name in machines]
+        acting = [name for name in ACTING_MACHINES if name in machines]
         states = zip(acting, experiment.situation[1:], strict=False)
         return Goal(
             tuple((names.index(name), state) for name, state in states), (), False, frozenset()

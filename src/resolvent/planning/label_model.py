@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.machines.situations import KINDS
+from resolvent.machines.situations import ACTING_MACHINES
 from resolvent.planning.steps import Keys, Lookup, StateSpace, Steps, are_known, as_lookup
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import label_text
 from resolvent.traces.vocabulary import Codes, distinct_numbers
 
@@ -235,7 +235,7 @@ def _stored_endings(machines: Machines, space: StateSpace) -> NDArray[np.int32]:
 
     They hold the states of all machines; those that do not matter for acting are left out.
     """
-    places = [place for place, name in enumerate(machines, 1) if name in KINDS]
+    places = [place for place, name in enumerate(machines, 1) if name in ACTING_MACHINES]
     endings = [(ending, True) for ending in machines.termination.ends]
     endings += [
         (ending, ended) for ending in machines.termination.ambiguous for ended in (True, False)

@@ -30,13 +30,13 @@ from resolvent.planning.steps import (
 )
 from resolvent.planning.stochastic_model import OutcomePredictor, Outcomes, tabulate_outcomes
 from resolvent.planning.transitions import Flags, StepPredictor, StepTable, reachable
+from resolvent.preprocess.samples import rounded
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import Corpus
 from resolvent.replay.counts import ReplayCounts
 from resolvent.replay.passes import run_pass, scan_corpus
 from resolvent.replay.replaying import MachineTables, to_machine_codes
 from resolvent.replay.score import score_of
-from resolvent.samples import rounded
 from resolvent.traces import Label, Symbol, TraceDataset, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import REWARD, TERMINATED

@@ -14,7 +14,7 @@ import numpy as np
 from resolvent._util.math import log
 from resolvent._util.records import ByValue
 from resolvent.machines import Machine
-from resolvent.machines.columns import is_among
+from resolvent.machines.tables import is_member
 from resolvent.planning.confidence import (
     Numbers,
     log_regret,
@@ -182,7 +182,7 @@ def _output_counts(machine: Machine, trust_constants: bool) -> tuple[Codes, Keys
         width = len(machine.observations) * len(machine.actions)
         several = np.unique(spread.state.astype(np.int64) * width + spread.question)
         own = machine.output_state.astype(np.int64) * width + machine.output_question
-        single = ~is_among(several, own)
+        single = ~is_member(several, own)
         columns.append(
             (
                 machine.output_state[single],

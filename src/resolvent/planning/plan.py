@@ -30,9 +30,9 @@ from resolvent.planning import plan_io
 from resolvent.planning.experiment import first_unknown_step, nearest_unknown_step
 from resolvent.planning.model import Model
 from resolvent.planning.optimize import optimize
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import Symbol, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.schema import check_column_names
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.vocabulary import Codes
@@ -264,7 +264,7 @@ class Plan(ByValue):
         episodes: int = 100,
         seed: int | None = None,
         options: dict[str, Any] | None = None,
-        labels: str | Labelling | None = None,
+        labels: str | LabelingFunction | None = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
         columns: Iterable[str] = (),

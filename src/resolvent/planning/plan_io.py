@@ -12,9 +12,9 @@ from resolvent._util import html as notebook
 from resolvent._util.files import atomic_write, read_json
 from resolvent._util.text import amount
 from resolvent.errors import ModelError, TraceError
-from resolvent.machines.files.stored_senses import StoredSenses, senses_in, stored_senses
+from resolvent.machines.io.schema import StoredSenses, senses_in, stored_senses
 from resolvent.machines.situations import by_name
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import as_symbol, symbol_text
 from resolvent.traces.thumbnails import thumbnails_of_symbols
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from resolvent._util.text import listed
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
-from resolvent.machines.columns import look_up
-from resolvent.machines.situations import KINDS
-from resolvent.machines.transition_table import TransitionTable
+from resolvent.machines.situations import ACTING_MACHINES
+from resolvent.machines.tables import TransitionTable, look_up
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.counts import CountTable, ReplayCounts
 from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard
@@ -43,7 +42,7 @@ def acting_machines(machines: Machines) -> Machines:
                 f"planning needs a {name.capitalize()} Machine, and here is "
                 f'{listed(machines)}: infer with "{output}" among outputs='
             )
-    acting = machines_of((machines[name] for name in KINDS if name in machines), machines.timing)
+    acting = machines_of((machines[name] for name in ACTING_MACHINES if name in machines), machines.timing)
     return acting.replacing(doubt=machines.doubt)
 
 

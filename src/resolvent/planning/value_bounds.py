@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import powers
 from resolvent.planning.plan_io import json_number
-from resolvent.samples import rounded
+from resolvent.preprocess.samples import rounded
 from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:

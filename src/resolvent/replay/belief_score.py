@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import product
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
-from resolvent.machines.belief import Belief, telling
-from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.forecasts import Forecasts
-from resolvent.machines.likelihood.smoothing import smoothing_of
-from resolvent.samples import Histories, SampleSet, output_samples
+from resolvent.machines.belief import Belief, fill_unknown
+from resolvent.machines.knowledge import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
+from resolvent.machines.likelihood import PredictionSums, output_probabilities, smoothing_of
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import codes_of
 
@@ -114,7 +112,7 @@ def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -
     states = np.broadcast_to(belief.joint[:, place].astype(np.int32), number.shape)
     asked = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(number.ravel())
     outputs = np.repeat(output, number.shape[1])
-    return chances(machine, smoothing_of(machine), *asked, outputs).reshape(number.shape)
+    return output_probabilities(machine, smoothing_of(machine), *asked, outputs).reshape(number.shape)
 
 
 def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> Floats:
@@ -123,7 +121,7 @@ def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> 
     if belief.machines.doubt.starts:
         read = read.copy()
         read[traces.offsets[:-1]] = -1  # the initial state is hidden
-    tells = [telling(one.chance) for one in questions]
+    tells = [fill_unknown(one.chance) for one in questions]
     lengths = np.diff(traces.offsets)
     longest = np.argsort(-lengths, kind="stable")
     shares = np.tile(belief.begin, (len(traces), 1))
@@ -182,10 +180,10 @@ def _score(
         basis = np.where(is_known, level[pair, likeliest], UNSEEN_CODE)
         actual = (weight * np.nan_to_num(asked.chance[asked.answer[rows]])).sum(axis=1)
         counts = MachineScore(
-            right=int((right & (basis == WITNESSED_CODE)).sum()),
-            wrong=int((~right & (basis == WITNESSED_CODE)).sum()),
-            assumed_right=int((right & (basis == ASSUMED_CODE)).sum()),
-            assumed_wrong=int((~right & (basis == ASSUMED_CODE)).sum()),
+            right=int((right & (basis == OBSERVED_CODE)).sum()),
+            wrong=int((~right & (basis == OBSERVED_CODE)).sum()),
+            assumed_right=int((right & (basis == GENERALIZED_CODE)).sum()),
+            assumed_wrong=int((~right & (basis == GENERALIZED_CODE)).sum()),
             unseen=int((basis == UNSEEN_CODE).sum()),
         )
         mismatch = None
@@ -198,9 +196,9 @@ def _score(
                 row=int(rows[at]),
                 state=int(belief.joint[likeliest[at], place]),
                 predicted=int(predicted[at]),
-                assumed=bool(basis[at] == ASSUMED_CODE),
+                assumed=bool(basis[at] == GENERALIZED_CODE),
             )
-        forecasts = Forecasts.of(
+        forecasts = PredictionSums.of(
             actual[is_known],
             np.minimum(forecast[each, best][is_known], 1.0),
             right[is_known],

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.processes import available_cores
-from resolvent.samples import rounded
+from resolvent.preprocess.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
 from resolvent.traces.digest import content_hashes
 from resolvent.traces.sampling import core_columns

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.records import ByValue
-from resolvent.machines.columns import places
+from resolvent.machines.tables import places
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, distinct_pairs
 

@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
 from resolvent.machines import UNSEEN, Edge, EdgeRewardMachine, Guard, Machines, RewardMachine
+from resolvent.preprocess.samples import rounded
 from resolvent.replay.replaying import states_at_steps
-from resolvent.samples import rounded
 from resolvent.traces.symbols import Label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes

@@ -18,7 +18,8 @@ from resolvent._util.processes import available_cores
 from resolvent._util.text import listed, short
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.machines.transition_table import TransitionTable
+from resolvent.machines.tables import TransitionTable
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import CodedShards, Corpus
 from resolvent.replay.counts import (
@@ -30,7 +31,6 @@ from resolvent.replay.counts import (
     Rows,
     sort_answers,
 )
-from resolvent.samples import LabelTiming
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.schema import OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of, distinct_numbers

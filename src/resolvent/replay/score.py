@@ -8,10 +8,8 @@ from numpy.typing import NDArray
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
-from resolvent.machines.knowledge import ASSUMED_CODE, UNSEEN_CODE, WITNESSED_CODE
-from resolvent.machines.likelihood.chances import chances
-from resolvent.machines.likelihood.forecasts import Forecasts
-from resolvent.machines.likelihood.smoothing import smoothing_of
+from resolvent.machines.knowledge import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
+from resolvent.machines.likelihood import PredictionSums, output_probabilities, smoothing_of
 from resolvent.replay.belief_score import belief_score
 from resolvent.replay.counts import MachineCounts, ReplayCounts
 from resolvent.replay.replaying import REPLAYING, replay_traces, to_machine_codes
@@ -135,13 +133,13 @@ def _score(machine: Machine, sightings: MachineCounts, shown: ReplayCounts) -> M
             state=int(rows["state"][row]),
             predicted=machine.outputs[int(predicted[row])],
             actual=shown.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
-            assumed=bool(level[row] == ASSUMED_CODE),
+            assumed=bool(level[row] == GENERALIZED_CODE),
         )
     return MachineScore(
-        steps(right & (level == WITNESSED_CODE)),
-        steps(~right & (level == WITNESSED_CODE)),
-        steps(right & (level == ASSUMED_CODE)),
-        steps(~right & (level == ASSUMED_CODE)),
+        steps(right & (level == OBSERVED_CODE)),
+        steps(~right & (level == OBSERVED_CODE)),
+        steps(right & (level == GENERALIZED_CODE)),
+        steps(~right & (level == GENERALIZED_CODE)),
         steps(level == UNSEEN_CODE) + sightings.unasked,
         first,
         _forecasts(
@@ -156,11 +154,11 @@ def _score(machine: Machine, sightings: MachineCounts, shown: ReplayCounts) -> M
 
 def _forecasts(
     machine: Machine, state: Codes, question: Numbers, output: Codes, count: Numbers
-) -> Forecasts:
+) -> PredictionSums:
     """Return the probabilities of the actual outputs, each with its count."""
     main = machine.answer_many(state, question)
     smoothing = smoothing_of(machine)
     of_output, of_main = (
-        chances(machine, smoothing, state, question, outputs) for outputs in (output, main)
+        output_probabilities(machine, smoothing, state, question, outputs) for outputs in (output, main)
     )
-    return Forecasts.of(of_output, of_main, main == output, count)
+    return PredictionSums.of(of_output, of_main, main == output, count)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines import Machine, Machines
+from resolvent.preprocess.samples import Histories, rounded
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.replay.counts import CountTable
-from resolvent.samples import Histories, rounded
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.vocabulary import codes_of, distinct_pairs

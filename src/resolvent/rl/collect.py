@@ -19,11 +19,11 @@ from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.ray import import_ray
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
+from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.rl.env import AnyEnv, reported_label
 from resolvent.rl.make_env import NamedEnvironment, check_maker
 from resolvent.rl.rollout import LabelPolicy, RolloutOptions, record_episodes
 from resolvent.rl.vector_rollout import record_vector_episodes
-from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.schema import check_column_names
 from resolvent.traces.trace_set import TraceSet
 
@@ -40,7 +40,7 @@ def collect(
     episodes: int,
     seed: int | None = None,
     policy: Callable[[Any], Any] | None = None,
-    labels: str | Labelling = "given",
+    labels: str | LabelingFunction = "given",
     label_of: Callable[..., Any] | None = None,
     name_of: Callable[[Any], Any] | None = None,
     columns: Iterable[str] = (),
@@ -103,9 +103,9 @@ def collect(
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     column_names = check_column_names(columns)
     if labels == "auto":
-        labelling, label_of = Labelling(), label_of or reported_label
+        labelling, label_of = LabelingFunction(), label_of or reported_label
     else:
-        labelling = as_labelling(labels, label_of, found=True)
+        labelling = as_labeling_function(labels, label_of, found=True)
     if inner is None:
         inner = getattr(policy, "acts_inside", False)
     options = RolloutOptions(policy, label_of, labelling, name_of, column_names, max_steps, inner)

@@ -16,9 +16,9 @@ from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, ResolventError, TraceError
-from resolvent.senses.senses import Senses
+from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces.label_function import LabelFunction, raised_text
-from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -175,11 +175,11 @@ def reported_label(
 
 
 class LabelsOfSymbols:
-    """Make labels of observations and actions, as a `Labelling` says; a `label_of`."""
+    """Make labels of observations and actions, as a `LabelingFunction` says; a `label_of`."""
 
     def __init__(
         self,
-        labelling: Labelling,
+        labelling: LabelingFunction,
         observations: Callable[[Any], Symbol],
         actions: Callable[[Any], Symbol],
     ) -> None:
@@ -204,7 +204,7 @@ class LivePreprocessor:
     environment reports them. `labels` says how labels are made, if the machines do not.
 
     >>> from resolvent.worlds import House
-    >>> live = LivePreprocessor(House(), Senses(Labelling("observation")))
+    >>> live = LivePreprocessor(House(), Preprocessor(LabelingFunction("observation")))
     >>> live.observations(0), sorted(live.label_of(None, None, None, 0, {}))
     ('corridor', ['corridor'])
     """
@@ -212,12 +212,12 @@ class LivePreprocessor:
     def __init__(
         self,
         env: AnyEnv,
-        senses: Senses,
-        labels: str | Labelling | None = None,
+        senses: Preprocessor,
+        labels: str | LabelingFunction | None = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
     ) -> None:
-        labelling = senses.labelling if labels is None else as_labelling(labels, label_of)
+        labelling = senses.labelling if labels is None else as_labeling_function(labels, label_of)
         if not senses.labelling.is_given and labelling != senses.labelling:
             raise OptionError(
                 f"the machines make labels by themselves, of each {senses.labelling.reads}: "

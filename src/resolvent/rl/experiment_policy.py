@@ -16,9 +16,9 @@ from resolvent.evaluation.experiments import Experiment
 from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
 from resolvent.planning.goals import SeenSteps, States, StepOutcome, goal_of, seen_steps
+from resolvent.preprocess.timing import LabelReader
 from resolvent.rl.env import LivePreprocessor
 from resolvent.rl.tracker import StateTracker
-from resolvent.samples import LabelReader
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.symbols import Label, Symbol, as_label
 

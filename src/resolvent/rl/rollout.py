@@ -14,6 +14,7 @@ import numpy as np
 
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError, locating
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import (
     AnyEnv,
     Info,
@@ -30,7 +31,6 @@ from resolvent.rl.env import (
     time_limit,
 )
 from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
@@ -137,7 +137,7 @@ class Recorder:
         label_of: Callable[..., Any] | None = None,
         columns: Sequence[str] = (),
         *,
-        labelling: Labelling | None = None,
+        labelling: LabelingFunction | None = None,
         name_of: Callable[[Any], Any] | None = None,
         inner: bool = False,
     ) -> None:
@@ -265,7 +265,7 @@ class RolloutOptions:
 
     policy: Callable[[Any], Any] | None
     label_of: Callable[..., Any] | None
-    labelling: Labelling
+    labelling: LabelingFunction
     name_of: Callable[[Any], Any] | None
     columns: tuple[str, ...]
     max_steps: int | None

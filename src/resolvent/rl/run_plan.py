@@ -16,12 +16,12 @@ from resolvent.errors import ModelError, OptionError, locating
 from resolvent.machines.situations import states_text
 from resolvent.planning.steps import acting_machines
 from resolvent.planning.value_bounds import BoundViolation, bound_violations, returns_of
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import LivePreprocessor, time_limit
 from resolvent.rl.rollout import Recorder, Step, play_episode, random_actions
 from resolvent.rl.tracker import BeliefTracker, StateTracker
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.traces import TraceSet
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol, symbol_text
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def run(
     episodes: int,
     seed: int | None,
     options: dict[str, Any] | None,
-    labels: str | Labelling | None,
+    labels: str | LabelingFunction | None,
     label_of: Callable[..., Any] | None,
     name_of: Callable[[Any], Any] | None,
     columns: Sequence[str],

@@ -16,9 +16,9 @@ from resolvent._util.validation import shown
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.machines import Machine, Machines
 from resolvent.machines.belief import Belief
+from resolvent.preprocess.timing import LabelReader
 from resolvent.rl.env import LivePreprocessor, finite_reward
 from resolvent.rl.vector_env import Mask, split
-from resolvent.samples import LabelReader
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.symbols import Label, as_label, label_text
 

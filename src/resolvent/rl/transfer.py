@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.machines import Machines
+from resolvent.preprocess.timing import labels_read
 from resolvent.rl.env import SymbolEncoder
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
-from resolvent.samples.timing import labels_read
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes, codes_of

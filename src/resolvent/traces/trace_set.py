@@ -449,6 +449,16 @@ class TraceSet(Sequence[Trace]):
         return self.to_arrow().to_pandas()
 
 
+def with_column(traces: TraceSet, name: str, values: Sequence[Any], codes: Codes) -> TraceSet:
+    """Return the traces with this column in place of the one of its name."""
+    return TraceSet.taking_over(
+        {**traces.all_columns, name: (values, codes)},
+        offsets=traces.offsets,
+        terminated=traces.terminated,
+        truncated=traces.truncated,
+    )
+
+
 def row_slices(traces: TraceSet, number: int) -> tuple[slice, slice]:
     """Return the rows of a trace: in the columns of steps, and in observations and labels."""
     start, stop = int(traces.offsets[number]), int(traces.offsets[number + 1])

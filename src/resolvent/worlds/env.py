@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError
 from resolvent.machines import MachinePair
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes

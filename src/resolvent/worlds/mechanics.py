@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines import MachinePair
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes

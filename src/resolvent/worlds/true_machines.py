@@ -20,7 +20,7 @@ from resolvent.machines import (
     TransitionMachine,
     machine_of_tables,
 )
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 

@@ -18,8 +18,8 @@ import resolvent as rs
 from interrupting import PATIENCE
 from resolvent.errors import OptionError, TraceError
 from resolvent.machines import EdgeRewardMachine
-from resolvent.machines.exchange.edge_rewards import Edge
-from resolvent.machines.exchange.guards import Guard
+from resolvent.machines.io.edge_rewards import Edge
+from resolvent.machines.io.guards import Guard
 from resolvent.paper.baselines import clock, hmm
 from resolvent.paper.baselines.hmm import count_wrong_rewards, first_guess, shares_of_moves
 from resolvent.paper.baselines.outcome import wrong_rewards

@@ -48,8 +48,8 @@ from resolvent.inference.infer import infer as infer_traces
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.preprocess.discretize import Discretizer
 from resolvent.replay.replaying import REPLAYING
-from resolvent.senses import Discretise
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import uri_text
 
@@ -180,7 +180,7 @@ def _rare_setting(text: str) -> tuple[str, Any]:
     """Return an option of `--set` with its value.
 
     >>> _rare_setting("effort=2"), _rare_setting("discretise=uniform:4")
-    (('effort', 2), ('discretise', Discretise('uniform', bins=4)))
+    (('effort', 2), ('discretise', Discretizer('uniform', bins=4)))
     """
     name, value = setting(text)
     if name == "held_out":
@@ -195,7 +195,7 @@ def _rare_setting(text: str) -> tuple[str, Any]:
     return name, value
 
 
-def _intervals(method: str) -> Discretise | Literal["auto"]:
+def _intervals(method: str) -> Discretizer | Literal["auto"]:
     """Return the intervals for numbers that a user describes, as in uniform:4."""
     if method == "auto":
         return "auto"
@@ -204,7 +204,7 @@ def _intervals(method: str) -> Discretise | Literal["auto"]:
         raise OptionError(
             f"discretise={method}:{count}: write a number of intervals, as quantile:6"
         )
-    return Discretise(method, int(count)) if colon else Discretise(method)
+    return Discretizer(method, int(count)) if colon else Discretizer(method)
 
 
 def _show(

@@ -26,8 +26,8 @@ from resolvent.machines import (
     to_svg,
     to_text,
 )
-from resolvent.machines.answer import Answer
-from resolvent.machines.exchange.reward_machine_files import encode_reward_machine
+from resolvent.machines.io.reward_machine_text import encode_reward_machine
+from resolvent.machines.knowledge import TableEntry
 from resolvent.traces import read_traces
 
 _PICTURES = ("svg", "png")
@@ -213,7 +213,7 @@ def _reached_after(machine: Machine) -> list[list[list[str]] | None]:
     return known
 
 
-def _shares(machine: Machine, answer: Answer) -> dict[str, Any]:
+def _shares(machine: Machine, answer: TableEntry) -> dict[str, Any]:
     """Return all answers where a state has more than one, each with its share."""
     if answer.state is None or not machine.is_noisy:
         return {}

@@ -15,8 +15,8 @@ from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.machines import Machines, MachineScore, Score
 from resolvent.machines.drawing import answer_text
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import score_of
-from resolvent.samples import LabelTiming
 
 _TIMING = {
     LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "

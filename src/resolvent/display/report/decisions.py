@@ -7,12 +7,12 @@ from resolvent._util.text import amount, short
 from resolvent.display.merge_lines import basis_text, retold, summary
 from resolvent.display.report.wording import event_text
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines import Decision, Machine, Machines
+from resolvent.machines import Machine, Machines, MergeDecision
 
 MOST_COLUMNS, MOST_ROWS = 200, 400
 _MOST_WEAK, _MOST_NAMED = 8, 4
 
-Numbered = tuple[int, Decision]
+Numbered = tuple[int, MergeDecision]
 
 
 def found(machines: Machines) -> list[str]:
@@ -100,6 +100,6 @@ def _row(numbered: Numbered) -> list[Any]:
     return [number, _arrow(one), *counts]
 
 
-def _arrow(one: Decision) -> str:
+def _arrow(one: MergeDecision) -> str:
     target = f"new state {one.target}" if one.new else str(one.target)
     return f"{one.source} —{event_text(one.label)}→ {target}"

@@ -8,7 +8,7 @@ from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.separation import Separation, Separations
 from resolvent.machines import Machine
-from resolvent.machines.ways import history_text
+from resolvent.machines.compare import history_text
 
 MOST_IN_MATRIX = 60
 _MOST_WEAK, _MOST_EXPERIMENTS = 10, 8

@@ -10,9 +10,9 @@ from resolvent.display.report.gallery import Gallery, Told, answer_told
 from resolvent.display.report.wording import event_text, value_text
 from resolvent.evaluation.evidence_pass import NotableExamples
 from resolvent.machines import UNSEEN, Machines, Score
-from resolvent.machines.knowledge import ASSUMED_CODE
+from resolvent.machines.knowledge import GENERALIZED_CODE
+from resolvent.preprocess.timing import labels_read
 from resolvent.replay import StepQueries, states_at_steps, step_queries
-from resolvent.samples.timing import labels_read
 from resolvent.traces import Codes, TraceSet
 
 MOST_STEPS = 2000
@@ -119,7 +119,7 @@ def _answers(
         texts.numbers(predicted, tell, machine.outputs, unknown=value_text(UNSEEN)),
         asked.states[shown].tolist(),
         np.where(predicted < 0, -1, predicted == asked.outputs[shown]).tolist(),
-        (machine.knowledge_many(asked.states, asked.questions)[shown] == ASSUMED_CODE)
+        (machine.knowledge_many(asked.states, asked.questions)[shown] == GENERALIZED_CODE)
         .astype(int)
         .tolist(),
     )

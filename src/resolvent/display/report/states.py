@@ -11,8 +11,8 @@ from resolvent.display.report.wording import event_text
 from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.observed import query_of
 from resolvent.machines import Machine
+from resolvent.machines.compare import history_text
 from resolvent.machines.drawing import main_share
-from resolvent.machines.ways import history_text
 
 MOST_STATES = 300
 _MOST_QUESTIONS, _MOST_LABELS = 4, 6

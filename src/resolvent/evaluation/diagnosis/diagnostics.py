@@ -12,10 +12,10 @@ from resolvent.evaluation.diagnosis.memory import memory
 from resolvent.evaluation.diagnosis.randomness import randomness
 from resolvent.evaluation.diagnosis.rewards import rewards
 from resolvent.evaluation.diagnosis.steps import Steps
-from resolvent.samples import LabelTiming
+from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.labelling import Labelling, as_labelling
 from resolvent.traces.schema import DEFAULT_COLUMNS, default_outputs
 
 MAX_STEPS: Final = 5_000_000
@@ -28,7 +28,7 @@ def diagnose(
     traces: TraceSet | TraceDataset | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
-    labels: str | Labelling = "given",
+    labels: str | LabelingFunction = "given",
     timing: LabelTiming | str | None = None,
 ) -> Diagnosis:
     """Describe traces, and find what prevents machines from being inferred from them.
@@ -61,7 +61,7 @@ def diagnose(
     is_auto = isinstance(labels, str) and labels == "auto"
     finest = "action+observation" if is_auto else labels
     options = InferenceOptions(outputs=outputs, labels=finest, timing=timing)  # type: ignore[arg-type]  # they are checked
-    labeling = as_labelling(options.labels)
+    labeling = as_labeling_function(options.labels)
     names = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
     source = as_traces(traces, names)
     examined, notes = (source, []) if isinstance(source, TraceSet) else _first_files(source)

@@ -9,8 +9,8 @@ import numpy as np
 from resolvent._util.text import short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import MAX_SORTED_STEPS, OutputTally, Steps, outcomes_text
+from resolvent.preprocess.timing import LabelTiming, labels_read
 from resolvent.replay.counts import Int64s
-from resolvent.samples import LabelTiming, labels_read
 from resolvent.traces.schema import OBSERVATION, REWARD
 
 NOISE: Final = 0.1

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.reduction import remove_trivial, trivial_codes
+from resolvent.preprocess.reduction import remove_trivial, trivial_codes
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.counts import GroupedCounts, Int64s, Integers
-from resolvent.samples import Histories, LabelTiming, SampleSet, output_samples
 from resolvent.traces import Codes, Symbol, TraceSet, symbol_text
 from resolvent.traces.schema import OBSERVATION
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines.automaton import RawAutomaton, automaton_from_columns
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 from resolvent.traces.vocabulary import Codes
 
 Table: TypeAlias = NDArray[np.int32]

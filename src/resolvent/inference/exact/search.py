@@ -30,7 +30,8 @@ from resolvent.inference.exact.solver import (
 )
 from resolvent.inference.state_merging import Watcher
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.samples import NONE, SampleSet
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
 
 ALONE: Final = 2 * SLICES
 """Number of solver slices after which the workers, if any, take over: a second or two."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from resolvent.errors import MissingExtra
 from resolvent.inference.exact.problem import Part, Question, Table
-from resolvent.samples import NONE
+from resolvent.preprocess.timing import NONE
 
 SOLVER: Final = "glucose4"
 """The fastest of those measured (docs/decisions/inference.md)."""

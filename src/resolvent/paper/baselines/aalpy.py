@@ -23,15 +23,17 @@ from aalpy.learning_algs.general_passive.ScoreFunctionsGSM import ScoreCalculati
 from numpy.typing import NDArray
 
 from resolvent.errors import MissingExtra, OptionError, TimeLimitReached, TraceError
-from resolvent.inference.conflict import explain, find_contradiction
+from resolvent.inference.conflict import explain
 from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMachine, machines_of
-from resolvent.machines.building import machine_of_tables
+from resolvent.machines.build import machine_of_tables
 from resolvent.paper.baselines.clock import Clock
 from resolvent.paper.baselines.outcome import Outcome
-from resolvent.reduction import remove_redundant, remove_trivial, trivial_codes
+from resolvent.preprocess.contradictions import find_contradiction
+from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.replay import states_at_steps
-from resolvent.samples import NONE, Histories, LabelTiming, SampleSet, output_samples
-from resolvent.supplement import supplement
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
@@ -261,7 +263,7 @@ class _Run:
         )
         alone = machines_of([transition], self.timing)
         states = states_at_steps(alone, traces)["transition"]
-        observed = supplement(transition, traces, states)
+        observed = supplement(traces, states)
         samples = output_samples(traces, histories, "reward", observed=observed)
         reward = self._machine(RewardMachine, samples, supplemented=True)
         return MachinePair(transition, reward, self.timing)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard
-from resolvent.machines.building import breadth_first
-from resolvent.samples import NONE
+from resolvent.machines.tables import breadth_first
+from resolvent.preprocess.timing import NONE
 from resolvent.traces.symbols import Label, label_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, distinct_pairs

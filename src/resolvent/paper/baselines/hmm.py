@@ -11,7 +11,7 @@ import numpy as np
 from resolvent import _core
 from resolvent._util.validation import shown
 from resolvent.errors import OptionError
-from resolvent.machines.exchange.edge_rewards import EdgeRewardMachine
+from resolvent.machines.io.edge_rewards import EdgeRewardMachine
 from resolvent.paper.baselines.hmm_distillation import Distillation, distil
 from resolvent.paper.baselines.hmm_em import (
     Deadline,

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from resolvent.machines.exchange.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.exchange.guards import Guard
+from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine
+from resolvent.machines.io.guards import Guard
 from resolvent.paper.baselines.hmm_em import Numbers
 from resolvent.paper.baselines.reach_task import ReachTask
 from resolvent.traces.symbols import Label, label_order, label_text

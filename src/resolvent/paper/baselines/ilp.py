@@ -30,7 +30,7 @@ from resolvent.paper.baselines.integer_program import (
     solver_called,
 )
 from resolvent.paper.baselines.outcome import Outcome, Status
-from resolvent.samples import NONE
+from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 

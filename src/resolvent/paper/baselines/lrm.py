@@ -18,7 +18,7 @@ from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.paper.baselines.clock import Clock, Listener
 from resolvent.paper.baselines.edge_machine import canonical, edges_used, label_machine, renumbered
 from resolvent.paper.baselines.outcome import Outcome, Status
-from resolvent.samples import NONE
+from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 

@@ -20,6 +20,7 @@ from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
+from resolvent.preprocess.transform import Preprocessor
 from resolvent.rl.env import (
     LabelsOfSymbols,
     LabelSource,
@@ -32,7 +33,6 @@ from resolvent.rl.sb3.positions import Positions, assign_positions
 from resolvent.rl.tracker import StateTracker
 from resolvent.rl.transfer import joint_counts, states_at_steps
 from resolvent.rl.vector_env import split
-from resolvent.senses.senses import Senses
 from resolvent.traces import TraceSet
 from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
@@ -349,7 +349,7 @@ class PositionTracker:
         )
 
 
-def _symbol_labels(senses: Senses) -> LabelsOfSymbols | None:
+def _symbol_labels(senses: Preprocessor) -> LabelsOfSymbols | None:
     """Return the function that makes labels of symbols; None if labels are recorded."""
     if senses.labelling.is_given:
         return None

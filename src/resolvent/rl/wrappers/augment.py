@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import LabelSource, checked_reset, checked_step
 from resolvent.rl.observation import Mode
 from resolvent.rl.tracker import (
@@ -23,7 +24,6 @@ from resolvent.rl.tracker import (
 )
 from resolvent.rl.vector_env import Mask, VectorEpisodes, VectorStep, one_environment, split
 from resolvent.rl.wrappers.core import GivenMachines, Levels, WrapperCore, knowledge_infos
-from resolvent.traces.labelling import Labelling
 
 
 class AugmentObservation(
@@ -84,7 +84,7 @@ class AugmentObservation(
         *,
         mode: Mode = "dict",
         on_unseen: OnUnseen = "stay",
-        labels: str | Labelling | None = None,
+        labels: str | LabelingFunction | None = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
         knowledge: bool | None = None,
@@ -229,7 +229,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         *,
         mode: Mode = "dict",
         on_unseen: OnUnseen = "stay",
-        labels: str | Labelling | None = None,
+        labels: str | LabelingFunction | None = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
         knowledge: bool = False,

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError, OptionError
 from resolvent.inference.result import InferenceResult
-from resolvent.machines import Knowledge, Machine, Machines, load
-from resolvent.machines.knowledge import LEVELS
+from resolvent.machines import Basis, Machine, Machines, load
+from resolvent.machines.knowledge import BASIS_BY_CODE
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import AnyEnv, LivePreprocessor
 from resolvent.rl.observation import Mode, augmentation, state_names
 from resolvent.rl.vector_env import Mask, split
-from resolvent.traces.labelling import Labelling
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 
@@ -29,9 +29,9 @@ GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
 """Machines, the result that holds them, or their file."""
 Numbers: TypeAlias = NDArray[np.int64]
 Levels: TypeAlias = dict[str, NDArray[np.int8]]
-"""For each machine a code of `LEVELS` for every environment."""
+"""For each machine a code of `BASIS_BY_CODE` for every environment."""
 
-_LEVEL_OF_CODE = np.array([*LEVELS, None], object)  # −1 is the last one
+_LEVEL_OF_CODE = np.array([*BASIS_BY_CODE, None], object)  # −1 is the last one
 
 
 class WrapperCore:
@@ -44,7 +44,7 @@ class WrapperCore:
         spaces: tuple[gym.Space[Any], gym.Space[Any]],
         mode: Mode,
         *,
-        labels: str | Labelling | None,
+        labels: str | LabelingFunction | None,
         label_of: Callable[..., Any] | None,
         name_of: Callable[[Any], Any] | None,
         knowledge: bool,
@@ -81,7 +81,7 @@ class StepBasis:
         self._observations, self._actions = live.observations, live.actions
         self._tables: Levels | None = None
         self._first = 0, 0
-        self._cache: dict[tuple[int, int, tuple[int, ...]], dict[str, Knowledge]] = {}
+        self._cache: dict[tuple[int, int, tuple[int, ...]], dict[str, Basis]] = {}
         if isinstance(observation_space, gym.spaces.Discrete) and isinstance(
             action_space, gym.spaces.Discrete
         ):
@@ -92,7 +92,7 @@ class StepBasis:
             if len(observations) * len(actions) * size <= MAX_TABLE_SIZE:
                 self._tables = {name: self._table(name, observations, actions) for name in machines}
 
-    def single(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Knowledge]:
+    def single(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Basis]:
         """Return the level of each machine's prediction in these states."""
         if self._tables is None:
             return self._levels(observation, action, states)
@@ -120,7 +120,7 @@ class StepBasis:
             )
             rows = [self._levels(row[0], row[1], row[2:]) for row in each]
             return {
-                name: np.array([LEVELS.index(levels[name]) for levels in rows], np.int8)
+                name: np.array([BASIS_BY_CODE.index(levels[name]) for levels in rows], np.int8)
                 for name in self._machines
             }
         observation = np.asarray(observations, np.int64) - self._first[0]
@@ -130,7 +130,7 @@ class StepBasis:
             for (name, table), column in zip(self._tables.items(), states, strict=True)
         }
 
-    def _levels(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Knowledge]:
+    def _levels(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Basis]:
         symbol, action_symbol = self._observations(observation), self._actions(action)
         return {
             name: machine.knowledge(

@@ -12,6 +12,7 @@ from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import (
     AnyEnv,
     LabelSource,
@@ -29,7 +30,6 @@ from resolvent.rl.wrappers.augment import (
     augmented_inside,
 )
 from resolvent.rl.wrappers.core import check_fit
-from resolvent.traces.labelling import Labelling
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         *,
         by: By = "situation",
         gamma: float | None = None,
-        labels: str | Labelling | None = None,
+        labels: str | LabelingFunction | None = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -159,7 +159,7 @@ class VectorShapeReward(gym.vector.VectorWrapper):
         *,
         by: By = "situation",
         gamma: float | None = None,
-        labels: str | Labelling | None = None,
+        labels: str | LabelingFunction | None = None,
         label_of: Callable[..., Any] | None = None,
         name_of: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -265,7 +265,7 @@ class _TrackedState:
         self,
         env: gym.Env[Any, Any],
         plan: Plan,
-        labels: str | Labelling | None,
+        labels: str | LabelingFunction | None,
         label_of: Callable[..., Any] | None,
         name_of: Callable[[Any], Any] | None,
     ) -> None:
@@ -312,7 +312,7 @@ def _fitting(
     plan: Plan,
     env: AnyEnv,
     spaces: tuple[gym.Space[Any], gym.Space[Any]],
-    labels: str | Labelling | None,
+    labels: str | LabelingFunction | None,
     label_of: Callable[..., Any] | None,
     name_of: Callable[[Any], Any] | None,
 ) -> tuple[Machines, LivePreprocessor]:

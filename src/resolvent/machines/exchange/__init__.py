@@ -1,1 +1,0 @@
-"""Machines ↔ what other tools read and write: rewards on edges, guards, Mealy machines."""

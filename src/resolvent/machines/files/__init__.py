@@ -1,1 +1,0 @@
-"""Machines ↔ files: one versioned JSON format, checked before any of it is used."""

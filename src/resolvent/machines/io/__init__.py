@@ -1,0 +1,1 @@
+"""Machines ↔ files: the JSON format, reward-machine text, Mealy machines in DOT."""

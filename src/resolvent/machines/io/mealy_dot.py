@@ -1,0 +1,132 @@
+"""Machines → Mealy machines in DOT, as AALpy and LearnLib read them.
+
+There are two kinds of input. Labels, written `label:door&key`, change the state and have the
+output `ok`. Queries, written `ask:OBSERVATION:ACTION`, keep it and have the machine's output.
+Unseen transitions and outputs have no edge; in a complete Mealy machine their output is `unseen`.
+
+Names are escaped as in URLs, since one reader splits an edge's label at every slash, and the
+other ends it at the first quote. An unquoted name is a JSON value if it parses as one, else a
+string.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from resolvent._util.validation import check_arguments
+from resolvent.machines.knowledge import UNSEEN, State
+from resolvent.machines.machine import Machine
+from resolvent.traces.symbols import Symbol, as_label, as_symbol
+
+READ = "ok"
+"""Output of a label."""
+
+NEVER_SEEN = "unseen"
+_UNKNOWN_STATE = "unseen"
+
+
+def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
+    r"""Return a machine as a Mealy machine in DOT, for AALpy and LearnLib.
+
+    With `complete`, every state has an output for every input, `unseen` where none is known, and
+    unseen labels lead to one more state, in which only outputs that are the same in all states
+    are known.
+
+    AALpy's `load_automaton_from_file(path, "mealy")` and AutomataLib's
+    `DOTParsers.mealy()` read both; AALpy reports that the partial one is not input complete,
+    and raises `KeyError` where an input is missing.
+
+    >>> import gymnasium as gym
+    >>> import resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
+    >>> lines = to_mealy_dot(rs.infer(traces).machines.transition).splitlines()
+    >>> print(*[line for line in lines if ":key" in line or "corridor:up" in line], sep="\n")
+      s0 -> s1 [label="label:key/ok"];
+      s0 -> s0 [label="ask:corridor:up/corridor"];
+      s1 -> s1 [label="label:key/ok"];
+      s1 -> s1 [label="ask:corridor:up/cyanroom"];
+    """
+    check_arguments(to_mealy_dot, locals())
+    states: list[State] = list(range(machine.states))
+    if complete and (machine.transitions < 0).any():
+        states.append(UNSEEN)
+    lines = [f"digraph {_graph_name(machine)} {{"]
+    lines += [f'  {_node(state)} [label="{_node(state)}"];' for state in states]
+    for state in states:
+        for name, target, output in _edges(machine, state, complete):
+            lines.append(f'  {_node(state)} -> {_node(target)} [label="{name}/{output}"];')
+    lines += ['  __start0 [label="", shape=none];', "  __start0 -> s0;", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def label_input(label: Iterable[str]) -> str:
+    """Return the input of a label.
+
+    >>> label_input({"key", "door"}), label_input(set()), label_input({"a/b"})
+    ('label:door&key', 'label:', 'label:a%2Fb')
+    """
+    return "label:" + "&".join(quote(name, safe="") for name in sorted(as_label(label)))
+
+
+def question_input(observation: Any, action: Any) -> str:
+    """Return the input of an observation and an action.
+
+    >>> question_input("corridor", "up"), question_input((3, 4), 1)
+    ('ask:corridor:up', 'ask:[3,4]:1')
+    """
+    return f"ask:{symbol_name(as_symbol(observation))}:{symbol_name(as_symbol(action))}"
+
+
+def symbol_name(symbol: Symbol) -> str:
+    """Return the unique name of a symbol.
+
+    >>> symbol_name("living room"), symbol_name(7), symbol_name("7"), symbol_name(("hall", 1))
+    ('living%20room', '7', '%227%22', '[%22hall%22,1]')
+    """
+    if isinstance(symbol, str) and not _is_ambiguous(symbol):
+        return quote(symbol, safe="")
+    return quote(json.dumps(symbol, separators=(",", ":")), safe=",[]")
+
+
+def _is_ambiguous(text: str) -> bool:
+    """Return whether a string would be read as another symbol, or not at all."""
+    if text in ("", READ, NEVER_SEEN):
+        return True
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _edges(machine: Machine, state: State, complete: bool) -> Iterator[tuple[str, State, str]]:
+    """Yield input, next state and output of each edge that leaves a state."""
+    for label in machine.labels:
+        target = machine.step(state, label)
+        if target is not UNSEEN:
+            yield label_input(label), target, READ
+        elif complete:
+            yield label_input(label), UNSEEN, NEVER_SEEN
+    for observation, action in _queries(machine):
+        output = machine.output(state, observation, action)
+        if output is not UNSEEN:
+            yield question_input(observation, action), state, symbol_name(output)
+        elif complete:
+            yield question_input(observation, action), state, NEVER_SEEN
+
+
+def _queries(machine: Machine) -> list[tuple[Symbol, Symbol]]:
+    numbers = {*machine.constant_question.tolist(), *machine.output_question.tolist()}
+    return [machine.question(number) for number in sorted(numbers)]
+
+
+def _node(state: State) -> str:
+    return _UNKNOWN_STATE if state is UNSEEN else f"s{state}"
+
+
+def _graph_name(machine: Machine) -> str:
+    """Return the name of a machine's graph, valid in DOT without quotes."""
+    name = re.sub(r"\W", "_", machine.kind, flags=re.ASCII)
+    return f"{'_' if name[0].isdigit() else ''}{name}_machine"

@@ -1,0 +1,231 @@
+"""The fields of a machine file, as `json` writes it and the schema in docs/formats describes it."""
+
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from resolvent.machines.machine_set import Machines, Provenance
+from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
+from resolvent.preprocess.discretize import Discretizer
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.reward_levels import RewardLevels
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Preprocessor
+from resolvent.traces.symbols import Label, as_symbol
+
+StoredShares: TypeAlias = list[tuple[list[str], float]]
+"""Pairs of a label and its share; shares add up to 1."""
+
+
+_SHARE_TOLERANCE = 1e-6
+"""Largest deviation from 1 of a sum of shares."""
+
+
+class Support(msgspec.Struct, forbid_unknown_fields=True):
+    """How often the traces showed each row of the tables.
+
+    `asked` counts, for each state and constant question, sorted by both, how often it was asked;
+    only where the machine's `asked` lists these pairs. `rivals` are rows of `transitions` that
+    noise allows to lead elsewhere: the row, the likeliest other state, and the logarithm of the
+    odds of the present target against that state.
+    """
+
+    transitions: list[int]
+    by_state: list[int]
+    constant: list[int]
+    asked: list[int] | UnsetType = UNSET
+    rivals: list[tuple[int, int, float]] | UnsetType = UNSET
+
+
+class Decisions(msgspec.Struct, forbid_unknown_fields=True):
+    """In order, the rows of `transitions` that were decided, and the evidence for each."""
+
+    transitions: list[int]
+    agreeing: list[int]
+    folded: list[int]
+
+
+class Tables(msgspec.Struct, forbid_unknown_fields=True):
+    """Tables over positions in the lists `labels`, `observations`, `actions`, `outputs`."""
+
+    states: int
+    labels: list[list[str]]
+    observations: list[Any]
+    actions: list[Any]
+    outputs: list[Any]
+    trivial: list[int]
+    transitions: list[tuple[int, int, int]]  # state, label, next state
+    by_state: list[tuple[int, int, int, int]]  # state, observation, action, output
+    constant: list[tuple[int, int, int]]  # observation, action, output
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """For each row of `constant`, the number of the set of states in which it was asked.
+
+    Many rows share one set, so each set is written once, in the order of its first row.
+    """
+
+    sets: list[list[int]]
+    rows: list[int]
+
+
+class Machine(msgspec.Struct, forbid_unknown_fields=True):
+    """A machine: the column it predicts, how it reads observations, and its tables.
+
+    `spread` lists all outputs of the rows of `by_state` that have more than one: the row, the
+    output, and its count. The row itself holds the most frequent of them.
+    """
+
+    predicts: str
+    supplemented: bool
+    digits: int | None
+    tables: Tables
+    asked: Asked | UnsetType = UNSET
+    spread: list[tuple[int, int, int]] | UnsetType = UNSET
+
+
+class Termination(msgspec.Struct, forbid_unknown_fields=True):
+    """The situations whose step ended an episode, always or sometimes.
+
+    Each is an observation and an action of the first machine, with the states of all
+    machines between them.
+    """
+
+    ends: list[list[int]]
+    ambiguous: list[list[int]]
+
+
+class StoredDoubt(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Why states are uncertain.
+
+    `label_noise` holds the share of events that are missed, the share of steps without an event
+    that are recorded with one, and the share of events that are recorded as another;
+    `label_shares` the share of each true label. `starts` is the probability of each hidden
+    initial state, given as the label that leads there.
+    """
+
+    label_noise: tuple[float, float, float] | None = None
+    label_shares: StoredShares = []
+    starts: StoredShares = []
+
+
+class StoredSenses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The preprocessing of raw steps before the machines read them.
+
+    `labels` names the source of labels; `events` groups these sources, as pairs of a source and
+    the name, or names, of its event. Without `events`, each source is an event of its own.
+    `discretise` describes the intervals that numbers are put into before that, and `rewards`
+    the levels of rewards that vary.
+    """
+
+    labels: str
+    events: list[tuple[Any, str | list[str]]] | None = None
+    discretise: dict[str, Any] | None = None
+    rewards: dict[str, Any] | None = None
+
+
+class Header(msgspec.Struct):
+    """The fields that decide whether the rest can be read."""
+
+    format: str = ""
+    version: int = 0
+
+
+class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The whole file; `support` and `decisions` by the name of the machine."""
+
+    format: str
+    version: int
+    timing: LabelTiming
+    machines: list[Machine]
+    termination: Termination
+    support: dict[str, Support]
+    decisions: dict[str, Decisions] | UnsetType = UNSET
+    senses: StoredSenses | UnsetType = UNSET
+    doubt: StoredDoubt | UnsetType = UNSET
+    provenance: Provenance | None
+
+
+def stored_senses(senses: Preprocessor) -> StoredSenses | UnsetType:
+    """Return the preprocessing as a file holds it; `UNSET` if raw steps are read as they are."""
+    if senses.are_plain:
+        return UNSET
+    labeling = senses.labelling
+    return StoredSenses(
+        labels=labeling.reads,
+        events=None if labeling.events is None else labeling.plain_events(),
+        discretise=None if senses.discretise is None else senses.discretise.as_dict(),
+        rewards=None if senses.rewards is None else senses.rewards.as_dict(),
+    )
+
+
+def senses_in(stored: StoredSenses | UnsetType) -> Preprocessor:
+    """Return the preprocessing that `stored_senses` encoded.
+
+    Raises:
+        ValueError: when one event has two entries.
+        OptionError: when the source of labels is unknown.
+        ModelError: when intervals or reward levels are damaged.
+        TraceError: when the source of an event cannot be observed or done.
+    """
+    if isinstance(stored, UnsetType):
+        return Preprocessor()
+    events: Any = None
+    if stored.events is not None:
+        events = {as_symbol(source): name for source, name in stored.events}
+        if len(events) < len(stored.events):
+            raise ValueError("senses name an event twice")
+    return Preprocessor(
+        LabelingFunction(stored.labels, events),  # type: ignore[arg-type]  # it checks
+        None if stored.discretise is None else Discretizer.from_dict(stored.discretise),
+        None if stored.rewards is None else RewardLevels.from_dict(stored.rewards),
+    )
+
+
+def stored_doubt(doubt: StateUncertainty) -> StoredDoubt | UnsetType:
+    """Return the uncertainty of states as a file holds it; `UNSET` if there is none."""
+    if not doubt:
+        return UNSET
+    noise = doubt.label_noise
+    label_shares, starts = (
+        [(sorted(label), share) for label, share in shares.items()]
+        for shares in (doubt.label_shares, doubt.starts)
+    )
+    return StoredDoubt(
+        label_noise=None if noise is None else (noise.missed, noise.false, noise.swapped),
+        label_shares=label_shares,
+        starts=starts,
+    )
+
+
+def doubt_in(stored: StoredDoubt | UnsetType, machines: Machines) -> StateUncertainty:
+    """Return the uncertainty of states that `stored_doubt` encoded.
+
+    Raises:
+        ValueError: when shares are invalid, or name labels that no machine knows.
+    """
+    if isinstance(stored, UnsetType):
+        return StateUncertainty()
+    labels = {label for machine in machines.values() for label in machine.labels}
+    noise = stored.label_noise
+    if noise is not None and (min(noise) < 0 or max(noise) > 1 or noise[0] + noise[2] > 1):
+        raise ValueError("label_noise holds a share that is not from 0 to 1")
+    if (noise is None) != (not stored.label_shares):
+        raise ValueError("label_noise and label_shares must be there together")
+    return StateUncertainty(
+        label_noise=None if noise is None else LabelNoise(*noise),
+        label_shares=_shares(stored.label_shares, labels, "label_shares"),
+        starts=_shares(stored.starts, labels, "starts"),
+    )
+
+
+def _shares(stored: StoredShares, labels: set[Label], name: str) -> dict[Label, float]:
+    shares = {frozenset(label): share for label, share in stored}
+    if len(shares) < len(stored):
+        raise ValueError(f"{name} names a label twice")
+    if unknown := [sorted(label) for label in shares if label and label not in labels]:
+        raise ValueError(f"{name} names a label that no machine knows: {unknown[0]}")
+    if shares and (min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > _SHARE_TOLERANCE):
+        raise ValueError(f"{name} does not add up to 1")
+    return shares

@@ -1,0 +1,255 @@
+"""Automatic discretization: edges at those values that help most to predict the next step.
+
+Input: traces whose observations, or actions, are numbers. Output: a fitted `Discretizer`.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from resolvent._util.math import log2
+from resolvent._util.validation import shown
+from resolvent.errors import OptionError
+from resolvent.preprocess.discretize import AUTO, Discretizer, distinct_traces, numbers_in
+from resolvent.preprocess.intervals import Floats, Intervals, magnitude, shorter_numbers
+from resolvent.preprocess.predictive_code import (
+    MOST_BINS,
+    Bits,
+    Edges,
+    PredictiveCode,
+    Steps,
+    steps_of,
+)
+from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
+from resolvent.traces.trace_set import TraceSet
+
+MOST_STEPS = 20_000  # maximum number of steps used; more hardly improve edges
+STEPS_OF_NUMBERS = 40_000  # number of steps used, times the number of numbers to discretize
+LEAST_STEPS = 5_000  # minimum number of steps used, if there are that many
+COARSE = 32  # number of cells with equally many values between which edges are searched first
+FINE = 8  # number of cells within a cell, again and again until no value lies within
+PRICE = log2(COARSE * FINE)  # bits that an edge has to save: those of its position
+PRICE_A_STEP = 0.1
+"""Further bits that an edge has to save at each step if it only predicts numbers.
+
+The last digits of nearly any number predict its next ones, the more so with more steps; but
+each interval is another observation that machines have to see in each state.
+"""
+
+
+def auto_discretize(
+    traces: TraceSet,
+    outputs: Iterable[str] | None = None,
+    *,
+    bins: int = 12,
+    columns: Iterable[Any] | None = None,
+    ints: bool = False,
+    of: str | None = None,
+) -> Discretizer:
+    """Return intervals whose edges help most to predict the next step.
+
+    Starting with one interval for each number, the edge is added that saves most bits of the
+    outputs' code, given the action, the observation, and one step of history, until no edge
+    saves more than its own position costs. Then edges are moved to their best positions, and
+    those that have become superfluous are removed.
+
+    Args:
+        traces: The traces to learn from; 5,000 to 20,000 steps of them are used.
+        outputs: The outputs to predict, as in `infer`; by default those that `infer` predicts by
+            default, and the ends of episodes.
+        bins: Maximum number of intervals of a number.
+        columns: The numbers to discretize, as in `Discretizer`.
+        ints: Whether ints are discretized, too.
+        of: `"observation"` or `"action"`: which of them has the numbers; by default
+            observations, and the inputs of a log, which has no observations.
+
+    A heater is on from below 18 degrees until 22:
+
+    >>> from resolvent.traces import Trace
+    >>> heat, on, seen, heats = 20.0, False, [20.0], []
+    >>> for minute in range(500):
+    ...     on = heat < 18 or (on and heat < 22)
+    ...     heats.append(on)
+    ...     heat += (0.37 if on else -0.29) + 0.1 * math.sin(minute)
+    ...     seen.append(heat)
+    >>> log = TraceSet([Trace(seen, [None] * 501, ["wait"] * 500, columns={"heats": heats})])
+    >>> print(auto_discretize(log, outputs=["heats"]))
+    the observation: below 18, 18…22, above 22
+    """
+    if type(bins) is not int or not 2 <= bins <= MOST_BINS:
+        raise OptionError(f"bins={shown(bins)}: give a whole number from 2 to {MOST_BINS}")
+    if of is None:
+        of = ACTION if len(traces.observations) == 1 else OBSERVATION
+    options = Discretizer(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]
+    content = numbers_in(traces, of)
+    numbers = options.chosen(content)
+    max_steps = min(max(STEPS_OF_NUMBERS // len(numbers), LEAST_STEPS), MOST_STEPS)
+    sample = _sampled(distinct_traces(traces), max_steps)
+    if isinstance(outputs, str):
+        outputs = (outputs,)
+    elif outputs is None:
+        outputs = default_outputs(sample.columns, observations=len(sample.observations))
+        if sample.terminated.any():
+            outputs = (*outputs, TERMINATED)
+    places = [number.place for number in numbers]
+    search = _Search(steps_of(sample, places, tuple(outputs), max_steps, of), bins)
+    search.grow()
+    search.refine()
+    search.prune()
+    search.shorten()
+    intervals = dict(zip(places, map(Intervals, search.edges), strict=True))
+    return options.with_intervals(content, intervals, method=AUTO)
+
+
+def _sampled(traces: TraceSet, n_steps: int) -> TraceSet:
+    """Return traces with at least this number of steps, chosen and ordered by their content."""
+    if traces.steps <= n_steps:
+        return traces
+    by_key = np.argsort(trace_hashes(traces))
+    lengths = np.diff(traces.offsets)[by_key]
+    n_traces = int(np.searchsorted(np.cumsum(lengths), n_steps)) + 1
+    return traces.take(by_key[:n_traces])
+
+
+def cuts(values: Floats, most: int) -> Floats:
+    """Return at most this number of edges, with about equally many values between any two.
+
+    >>> cuts(np.array([0.0, 1, 1, 1, 2, 4]), 2).tolist(), cuts(np.array([5.0, 5]), 2).tolist()
+    ([1.5], [])
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    midpoints: Floats = (distinct[:-1] + distinct[1:]) / 2
+    if len(midpoints) <= most:
+        return midpoints
+    n_below = np.cumsum(counts)[:-1]
+    wanted = len(values) * np.arange(1, most + 1) / (most + 1)
+    edges: Floats
+    edges = midpoints[np.unique(np.searchsorted(n_below, wanted).clip(0, len(n_below) - 1))]
+    return edges
+
+
+class _Search:
+    """A search for the edges of each number that make the predictive code short."""
+
+    def __init__(self, steps: Steps, bins: int) -> None:
+        self.code, self.bins = PredictiveCode(steps), bins
+        self.edges: list[Edges] = [()] * len(steps.numbers)
+        self.length = self.code.bits(self.edges)
+        self.values = [number.now[~np.isnan(number.now)] for number in steps.numbers]
+        self.cuts = [cuts(values, COARSE - 1).tolist() for values in self.values]
+
+    def grow(self) -> None:
+        """Add the edge with the largest gain as long as one is worth its price."""
+        gains = {
+            (number, edge): math.inf for number, edges in enumerate(self.cuts) for edge in edges
+        }
+        while (best := self._best(gains)) is not None:
+            del gains[best]
+            self._put(best[0], _with(self.edges[best[0]], best[1]))
+
+    def _best(self, gains: dict[tuple[int, float], float]) -> tuple[int, float] | None:
+        """Return the edge with the largest gain; None if none is worth its price.
+
+        The gain of an edge seldom rises when others are added. So edges are evaluated in the
+        order of their last gains, until these are below the best present one.
+        """
+        best, best_gain = None, PRICE
+        for candidate in sorted(gains, key=lambda candidate: -gains[candidate]):
+            number, edge = candidate
+            if len(self.edges[number]) + 1 >= self.bins:
+                continue
+            if best is not None and gains[candidate] <= best_gain:
+                break
+            gains[candidate] = self._gain(number, _with(self.edges[number], edge))
+            if gains[candidate] > best_gain:
+                best, best_gain = candidate, gains[candidate]
+        return best
+
+    def prune(self) -> None:
+        """Remove the edge with the smallest gain as long as one is not worth its price."""
+        while True:
+            losses = {
+                (number, edge): -self._gain(number, _without(edges, edge))
+                for number, edges in enumerate(self.edges)
+                for edge in edges
+            }
+            number, edge = least = min(losses, key=losses.__getitem__, default=(0, 0.0))
+            if not losses or losses[least] > PRICE:
+                return
+            self._put(number, _without(self.edges[number], edge))
+
+    def refine(self) -> None:
+        """Move each edge to its best position between its neighbors."""
+        for number, edges in enumerate(self.edges):
+            for edge in edges:
+                self._refine(number, edge)
+
+    def _refine(self, number: int, edge: float) -> None:
+        values, rest = self.values[number], _without(self.edges[number], edge)
+        low, high = _neighbors(edge, [-math.inf, *self.cuts[number], *rest, math.inf])
+        while len(finer := cuts(values[(values >= low) & (values < high)], FINE - 1)):
+            bits = [self._bits(number, _with(rest, position)).total for position in finer.tolist()]
+            best = int(np.argmin(bits))
+            if bits[best] >= self.length.total - 1:
+                return
+            self._put(number, _with(rest, float(finer[best])))
+            low, high = _neighbors(float(finer[best]), [low, *finer.tolist(), high])
+
+    def shorten(self) -> None:
+        """Round each edge to as few decimals as cost at most a bit."""
+        for number, edges in enumerate(self.edges):
+            for edge in edges:
+                rest = _without(self.edges[number], edge)
+                for shorter in _roundings(edge, self.values[number]):
+                    if shorter not in rest and (
+                        self._bits(number, _with(rest, shorter)).total <= self.length.total + 1
+                    ):
+                        self._put(number, _with(rest, shorter))
+                        break
+
+    def _gain(self, number: int, edges: Edges) -> float:
+        """Return the bits saved by other edges of a number; negative with an edge less."""
+        bits = self._bits(number, edges)
+        n_added = len(edges) - len(self.edges[number])
+        price = n_added * PRICE_A_STEP * len(self.code.steps)
+        gains = self.length.outputs - bits.outputs, self.length.total - bits.total - price
+        return max(gains) if n_added > 0 else min(gains)
+
+    def _bits(self, number: int, edges: Edges) -> Bits:
+        return self.code.bits([*self.edges[:number], edges, *self.edges[number + 1 :]], number)
+
+    def _put(self, number: int, edges: Edges) -> None:
+        self.length = self._bits(number, edges)
+        self.edges[number] = edges
+
+
+def _roundings(edge: float, values: Floats) -> Iterator[float]:
+    """Yield an edge rounded to more and more decimals, to the nearest and down.
+
+    >>> list(_roundings(0.0872, np.array([0.0, 0.5])))[:3]
+    [0.1, 0.0, 0.09]
+    """
+    first = -magnitude(float(values.max() - values.min()))
+    for decimals in range(first + 1, first + 17):
+        for shorter in shorter_numbers(np.array([edge]), decimals):
+            yield float(shorter[0])
+
+
+def _with(edges: Edges, edge: float) -> Edges:
+    return tuple(sorted((*edges, edge)))
+
+
+def _without(edges: Edges, removed: float) -> Edges:
+    return tuple(edge for edge in edges if edge != removed)
+
+
+def _neighbors(edge: float, positions: Sequence[float]) -> tuple[float, float]:
+    """Return the nearest positions below and above an edge.
+
+    >>> _neighbors(3, [0, 2, 3, 7, 9])
+    (2, 7)
+    """
+    return max(x for x in positions if x < edge), min(x for x in positions if x > edge)

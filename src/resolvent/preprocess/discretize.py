@@ -1,0 +1,500 @@
+"""Discretization: observations that are numbers → observations that are names of intervals.
+
+`numbers_in` finds the numbers in observations or actions, `Discretizer.fit` the edges for them,
+and `Discretizer.on` replaces them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from resolvent._util.text import amount, listed, short
+from resolvent._util.validation import shown
+from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.preprocess.intervals import (
+    METHODS,
+    Floats,
+    Intervals,
+    Part,
+    Parts,
+    Place,
+    as_places,
+    coded,
+    intervals_of,
+    parts_of,
+    place_text,
+)
+from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.schema import ACTION, OBSERVATION
+from resolvent.traces.symbols import Symbol, array_shape, as_symbol, symbol_text
+from resolvent.traces.trace_set import TraceSet, with_column
+
+EXPLICIT = "given"
+AUTO = "auto"
+
+MOST_NUMBERS = 64  # maximum length of a row of numbers; longer rows are pictures or signals
+_SYMBOL_TYPES = (float, tuple, str, int)
+_FIELDS = {"method", "bins", "columns", "ints", "of", "intervals", "sizes"}
+
+
+@dataclass(frozen=True)
+class Discretizer:
+    """Replaces the numbers in observations by intervals, so that similar observations are equal.
+
+    A new one holds options. `fit` computes intervals from data and returns one that has them;
+    `Discretizer.at` takes the edges of intervals. Only these can be called with an observation,
+    or used `on` traces.
+
+    Floats are discretized. Ints, strings and everything else stay as they are, and so do arrays
+    of more than one dimension or more than 64 numbers, which are pictures or signals.
+
+    Args:
+        method: `"quantile"` for intervals with equally many values, `"uniform"` for intervals
+            of one width, `"kmeans"` for intervals around cluster centers, which needs
+            scikit-learn.
+        bins: Maximum number of intervals of each number: one for all, or a row with one for
+            each.
+        columns: The numbers to discretize: positions in a row, keys of a mapping, or tuples of
+            these for nested ones; ints count if named. By default all floats.
+        ints: Whether ints are discretized, too.
+        of: `"observation"` or `"action"`: which of them has the numbers. The inputs of a log are
+            actions.
+
+    >>> from resolvent.traces import Trace
+    >>> cart = TraceSet([Trace([-0.3, 0.04, 0.1, 0.4], [None] * 4, "lrr")])
+    >>> halves = Discretizer("quantile", bins=2).fit(cart)
+    >>> halves(0.02), halves.on(cart)[0].observations
+    ('below 0.07', ('below 0.07', 'below 0.07', 'above 0.07', 'above 0.07'))
+    """
+
+    method: str = "quantile"
+    bins: int | tuple[int, ...] = 8
+    columns: tuple[Place, ...] | None = field(default=None, kw_only=True)
+    ints: bool = field(default=False, kw_only=True)
+    of: str = field(default=OBSERVATION, kw_only=True)
+    intervals: tuple[tuple[Place, Intervals], ...] | None = field(default=None, kw_only=True)
+    sizes: tuple[tuple[Place, int], ...] = field(default=(), kw_only=True)
+    _reader: Part | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        methods = (*METHODS, EXPLICIT, AUTO) if self.intervals is not None else (*METHODS,)
+        if not isinstance(self.method, str) or self.method not in methods:
+            raise OptionError(
+                f"Discretise({shown(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
+                "or Discretise.at with edges"
+            )
+        if not isinstance(self.of, str) or self.of not in (OBSERVATION, ACTION):
+            raise OptionError(f"of={shown(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
+        if not isinstance(self.ints, bool):
+            raise OptionError(f"ints={shown(self.ints)}: choose True or False")
+        put = object.__setattr__
+        put(self, "bins", _checked_bins(self.bins))
+        put(self, "columns", None if self.columns is None else as_places(self.columns))
+        reader = None
+        if self.intervals is not None:
+            reader = parts_of(dict(self.intervals), dict(self.sizes))
+        put(self, "_reader", reader)
+
+    @classmethod
+    def at(
+        cls, edges: Sequence[float] | Mapping[Any, Sequence[float]], *, of: str = OBSERVATION
+    ) -> "Discretizer":
+        """Return one with these edges, for all numbers or for each by its place.
+
+        An edge belongs to the interval above it. Numbers without edges stay as they are. A
+        row of one number is that number.
+
+        >>> Discretizer.at([-0.2, 0.0, 0.2])(0.13)
+        '0…0.2'
+        >>> Discretizer.at({0: [0.5], 2: [10, 20]})((0.25, 7, 20.0))
+        ('below 0.5', 7, 'above 20')
+        >>> Discretizer.at({"heat": [20]})((("door", "open"), ("heat", 18.5)))
+        (('door', 'open'), ('heat', 'below 20'))
+        """
+        by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
+        if not by_place:
+            raise OptionError("Discretise.at: give the edges of at least one number")
+        places = as_places(by_place)
+        rows = [_checked_edges(row) for row in by_place.values()]
+        return cls(
+            EXPLICIT,
+            tuple(len(row) + 1 for row in rows),
+            intervals=tuple(zip(places, map(Intervals, rows), strict=True)),
+            of=of,
+        )
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there are intervals, so that observations can be discretized."""
+        return self.intervals is not None
+
+    @property
+    def edges_(self) -> dict[str, list[float]]:
+        """The edges of each number's intervals, by the number's name; empty before `fit`."""
+        return {self._text(place): list(row.edges) for place, row in self.intervals or ()}
+
+    def fit(self, data: TraceSet | ArrayLike, seed: int = 0) -> "Discretizer":
+        """Return one with intervals for the numbers in traces or in an array.
+
+        Equal traces count once, so that repeated traces change nothing. An array has a number,
+        or a row of numbers, for each observation. `seed` is that of k-means. With explicit
+        edges, or those of `auto_discretize`, it is returned unchanged.
+
+        >>> Discretizer("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
+        Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
+        """
+        if self.method not in METHODS:
+            return self
+        numbers = self.chosen(content := numbers_in(data, self.of))
+        bins = (self.bins,) * len(numbers) if isinstance(self.bins, int) else self.bins
+        if len(bins) != len(numbers):
+            raise OptionError(
+                f"bins are given for {amount(len(bins), 'number')}, but {self.of}s have "
+                f"{len(numbers)} ({', '.join(self._text(number.place) for number in numbers)}): "
+                "give one count for each, or one for all"
+            )
+        return self.with_intervals(
+            content,
+            {
+                number.place: intervals_of(number.values, self.method, count, seed)
+                for number, count in zip(numbers, bins, strict=True)
+            },
+        )
+
+    def with_intervals(
+        self, content: "Content", intervals: Mapping[Place, Intervals], method: str | None = None
+    ) -> "Discretizer":
+        """Return one with these intervals, for observations of this shape."""
+        prefixes = {place[:length] for place in intervals for length in range(len(place))}
+        sizes = tuple((place, size) for place, size in content.sizes if place in prefixes)
+        return replace(
+            self,
+            method=method or self.method,
+            intervals=tuple(intervals.items()),
+            sizes=sizes,
+        )
+
+    def chosen(self, content: "Content") -> "tuple[Number, ...]":
+        """Return the numbers to discretize."""
+        if self.columns is None:
+            numbers = tuple(number for number in content.numbers if self.ints or not number.is_int)
+            if not numbers:
+                raise TraceError(_no_numbers(content, self.of))
+            return numbers
+        by_place = {number.place: number for number in content.numbers}
+        for place in self.columns:
+            if place not in by_place:
+                existing = ", ".join(map(self._text, by_place)) or "none"
+                raise OptionError(
+                    f"columns: {self._text(place)} is no number of these {self.of}s; "
+                    f"their numbers: {existing}"
+                )
+        return tuple(by_place[place] for place in self.columns)
+
+    def _text(self, place: Place) -> str:
+        return place_text(place, self.of)
+
+    def __call__(self, value: Any) -> Symbol:
+        """Return the discretized observation or action; names of intervals stay as they are."""
+        symbol = value if type(value) in _SYMBOL_TYPES else as_symbol(value)
+        reader = self._reader_for(symbol)
+        try:
+            return reader(symbol)
+        except TraceError as error:
+            raise TraceError(f"{self.of} {short(symbol_text(symbol))}: {error}") from error
+
+    def on(self, traces: TraceSet) -> TraceSet:
+        """Return traces with discretized observations or actions.
+
+        A second transformation changes nothing.
+        """
+        symbols, symbol_codes = traces.all_columns[self.of]
+        reader = self._reader_for(symbols[0] if len(symbols) else None)
+        if not len(traces):
+            return traces
+        try:
+            values, codes = coded(reader, symbols)
+        except TraceError:
+            for symbol in symbols:
+                self(symbol)  # raises at the one that cannot be discretized
+            raise
+        return with_column(traces, self.of, values, codes.astype(np.int32)[symbol_codes])
+
+    def _reader_for(self, symbol: Symbol) -> Part:
+        """Return the reader of symbols like this one: a row of one number is that number."""
+        if self._reader is None:
+            raise OptionError(f"{self!r} is not fitted yet: call fit with traces first")
+        is_row = isinstance(self._reader, Intervals) and isinstance(symbol, tuple)
+        return Parts((0,), (self._reader,), 1) if is_row else self._reader
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON values, from which `from_dict` makes an equal one.
+
+        >>> Discretizer.at({"heat": [20]}).as_dict()
+        {'method': 'given', 'bins': [2], 'intervals': [{'at': ['heat'], 'edges': [20.0]}]}
+        """
+        fields: dict[str, Any] = {
+            "method": self.method,
+            "bins": self.bins if isinstance(self.bins, int) else list(self.bins),
+        }
+        if self.columns is not None:
+            fields["columns"] = [list(place) for place in self.columns]
+        if self.ints:
+            fields["ints"] = True
+        if self.of != OBSERVATION:
+            fields["of"] = self.of
+        if self.intervals is not None:
+            fields["intervals"] = [
+                {"at": list(place), "edges": list(row.edges)}
+                | ({} if row.centres is None else {"centres": list(row.centres)})
+                for place, row in self.intervals
+            ]
+        if self.sizes:
+            fields["sizes"] = [{"at": list(place), "parts": size} for place, size in self.sizes]
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Discretizer":
+        """Return the one that `as_dict` wrote; `ModelError` if a field is wrong.
+
+        >>> halves = Discretizer(bins=2).fit([0.5, 1.5, 4.0, 4.5])
+        >>> Discretizer.from_dict(halves.as_dict()) == halves
+        True
+        """
+        try:
+            if unknown := sorted(set(fields) - _FIELDS):
+                raise OptionError(f"there is no {listed(unknown)}")
+            intervals = fields.get("intervals")
+            if intervals is not None:
+                places = as_places([tuple(row["at"]) for row in intervals])
+                rows = (Intervals(tuple(row["edges"]), row.get("centres")) for row in intervals)
+                intervals = tuple(zip(places, rows, strict=True))
+            return cls(
+                fields["method"],
+                fields["bins"],
+                columns=fields.get("columns"),
+                ints=fields.get("ints", False),
+                of=fields.get("of", OBSERVATION),
+                intervals=intervals,
+                sizes=tuple(
+                    (tuple(row["at"]), _checked_size(row["parts"]))
+                    for row in fields.get("sizes", ())
+                ),
+            )
+        except (KeyError, TypeError, AttributeError, OptionError) as error:
+            raise ModelError(f"this tells of no discretising: {error}") from error
+
+    def __repr__(self) -> str:
+        arguments = [repr(self.method)]
+        if self.method not in (EXPLICIT, AUTO):
+            arguments.append(f"bins={self.bins!r}")
+        if self.columns is not None:
+            arguments.append(f"columns={self.columns!r}")
+        if self.ints:
+            arguments.append("ints=True")
+        if self.of != OBSERVATION:
+            arguments.append(f"of={self.of!r}")
+        if self.intervals is not None:
+            arguments.append(f"edges={self.edges_!r}")
+        return f"Discretise({', '.join(arguments)})"
+
+    def __str__(self) -> str:
+        if self.intervals is None:
+            return repr(self)
+        return "\n".join(
+            f"{self._text(place)}: {', '.join(row.names)}" for place, row in self.intervals
+        )
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in observations: its place, its value in each, and whether all are ints.
+
+    Text in the number's place is left out of `values`.
+    """
+
+    place: Place
+    values: Floats
+    is_int: bool
+
+
+@dataclass
+class Content:
+    """The numbers in observations that may be discretized, and the shape around them.
+
+    Attributes:
+        numbers: The numbers.
+        sizes: The number of parts of each tuple or mapping that numbers may stand in.
+        pictures: The places and shapes of arrays with too many numbers.
+    """
+
+    numbers: list[Number] = field(default_factory=list)
+    sizes: list[tuple[Place, int]] = field(default_factory=list)
+    pictures: list[tuple[Place, tuple[int, ...]]] = field(default_factory=list)
+
+    def add(self, symbols: Sequence[Any], counts: NDArray[np.int64], place: Place = ()) -> None:
+        """Add the numbers at a place, given the part there of each symbol, and its count."""
+        types = set(map(type, symbols))
+        if types <= {float, int, str} and types != {str}:
+            self.numbers.append(_number(symbols, counts, place))
+        elif types == {tuple} and len(set(map(len, symbols))) == 1:
+            shape = array_shape(symbols[0])
+            if shape is not None and (len(shape) > 1 or shape[0] > MOST_NUMBERS):
+                self.pictures.append((place, shape))
+                return
+            self.sizes.append((place, len(symbols[0])))
+            for position, column in enumerate(zip(*symbols, strict=True)):
+                key = _common_key(column)
+                if key is None:
+                    self.add(column, counts, (*place, position))
+                else:
+                    self.add([value for _, value in column], counts, (*place, key))
+        elif tuple in types and float in _types_within(symbols):
+            first = symbols[0]
+            second = next(symbol for symbol in symbols if _size_text(symbol) != _size_text(first))
+            texts = (f"{short(symbol_text(x))} ({_size_text(x)})" for x in (first, second))
+            raise TraceError(
+                f"{' and '.join(texts)} both occur{f' as {place_text(place)}' if place else ''}: "
+                "what has numbers to put into intervals must have one shape"
+            )
+
+
+def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
+    """Return the numbers in traces, in observations or actions, or in the columns of an array.
+
+    Equal traces count once.
+
+    >>> from resolvent.traces import Trace
+    >>> day = Trace([(20.5, "on"), (21.0, "on"), (20.5, "off")], [None] * 3, "ab")
+    >>> content = numbers_in(TraceSet([day, day]))
+    >>> [(number.place, number.values.tolist()) for number in content.numbers]
+    [((0,), [20.5, 20.5, 21.0])]
+    >>> [number.place for number in numbers_in([[0.5, 2], [1, 3]]).numbers]
+    [(0,), (1,)]
+    """
+    if isinstance(data, TraceSet):
+        if not len(data):
+            raise TraceError("there are no traces to fit Discretise on")
+        content, traces = Content(), distinct_traces(data)
+        symbols = list(traces.values[of])
+        content.add(symbols, np.bincount(traces.codes[of], minlength=len(symbols)))
+        return content
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise TraceError("rows of readings differ in length: give rows of one length") from None
+    if array.ndim not in (1, 2) or not array.size:
+        raise TraceError(
+            f"an array of shape {array.shape} has no readings: give one number for each "
+            "observation, or a row of numbers for each"
+        )
+    if array.dtype.kind not in "iuf":
+        raise TraceError(f"an array of type {array.dtype} has no readings: give numbers, or traces")
+    if not np.isfinite(array).all():
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise TraceError(f"row {row}: {array[row]} is not finite: leave such rows out")
+    is_int = array.dtype.kind != "f"
+    if array.ndim == 1:
+        return Content([Number((), array.astype(np.float64), is_int)])
+    columns = enumerate(array.T.astype(np.float64))
+    numbers = [Number((position,), column, is_int) for position, column in columns]
+    return Content(numbers, [((), array.shape[1])])
+
+
+def distinct_traces(traces: TraceSet) -> TraceSet:
+    """Return the first of each set of equal traces."""
+    starts = traces.offsets[:-1] + np.arange(len(traces))
+    sums = np.add.reduceat(traces.observation_codes, starts, dtype=np.int64)
+    if len(np.unique(sums)) == len(traces):  # as nearly always if numbers never repeat
+        return traces
+    _, first = np.unique(trace_hashes(traces), return_index=True)
+    return traces if len(first) == len(traces) else traces.take(np.sort(first))
+
+
+def _number(values: Sequence[Any], counts: NDArray[np.int64], place: Place) -> Number:
+    types = set(map(type, values))
+    if str in types:
+        counts = counts[[type(value) is not str for value in values]]
+        values = [value for value in values if type(value) is not str]
+    try:
+        array = np.array(values, np.float64)
+    except OverflowError:
+        raise TraceError("an int is too large to be a reading: use floats") from None
+    return Number(place, np.repeat(array, counts), float not in types)
+
+
+def _common_key(column: Sequence[Any]) -> str | None:
+    """Return the key that all pairs of a column share; None if they are no pairs of a mapping."""
+    first = column[0]
+    if not (isinstance(first, tuple) and len(first) == 2 and isinstance(first[0], str)):
+        return None
+    is_key = all(type(pair) is tuple and len(pair) == 2 and pair[0] == first[0] for pair in column)
+    return str(first[0]) if is_key else None
+
+
+def _types_within(symbols: Sequence[Any]) -> set[type]:
+    types: set[type] = set()
+    for symbol in symbols:
+        types |= _types_within(symbol) if type(symbol) is tuple else {type(symbol)}
+    return types
+
+
+def _size_text(symbol: Any) -> str:
+    return amount(len(symbol), "part") if isinstance(symbol, tuple) else type(symbol).__name__
+
+
+def _no_numbers(content: Content, of: str) -> str:
+    """Return the error's text for observations, or actions, without numbers to discretize."""
+    if content.pictures:
+        place, shape = content.pictures[0]
+        size = "×".join(map(str, shape))
+        return (
+            f"{place_text(place, of)} is an array of {size} numbers: pictures are not put into "
+            "intervals number by number; turn them into a few readings, or into symbols"
+        )
+    if content.numbers:
+        places = ", ".join(place_text(number.place, of) for number in content.numbers)
+        return (
+            f"{of}s have no floats, but ints ({places}), which are taken for symbols: "
+            "pass ints=True if they are readings"
+        )
+    remedy = "leave Discretise out"
+    if of == OBSERVATION:
+        remedy = f"leave it out, or give Discretise(of={ACTION!r}) if actions have"
+    return f"{of}s have no numbers to put into intervals: {remedy}"
+
+
+def _checked_size(parts: Any) -> int:
+    if type(parts) is not int or parts < 1:
+        raise OptionError(f"parts={shown(parts)}: a tuple with numbers has at least one")
+    return parts
+
+
+def _checked_edges(edges: Any) -> tuple[Any, ...]:
+    try:
+        row = () if isinstance(edges, str) else tuple(edges)
+    except TypeError:
+        row = ()
+    if not row:
+        raise OptionError(
+            f"edges={shown(edges)}: give a row of at least one number, such as [-0.2, 0, 0.2]"
+        )
+    return row
+
+
+def _checked_bins(bins: Any) -> int | tuple[int, ...]:
+    is_single_count = isinstance(bins, int | np.integer)
+    try:
+        counts = (bins,) if is_single_count else tuple(bins)
+        numbers = tuple(map(int, counts))
+        is_valid = numbers == counts and min(numbers) >= 2
+    except (TypeError, ValueError):
+        is_valid = False
+    if not is_valid:
+        raise OptionError(
+            f"bins={shown(bins)}: give a whole number of at least 2, or a row of such"
+        )
+    return numbers[0] if is_single_count else numbers

@@ -1,0 +1,260 @@
+"""Steps as the discovery of events sees them, and the length of their description.
+
+Input: traces without labels. Output: columns of sources, which may be events, and of outputs.
+A *table* says which state each source leads to from each state; the shorter the description of
+the table and of all outputs given it, the better it explains the steps.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent._util.math import log
+from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.preprocess.timing import NONE
+from resolvent.traces.schema import OBSERVATION
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
+
+Table: TypeAlias = NDArray[np.int64]
+"""The next state by [source, state]."""
+
+Counts: TypeAlias = NDArray[np.int64]
+
+TimeLeft: TypeAlias = Callable[[], float | None]
+"""Returns the number of seconds left; None if there is no limit."""
+
+_PRIOR_COUNT: Final = 0.1
+"""Count of each output before any step is described: low, for outputs seldom vary."""
+
+
+def is_over(time_left: TimeLeft) -> bool:
+    """Return whether no time is left."""
+    seconds = time_left()
+    return seconds is not None and seconds <= 0
+
+
+@dataclass(frozen=True, eq=False)
+class EventSteps:
+    """Steps that read a source, which may be an event, and then answer a query.
+
+    `source` and `output` are codes, `NONE` if nothing is read, or if the query has only one
+    output. `query_of` is the query of each output. The second half of the `n_sources` are those
+    at the start of episodes, which may act otherwise than after a step.
+    """
+
+    source: Codes
+    output: Codes
+    offsets: NDArray[np.int64]
+    query_of: NDArray[np.int64]
+    n_sources: int
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs of all queries that have more than one."""
+        return len(self.query_of)
+
+    @cached_property
+    def informative(self) -> NDArray[np.int64]:
+        """The steps whose queries have more than one output."""
+        return np.flatnonzero(self.output != NONE)
+
+    def states(self, table: Table) -> Codes:
+        """Return the state at each step; each trace starts in state 0."""
+        moves = np.ascontiguousarray(table.T, np.int32).ravel()
+        return _core.walk_states(moves, self.n_sources, self.source, self.offsets)
+
+    def output_counts(self, table: Table) -> Counts:
+        """Return the number of steps by [state, output]."""
+        states = table.shape[1]
+        counts = _core.answers_told(
+            self.source,
+            self.output,
+            self.offsets,
+            table=table.astype(np.int32).ravel(),
+            states=states,
+            answers=self.n_outputs,
+        )
+        return counts.reshape(states, self.n_outputs)
+
+    def counts_after(self, states: Codes, state: int) -> Counts:
+        """Return the number of steps in a state by [last source read in it, output]."""
+        counts = _core.answers_after(
+            self.source,
+            self.output,
+            self.offsets,
+            states,
+            state=state,
+            sources=self.n_sources,
+            answers=self.n_outputs,
+        )
+        return counts.reshape(self.n_sources, self.n_outputs)
+
+    def is_entered(self, table: Table) -> NDArray[np.bool_]:
+        """Return for each state whether some step is in it; state 0 always counts."""
+        is_entered = np.bincount(self.states(table), minlength=table.shape[1]) > 0
+        is_entered[0] = True
+        return is_entered
+
+    def rooted(self, table: Table) -> Table | None:
+        """Return the table with the state after all starts as state 0; None if it is already."""
+        starts = self.source[self.offsets[:-1]]
+        after_start = np.unique(table[starts, 0]) if (starts != NONE).all() else np.zeros(1, int)
+        if len(after_start) > 1 or after_start[0] == 0:
+            return None
+        number = np.arange(table.shape[1])
+        number[[0, after_start[0]]] = number[[after_start[0], 0]]
+        rooted = number[table[:, number]]
+        rooted[self.n_sources // 2 :] = np.arange(table.shape[1])
+        return rooted
+
+    def read_counts(self, table: Table) -> Counts:
+        """Return how often each source is read in each state, by [source, state]."""
+        n_states = table.shape[1]
+        before = np.zeros(len(self.source), np.int64)
+        before[1:] = self.states(table)[:-1]
+        before[self.offsets[:-1]] = 0
+        is_read = self.source != NONE
+        pairs = self.source[is_read] * np.int64(n_states) + before[is_read]
+        counts = np.bincount(pairs, minlength=self.n_sources * n_states)
+        return counts.reshape(self.n_sources, n_states)
+
+    def read_as(self, classes: NDArray[np.int64]) -> "EventSteps":
+        """Return steps that read the class of each source; classes of starts are separate ones.
+
+        `classes` has the class of each source after a step; a source of class `NONE` is not read.
+        """
+        n_classes = int(classes.max(initial=-1)) + 1
+        of_starts = np.where(classes == NONE, NONE, classes + n_classes)
+        codes = np.concatenate([classes, of_starts, [NONE]]).astype(np.int32)
+        return replace(self, source=codes[self.source], n_sources=2 * n_classes)
+
+    def first(self, n_steps: int) -> "EventSteps":
+        """Return the steps of the first traces that have at most this number of steps."""
+        traces = max(1, int(np.searchsorted(self.offsets, n_steps, side="right")) - 1)
+        end = int(self.offsets[traces])
+        return replace(
+            self,
+            source=self.source[:end],
+            output=self.output[:end],
+            offsets=self.offsets[: traces + 1],
+        )
+
+    def count_unexplained(self, table: Table) -> int:
+        """Return the number of outputs that are not the most frequent of query and state."""
+        counts = self.output_counts(table)
+        n_queries = int(self.query_of.max(initial=-1)) + 1
+        largest = np.zeros((len(counts), n_queries), np.int64)
+        for state, row in enumerate(counts):
+            np.maximum.at(largest[state], self.query_of, row)
+        return int(counts.sum() - largest.sum())
+
+
+def event_steps(
+    traces: TraceSet, labelling: LabelingFunction, predicts: str, observed: Codes | None = None
+) -> EventSteps:
+    """Return the steps of traces for the discovery of events that explain one output.
+
+    `observed` replaces the observation at each step.
+    """
+    sources, codes = labelling.sources(traces)
+    source = traces.at_step(codes).astype(np.int32)
+    starts = traces.offsets[:-1]
+    source[starts] = np.where(source[starts] == NONE, NONE, source[starts] + len(sources))
+    if observed is None:
+        observed = traces.at_step(traces.observation_codes)
+    if predicts == OBSERVATION:
+        output = traces.after_step(traces.observation_codes)
+    else:
+        output = traces.column(predicts).codes
+    query = observed.astype(np.int64) * len(traces.actions) + traces.action_codes
+    codes_of_steps, query_of = _varying_outputs(query, output.astype(np.int64))
+    return EventSteps(source, codes_of_steps, traces.offsets, query_of, 2 * len(sources))
+
+
+def _varying_outputs(query: Counts, output: Counts) -> tuple[Codes, Counts]:
+    """Number the outputs of queries that have more than one; return the query of each, too."""
+    width = int(output.max(initial=0)) + 1
+    pairs, pair_of_step = np.unique(query * width + output, return_inverse=True)
+    _, queries, n_outputs = np.unique(pairs // width, return_inverse=True, return_counts=True)
+    varies = n_outputs[queries] > 1
+    code = np.where(varies, np.cumsum(varies) - 1, NONE).astype(np.int32)
+    _, query_of = np.unique(queries[varies], return_inverse=True)
+    return code[pair_of_step], query_of.astype(np.int64)
+
+
+def distinct_traces(traces: TraceSet) -> TraceSet:
+    """Return each different trace once, in an order that depends only on their contents.
+
+    The first traces are a fair sample of all, so that a search may begin with them. Labels
+    are ignored.
+
+    >>> from resolvent.traces import Trace
+    >>> first, second = Trace([0, 1], [None] * 2, "a"), Trace([0, 2], [None] * 2, "a")
+    >>> distinct = distinct_traces(TraceSet([first, second, first]))
+    >>> len(distinct), distinct == distinct_traces(TraceSet([second, first]))
+    (2, True)
+    """
+    step_codes = [traces.action_codes, *(column.codes for column in traces.columns.values())]
+    first: dict[bytes, int] = {}
+    for number in range(len(traces)):
+        begin, end = int(traces.offsets[number]), int(traces.offsets[number + 1])
+        observations = traces.observation_codes[begin + number : end + number + 1]
+        digest = hashlib.sha256(observations.tobytes())
+        for codes in step_codes:
+            digest.update(codes[begin:end].tobytes())
+        digest.update(b"%d" % traces.terminated[number])
+        first.setdefault(digest.digest(), number)
+    return traces.take([first[key] for key in sorted(first)])
+
+
+class DescriptionLength:
+    """The length of a description of a table, and of all outputs given it, in nats.
+
+    Outputs are described one after another by how often their state gave them to the same query
+    before: a state that always gives the same output takes next to nothing.
+    """
+
+    def __init__(self, steps: EventSteps) -> None:
+        self.steps = steps
+        size = len(steps.informative) + 1
+        self._of_output = _sums_of_logs(size, _PRIOR_COUNT)
+        n_outputs = np.bincount(steps.query_of)
+        self._order = np.argsort(steps.query_of, kind="stable")
+        self._starts = np.flatnonzero(np.diff(steps.query_of[self._order], prepend=-1))
+        self._by_n_outputs = [
+            (np.flatnonzero(n_outputs == number), _sums_of_logs(size, number * _PRIOR_COUNT))
+            for number in np.unique(n_outputs).tolist()
+        ]
+
+    def of(self, table: Table, counts: Counts) -> float:
+        """Return the length for a table, given the counts of outputs by state."""
+        return float(self.of_outputs(counts).sum()) + self.of_table(table)
+
+    def of_outputs(self, counts: Counts) -> NDArray[np.float64]:
+        """Return the length for outputs with these counts; the last axis is the output's."""
+        query_counts = np.add.reduceat(counts[..., self._order], self._starts, axis=-1)
+        length = -self._of_output[counts].sum(-1)
+        for queries, sums in self._by_n_outputs:
+            length += sums[query_counts[..., queries]].sum(-1)
+        return np.asarray(length, np.float64)
+
+    def of_table(self, table: Table) -> float:
+        """Return the length of a table: each event's name and class, and the classes' moves."""
+        states = np.arange(table.shape[1])
+        events = (table != states).any(1)
+        classes = np.unique(table[events], axis=0)
+        of_names = events.sum() * (log(self.steps.n_sources) + log(1 + len(classes)))
+        of_moves = (classes != states).sum() * log(2 * len(states))
+        return float(of_names + of_moves + len(states))
+
+
+def _sums_of_logs(size: int, first: float) -> NDArray[np.float64]:
+    """Return log(first) + log(first + 1) + … of 0 to `size` summands."""
+    return np.concatenate([[0.0], np.cumsum(log(np.arange(size) + first))])

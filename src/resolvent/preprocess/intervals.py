@@ -1,0 +1,405 @@
+"""Intervals: observations with numbers → the same with the names of intervals in place of these.
+
+`intervals_of` finds the edges for the values of one number. `Intervals` discretizes one number,
+`Parts` the parts of a tuple, and `coded` many observations at once.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import reduce
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent._util.text import amount, short
+from resolvent._util.validation import is_single, shown
+from resolvent.errors import MissingExtra, OptionError, TraceError
+from resolvent.traces.schema import OBSERVATION
+from resolvent.traces.symbols import Symbol, symbol_text
+from resolvent.traces.vocabulary import distinct_numbers
+
+Floats: TypeAlias = NDArray[np.float64]
+
+Place: TypeAlias = tuple[int | str, ...]
+"""Path to a number in an observation: positions in tuples and keys of mappings.
+
+It is `()` if the observation is a number, `(2,)` for the third number of a row, and
+`("position", 0)` for the first number of a row in a mapping.
+"""
+
+Coded: TypeAlias = tuple[list[Symbol], NDArray[np.int64]]
+"""Distinct symbols, and the index of each row's symbol among them."""
+
+ANY_NUMBER = "any number"  # name of the only interval of a number without edges
+LARGEST = 1e300  # largest absolute value; the distances of larger ones may be too large for a float
+MOVED = 0.01  # largest share of an interval's values that may change sides when edges are rounded
+SHIFTED = 0.05  # largest share of an interval's width by which rounding may shift its edges
+MOST_CLUSTERED = 20_000
+"""Maximum number of values for k-means; of more, it uses evenly spaced ones in sorted order."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Discretizes one number: the intervals between edges, each with a name.
+
+    An edge belongs to the interval above it. With `centres`, one for each interval, intervals
+    are named after these.
+
+    >>> heat = Intervals((18, 21.5))
+    >>> heat(17.2), heat(18.0), heat(30)
+    ('below 18', '18…21.5', 'above 21.5')
+    >>> Intervals((1.0,), centres=(0.25, 3.0))(0.1)
+    'about 0.25'
+    """
+
+    edges: tuple[float, ...]
+    centres: tuple[float, ...] | None = None
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        edges = _finite_floats(self.edges, "edges")
+        if any(low >= high for low, high in pairwise(edges)):
+            raise OptionError(f"edges must rise, and no two may be equal: {list(edges)} do not")
+        texts = [number_text(edge) for edge in edges]
+        if not edges:
+            names = [ANY_NUMBER]
+        else:
+            between = [f"{low}…{high}" for low, high in pairwise(texts)]
+            names = [f"below {texts[0]}", *between, f"above {texts[-1]}"]
+        if self.centres is not None:
+            centers = _finite_floats(self.centres, "centres")
+            if len(centers) != len(edges) + 1 or len(set(centers)) < len(centers):
+                raise OptionError(
+                    f"{len(edges)} edges make {len(edges) + 1} intervals: "
+                    "give each a centre, no two of them equal"
+                )
+            object.__setattr__(self, "centres", centers)
+            if edges:
+                names = [f"about {number_text(center)}" for center in centers]
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "names", tuple(names))
+
+    def __len__(self) -> int:
+        return len(self.edges) + 1
+
+    def __call__(self, value: Any) -> str:
+        """Return the name of the interval that contains a number; text stays as it is."""
+        if isinstance(value, float) or type(value) is int:
+            if not math.isfinite(value):
+                raise TraceError(f"{value} lies in no interval: readings must be finite")
+            return self.names[bisect_right(self.edges, value)]
+        if isinstance(value, str):
+            return value
+        raise TraceError(f"{value!r} is no number, and only numbers lie in intervals")
+
+    def codes(self, values: Floats) -> NDArray[np.int64]:
+        """Return the index of each number's interval.
+
+        >>> Intervals((18, 21.5)).codes(np.array([30, 18, 17.2])).tolist()
+        [2, 1, 0]
+        """
+        if not np.isfinite(values).all():
+            infinite = values[np.argmin(np.isfinite(values))]
+            raise TraceError(f"{infinite} lies in no interval: readings must be finite")
+        return np.searchsorted(np.array(self.edges), values, side="right")
+
+
+def number_text(number: float) -> str:
+    """Write a number in as few digits as distinguish it from all others.
+
+    >>> number_text(18.0), number_text(-0.05), number_text(1e-7)
+    ('18', '-0.05', '1e-07')
+    """
+    return repr(number).removesuffix(".0")
+
+
+def _finite_floats(numbers: Iterable[Any], name: str) -> tuple[float, ...]:
+    try:
+        floats = tuple(float(number) + 0.0 for number in numbers)  # one zero, not two
+    except (TypeError, ValueError, OverflowError):
+        raise OptionError(f"{name} must be a row of numbers, such as [-0.2, 0, 0.2]") from None
+    if not all(map(math.isfinite, floats)):
+        raise OptionError(f"{name} must be finite, but are {list(floats)}")
+    return floats
+
+
+def intervals_of(values: Floats, method: str, bins: int, seed: int) -> Intervals:
+    """Return at most `bins` intervals for these values by one of `METHODS`.
+
+    Edges are rounded as long as hardly any value changes sides.
+
+    >>> intervals_of(np.arange(100) / 7, "quantile", 4, seed=0).names
+    ('below 3.5', '3.5…7.1', '7.1…10.6', 'above 10.6')
+    >>> intervals_of(np.array([0.0, 0, 0, 1, 9]), "uniform", 3, seed=0).names
+    ('below 3', '3…6', 'above 6')
+    """
+    values = np.sort(values)
+    if max(-values[0], values[-1]) > LARGEST:
+        raise TraceError(f"readings beyond {LARGEST:g} are too large to put into intervals")
+    bins = min(bins, len(np.unique(values)))
+    return METHODS[method](values, bins, seed) if bins > 1 else Intervals(())
+
+
+def _quantile(values: Floats, bins: int, seed: int) -> Intervals:
+    edges = np.quantile(values, np.arange(1, bins) / bins)
+    # Without edges that have no value below them, or none above the edge before.
+    edges = edges[np.diff(np.searchsorted(values, edges, side="left"), prepend=0) > 0]
+    return Intervals(tuple(rounded(edges, values)))
+
+
+def _uniform(values: Floats, bins: int, seed: int) -> Intervals:
+    edges = np.linspace(values[0], values[-1], bins + 1)[1:-1]
+    return Intervals(tuple(rounded(np.unique(edges), values)))
+
+
+def _k_means(values: Floats, bins: int, seed: int) -> Intervals:
+    try:
+        from sklearn.cluster import KMeans
+    except ImportError as error:
+        raise MissingExtra(
+            'Discretise("kmeans") needs scikit-learn: pip install "resolvent[discretise]", '
+            'or use "quantile" or "uniform"'
+        ) from error
+    sample = values
+    if len(values) > MOST_CLUSTERED:
+        sample = values[np.linspace(0, len(values) - 1, MOST_CLUSTERED).round().astype(int)]
+    bins = min(bins, len(np.unique(sample)))
+    cluster = (
+        KMeans(n_clusters=bins, n_init=10, random_state=seed).fit(sample.reshape(-1, 1)).labels_
+    )
+    # Threads add up in any order: the clusters are the same each time, and the last digits of
+    # their centers are not. So centers are computed again.
+    clusters = np.split(sample, np.flatnonzero(np.diff(cluster)) + 1)
+    centers = np.array([values_of_cluster.mean() for values_of_cluster in clusters])
+    edges = rounded((centers[:-1] + centers[1:]) / 2, values)
+    return Intervals(tuple(edges), tuple(_rounded_centers(centers)))
+
+
+METHODS: dict[str, Callable[[Floats, int, int], Intervals]] = {
+    "quantile": _quantile,
+    "uniform": _uniform,
+    "kmeans": _k_means,
+}
+
+
+def rounded(edges: Floats, values: Floats) -> Floats:
+    """Round edges to as few decimals as keep nearly all of the sorted values on their sides.
+
+    >>> values = np.array([0.0, 1 / 3, 2 / 3, 1])
+    >>> rounded(np.array([1 / 3, 2 / 3]), values).tolist()
+    [0.33, 0.66]
+    """
+    n_below = np.searchsorted(values, edges, side="left")
+    counts = np.diff(np.concatenate([[0], n_below, [len(values)]]))
+    widths = np.diff(np.concatenate([values[:1], edges, values[-1:]]))
+    widths[-1] = widths[-1] or widths[-2]  # the highest value may lie on the last edge
+    max_moved = MOVED * np.minimum(counts[:-1], counts[1:])
+    max_shift = SHIFTED * np.minimum(widths[:-1], widths[1:])
+    for decimals in range(-magnitude(values[-1] - values[0]), 18):
+        nearest, lower = shorter_numbers(edges, decimals)
+        # A value on the edge stays above it if the edge is rounded down.
+        moved_by_nearest, moved_by_lower = (
+            np.abs(n_below - np.searchsorted(values, rounding, side="left"))
+            for rounding in (nearest, lower)
+        )
+        shorter = np.where(moved_by_nearest <= moved_by_lower, nearest, lower)
+        moved = np.minimum(moved_by_nearest, moved_by_lower)
+        if np.all(moved <= max_moved) and np.all(np.abs(shorter - edges) <= max_shift):
+            return shorter
+    return edges + 0.0
+
+
+def _rounded_centers(centers: Floats) -> Floats:
+    """Round centers to as few decimals as change none by over a tenth of the smallest gap.
+
+    >>> _rounded_centers(np.array([0.1234, 0.5678])).tolist()
+    [0.1, 0.6]
+    """
+    gap = float(np.diff(centers).min())
+    for decimals in range(-magnitude(gap), 18):
+        shorter = np.round(centers, decimals) + 0.0
+        if np.all(np.abs(shorter - centers) <= gap / 10):
+            return shorter
+    return centers
+
+
+def shorter_numbers(numbers: Floats, decimals: int) -> tuple[Floats, Floats]:
+    """Return numbers rounded to the nearest with this number of decimals, and rounded down."""
+    nearest = np.round(numbers, decimals)
+    lower: Floats = np.where(nearest > numbers, nearest - 10.0**-decimals, nearest)
+    # The difference may have a digit in the last place, which names would show.
+    return nearest + 0.0, np.round(lower, decimals) + 0.0
+
+
+def magnitude(number: float) -> int:
+    """Return the number of digits before a number's point, negative for small numbers."""
+    return Decimal(number).adjusted() + 1 if number > 0 else 0
+
+
+def place_text(place: Place, of: str = OBSERVATION) -> str:
+    """Write a place in an observation or action as an expression.
+
+    >>> place_text(()), place_text((2,)), place_text(("position", 0))
+    ('the observation', '[2]', 'position[0]')
+    """
+    if not place:
+        return f"the {of}"
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place)
+    return short(text.removeprefix("."))
+
+
+def as_places(columns: Iterable[Any]) -> tuple[Place, ...]:
+    """Return places as paths; `OptionError` if one is invalid or occurs twice.
+
+    >>> as_places([0, "heat", ("position", 1)])
+    ((0,), ('heat',), ('position', 1))
+    """
+    if isinstance(columns, str | int):
+        columns = (columns,)
+    if not isinstance(columns, Iterable) or is_single(columns):
+        raise OptionError(f"columns={shown(columns)}: give a list of positions or keys")
+    places = tuple(tuple(name) if isinstance(name, tuple | list) else (name,) for name in columns)
+    if not all(type(key) in (int, str) for place in places for key in place):
+        raise OptionError(
+            f"columns={shown(columns)}: use positions in a row, keys of a mapping, or tuples of "
+            f"these"
+        )
+    ordered = sorted(places, key=lambda place: [(type(key).__name__, str(key)) for key in place])
+    if not places or any(longer[: len(place)] == place for place, longer in pairwise(ordered)):
+        raise OptionError(f"columns={shown(columns)}: name each number once, and at least one")
+    return places
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Discretizes some parts of a tuple, by position or key.
+
+    >>> parts = Parts((0, "heat"), (Intervals((0.5,)), Intervals((20,))))
+    >>> parts((0.25, ("heat", 18.5), "dusk"))
+    ('below 0.5', ('heat', 'below 20'), 'dusk')
+    """
+
+    keys: tuple[int | str, ...]
+    readers: tuple["Part", ...]
+    size: int | None = None
+
+    def __call__(self, symbol: Symbol) -> Symbol:
+        """Return the tuple with these parts discretized."""
+        if not isinstance(symbol, tuple):
+            raise TraceError(f"it is {short(symbol_text(symbol))} where {self._expected}")
+        parts = list(symbol)
+        if self.size is not None and len(parts) != self.size:
+            raise TraceError(f"it has {amount(len(parts), 'part')} where {self._expected}")
+        for key, reader in zip(self.keys, self.readers, strict=True):
+            position = key_position(symbol, key)
+            if position is None:
+                raise TraceError(f"it has no part {key!r} where {self._expected}")
+            part = symbol[position]
+            parts[position] = reader(part) if type(key) is int else (key, reader(part[1]))
+        return tuple(parts)
+
+    @property
+    def _expected(self) -> str:
+        shape = f"with part {self.keys[0]!r}"
+        if self.size is not None:
+            shape = f"of {amount(self.size, 'part')}"
+        return f"a tuple {shape} should be: fit Discretise on observations of this shape"
+
+
+Part: TypeAlias = Intervals | Parts
+"""Discretizes an observation, or a part of one."""
+
+
+def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
+    """Return the position of a key's pair, or of an index, in a tuple; None if there is none.
+
+    >>> key_position((("door", "open"), ("heat", 20.5)), "heat"), key_position((1, 2), 2)
+    (1, None)
+    """
+    if isinstance(key, int):
+        return key if 0 <= key < len(parts) else None
+    return next(
+        (
+            position
+            for position, part in enumerate(parts)
+            if isinstance(part, tuple) and len(part) == 2 and part[0] == key
+        ),
+        None,
+    )
+
+
+def parts_of(
+    intervals: Mapping[Place, Intervals], sizes: Mapping[Place, int], place: Place = ()
+) -> Part:
+    """Return the reader of observations, given the intervals of the number at each place.
+
+    `sizes` are the numbers of parts of the tuples on the way. `place` is the observation's part
+    to read.
+
+    >>> parts_of({(1,): Intervals((0.5,))}, {(): 2})(("dawn", 0.7))
+    ('dawn', 'above 0.5')
+    """
+    if place in intervals:
+        return intervals[place]
+    depth = len(place)
+    keys = dict.fromkeys(number[depth] for number in intervals if number[:depth] == place)
+    readers = tuple(parts_of(intervals, sizes, (*place, key)) for key in keys)
+    return Parts(tuple(keys), readers, sizes.get(place))
+
+
+def coded(reader: Part | None, symbols: Sequence[Any]) -> Coded:
+    """Apply a reader to many symbols, column by column if possible; None leaves them unchanged.
+
+    >>> values, codes = coded(Parts((0,), (Intervals((0.5,)),)), [(0.1, 7), (0.9, 7), (0.2, 7)])
+    >>> values, codes.tolist()
+    ([('below 0.5', 7), ('above 0.5', 7)], [0, 1, 0])
+    """
+    types = set(map(type, symbols))
+    if isinstance(reader, Intervals) and types == {float}:
+        return list(reader.names), reader.codes(np.array(symbols, np.float64))
+    if isinstance(reader, Parts) and types == {tuple} and len(set(map(len, symbols))) == 1:
+        readers = _readers_by_position(reader, symbols)
+        if readers is not None:
+            columns = enumerate(zip(*symbols, strict=True))
+            parts = [coded(readers.get(position), column) for position, column in columns]
+            empty: Coded = [()], np.zeros(len(symbols), np.int64)
+            return reduce(_with_part, parts, empty)
+    codes: dict[Symbol, int] = {}
+    values = symbols if reader is None else map(reader, symbols)
+    code_of_row = [codes.setdefault(symbol, len(codes)) for symbol in values]
+    return list(codes), np.array(code_of_row, np.int64)
+
+
+def _readers_by_position(reader: Parts, symbols: Sequence[Any]) -> dict[int, Part] | None:
+    """Return the reader of each part; None if keys stand at different positions."""
+    first = symbols[0]
+    if reader.size not in (None, len(first)):
+        return None
+    by_position: dict[int, Part] = {}
+    for key, part in zip(reader.keys, reader.readers, strict=True):
+        position = key_position(first, key)
+        if position is None:
+            return None
+        if isinstance(key, str):
+            if any(key_position(symbol, key) != position for symbol in symbols):
+                return None
+            part = Parts((1,), (part,))  # of the pair of key and value
+        by_position[position] = part
+    return by_position
+
+
+def _with_part(rows: Coded, column: Coded) -> Coded:
+    """Append one more part to tuples."""
+    prefixes: list[Any]
+    prefixes, prefix_codes = rows
+    values, codes = column
+    pairs, pair_codes = distinct_numbers(
+        prefix_codes * len(values) + codes, len(prefixes) * len(values)
+    )
+    split = (divmod(pair, len(values)) for pair in pairs.tolist())
+    return [(*prefixes[row], values[value]) for row, value in split], pair_codes

@@ -1,0 +1,247 @@
+"""Labels derived from observations and actions, for worlds in which nobody names events.
+
+Input: `TraceSet`, or single live steps. Output: the same traces with other labels, or a label.
+"""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from resolvent._util.text import amount
+from resolvent._util.validation import shown
+from resolvent.errors import OptionError, TraceError
+from resolvent.traces.schema import LABEL
+from resolvent.traces.symbols import (
+    NO_EVENT,
+    Label,
+    Symbol,
+    as_symbol,
+    event_text,
+    label_text,
+    symbol_order,
+)
+from resolvent.traces.trace_set import TraceSet, with_column
+from resolvent.traces.vocabulary import Codes, distinct_pairs
+
+LabelOrigin: TypeAlias = Literal["given", "observation", "action", "action+observation"]
+"""Origin of labels: recorded with the traces, or derived from the last observation or action."""
+
+LABEL_ORIGINS: tuple[str, ...] = get_args(LabelOrigin)
+
+_NOUNS = {
+    "observation": ("observation", "observations"),
+    "action": ("action", "actions"),
+    "action+observation": ("pair of action and observation", "pairs of action and observation"),
+}
+"""Singular and plural of the sources of derived labels."""
+
+
+@dataclass(frozen=True)
+class LabelingFunction:
+    """Labels as recorded with each step, or derived from observations and actions.
+
+    The label of a step is derived from the next observation, the action, or both; the label of
+    an episode's start from its first observation, if observations count. The *source* of a
+    label is an observation, an action, or a pair `(action, observation)`, which is
+    `(observation,)` at the start.
+
+    With `events`, these sources have the label listed there, and all others are no event.
+    Without, each source is a label of its own. A label of several propositions is a set.
+
+    >>> from resolvent.traces import Trace
+    >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
+    >>> [sorted(label) for label in LabelingFunction("observation").on(traces)[0].labels]
+    [['hall'], ['attic']]
+    >>> [sorted(label) for label in LabelingFunction("action+observation").on(traces)[0].labels]
+    [['→ hall'], ['up → attic']]
+    >>> [sorted(label) for label in LabelingFunction("observation", {"attic": "key"}).on(traces)[0].labels]
+    [[], ['key']]
+    """
+
+    reads: LabelOrigin = "given"
+    events: Mapping[Symbol, str | Label] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.reads, str) or self.reads not in LABEL_ORIGINS:
+            raise OptionError(
+                f"labels={shown(self.reads)}: use one of {', '.join(map(repr, LABEL_ORIGINS))}"
+            )
+        if self.events is not None:
+            if self.reads == "given":
+                raise OptionError("labels that are given have no events to be made of")
+            object.__setattr__(self, "events", _checked_events(self.events))
+
+    def __hash__(self) -> int:
+        return hash((self.reads, None if self.events is None else tuple(self.events.items())))
+
+    @property
+    def is_given(self) -> bool:
+        """Whether labels are recorded with the steps and not derived."""
+        return self.reads == "given"
+
+    def at_reset(self, observation: Symbol) -> Label:
+        """Return the label of an episode's first observation."""
+        if self.reads == "action":
+            return NO_EVENT
+        return self._label(observation if self.reads == "observation" else (observation,))
+
+    def after_step(self, action: Symbol, next_observation: Symbol) -> Label:
+        """Return the label after a step."""
+        if self.reads == "observation":
+            return self._label(next_observation)
+        return self._label(action if self.reads == "action" else (action, next_observation))
+
+    def on(self, traces: TraceSet) -> TraceSet:
+        """Return the traces with derived labels; unchanged if labels are as recorded."""
+        if self.is_given:
+            return traces
+        sources, codes = self.sources(traces)
+        labels: dict[Label, int] = {}
+        label_codes = [labels.setdefault(self._label(source), len(labels)) for source in sources]
+        if self.reads == "action":
+            label_codes.append(labels.setdefault(NO_EVENT, len(labels)))  # of code −1
+        return with_column(traces, LABEL, list(labels), np.array(label_codes, np.int32)[codes])
+
+    def sources(self, traces: TraceSet) -> tuple[list[Symbol], Codes]:
+        """Return the distinct sources of labels, and the index of the source of each label.
+
+        There is a label for each observation. If labels are derived from actions, the first
+        label of an episode has no source: its index is −1.
+
+        >>> from resolvent.traces import Trace
+        >>> traces = TraceSet([Trace([0, 1], [None] * 2, ["up"]), Trace([0, 0], [None] * 2, "x")])
+        >>> LabelingFunction("action+observation").sources(traces)
+        ([(0,), ('up', 1), ('x', 0)], array([0, 1, 0, 2], dtype=int32))
+        """
+        if self.reads == "observation":
+            return list(traces.observations), traces.observation_codes
+        action_codes = np.full(len(traces.observation_codes), -1, np.int32)
+        follows_step = np.ones(len(action_codes), bool)
+        follows_step[traces.offsets[:-1] + np.arange(len(traces))] = False
+        action_codes[follows_step] = traces.action_codes
+        if self.reads == "action":
+            return list(traces.actions), action_codes
+        n_observations = len(traces.observations)
+        pairs, codes = distinct_pairs(
+            action_codes + np.int32(1),
+            traces.observation_codes,
+            len(traces.actions) + 1,
+            n_observations,
+        )
+        sources: list[Symbol] = []
+        for pair in pairs.tolist():
+            action, observation = divmod(pair, n_observations)
+            before = (traces.actions[action - 1],) if action else ()
+            sources.append((*before, traces.observations[observation]))
+        return sources, codes
+
+    def _label(self, source: Symbol) -> Label:
+        if self.events is None:
+            return frozenset((self.name_of(source),))
+        name = self.events.get(source)
+        return NO_EVENT if name is None else label_of_event(name)
+
+    def plain_events(self) -> list[tuple[Symbol, str | list[str]]]:
+        """Return the events as stored in files; labels of several propositions are lists.
+
+        >>> LabelingFunction("observation", {"attic": {"key", "red"}}).plain_events()
+        [('attic', ['key', 'red'])]
+        """
+        return [
+            (source, name if isinstance(name, str) else sorted(name))
+            for source, name in (self.events or {}).items()
+        ]
+
+    def name_of(self, source: Symbol) -> str:
+        """Return the name of a source; different sources have different names.
+
+        >>> LabelingFunction("action").name_of("up"), LabelingFunction("action+observation").name_of(("up", 3))
+        ('up', 'up → 3')
+        """
+        if self.reads != "action+observation":
+            return event_text(source)
+        pair: Any = source
+        action = "" if len(pair) == 1 else event_text(pair[0])
+        return f"{action} → {event_text(pair[-1])}".strip()
+
+    def __str__(self) -> str:
+        if self.is_given:
+            return "as given with each step"
+        noun, plural = _NOUNS[self.reads]
+        if self.events is None:
+            return f"each {noun} is an event of its own"
+        if not self.events:
+            return f"no {noun} is an event"
+        names: dict[str, list[str]] = {}
+        for source, name in self.events.items():
+            names.setdefault(label_text(label_of_event(name)), []).append(self.name_of(source))
+        return "\n".join(
+            [
+                f"{amount(len(names), 'event')}, made of {plural}",
+                *(f"{name}: {', '.join(sources)}" for name, sources in names.items()),
+            ]
+        )
+
+
+def label_of_event(event: str | Label) -> Label:
+    """Return the label of an event: one proposition, or the set of them.
+
+    >>> sorted(label_of_event("key")), sorted(label_of_event(frozenset({"key", "red"})))
+    (['key'], ['key', 'red'])
+    """
+    return frozenset((event,)) if isinstance(event, str) else event
+
+
+def _checked_events(events: Any) -> dict[Symbol, str | Label]:
+    """Return the label of each source, sorted by source; `OptionError` if one is invalid."""
+    if not isinstance(events, Mapping):
+        raise OptionError(
+            f"events is a {type(events).__name__}: give a mapping of what is seen or done to "
+            "the event that it is, such as {'attic': 'key'}"
+        )
+    checked: dict[Symbol, str | Label] = {}
+    for source, name in events.items():
+        propositions = (name,) if isinstance(name, str) else name
+        is_valid = isinstance(propositions, tuple | list | Set) and len(propositions) > 0
+        if not is_valid or not all(isinstance(part, str) and part for part in propositions):
+            raise OptionError(
+                f"events: {shown(source)} is named {shown(name)}: "
+                "give each event a name, such as 'key'"
+            )
+        label = frozenset(propositions)
+        try:
+            checked[as_symbol(source)] = label if len(label) > 1 else next(iter(label))
+        except TraceError as error:
+            raise OptionError(f"events: {error}") from error
+    return {source: checked[source] for source in sorted(checked, key=symbol_order)}
+
+
+AS_RECORDED = LabelingFunction()  # labels as recorded with the steps
+
+
+def as_labeling_function(
+    labels: str | LabelingFunction, label_of: object = None, *, found: bool = False
+) -> LabelingFunction:
+    """Return the labeling function for an option's value.
+
+    `found`: whether the error for a wrong word may suggest "auto", which the caller handles.
+
+    >>> as_labeling_function("observation").reads
+    'observation'
+    >>> as_labeling_function("obs")
+    Traceback (most recent call last):
+    resolvent.errors.OptionError: labels='obs': use one of 'given', 'observation', 'action', \
+'action+observation'
+    """
+    if not isinstance(labels, LabelingFunction):
+        if not (isinstance(labels, str) and labels in LABEL_ORIGINS):
+            words = (*LABEL_ORIGINS, "auto") if found else LABEL_ORIGINS
+            raise OptionError(f"labels={shown(labels)}: use one of {', '.join(map(repr, words))}")
+        labels = LabelingFunction(labels)  # type: ignore[arg-type]
+    if label_of is not None and not labels.is_given:
+        raise OptionError(
+            f"labels={labels.reads!r} and label_of both say how labels are made: leave out one"
+        )
+    return labels

@@ -1,0 +1,332 @@
+"""Predictive code: the bits needed to encode traces, given edges that discretize their numbers.
+
+`steps_of` turns traces into columns; `PredictiveCode` encodes each output, and the next
+observation's intervals, by counts in a context: the action, the present observation, and one
+step of history. An interval costs only the bits beyond those of its overall frequency.
+Predicting nothing is thus free, and a useful prediction costs less than that: wide intervals
+gain nothing by being easy to predict.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent._util.math import log, log2, log_gamma
+from resolvent.preprocess.intervals import Floats, Intervals, Place, coded, key_position, parts_of
+from resolvent.traces.schema import ACTION, OBSERVATION
+from resolvent.traces.symbols import Symbol
+from resolvent.traces.trace_set import StepColumn, TraceSet
+
+Ints: TypeAlias = NDArray[np.int64]
+Edges: TypeAlias = tuple[float, ...]
+N = TypeVar("N", bound=np.generic)
+E = TypeVar("E")
+T = TypeVar("T")
+
+MOST_BINS = 256  # maximum number of intervals of a number
+MAX_OUTPUT_VALUES = 32  # maximum number of different numbers in an output; more are put into cells
+OUTPUT_CELLS = 8  # number of cells, with equally many steps in each
+
+
+class Codes(NamedTuple):
+    """A code for each step, and the number of possible codes."""
+
+    of_step: Ints
+    kinds: int
+
+
+@dataclass(frozen=True)
+class StepNumber:
+    """A number's value before, at and after each step.
+
+    It is not a number where text stands in its place, and before the first step of a trace.
+    """
+
+    before: Floats
+    now: Floats
+    after: Floats
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The columns of steps to encode, and those to encode them by.
+
+    Attributes:
+        numbers: The numbers to discretize.
+        actions: The actions without these numbers.
+        rest: The observations without these numbers.
+        labels: The labels of the observations.
+        previous_outputs: All outputs at the step before.
+        outputs: The outputs to encode besides the numbers.
+        encodes_numbers: Whether the numbers after a step are encoded, too.
+    """
+
+    numbers: tuple[StepNumber, ...]
+    actions: Codes
+    rest: Codes
+    labels: Codes
+    previous_outputs: Codes
+    outputs: tuple[Codes, ...]
+    encodes_numbers: bool
+
+    def __len__(self) -> int:
+        return len(self.actions.of_step)
+
+
+def together(*columns: Codes) -> Codes:
+    """Return a code for each combination of several codes.
+
+    >>> together(Codes(np.array([0, 1, 0]), 2), Codes(np.array([4, 0, 4]), 5))
+    Codes(of_step=array([0, 1, 0]), kinds=2)
+    """
+    codes, kinds = columns[0]
+    for more_codes, more_kinds in columns[1:]:
+        pairs = codes * more_kinds + more_codes
+        if kinds * more_kinds > 8 * len(pairs):
+            distinct, codes = np.unique(pairs, return_inverse=True)
+            kinds = len(distinct)
+        else:  # a table of all pairs is faster than sorting
+            occurs = np.zeros(kinds * more_kinds, bool)
+            occurs[pairs] = True
+            codes, kinds = (np.cumsum(occurs) - 1)[pairs], int(occurs.sum())
+    return Codes(codes, kinds)
+
+
+def steps_of(
+    traces: TraceSet,
+    places: Sequence[Place],
+    outputs: Sequence[str],
+    most: int,
+    of: str = OBSERVATION,
+) -> Steps:
+    """Return at most `most` steps of traces, with the numbers at these places.
+
+    `outputs` are columns of steps, `"observation"` and `"terminated"`. `of` says whether
+    observations or actions have the numbers.
+    """
+    rows = min(traces.steps, most)
+    is_first = np.zeros(traces.steps, bool)
+    is_first[traces.offsets[:-1]] = True
+    is_first = is_first[:rows]
+    now = traces.at_step(traces.observation_codes)[:rows].astype(np.int64)
+    after = traces.after_step(traces.observation_codes)[:rows].astype(np.int64)
+    actions = traces.action_codes[:rows].astype(np.int64)
+    labels = traces.at_step(traces.label_codes)[:rows].astype(np.int64)
+    without_numbers = parts_of({place: Intervals(()) for place in places}, {})
+    rest_values, rest = coded(without_numbers if of == OBSERVATION else None, traces.observations)
+    action_values, action_rest = coded(without_numbers if of == ACTION else None, traces.actions)
+    columns = [_output_codes(traces.column(name), rows) for name in outputs if name != OBSERVATION]
+    all_outputs = together(Codes(np.zeros(rows, np.int64), 1), *columns)
+    if OBSERVATION in outputs and len(rest_values) > 1:
+        columns.append(Codes(rest[after], len(rest_values)))
+    at = (now, after) if of == OBSERVATION else (actions, np.roll(actions, -1))
+    return Steps(
+        tuple(_step_number(traces.values[of], place, *at, is_first) for place in places),
+        Codes(action_rest[actions], len(action_values)),
+        Codes(rest[now], len(rest_values)),
+        Codes(labels, len(traces.labels)),
+        Codes(
+            _before(all_outputs.of_step, is_first, all_outputs.kinds),
+            all_outputs.kinds + 1,
+        ),
+        tuple(columns),
+        encodes_numbers=OBSERVATION in outputs and of == OBSERVATION,
+    )
+
+
+def _step_number(
+    symbols: Sequence[Symbol], place: Place, now: Ints, after: Ints, is_first: NDArray[np.bool_]
+) -> StepNumber:
+    parts: list[Any] = list(symbols)
+    for key in place:
+        position = key_position(parts[0], key)
+        parts = [part[position] if isinstance(key, int) else part[position][1] for part in parts]
+    numbers = (math.nan if isinstance(part, str) else part for part in parts)
+    values = np.array(list(numbers), np.float64)
+    return StepNumber(_before(values[now], is_first, math.nan), values[now], values[after])
+
+
+def _output_codes(column: StepColumn, rows: int) -> Codes:
+    """Return a column's codes; numbers of many different values are put into cells."""
+    values, codes = column.values, column.codes[:rows].astype(np.int64)
+    if len(values) <= MAX_OUTPUT_VALUES or not all(type(value) in (int, float) for value in values):
+        return Codes(codes, len(values))
+    numbers = np.array(values, np.float64)[codes]
+    edges = np.quantile(numbers, np.arange(1, OUTPUT_CELLS) / OUTPUT_CELLS)
+    return Codes(np.searchsorted(edges, numbers, side="right"), OUTPUT_CELLS)
+
+
+def _before(values: NDArray[N], is_first: NDArray[np.bool_], missing: float) -> NDArray[N]:
+    """Return for each step the value at the step before, `missing` at first steps."""
+    shifted = np.roll(values, 1)
+    shifted[is_first] = missing
+    return shifted
+
+
+class Bits(NamedTuple):
+    """The length of the code of all outputs, and of the numbers after each step."""
+
+    outputs: float
+    numbers: float
+
+    @property
+    def total(self) -> float:
+        """The length of both."""
+        return self.outputs + self.numbers
+
+
+class _Cells(NamedTuple):
+    """The intervals of a number before, at and after each step."""
+
+    before: Codes
+    now: Codes
+    after: Codes
+
+
+class _Context(NamedTuple):
+    """The context of each step, and the number of steps in each."""
+
+    codes: Codes
+    counts: Ints
+
+
+class PredictiveCode:
+    """Encodes the same steps under different edges; unchanged parts are computed once.
+
+    Each output has the cheapest of a few contexts: the action with the observation, alone or
+    with the observation before, the outputs before or the label; for outputs other than numbers
+    also the action with one number alone.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        n_halves = 2 * len(steps) + max(
+            [MOST_BINS + 2, *(output.kinds for output in steps.outputs)]
+        )
+        self._log_gamma = _log_gamma_of_halves(n_halves)
+        # The last result of each method by number, with the edges it was computed for.
+        self._cache: dict[tuple[Callable[..., Any], int], tuple[Any, Any]] = {}
+
+    def bits(self, edges: Sequence[Edges], varied: int = 0) -> Bits:
+        """Return the length of the code under these edges.
+
+        `varied` is the number whose edges differ from those of the last calls.
+        """
+        steps = self.steps
+        cells = [self._cached(self._cells_of, *row) for row in enumerate(edges)]
+        rest_edges = [*edges[:varied], *edges[varied + 1 :]]
+        rest, rest_before = self._cached(self._rest_of, varied, rest_edges)
+        observed = together(rest, cells[varied].now)
+        columns = [
+            observed,
+            together(observed, rest_before, cells[varied].before),
+            together(observed, steps.previous_outputs),
+        ]
+        if steps.labels.kinds > 1:
+            columns.append(together(observed, steps.labels))
+        contexts = [_context(column) for column in columns]
+        single_bits = [self._cached(self._bits_of_single, *row) for row in enumerate(edges)]
+        outputs = sum(
+            min([self._min_bits(output, contexts), *(bits[index] for bits in single_bits)])
+            for index, output in enumerate(steps.outputs)
+        )
+        if not steps.encodes_numbers:
+            return Bits(outputs, 0.0)
+        return Bits(
+            outputs,
+            sum(
+                self._min_bits(cell.after, contexts) - _frequency_bits(cell.after) for cell in cells
+            ),
+        )
+
+    def _cached(self, method: Callable[[int, E], T], number: int, edges: E) -> T:
+        cached = self._cache.get((method, number))
+        if cached is None or cached[0] != edges:
+            cached = self._cache[method, number] = edges, method(number, edges)
+        result: T = cached[1]
+        return result
+
+    def _cells_of(self, number: int, edges: Edges) -> _Cells:
+        values = self.steps.numbers[number]
+        return _Cells(*(_cell_codes(x, edges) for x in (values.before, values.now, values.after)))
+
+    def _rest_of(self, varied: int, edges: Sequence[Edges]) -> tuple[Codes, Codes]:
+        """Return the action and observation without one number, and the latter before the step.
+
+        `edges` are those of the other numbers.
+        """
+        steps = self.steps
+        numbers = (number for number in range(len(steps.numbers)) if number != varied)
+        cells = [self._cached(self._cells_of, *row) for row in zip(numbers, edges, strict=True)]
+        constant = Codes(np.zeros(len(steps), np.int64), 1)
+        return (
+            together(steps.actions, steps.rest, *(cell.now for cell in cells)),
+            together(constant, *(cell.before for cell in cells)),
+        )
+
+    def _bits_of_single(self, number: int, edges: Edges) -> list[float]:
+        """Return the bits of each output by the action and one number, or the outputs before."""
+        cells = self._cached(self._cells_of, number, edges)
+        codes = together(self.steps.actions, cells.now)
+        contexts = [_context(codes), _context(together(codes, self.steps.previous_outputs))]
+        return [self._min_bits(output, contexts) for output in self.steps.outputs]
+
+    def _min_bits(self, output: Codes, contexts: Sequence[_Context]) -> float:
+        """Return the bits of an output in its cheapest context.
+
+        Each context counts the outputs so far, starting from half a count for each value: the
+        estimator of Krichevsky and Trofimov. The cost of learning a context is thus included.
+        """
+        if output.kinds == 1:
+            return 0.0
+        log_gamma_of_halves = self._log_gamma
+        bits = []
+        for context in contexts:
+            pairs = _counts(context.codes.of_step * output.kinds + output.of_step)
+            learned = (
+                log_gamma_of_halves[2 * context.counts + output.kinds]
+                - log_gamma_of_halves[output.kinds]
+            )
+            predicted = log_gamma_of_halves[2 * pairs + 1] - log_gamma_of_halves[1]
+            bits.append(float(learned.sum() - predicted.sum()))
+        return min(bits)
+
+
+def _log_gamma_of_halves(n_halves: int) -> Floats:
+    """Return the logarithm to base 2 of the Gamma function at 1/2, 1, 3/2 and so on.
+
+    >>> (_log_gamma_of_halves(8)[[2, 4, 6, 8]].round(9) + 0).tolist()  # of 1, 1, 2 and 6
+    [0.0, 0.0, 1.0, 2.584962501]
+    """
+    values = (log_gamma(half / 2) / log(2) for half in range(1, n_halves + 1))
+    return np.fromiter(chain([0.0], values), np.float64)
+
+
+def _cell_codes(values: Floats, edges: Edges) -> Codes:
+    codes = np.searchsorted(np.array(edges), values, side="right")
+    is_missing = np.isnan(values)
+    codes[is_missing] = len(edges) + 1
+    return Codes(codes, len(edges) + 1 + bool(is_missing.any()))
+
+
+def _context(codes: Codes) -> _Context:
+    return _Context(codes, _counts(codes.of_step))
+
+
+def _counts(numbers: Ints) -> Ints:
+    """Return the count of each number that occurs."""
+    if numbers.max() < 8 * len(numbers):
+        counts = np.bincount(numbers)
+        return counts[counts > 0]
+    return np.unique(numbers, return_counts=True)[1]
+
+
+def _frequency_bits(output: Codes) -> float:
+    """Return the bits of encoding each value by its frequency."""
+    counts = _counts(output.of_step)
+    return float((counts * log2(len(output.of_step) / counts)).sum())

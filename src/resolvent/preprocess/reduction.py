@@ -1,0 +1,346 @@
+"""Reduction: blank out rows of samples that the search for a machine does not need.
+
+Input: `SampleSet` or `Histories`. Output: a smaller one, and a record of the removed parts,
+which the machine gets back. Redundant alphas have one output everywhere. Trivial labels change
+no state; `assess_labels` tests this by deleting them. A contradiction proves a label needed, for
+good: samples that contradict without it also do so without it and others, so each label can be
+tested by itself. The absence of contradictions proves little, since most histories occur once.
+A label is therefore dropped on positive evidence only: its deletion made histories equal, and
+their outputs agreed. See docs/decisions/preprocess.md.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent._util.text import visible
+from resolvent.errors import OptionError
+from resolvent.preprocess.samples import Histories, SampleSet
+from resolvent.preprocess.timing import NONE
+from resolvent.traces.symbols import NO_EVENT, Label, label_text
+from resolvent.traces.vocabulary import Codes, Vocabulary
+
+MIN_EVIDENCE_BITS: Final = 64.0
+"""Evidence, in bits, needed in every context that matters for a label to be dropped."""
+
+COMMON_CONTEXT: Final = 0.02  # least share of a label's occurrences for a context to matter
+MAX_LABELS: Final = 16
+"""Number of labels tested together, most frequent first; each costs a pass over the tree.
+
+The next labels are tested only if one of these was dropped.
+"""
+
+_MAX_LABELS_NAMED: Final = 20
+"""Maximum number of labels that an error lists."""
+
+Location = tuple[int, int]
+"""Trace and step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConstantOutputs:
+    """Alphas with a single output: their ids, outputs, and numbers of rows."""
+
+    alpha: Codes
+    output: Codes
+    count: NDArray[np.int64]
+
+    @classmethod
+    def nothing(cls) -> "ConstantOutputs":
+        """Return the record of a removal that removed nothing."""
+        empty = np.empty(0, np.int32)
+        return cls(empty, empty, np.empty(0, np.int64))
+
+
+def remove_redundant(samples: SampleSet) -> tuple[SampleSet, ConstantOutputs]:
+    """Blank out every alpha whose output is the same in all of its rows.
+
+    Paper: "Redundant α-Input Removal".
+    """
+    alphas = len(samples.alpha_keys)
+    output, count, varies = _core.tally_outputs(samples.alpha, samples.output, alphas)
+    constant = np.flatnonzero((count > 0) & (varies == 0)).astype(np.int32)
+    new_codes = np.where(varies, np.arange(alphas, dtype=np.int32), np.int32(NONE))
+    return (
+        replace(samples, alpha=_core.recode(samples.alpha, new_codes)),
+        ConstantOutputs(constant, output[constant], count[constant]),
+    )
+
+
+def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) -> tuple[int, ...]:
+    """Return the codes of the trivial labels: "no event" if it occurs, and the named ones.
+
+    A name is a label or its text. A name that does not occur is an error, for it is most likely
+    a typing mistake.
+
+    >>> labels = Vocabulary([frozenset(), frozenset({"key"}), frozenset({"sofa"})])
+    >>> trivial_codes(labels), trivial_codes(labels, ["sofa"])
+    ((0,), (0, 2))
+    """
+    by_text = {label_text(label): code for code, label in enumerate(labels)}
+    codes = {labels.code(NO_EVENT)} if NO_EVENT in labels else set()
+    for name in named:
+        code = by_text.get(visible(name)) if isinstance(name, str) else labels.get(frozenset(name))
+        if code is None:
+            text = visible(name) if isinstance(name, str) else label_text(frozenset(name))
+            existing = ", ".join([*by_text][:_MAX_LABELS_NAMED])
+            if len(by_text) > _MAX_LABELS_NAMED:
+                existing += f" and {len(by_text) - _MAX_LABELS_NAMED:,} more"
+            raise OptionError(
+                f"trivial label '{text}' never occurs in the traces; their labels are: {existing}"
+            )
+        if isinstance(name, str) and [*map(label_text, labels)].count(visible(name)) > 1:
+            raise OptionError(
+                f"trivial label '{name}' can be read in two ways: name it as a set of propositions"
+            )
+        codes.add(code)
+    return tuple(sorted(codes))
+
+
+def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
+    """Blank out the labels with these codes.
+
+    A repeated call returns the same histories, whose tree is built once.
+
+    Paper: "Trivial β-Input Removal".
+    """
+    codes = tuple(sorted(trivial))
+    if codes not in histories.reduced:
+        new_codes = np.arange(len(histories.labels), dtype=np.int32)
+        new_codes[list(codes)] = NONE
+        histories.reduced[codes] = replace(histories, beta=_core.recode(histories.beta, new_codes))
+    return histories.reduced[codes]
+
+
+class Triviality(StrEnum):
+    """Whether a machine can do without a label."""
+
+    TRIVIAL = "trivial"
+    NEEDED = "needed"
+    UNDECIDED = "undecided"
+
+
+class TrivialityBasis(StrEnum):
+    """The reason for a verdict."""
+
+    EVIDENCE = "evidence"
+    SEARCH = "search"
+    DEFAULT = "default"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True)
+class TrivialityTest:
+    """Whether one machine can do without a label, and the evidence.
+
+    `agreements` counts outputs that agree once the deletion of the label has made their
+    histories equal; `witness` are two steps that contradict each other then.
+
+    >>> print(TrivialityTest(frozenset({"sofa"}), Triviality.TRIVIAL, agreements=1204))
+    sofa: trivial: 1,204 answers agree without it, none disagrees
+    >>> print(TrivialityTest(frozenset({"key"}), Triviality.NEEDED, witness=((3, 5), (9, 2))))
+    key: needed: deleting it makes trace 3, step 5 and trace 9, step 2 contradict each other
+    """
+
+    label: Label
+    verdict: Triviality
+    basis: TrivialityBasis = TrivialityBasis.EVIDENCE
+    agreements: int = 0
+    witness: tuple[Location, Location] | None = None
+
+    def renumbered(self, numbers: NDArray[np.int64]) -> "TrivialityTest":
+        """Return the verdict with new trace numbers."""
+        if self.witness is None:
+            return self
+        (first, first_step), (second, second_step) = self.witness
+        witness = (int(numbers[first]), first_step), (int(numbers[second]), second_step)
+        return replace(self, witness=witness)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON values."""
+        return {
+            "label": sorted(self.label),
+            "verdict": str(self.verdict),
+            "basis": str(self.basis),
+            "agreements": self.agreements,
+            "witness": self.witness
+            and [{"trace": trace, "step": step} for trace, step in self.witness],
+        }
+
+    def __str__(self) -> str:
+        name = f"{label_text(self.label)}: {self.verdict}"
+        if self.witness is not None:
+            first, second = (f"trace {trace}, step {step}" for trace, step in self.witness)
+            return f"{name}: deleting it makes {first} and {second} contradict each other"
+        if self.basis is TrivialityBasis.GIVEN:
+            return f"{name}: named as such"
+        is_undecided = self.verdict is Triviality.UNDECIDED
+        if self.basis is TrivialityBasis.DEFAULT:
+            return (
+                f"{name}: kept, and not judged"
+                if is_undecided
+                else f"{name}, unless shown otherwise"
+            )
+        agree = "answer agrees" if self.agreements == 1 else "answers agree"
+        evidence = f"{self.agreements:,} {agree} without it, none disagrees"
+        if self.basis is TrivialityBasis.SEARCH:
+            if self.verdict is Triviality.TRIVIAL:
+                return f"{name}: {evidence}, and the machine found without it is smaller"
+            return f"{name}, so it is kept: {evidence}, but the machine found without it is larger"
+        if is_undecided:
+            return f"{name}, so it is kept: {evidence}, but that is too little to go by"
+        return f"{name}: {evidence}"
+
+
+def declared_trivial(labels: Vocabulary[Label], trivial: Iterable[int]) -> tuple[TrivialityTest, ...]:
+    """Return the verdicts on labels that the user named trivial, and on "no event"."""
+    bases = {code: TrivialityBasis.DEFAULT if labels[code] == NO_EVENT else TrivialityBasis.GIVEN for code in trivial}
+    return tuple(TrivialityTest(labels[code], Triviality.TRIVIAL, bases[code]) for code in bases)
+
+
+def assess_labels(
+    samples: SampleSet,
+    *,
+    beyond_no_event: bool = True,
+    among: NDArray[np.bool_] | None = None,
+    in_time: Callable[[], bool] = lambda: True,
+) -> tuple[TrivialityTest, ...]:
+    """Return for every label whether the machine of these samples can do without it.
+
+    "No event" is trivial unless its deletion proves otherwise. Samples that contradict each
+    other with all labels prove nothing.
+
+    Args:
+        samples: The samples, with all labels.
+        beyond_no_event: Whether other labels than "no event" may be called trivial.
+        among: Marks the traces to use; all if None.
+        in_time: Labels left when it returns False are not judged.
+    """
+    offsets, rows = samples.offsets, None
+    if among is not None:
+        rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
+        samples = select_traces(samples, among)
+
+    def place(row: int) -> Location:
+        row = row if rows is None else int(rows[row])
+        trace = int(np.searchsorted(offsets, row, side="right")) - 1
+        return trace, row - int(offsets[trace])
+
+    deletion = _LabelDeletion(samples)
+    deletion.test_no_event()
+    if beyond_no_event:
+        deletion.test_other_labels(in_time)
+    # Of very many labels hardly any is judged.
+    undecided, default = Triviality.UNDECIDED, TrivialityBasis.DEFAULT
+    verdicts = [TrivialityTest(label, undecided, default) for label in samples.labels]
+    for code in {*deletion.trivial, *deletion.contradictions, *deletion.agreements}:
+        witness = deletion.contradictions.get(code)
+        verdict = Triviality.UNDECIDED if witness is None else Triviality.NEEDED
+        is_tested = witness is not None or code in deletion.agreements
+        verdicts[code] = TrivialityTest(
+            samples.labels[code],
+            Triviality.TRIVIAL if code in deletion.trivial else verdict,
+            TrivialityBasis.EVIDENCE if is_tested else TrivialityBasis.DEFAULT,
+            deletion.agreements.get(code, 0),
+            None if witness is None else (place(witness[0]), place(witness[1])),
+        )
+    return tuple(verdicts)
+
+
+class _LabelDeletion:
+    """Deletes labels one after another; labels found trivial stay deleted."""
+
+    def __init__(self, samples: SampleSet) -> None:
+        self.samples = samples
+        self.trivial: list[int] = []
+        self.contradictions: dict[int, tuple[int, int]] = {}
+        self.agreements: dict[int, int] = {}
+        self.histories = samples.histories  # without the trivial labels
+        self.is_consistent = True
+
+    def test_no_event(self) -> None:
+        code = self.samples.labels.get(NO_EVENT)
+        if code is not None:
+            all_histories = self.histories
+            self._drop([code])
+            rows = self._contradiction()
+            if rows is None:
+                return
+            self.histories = all_histories
+            if self._contradiction() is None:
+                self.trivial.remove(code)
+                self.contradictions[code] = rows
+                return
+        self.is_consistent = self._contradiction() is None
+
+    def test_other_labels(self, in_time: Callable[[], bool]) -> None:
+        if not self.is_consistent or not in_time():
+            return
+        _, _, read = _core.history_columns(self.histories.tree)
+        # Distinct histories are counted, so that repeated traces change nothing.
+        count = np.bincount(read[1:], minlength=len(self.samples.labels))
+        order = sorted(np.flatnonzero(count).tolist(), key=lambda code: (-count[code], code))
+        for first in range(0, len(order), MAX_LABELS):
+            n_trivial = len(self.trivial)
+            undecided = order[first : first + MAX_LABELS]
+            # Dropping labels makes more histories equal, which may decide others.
+            while droppable := self._delete_each(undecided):
+                self._drop(droppable)
+                decided = {*self.trivial, *self.contradictions}
+                undecided = [code for code in order[: first + MAX_LABELS] if code not in decided]
+            if len(self.trivial) == n_trivial or not in_time():
+                return
+
+    def _delete_each(self, codes: list[int]) -> list[int]:
+        """Delete each label by itself; return those with enough evidence for dropping them."""
+        droppable = []
+        results = _core.delete_labels(
+            self.histories.tree,
+            self.samples.alpha,
+            self.samples.output,
+            codes,
+            len(self.samples.labels),
+        )
+        for code, (rows, agreements, bits, occurrences) in zip(codes, results, strict=True):
+            if rows is not None:
+                self.contradictions[code] = rows
+                continue
+            self.agreements[code] = agreements
+            is_common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
+            # Of many labels each may make a rare context: then all are one.
+            evidence = bits[is_common].min() if is_common.any() else bits.sum()
+            if evidence >= MIN_EVIDENCE_BITS:
+                droppable.append(code)
+        return droppable
+
+    def _drop(self, codes: list[int]) -> None:
+        """Drop these labels; only the first if dropping all causes a contradiction."""
+        before = self.trivial
+        self.trivial = [*before, *codes]
+        self.histories = remove_trivial(self.samples.histories, self.trivial)
+        if len(codes) > 1 and self._contradiction() is not None:
+            self.trivial = [*before, codes[0]]
+            self.histories = remove_trivial(self.samples.histories, self.trivial)
+
+    def _contradiction(self) -> tuple[int, int] | None:
+        samples = self.samples
+        return _core.find_contradiction(self.histories.tree, samples.alpha, samples.output)
+
+
+def select_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
+    """Return the samples of the marked traces."""
+    lengths = np.diff(samples.offsets)
+    rows = np.repeat(among, lengths)
+    histories = replace(
+        samples.histories,
+        beta=samples.beta[rows],
+        offsets=np.cumsum([0, *lengths[among]], dtype=np.int64),
+    )
+    return replace(
+        samples, alpha=samples.alpha[rows], output=samples.output[rows], histories=histories
+    )

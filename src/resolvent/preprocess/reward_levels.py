@@ -1,0 +1,145 @@
+"""Reward levels: noisy rewards → the values that they vary around."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from resolvent._util.math import erfc
+from resolvent._util.text import listed
+from resolvent.errors import ModelError
+from resolvent.traces.schema import REWARD
+from resolvent.traces.trace_set import TraceSet, with_column
+
+_MAX_SHOWN = 8  # maximum number of levels in the text
+
+
+@dataclass(frozen=True)
+class RewardLevels:
+    """Replaces each reward by the nearest of the values that rewards vary around.
+
+    With noise added, hardly two rewards are equal, so that machines could not predict them.
+    Levels make rewards few again. If levels are so close that noise moves some rewards from one
+    to the next, the remaining errors show in the machine's distribution.
+
+    Attributes:
+        centres: The values that rewards vary around, ascending.
+        sigma: The standard deviation of the noise, the same for all.
+        exact: Values without noise; all others are replaced by the nearest center.
+
+    >>> levels = RewardLevels((0.0, 1.0), 0.1, exact=(-5.0,))
+    >>> levels(0.93), levels(-5), levels(-4.9)
+    (1.0, -5.0, 0.0)
+    >>> print(levels)
+    rewards vary by ±0.1 around 0, 1; exact is -5
+    """
+
+    centres: tuple[float, ...]
+    sigma: float
+    exact: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centres", _ascending("centres", self.centres))
+        object.__setattr__(self, "exact", _ascending("exact", self.exact))
+        if not self.centres:
+            raise ModelError("levels of rewards need a centre that rewards vary around")
+        if not (isfinite(self.sigma) and self.sigma > 0):
+            raise ModelError(f"rewards vary by {self.sigma}: that must be a number above 0")
+
+    def __call__(self, reward: float) -> float:
+        """Return the level of a reward."""
+        return float(self.of([reward])[0])
+
+    def of(self, rewards: ArrayLike) -> NDArray[np.float64]:
+        """Return the level of each reward."""
+        values = np.asarray(rewards, np.float64)
+        centers = np.array(self.centres)
+        nearest = np.searchsorted(_midpoints(centers), values, side="right")
+        return np.where(np.isin(values, self.exact), values, centers[nearest]) + 0.0
+
+    def on(self, traces: TraceSet) -> TraceSet:
+        """Return the traces with the levels of their rewards; unchanged if they have none.
+
+        A second transformation changes nothing.
+        """
+        if REWARD not in traces.columns or not len(traces):
+            return traces
+        rewards, codes = traces.columns[REWARD]
+        levels, level_codes = np.unique(self.of(list(rewards)), return_inverse=True)
+        if len(levels) == len(rewards) and np.array_equal(levels, list(rewards)):
+            return traces
+        return with_column(traces, REWARD, levels.tolist(), level_codes.astype(np.int32)[codes])
+
+    def mistaken(self, values: Sequence[float]) -> NDArray[np.float64]:
+        """Return the probability that a reward of each value (row) has each level (column).
+
+        Values that are no centers are always right.
+
+        >>> RewardLevels((0.0, 2.0), 1.0).mistaken([0.0, 2.0]).round(2).tolist()
+        [[0.84, 0.16], [0.16, 0.84]]
+        """
+        midpoints = _midpoints(np.array(self.centres))
+        confusion = np.eye(len(values))
+        for row, value in enumerate(values):
+            if value in self.centres:
+                deviations = ((value - midpoints) / (self.sigma * 2**0.5)).tolist()
+                below = [0.0, *(0.5 * erfc(deviation) for deviation in deviations), 1.0]
+                probability = dict(zip(self.centres, np.diff(below).tolist(), strict=True))
+                confusion[row] = [probability.get(level, 0.0) for level in values]
+        return confusion
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the levels as JSON values, from which `from_dict` makes equal ones.
+
+        >>> RewardLevels((0.0, 1.0), 0.1).as_dict()
+        {'centres': [0.0, 1.0], 'sigma': 0.1}
+        """
+        fields: dict[str, Any] = {"centres": list(self.centres), "sigma": self.sigma}
+        return fields | ({"exact": list(self.exact)} if self.exact else {})
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "RewardLevels":
+        """Return the levels that `as_dict` wrote; `ModelError` if a field is wrong.
+
+        >>> RewardLevels.from_dict({"centres": [0, 1], "sigma": 0.1})
+        RewardLevels(centres=(0.0, 1.0), sigma=0.1, exact=())
+        >>> RewardLevels.from_dict({"centres": [0, 1]})
+        Traceback (most recent call last):
+        resolvent.errors.ModelError: levels of rewards have centres, sigma and exact, not centres
+        """
+        if not {"centres", "sigma"} <= set(fields) <= {"centres", "sigma", "exact"}:
+            raise ModelError(
+                f"levels of rewards have centres, sigma and exact, not {listed(sorted(fields))}"
+            )
+        sigma = fields["sigma"]
+        if isinstance(sigma, bool) or not isinstance(sigma, int | float):
+            raise ModelError(f"rewards vary by {sigma!r}: that must be a number above 0")
+        return cls(fields["centres"], float(sigma), fields.get("exact", ()))
+
+    def __str__(self) -> str:
+        text = f"rewards vary by ±{self.sigma:.2g} around {_list_text(self.centres)}"
+        return text + (f"; exact is {_list_text(self.exact)}" if self.exact else "")
+
+
+def _midpoints(centers: NDArray[np.float64]) -> NDArray[np.float64]:
+    midpoints: NDArray[np.float64] = (centers[:-1] + centers[1:]) / 2
+    return midpoints
+
+
+def _ascending(name: str, values: Any) -> tuple[float, ...]:
+    numbers = tuple(values) if isinstance(values, Iterable) else (None,)
+    if not all(type(number) in (int, float) and isfinite(number) for number in numbers):
+        raise ModelError(f"levels of rewards: {name} must be numbers, not {values!r}")
+    if any(low >= high for low, high in pairwise(numbers)):
+        raise ModelError(f"levels of rewards: {name} must ascend, and {values!r} do not")
+    return tuple(map(float, numbers))
+
+
+def _list_text(numbers: tuple[float, ...]) -> str:
+    texts = [f"{number:.6g}" for number in numbers[:_MAX_SHOWN]]
+    n_hidden = len(numbers) - len(texts)
+    return listed([*texts, f"{n_hidden} more"] if n_hidden else texts)

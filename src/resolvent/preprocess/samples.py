@@ -1,0 +1,138 @@
+"""Samples for one machine, as columns: rows that read a label (beta) and answer an input (alpha).
+
+Input: `TraceSet`. Output: `Histories`, shared by all machines of the same traces, and a
+`SampleSet` for each machine. An alpha is an observation–action pair; its id is an index into
+`alpha_keys`, whose entries are `observation code * number of actions + action code`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent import _core
+from resolvent.preprocess.timing import LabelTiming, labels_read
+from resolvent.traces.schema import OBSERVATION
+from resolvent.traces.symbols import Label, Symbol
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of, distinct_pairs
+
+ObservationColumn = tuple[Vocabulary[Symbol], Codes]
+"""The observation at each step, or its supplement: the pair of it and the TM's state."""
+
+
+@dataclass(frozen=True, eq=False)
+class Histories:
+    """One row per step: the code of the label read just before it, or `NONE`.
+
+    The rows of trace i are `offsets[i]:offsets[i + 1]`.
+    """
+
+    beta: Codes
+    offsets: NDArray[np.int64]
+    labels: Vocabulary[Label]
+
+    @classmethod
+    def of(cls, traces: TraceSet, timing: LabelTiming) -> "Histories":
+        """Return the label histories of traces under a timing."""
+        return cls(labels_read(traces, timing), traces.offsets, traces.labels)
+
+    @cached_property
+    def tree(self) -> _core.HistoryTree:
+        """The distinct histories as a tree, for the C++ core; built once."""
+        return _core.build_history_tree(self.beta, self.offsets)
+
+    @cached_property
+    def reduced(self) -> dict[tuple[int, ...], "Histories"]:
+        """Cache of `remove_trivial`: the histories by the labels removed."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleSet:
+    """Rows "read `beta`, then answer `alpha` with `output`", trace after trace.
+
+    Either half of a row may be `NONE`: reduction blanks out halves and keeps the rows.
+    """
+
+    alpha: Codes
+    output: Codes
+    histories: Histories
+    alpha_keys: NDArray[np.int64]
+    observations: Vocabulary[Symbol]
+    actions: Vocabulary[Symbol]
+    outputs: Vocabulary[Any]
+
+    @property
+    def beta(self) -> Codes:
+        """The code of the label that each row reads, or `NONE`."""
+        return self.histories.beta
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """The first row of each trace, and the number of rows."""
+        return self.histories.offsets
+
+    @property
+    def labels(self) -> Vocabulary[Label]:
+        """The labels by code."""
+        return self.histories.labels
+
+
+def output_samples(
+    traces: TraceSet,
+    histories: Histories,
+    predicts: str,
+    *,
+    observed: ObservationColumn | None = None,
+    digits: int | None = None,
+) -> SampleSet:
+    """Return the samples of the machine that predicts a column: answer (o_t, a_t) with its value.
+
+    The column "observation" means the next one, o_{t+1}. `observed` replaces o_t. Values are
+    compared exactly, numbers after rounding to `digits` decimals if that is set.
+
+    Paper: "Problem Reduction to DBMM inference".
+    """
+    outputs: Vocabulary[Any]
+    if predicts == OBSERVATION:
+        outputs = traces.observations
+        output = traces.after_step(traces.observation_codes)
+    else:
+        outputs, output = traces.column(predicts)
+    if digits is not None:
+        numbers = rounded(outputs, digits)
+        outputs = Vocabulary(sorted(set(numbers)))
+        output = _core.recode(output, codes_of(numbers, outputs, -1))
+    observations, codes = observed or (
+        traces.observations,
+        traces.at_step(traces.observation_codes),
+    )
+    size = len(observations) * len(traces.actions)
+    if size <= MAX_TABLE_SIZE:  # an alpha's id is its key; beyond, only keys that occur get ids
+        alpha = codes * np.int32(len(traces.actions))
+        alpha += traces.action_codes
+        keys = np.arange(size, dtype=np.int64)
+    else:
+        keys, alpha = distinct_pairs(
+            codes, traces.action_codes, len(observations), len(traces.actions)
+        )
+    return SampleSet(
+        alpha=alpha,
+        output=output,
+        histories=histories,
+        alpha_keys=keys,
+        observations=observations,
+        actions=traces.actions,
+        outputs=outputs,
+    )
+
+
+def rounded(numbers: Iterable[Any], digits: int | None) -> list[float]:
+    """Return numbers, rounded to `digits` decimals if that is set."""
+    if digits is None:
+        return list(numbers)
+    return [round(number, digits) + 0.0 for number in numbers]

@@ -1,0 +1,375 @@
+"""Model files: written whole, and refused in one line when they are not what they should be."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from witnessed_machines import witnessed
+
+import resolvent as rs
+from noisy_worlds import dice, loaded_die
+from resolvent.machines import Machines, Support, machines_of
+from resolvent.machines.io.json import decode, encode
+from resolvent.traces import Vocabulary
+
+TRACES = rs.TraceSet(
+    [
+        rs.Trace(
+            ["hall", "hall", "hall", "room"],
+            [None, None, "key", None],
+            ["push", "look", "push"],
+            [0, 0, 1],
+            True,
+        ),
+        rs.Trace(["hall", "hall", "hall"], [None, "bell", None], ["push", "push"], [0, 0.5]),
+    ]
+)
+PAIR = witnessed(rs.infer(TRACES).machines, TRACES)
+DATA = encode(PAIR)
+DIE = encode(loaded_die(1.0, 6.0, 6.0))
+TM, RM = (("machines", number, "tables") for number in (0, 1))
+
+
+def edited(path, value, data=DATA):
+    """The file with one entry changed; None takes it out."""
+    content = json.loads(data)
+    *way, last = path
+    place = content
+    for key in way:
+        place = place[key]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return json.dumps(content).encode()
+
+
+def refused(data, message):
+    with pytest.raises(rs.errors.ModelError, match=message) as caught:
+        decode(data, "door.json")
+    assert str(caught.value).startswith("door.json ")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_file_is_json_with_a_format_and_a_version():
+    content = json.loads(DATA)
+    assert (content["format"], content["version"]) == ("resolvent-machines", 2)
+    assert content["timing"] == "current"
+    transition, reward = content["machines"]
+    assert list(transition) == ["predicts", "supplemented", "digits", "tables", "asked"]
+    assert [one["predicts"] for one in (transition, reward)] == ["observation", "reward"]
+    assert [one["supplemented"] for one in (transition, reward)] == [False, True]
+    tables = transition["tables"]
+    assert tables["states"] == 2
+    assert tables["labels"] == [[], ["bell"], ["key"]]
+    assert tables["trivial"] == [0]
+    # hall = 0, look = 0, push = 1: pushing depends on the state, looking does not.
+    assert tables["by_state"] == [[0, 0, 1, 0], [1, 0, 1, 1]]
+    assert tables["constant"] == [[0, 0, 0]]
+    assert tables["transitions"] == [[0, 0, 0], [0, 1, 0], [0, 2, 1], [1, 0, 1]]
+    # Looking was asked before the key was read, and never after it.
+    assert transition["asked"] == {"sets": [[0]], "rows": [0]}
+    assert content["provenance"]["traces_sha256"] == TRACES.digest
+
+
+def test_nothing_depends_on_the_clock():
+    assert encode(witnessed(rs.infer(TRACES).machines, TRACES)) == DATA
+
+
+def test_a_pair_without_support_or_provenance_comes_back():
+    bare = PAIR.replacing(*(replace(one, support=None) for one in PAIR.values()), provenance=None)
+    again = decode(encode(bare))
+    assert again == bare
+    assert again.transition.support is None
+    assert encode(again) == encode(bare)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t"])
+def test_empty_files(data):
+    refused(data, "is empty")
+
+
+def test_files_cut_short_anywhere():
+    for length in range(1, len(DATA) - 2, 50):
+        refused(DATA[:length], "not valid JSON, perhaps it was cut short")
+    refused(DATA[: len(DATA) - 2], "cut short")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xfe",
+        b'{"format": "\xff"}',
+        b'{"fo\xffrmat": 1}',
+        DATA.replace(b"hall", b"h\xffll"),
+        DATA.replace(b'"key"', b'"k\xc3y"'),
+        bytes(range(256)),
+        DATA.decode().encode("utf-16"),
+        b"\x00" * 100,
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        DATA.replace(
+            b'"observations": [', b'"observations": [' + b"[" * 50_000 + b"]" * 50_000 + b","
+        ),
+    ],
+    ids=[
+        "ff",
+        "value",
+        "name",
+        "symbol",
+        "label",
+        "bytes",
+        "utf-16",
+        "nul",
+        "deep",
+        "deeper",
+        "in",
+    ],
+)
+def test_bytes_that_are_no_text_or_no_json(data):
+    refused(data, "not valid JSON|is damaged|is not a machine file")
+
+
+@pytest.mark.parametrize("data", [b"[]", b"3", b"null", b'"text"', b"{}", b'{"format": 3}'])
+def test_json_of_another_kind(data):
+    refused(data, 'is not a machine file: it lacks "format": "resolvent-machines"')
+
+
+def test_another_format_or_version():
+    refused(edited(["format"], "aalpy"), "is not a machine file")
+    refused(edited(["version"], 3), "has format version 3, this Resolvent reads version 2")
+    refused(edited(["version"], 1), "has format version 1")
+    refused(edited(["version"], 0), "has format version 0")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ([*TM, "states"], 0, "no state"),
+        ([*TM, "states"], -1, "no state"),
+        ([*TM, "states"], 3, "cannot be reached"),
+        ([*TM, "states"], 1, "out of range"),
+        ([*TM, "states"], 2_000_000_000_000, "more states than"),
+        ([*TM, "states"], 10**30, "damaged"),
+        ([*TM, "states"], 2.5, "damaged"),
+        ([*TM, "states"], "2", "damaged"),
+        (
+            [*TM, "transitions", 0, 2],
+            2,
+            "transitions holds a number out of range",
+        ),
+        (
+            [*TM, "transitions", 0, 2],
+            -1,
+            "transitions holds a number out of range",
+        ),
+        (
+            [*TM, "transitions", 0, 1],
+            3,
+            "transitions holds a number out of range",
+        ),
+        ([*TM, "transitions", 0, 0], 10**30, "damaged"),
+        ([*TM, "transitions", 0], [0, 0], "damaged"),
+        ([*TM, "transitions", 0], [0, 1, 0], "twice"),
+        ([*TM, "transitions"], [], "more states"),
+        ([*TM, "transitions", 2], [1, 0, 1], "sorted|reached"),
+        ([*TM, "by_state", 0, 3], 2, "by_state holds a number out of range"),
+        ([*TM, "by_state", 0, 1], 9, "by_state holds a number out of range"),
+        ([*TM, "by_state", 0, 2], -2, "by_state holds a number out of range"),
+        (
+            [*TM, "by_state", 0, 0],
+            1,
+            "by_state is not sorted or has an entry twice",
+        ),
+        ([*TM, "constant", 0, 0], 7, "constant holds a number out of range"),
+        ([*TM, "trivial"], [3], "trivial names a label that does not exist"),
+        ([*TM, "trivial"], [-1], "trivial names a label that does not exist"),
+        ([*TM, "trivial"], [1], "a trivial label changes a state"),
+        ([*TM, "labels"], [[], ["bell"]], "out of range"),
+        ([*TM, "labels"], [[], ["key"], ["key"]], "distinct"),
+        ([*TM, "labels"], [[], [1], ["key"]], "damaged"),
+        ([*TM, "observations"], ["hall", "hall"], "distinct"),
+        ([*TM, "observations"], ["hall", None], "damaged"),
+        ([*TM, "labels"], [], "has no labels"),
+        ([*TM, "observations"], [], "has no observations"),
+        ([*TM, "actions"], [], "has no actions"),
+        ([*TM, "outputs"], [], "has no outputs"),
+        ([*RM, "outputs"], ["a", "b", "c"], "not a number"),
+        (["machines", 1, "supplemented"], "yes", "damaged"),
+        (["machines", 1, "digits"], "two", "damaged"),
+        (["termination", "ends"], [[9, 0, 0, 0]], "ends holds a number out of range"),
+        (["termination", "ambiguous"], [[0, 5, 0, 0]], "ambiguous holds a number out of range"),
+        (["support", "transition", "by_state"], [1], "support does not fit the tables"),
+        (["support", "transition", "constant"], [10**30], "damaged"),
+        (["timing"], "soon", "damaged"),
+        (["timing"], None, "damaged"),
+        (["machines", 1], None, "support tells of a machine 'reward'"),
+        (["machines", 0], None, "Transition Machine, which is missing"),
+        (["machines"], [], "there are no machines"),
+        (["machines", 0, "predicts"], "cost", "Transition Machine, which is missing"),
+        (["machines", 0, "predicts"], "reward", "not a number"),
+        (["machines", 0, "predicts"], "", "rename the column"),
+        (["machines", 0, "predicts"], "transition", "rename the column"),
+        (["machines", 1, "predicts"], "observation", "its own states"),
+        (["machines", 1, "predicts"], "cost", "support tells of a machine 'reward'"),
+        (["machines", 0, "supplemented"], True, "its own states"),
+        (["machines", 0, "asked", "rows"], [], "asked does not fit the constant answers"),
+        (["machines", 0, "asked", "rows", 0], 1, "another order"),
+        (["machines", 0, "asked", "rows", 0], -1, "another order"),
+        (["machines", 0, "asked", "sets"], [[0], [1]], "another order"),
+        (["machines", 0, "asked", "sets", 0], [2], "asked holds a number out of range"),
+        (["machines", 0, "asked", "sets", 0], [1, 0], "asked is not sorted"),
+        (["machines", 0, "asked", "sets", 0], [0, 0], "asked is not sorted"),
+        ([*TM, "constant", 0, 1], 1, "depends on the state as well"),
+        (["support", "cost"], {"transitions": [], "by_state": [], "constant": []}, "'cost'"),
+        (["decisions", "cost"], {"transitions": [], "agreeing": [], "folded": []}, "'cost'"),
+        (["support", "transition", "asked"], [1, 2], "support does not fit the tables"),
+        (["termination", "ends"], [[0, 0, 0]], "ends has a row of another length than 4"),
+        ([*TM, "outputs"], None, "damaged"),
+        (["machines", 0, "colour"], "red", "unknown field `colour`"),
+        (["colour"], "red", "unknown field `colour`"),
+        ([*TM, "colour"], "red", "unknown field `colour`"),
+        (["provenance", "colour"], "red", "unknown field `colour`"),
+        (["provenance"], 3, "damaged"),
+    ],
+)
+def test_entries_that_make_no_sense(path, value, message):
+    refused(edited(path, value), message)
+
+
+@pytest.mark.parametrize("of", ["a door", "a die"])
+def test_any_number_changed_to_any_other_loads_or_is_refused(of):
+    """Whatever stands in the tables: an error of ours, or a machine that can be asked."""
+    data, traces = (DATA, TRACES) if of == "a door" else (DIE, dice(1.0, 6.0, 6.0))
+    content = json.loads(data)
+
+    def places(node, way):
+        entries = enumerate(node) if isinstance(node, list) else node.items()
+        for key, value in entries:
+            if isinstance(value, list | dict):
+                yield from places(value, [*way, key])
+            elif isinstance(value, int) and not isinstance(value, bool):
+                yield [*way, key]
+
+    for path in places(content, []):
+        for value in (-1, 0, 1, 2, 7, 2**31, 2**63, 1.5, "x", [], {}):
+            try:
+                machines = decode(edited(path, value, data))
+            except rs.errors.ModelError:
+                continue
+            machines.score(traces)
+            str(machines)
+            encode(machines)
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    with pytest.raises(rs.errors.ModelError, match=r"nowhere\.json does not exist"):
+        rs.load(tmp_path / "nowhere.json")
+    with pytest.raises(rs.errors.ModelError, match="cannot be read: Is a directory"):
+        rs.load(tmp_path)
+
+
+def test_saving_over_a_file_replaces_it_whole(tmp_path):
+    path = tmp_path / "door.json"
+    path.write_bytes(b"x" * 100_000)
+    PAIR.save(path)
+    assert path.read_bytes() == DATA
+    assert rs.load(str(path)) == PAIR
+    assert [file.name for file in tmp_path.iterdir()] == ["door.json"]
+
+
+@pytest.mark.parametrize("data", [b"PAR1\x15\x04", b"[[1]]\n", b"\x1f\x8b\x08", b"digraph {}"])
+def test_some_other_file_is_named_as_such(data):
+    refused(data, "is not a machine file.*resolvent infer TRACES -o FILE")
+
+
+def test_machines_out_of_order_or_twice():
+    content = json.loads(DATA)
+    first, second = content["machines"]
+    for machines, message in (
+        ([second, first], "the machines are not in their order, transition, reward"),
+        ([first, second, second], "two machines predict the same column"),
+    ):
+        refused(json.dumps({**content, "machines": machines}).encode(), message)
+
+
+def three():
+    """The pair and a machine that tells whether a step ends the episode."""
+    reward = PAIR.reward
+    ending = rs.Machine(
+        labels=reward.labels,
+        observations=reward.observations,
+        actions=reward.actions,
+        outputs=Vocabulary([False, True]),
+        transitions=reward.transitions,
+        trivial=reward.trivial,
+        output_state=np.array([], np.int32),
+        output_question=np.array([], np.int64),
+        output_value=np.array([], np.int32),
+        constant_question=np.array([0], np.int64),
+        constant_value=np.array([1], np.int32),
+        predicts="terminated",
+        supplemented=True,
+    )
+    return machines_of([ending, *PAIR.values()], PAIR.timing)
+
+
+def test_any_number_of_machines_comes_back(tmp_path):
+    alone = machines_of([PAIR.transition])
+    for machines in (three(), alone):
+        machines.save(tmp_path / "machines.json")
+        again = rs.load(tmp_path / "machines.json")
+        assert again == machines
+        assert type(again) is Machines
+        assert encode(again) == encode(machines)
+
+
+def test_termination_over_three_machines():
+    ends = frozenset({("hall", 1, 0, 0, "push"), ("room", 0, 0, 0, "look")})
+    known = rs.machines.Termination(ends, frozenset({("hall", 0, 0, 0, "look")}))
+    machines = three().replacing(termination=known)
+    content = json.loads(encode(machines))
+    # hall = 0, room = 1; look = 0, push = 1.
+    assert content["termination"] == {
+        "ends": [[0, 1, 0, 0, 1], [1, 0, 0, 0, 0]],
+        "ambiguous": [[0, 0, 0, 0, 0]],
+    }
+    assert decode(encode(machines)).termination == known
+
+
+def test_sets_of_states_are_written_once():
+    machine = PAIR.transition
+    machine = replace(
+        machine,
+        output_state=machine.output_state[:0],
+        output_question=machine.output_question[:0],
+        output_value=machine.output_value[:0],
+        constant_question=np.array([0, 1, 2], np.int64),
+        constant_value=np.array([0, 0, 1], np.int32),
+        asked_state=np.array([0, 0, 1, 1], np.int32),
+        asked_question=np.array([0, 2, 0, 2], np.int64),
+        support=Support(
+            np.zeros((2, 3), np.int64),
+            np.array([], np.int64),
+            np.array([5, 0, 7]),
+            np.array([1, 2, 4, 5]),
+        ),
+        decisions=None,
+    )
+    data = encode(machines_of([machine]))
+    content = json.loads(data)
+    assert content["machines"][0]["asked"] == {"sets": [[0, 1], []], "rows": [0, 1, 0]}
+    assert content["support"]["transition"]["asked"] == [1, 2, 4, 5]
+    again = decode(data)["transition"]
+    assert again == machine
+    assert again.support.asked.tolist() == [1, 2, 4, 5]
+    assert encode(decode(data)) == data
+
+
+def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
+    monkeypatch.setattr("resolvent.machines.io.json._CELL_BYTES", 0)
+    monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", "1")
+    with pytest.raises(rs.errors.TooLarge, match="pairs of a state and a question") as caught:
+        decode(DATA)
+    assert "damaged" not in str(caught.value)
