@@ -7,8 +7,9 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import loaded_die
-from resolvent import (
-    load,
+from resolvent import load
+from resolvent.cli import main
+from resolvent.machines import (
     read_reward_machine,
     to_dot,
     to_mealy_dot,
@@ -17,7 +18,6 @@ from resolvent import (
     to_svg,
     to_text,
 )
-from resolvent.cli import main
 
 
 def test_text_of_both_machines(run: Run, machines: Path) -> None:
