@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from resolvent.cli import main as run_command
-from resolvent.display import report as _report  # noqa: F401 -- imported once, before all forks
 from resolvent.traces.io import parquet as _parquet  # noqa: F401
+from resolvent.viz.report import page as _report  # noqa: F401 -- imported once, before all forks
 
 HOUSE = "resolvent/House-v0"
 SECONDS_AT_MOST = 120.0

@@ -23,8 +23,8 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.display.curves import draw_curves
 from resolvent.planning.model import Model
+from resolvent.viz.curves import draw_curves
 from resolvent.worlds.mechanics import Mechanics
 
 PAPER = 1_500

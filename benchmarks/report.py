@@ -19,8 +19,8 @@ from typing import Any
 from pipeline import timed
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from resolvent.display.report import report
 from resolvent.evaluation.gathering import collect_evidence
+from resolvent.viz.report.page import report
 from synthetic_pair import synthetic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

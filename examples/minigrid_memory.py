@@ -45,7 +45,7 @@ print(f"{len(traces)} episodes, {traces.steps:,} steps, {len(traces.observations
 
 # The first image shows the cue, so its label must be read.
 machines = rs.infer(traces, timing="current-with-initial").machines
-print(rs.machines.to_text(machines.transition, most_outputs=0))
+print(machines.transition.to_text(most_outputs=0))
 
 for answer in machines.reward.answers():
     if answer.output > 0:

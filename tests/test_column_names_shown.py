@@ -61,7 +61,7 @@ def test_control_characters_in_names_are_written_out(traces, result, what):
 
 
 def test_a_picture_is_xml_whatever_the_name_is(result):
-    drawn = ElementTree.fromstring(rs.to_svg(result.machines[ODD]))  # noqa: S314
+    drawn = ElementTree.fromstring(result.machines[ODD].to_svg())  # noqa: S314
     assert drawn.attrib["aria-label"] == rf"C{SHOWN[1:]} Machine, 2 states"
 
 

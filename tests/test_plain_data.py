@@ -147,7 +147,7 @@ MADE = {
     "holdout_score": lambda: rs.holdout_score(result(), traces(), share=0.4),
     "infer": lambda: result(strategy="search", supplement=False),
     "is_isomorphic": lambda: rs.is_isomorphic(pair().transition, pair().transition),
-    "is_minimal": lambda: rs.is_minimal(pair().transition),
+    "is_minimal": lambda: pair().transition.is_minimal(),
     "load": loaded,
     "plan": lambda: rs.plan(result(), traces(), gamma=0.9),
     "q_learning": learned,
@@ -159,12 +159,12 @@ MADE = {
     "read_traces": read,
     "scan_traces": scanned,
     "solve": lambda: rs.solve(house(), budget=400),
-    "to_dot": lambda: rs.to_dot(pair().transition),
-    "to_mealy_dot": lambda: rs.to_mealy_dot(pair().transition),
-    "to_mermaid": lambda: rs.to_mermaid(pair().transition),
-    "to_png": lambda: rs.to_png(pair().transition),
-    "to_svg": lambda: rs.to_svg(pair().transition),
-    "to_text": lambda: rs.to_text(pair().transition),
+    "to_dot": lambda: pair().transition.to_dot(),
+    "to_mealy_dot": lambda: pair().transition.to_mealy_dot(),
+    "to_mermaid": lambda: pair().transition.to_mermaid(),
+    "to_png": lambda: pair().transition.to_png(),
+    "to_svg": lambda: pair().transition.to_svg(),
+    "to_text": lambda: pair().transition.to_text(),
 }
 
 NO_DATA = {

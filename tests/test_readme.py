@@ -20,6 +20,6 @@ def test_every_command_is_shown():
 
 def test_the_picture_is_drawn_by_the_package():
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
-    drawn = rs.to_svg(rs.infer(traces).machines.transition)
+    drawn = rs.infer(traces).machines.transition.to_svg()
     (name,) = re.findall(r"^!\[.*\]\((.*\.svg)\)$", PAGES["README.md"], re.MULTILINE)
     assert (ROOT / name).read_text(encoding="utf-8") == drawn

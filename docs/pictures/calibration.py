@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import resolvent as rs
-from resolvent.display.curves import import_matplotlib
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.replay import replay_traces
 from resolvent.replay.replaying import to_machine_codes
+from resolvent.viz.curves import import_matplotlib
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from noise import KINDS, noisy, whole_traces
@@ -72,7 +72,9 @@ def foretold(machines: rs.Machines, fresh: rs.TraceSet, bins: NDArray[np.float64
         some = slice(start, start + AT_ONCE)
         times = np.repeat(came[some].sum(1), width)
         repeated = (np.repeat(one[some], width) for one in (states, questions))
-        chance = output_probabilities(machine, smoothing, *repeated, np.tile(outputs, len(states[some])))
+        chance = output_probabilities(
+            machine, smoothing, *repeated, np.tile(outputs, len(states[some]))
+        )
         which = np.clip(np.searchsorted(bins, chance, "right") - 1, 0, len(number) - 1)
         number += np.bincount(which, times, len(number)).astype(np.int64)
         expected += np.bincount(which, times * chance, len(number))

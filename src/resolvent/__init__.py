@@ -54,7 +54,7 @@ NAMES = {
     "resolvent.traces.scan.dataset": ("TraceDataset", "scan_traces"),
     "resolvent.traces.trace": ("Trace",),
     "resolvent.traces.trace_set": ("TraceSet",),
-    "resolvent.display.report.writing": ("report",),
+    "resolvent.viz.report.page": ("report",),
 }
 """Public names by the module that defines them."""
 

@@ -17,8 +17,8 @@ from own_strategies import MostAgreeing
 IMPATIENT = """
 import sys
 from resolvent.cli import main
-from resolvent.display import progress
-progress._SECONDS_OF_PATIENCE = progress._SECONDS_BETWEEN_REFRESHES = {seconds}
+from resolvent.viz import terminal
+terminal._SECONDS_BEFORE_FIRST = terminal._SECONDS_BETWEEN_REFRESHES = {seconds}
 sys.exit(main(sys.argv[1:]))
 """
 

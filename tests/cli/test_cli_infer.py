@@ -7,8 +7,8 @@ import resolvent as rs
 from resolvent import load
 from resolvent._util.progress import Progress
 from resolvent.cli.commands.infer import _show
-from resolvent.display.progress import ProgressBar
 from resolvent.inference.strategy import STRATEGIES
+from resolvent.viz.terminal import ProgressBar
 
 
 def test_finds_the_house(run: Run, house: Path, tmp_path: Path) -> None:

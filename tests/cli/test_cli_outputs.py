@@ -175,8 +175,8 @@ def test_a_folder_is_checked_shard_by_shard(
 
 def test_show_any_machine(run: Run, three: Path) -> None:
     machines = rs.load(three)
-    assert run("show", three, "--machine", "cost").out == rs.machines.to_text(machines["cost"])
-    assert run("show", three).out == "\n".join(map(rs.machines.to_text, machines.values()))
+    assert run("show", three, "--machine", "cost").out == machines["cost"].to_text()
+    assert run("show", three).out == "\n".join(machine.to_text() for machine in machines.values())
     assert set(run("show", three, "--json").json) == {"timing", "transition", "reward", "cost"}
     outcome = run("show", three, "--machine", "fault")
     assert outcome.code == 2
@@ -188,7 +188,7 @@ def test_show_any_machine(run: Run, three: Path) -> None:
 def test_a_picture_of_the_only_machine(run: Run, lamp: Path, tmp_path: Path) -> None:
     path = tmp_path / "cost.json"
     assert run("infer", lamp, "--outputs", "cost", "-o", path).code == 0
-    assert run("show", path, "--format", "svg").out == rs.machines.to_svg(rs.load(path)["cost"])
+    assert run("show", path, "--format", "svg").out == rs.load(path)["cost"].to_svg()
 
 
 def test_a_reward_machine_file_of_three(run: Run, three: Path, lamp: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import resolvent as rs
 from fuzz.mutations import TEXTS, damaged, damaged_document, damaged_json, json_bytes, tweaked_json
 from fuzz.targets import Files, Reader
-from resolvent.display.report.learning import curve, read_policy, read_returns
+from resolvent.viz.report.learning import curve, read_policy, read_returns
 from resolvent.worlds import House, RandomWorld
 from resolvent.worlds.grid_files import load_grid_world, save_grid_world
 from resolvent.worlds.grid_generator import random_grid_world

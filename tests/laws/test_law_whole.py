@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.display.report.contents import contents
 from resolvent.evaluation import observed
+from resolvent.viz.report.contents import contents
 from shuffled_workers import ShuffledWorkers
 
 

@@ -175,7 +175,9 @@ def test_states_that_differ_only_in_shares_are_not_one():
         machine = machine_of([[1, -1], [0, -1]], [[0, -1], [0, -1]])
         columns = np.array([(state, 0, value) for state in (0, 1) for value in (0, 1)]).T
         state, question, value = columns
-        spread = OutputCounts(state.astype(np.int32), question, value.astype(np.int32), np.array(counts))
+        spread = OutputCounts(
+            state.astype(np.int32), question, value.astype(np.int32), np.array(counts)
+        )
         return replace(machine, spread=spread)
 
     assert is_minimal(varying(9, 1, 6, 4))

@@ -45,7 +45,9 @@ def test_chances_follow_their_definition(found, others):
         machine = machines[kind]
         rows = [row for name, *row in asked_in(machines, [*traces, *others]) if name == kind]
         state, question, output = np.array([coded(machine, *row) for row in rows]).T
-        told = output_probabilities(machine, FEW, state.astype(np.int32), question, output.astype(np.int32))
+        told = output_probabilities(
+            machine, FEW, state.astype(np.int32), question, output.astype(np.int32)
+        )
         assert told == pytest.approx([plain_chance(machine, *row) for row in rows], nan_ok=True)
 
 

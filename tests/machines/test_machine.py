@@ -15,11 +15,12 @@ from resolvent.machines import (
     Unseen,
 )
 from resolvent.machines.compare import is_minimal
-from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.knowledge import OBSERVED_CODE, TableEntry
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
+from resolvent.viz.dot import to_dot, to_mermaid
+from resolvent.viz.text import to_text
 from resolvent.worlds import House
 
 

@@ -78,7 +78,7 @@ def test_a_chain_of_60_000_states_is_written_in_room_that_grows_with_it():
     machine = chain(60_000)
     assert len(machine.reachable()) == 60_000
     assert len(machine.history(59_999)) == 59_999
-    for text in (rs.to_text(machine), rs.to_dot(machine)):
+    for text in (machine.to_text(), machine.to_dot()):
         assert len(text) < 400 * machine.states
 
 
@@ -95,7 +95,7 @@ def test_no_more_answers_are_written_than_are_shown():
         constant_question=np.empty(0, np.int64),
         constant_value=np.empty(0, np.int32),
     )
-    text = rs.to_text(machine, most_outputs=3)
+    text = machine.to_text(most_outputs=3)
     assert "room 2 " in text
     assert "room 3 " not in text
     assert "… and 37 more that depend on the state" in text

@@ -80,7 +80,7 @@ def test_the_papers_world_from_1000_traces(strategy):
     assert (result.transition.states, result.reward.states) == (7, 2)
     assert_found(world, result.machines, traces)
     assert result.machines.score(traces).perfect
-    assert rs.is_minimal(result.machines.transition)
+    assert result.machines.transition.is_minimal()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -154,6 +154,6 @@ def test_the_ablation_table_with_much_data(much_data, strategy, options):
     result = rs.infer(much_data, options=rs.InferenceOptions(strategy=strategy, **options))
     assert result.transition.states == 7
     assert result.reward.states == (2 if options.get("supplement", True) else alone)
-    assert rs.is_minimal(result.machines.transition)
+    assert result.machines.transition.is_minimal()
     if not options:
         assert_found(world, result.machines, much_data)

@@ -258,7 +258,11 @@ mixed = TraceSet.from_columns(
         (lambda: Discretizer(columns=[0, 0]), OptionError, "name each number once"),
         (lambda: Discretizer(columns=[0.5]), OptionError, "use positions in a row"),
         (lambda: Discretizer(of="reward"), OptionError, "use 'observation' or 'action'"),
-        (lambda: Discretizer().fit(rooms), TraceError, r"Discretise\(of='action'\) if actions have"),
+        (
+            lambda: Discretizer().fit(rooms),
+            TraceError,
+            r"Discretise\(of='action'\) if actions have",
+        ),
         (lambda: Discretizer(of="action").fit(rooms), TraceError, "actions have no numbers"),
         (lambda: Discretizer(bins=[2, 2, 2]).fit(row), OptionError, r"have 2 \(\[0\], \[1\]\)"),
         (lambda: Discretizer(columns=[2]).fit(row), OptionError, r"\[2\] is no number"),

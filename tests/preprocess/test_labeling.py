@@ -67,7 +67,9 @@ def test_sources_that_differ_have_labels_that_differ(traces, reads):
 def test_names_tell_numbers_from_their_texts():
     traces = TraceSet([Trace([("7", 7), (7, "7")], [None] * 2, "a")])
     assert len(LabelingFunction("observation").on(traces).labels) == 2
-    names = [LabelingFunction("action").name_of(one) for one in (7, "7", True, "True", "a → b", "a#1")]
+    names = [
+        LabelingFunction("action").name_of(one) for one in (7, "7", True, "True", "a → b", "a#1")
+    ]
     assert names == ["7", "'7'", "True", "'True'", "'a → b'", "'a#1'"]
 
 
@@ -77,7 +79,9 @@ def test_given_labels_stay():
 
 
 def test_an_unknown_source_is_no_event_where_events_are_named():
-    labelling = LabelingFunction("action+observation", {("up", "attic"): "climbed", ("hall",): "began"})
+    labelling = LabelingFunction(
+        "action+observation", {("up", "attic"): "climbed", ("hall",): "began"}
+    )
     assert labelling.at_reset("hall") == {"began"}
     assert labelling.at_reset("attic") == NO_EVENT
     assert labelling.after_step("up", "attic") == {"climbed"}
@@ -227,7 +231,9 @@ def test_events_that_are_no_table(events: Any, says: str) -> None:
 
 
 def test_a_source_is_taken_as_traces_hold_it():
-    assert LabelingFunction("observation", {np.int64(3): "key"}) == LabelingFunction("observation", {3: "key"})
+    assert LabelingFunction("observation", {np.int64(3): "key"}) == LabelingFunction(
+        "observation", {3: "key"}
+    )
 
 
 def test_a_word_in_an_array_is_no_word():

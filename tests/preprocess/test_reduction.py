@@ -156,7 +156,9 @@ def test_a_contradiction_proves_a_label_needed_and_is_named():
 
 
 def test_no_event_is_trivial_until_it_is_shown_otherwise():
-    assert verdicts(LAMP)[NO_EVENT] == TrivialityTest(NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT)
+    assert verdicts(LAMP)[NO_EVENT] == TrivialityTest(
+        NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT
+    )
     waiting = TraceSet([walk("aab", [None, None, None])])
     found = verdicts(waiting)[NO_EVENT]
     assert (found.verdict, found.witness) == (Triviality.NEEDED, ((0, 0), (0, 1)))
@@ -260,7 +262,10 @@ def test_a_contradiction_stays_when_more_labels_are_deleted():
             TrivialityTest(NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT),
             "no event: trivial, unless shown otherwise",
         ),
-        (TrivialityTest(frozenset("k"), Triviality.TRIVIAL, TrivialityBasis.GIVEN), "k: trivial: named as such"),
+        (
+            TrivialityTest(frozenset("k"), Triviality.TRIVIAL, TrivialityBasis.GIVEN),
+            "k: trivial: named as such",
+        ),
         (
             TrivialityTest(frozenset("k"), Triviality.UNDECIDED, agreements=1),
             "k: undecided, so it is kept: 1 answer agrees without it, none disagrees, but that is "

@@ -16,7 +16,6 @@ from resolvent._util.storage import is_address
 from resolvent._util.text import amount, visible
 from resolvent.cli.options import LABEL_SOURCES, flag, names_in, takes
 from resolvent.cli.output import saying_warnings
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError, ResolventError
 from resolvent.inference.infer import infer
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
@@ -26,6 +25,7 @@ from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_
 from resolvent.traces.io.formats import FORMATS, minari_id, written_format
 from resolvent.traces.scan.listing import columns_at, files_of, is_glob
 from resolvent.traces.schema import DEFAULT_COLUMNS, CommandLineValue
+from resolvent.viz.terminal import ProgressBar
 
 FILE_ROWS = 10_000_000
 """Maximum number of rows of a Parquet file that is read whole, not shard by shard."""

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount, visible
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import ResumeWarning, TableWarning
 from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceSet
+from resolvent.viz.terminal import Amount, ProgressBar
 
 
 def print_json(value: dict[str, Any]) -> None:

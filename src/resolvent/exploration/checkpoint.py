@@ -159,7 +159,11 @@ def first_checkpoint(state: LearnerState, count: int) -> Checkpoint:
 
 
 def checkpoint_of_closed(
-    state: LearnerState, checkpoint: Checkpoint, traces: TraceSet, labelling: LabelingFunction, count: int
+    state: LearnerState,
+    checkpoint: Checkpoint,
+    traces: TraceSet,
+    labelling: LabelingFunction,
+    count: int,
 ) -> Checkpoint:
     """Return a checkpoint at which all these traces are over, and machines are to be inferred.
 

@@ -111,7 +111,9 @@ class Explorer:
         self._last: dict[int, Any] = {}
         self.changed = False
         is_auto = labels == "auto" and label_of is None
-        labelling = AS_RECORDED if labels == "auto" else as_labeling_function(labels, label_of, found=True)
+        labelling = (
+            AS_RECORDED if labels == "auto" else as_labeling_function(labels, label_of, found=True)
+        )
         options = InferenceOptions(noise="none", timing=timing, seed=seed)  # type: ignore[arg-type]
         buffer = Buffer(symbols)
         self.state = LearnerState(

@@ -13,7 +13,8 @@ from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.infer import EVERYTHING, infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.preprocess.event_discovery import DiscoveredLabels, discover_labels
+from resolvent.preprocess import event_discovery
+from resolvent.preprocess.event_discovery import DiscoveredLabels
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
@@ -173,13 +174,17 @@ def discover_labels(
 
     outputs = (OBSERVATION, REWARD)
     try:
-        discovered = discover_labels(traces, outputs, infer, seed=options.seed, effort=EFFORT)
+        discovered = event_discovery.discover_labels(
+            traces, outputs, infer, seed=options.seed, effort=EFFORT
+        )
     except ContradictoryTraces:
         return None
     return discovered if discovered.labelling.events else None
 
 
-def count_states(labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions) -> int | None:
+def count_states(
+    labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions
+) -> int | None:
     """Return the number of states of machines that read these labels; None if none explain all.
 
     >>> import resolvent as rs

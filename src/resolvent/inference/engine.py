@@ -170,8 +170,8 @@ def search(
     """Search for the smallest automaton that explains the samples; never larger than edsm's.
 
     It needs far fewer traces than merging. The same samples, seed and effort give the same
-    automaton; with a time limit the result is not reproducible. docs/decisions/inference.md describes
-    the method.
+    automaton; with a time limit the result is not reproducible. docs/decisions/inference.md
+    describes the method.
 
     Args:
         samples: The samples to explain.

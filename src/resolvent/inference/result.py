@@ -274,7 +274,7 @@ class InferenceResult:
         ...     Path(f"{folder}/house.html").read_text(encoding="utf-8")[:15]
         '<!DOCTYPE html>'
         """
-        from resolvent.display.report import report
+        from resolvent.viz.report.page import report
 
         traces = self._traces_or_corpus()
         report(self, traces, path, evidence=self.evidence, policy=policy, draw_of=draw_of)

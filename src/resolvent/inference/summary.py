@@ -79,7 +79,9 @@ def trivial_lines(result: "InferenceResult") -> list[str]:
     """Return the labels taken to change nothing, in one line unless the machines differ."""
     trivial = {
         name: ", ".join(
-            label_text(verdict.label) for verdict in verdicts if verdict.verdict is Triviality.TRIVIAL
+            label_text(verdict.label)
+            for verdict in verdicts
+            if verdict.verdict is Triviality.TRIVIAL
         )
         for name, verdicts in result.trivial.items()
     }

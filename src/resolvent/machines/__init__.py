@@ -8,11 +8,9 @@ from resolvent.machines.build import (
 )
 from resolvent.machines.compare import Alternative, is_isomorphic, is_minimal
 from resolvent.machines.counts import OutputCounts, Support
-from resolvent.machines.drawing import to_dot, to_mermaid, to_text
 from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine
 from resolvent.machines.io.guards import Guard
 from resolvent.machines.io.json import load
-from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.io.reward_machine_text import read_reward_machine, write_reward_machine
 from resolvent.machines.knowledge import UNSEEN, Basis, MergeDecision, Unseen, machine_name
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, machine_class
@@ -23,27 +21,26 @@ from resolvent.machines.machine_set import (
     machines_of,
     output_order,
 )
-from resolvent.machines.picture import to_png, to_svg
 from resolvent.machines.score import MachineScore, Mismatch, Score
 from resolvent.machines.situations import Termination
 
 __all__ = [
     "UNSEEN",
     "Alternative",
-    "MergeDecision",
+    "Basis",
     "Edge",
     "EdgeRewardMachine",
     "Guard",
-    "Basis",
     "Machine",
     "MachinePair",
     "MachineScore",
     "Machines",
+    "MergeDecision",
     "Mismatch",
+    "OutputCounts",
     "Provenance",
     "RewardMachine",
     "Score",
-    "OutputCounts",
     "Support",
     "Termination",
     "TransitionMachine",
@@ -52,19 +49,13 @@ __all__ = [
     "decisions_of",
     "is_isomorphic",
     "is_minimal",
-    "machine_name",
     "load",
-    "restore_loops",
     "machine_class",
+    "machine_name",
     "machine_of_tables",
     "machines_of",
     "output_order",
     "read_reward_machine",
-    "to_dot",
-    "to_mealy_dot",
-    "to_mermaid",
-    "to_png",
-    "to_svg",
-    "to_text",
+    "restore_loops",
     "write_reward_machine",
 ]

@@ -180,7 +180,9 @@ class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
       toilet: state 0 → 1
     """
 
-    def __init__(self, events: Mapping[str, tuple[LabelClass, ...]], idle: Mapping[str, int]) -> None:
+    def __init__(
+        self, events: Mapping[str, tuple[LabelClass, ...]], idle: Mapping[str, int]
+    ) -> None:
         self._events, self._idle = dict(events), dict(idle)
 
     @classmethod

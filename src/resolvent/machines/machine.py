@@ -420,19 +420,19 @@ class Machine:
 
     def to_text(self, *, most_outputs: int = 20) -> str:
         """Return the machine as plain text tables with at most `most_outputs` outputs."""
-        from resolvent.machines.drawing import to_text
+        from resolvent.viz.text import to_text
 
         return to_text(self, most_outputs=most_outputs)
 
     def to_dot(self) -> str:
         """Return the machine in Graphviz's DOT language, parallel edges joined."""
-        from resolvent.machines.drawing import to_dot
+        from resolvent.viz.dot import to_dot
 
         return to_dot(self)
 
     def to_mermaid(self) -> str:
         """Return the machine as a Mermaid state diagram, parallel edges joined."""
-        from resolvent.machines.drawing import to_mermaid
+        from resolvent.viz.dot import to_mermaid
 
         return to_mermaid(self)
 
@@ -451,7 +451,7 @@ class Machine:
         Raises:
             MissingExtra: when Graphviz is not installed.
         """
-        from resolvent.machines.picture import to_svg
+        from resolvent.viz.svg import to_svg
 
         return to_svg(self, most_states=most_states)
 
@@ -461,7 +461,7 @@ class Machine:
         Raises:
             MissingExtra: when resvg, its font or Graphviz is not installed.
         """
-        from resolvent.machines.picture import to_png
+        from resolvent.viz.png import to_png
 
         return to_png(self, most_states=most_states, scale=scale)
 
@@ -492,7 +492,7 @@ class Machine:
 
     def _repr_svg_(self) -> str | None:
         """Draw the machine for a notebook, which shows its text where this returns None."""
-        from resolvent.machines.picture import svg_or_nothing
+        from resolvent.viz.svg import svg_or_nothing
 
         return svg_or_nothing(self)
 

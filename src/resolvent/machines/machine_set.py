@@ -246,7 +246,7 @@ class Machines(Mapping[str, Machine]):
 
     def _repr_html_(self) -> str | None:
         """Draw the machines for a notebook, which shows text where this returns None."""
-        from resolvent.machines.picture import html_of_machines
+        from resolvent.viz.svg import html_of_machines
 
         return html_of_machines(self.values())
 

@@ -42,7 +42,9 @@ def augmented_state_text(situation: AugmentedState) -> str:
 
 def states_text(states: Iterable[int]) -> str:
     """Return the states of an augmented state as text."""
-    return ", ".join(f"{name} state {state}" for name, state in zip(ACTING_MACHINES, states, strict=False))
+    return ", ".join(
+        f"{name} state {state}" for name, state in zip(ACTING_MACHINES, states, strict=False)
+    )
 
 
 @dataclass(frozen=True)

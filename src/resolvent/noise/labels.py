@@ -300,7 +300,9 @@ class _Fit:
             for source, code in zip(self.sources.values, self.main, strict=True)
             if code != self.silence
         }
-        return DenoisedLabels(LabelingFunction(self.sources.reads, events), noise, self.log_evidence)
+        return DenoisedLabels(
+            LabelingFunction(self.sources.reads, events), noise, self.log_evidence
+        )
 
 
 def _is_exact(counts: Floats) -> bool:

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from resolvent._util.text import amount
-from resolvent.display.tables import show, table
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import UNSEEN, Machine, Score
 from resolvent.traces import TraceSet, label_text, symbol_text
+from resolvent.viz.terminal import show, table
 
 
 class Moment(NamedTuple):

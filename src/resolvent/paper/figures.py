@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from resolvent._util.files import atomic_write
-from resolvent.display.curves import import_matplotlib
 from resolvent.paper import tables as paper
 from resolvent.paper.experiments import comparison, policy
 from resolvent.paper.experiments.methods import METHODS
 from resolvent.paper.store import Results
 from resolvent.paper.summary import Summary, taken
 from resolvent.paper.tables import shares
+from resolvent.viz.curves import import_matplotlib
 
 _GOOD, _BAD, _PAPER = "#0072B2", "#D55E00", "0.45"
 _COLOURS = ("#0072B2", "#000000", "#009E73", "#D55E00")

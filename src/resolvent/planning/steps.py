@@ -42,7 +42,9 @@ def acting_machines(machines: Machines) -> Machines:
                 f"planning needs a {name.capitalize()} Machine, and here is "
                 f'{listed(machines)}: infer with "{output}" among outputs='
             )
-    acting = machines_of((machines[name] for name in ACTING_MACHINES if name in machines), machines.timing)
+    acting = machines_of(
+        (machines[name] for name in ACTING_MACHINES if name in machines), machines.timing
+    )
     return acting.replacing(doubt=machines.doubt)
 
 

@@ -9,12 +9,12 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
 
 __all__ = [
-    "Discretizer",
     "DiscoveredLabels",
+    "Discretizer",
     "LabelTiming",
     "LabelingFunction",
-    "RewardLevels",
     "Preprocessor",
+    "RewardLevels",
     "auto_discretize",
     "discover_labels",
 ]

@@ -101,7 +101,9 @@ def discover_labels(
     def inferred_with(
         labelling: LabelingFunction, timing: LabelTiming, states: Mapping[str, int] | None = None
     ) -> DiscoveredLabels[Inferred]:
-        return DiscoveredLabels(labelling, timing, infer(labelling.on(traces), timing), states or {})
+        return DiscoveredLabels(
+            labelling, timing, infer(labelling.on(traces), timing), states or {}
+        )
 
     finest = LabelingFunction("action+observation"), LabelTiming.CURRENT_WITH_INITIAL
     if _contradict(finest[0].on(traces), outputs):  # then fewer labels do, too

@@ -197,9 +197,14 @@ class TrivialityTest:
         return f"{name}: {evidence}"
 
 
-def declared_trivial(labels: Vocabulary[Label], trivial: Iterable[int]) -> tuple[TrivialityTest, ...]:
+def declared_trivial(
+    labels: Vocabulary[Label], trivial: Iterable[int]
+) -> tuple[TrivialityTest, ...]:
     """Return the verdicts on labels that the user named trivial, and on "no event"."""
-    bases = {code: TrivialityBasis.DEFAULT if labels[code] == NO_EVENT else TrivialityBasis.GIVEN for code in trivial}
+    bases = {
+        code: TrivialityBasis.DEFAULT if labels[code] == NO_EVENT else TrivialityBasis.GIVEN
+        for code in trivial
+    }
     return tuple(TrivialityTest(labels[code], Triviality.TRIVIAL, bases[code]) for code in bases)
 
 

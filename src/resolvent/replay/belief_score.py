@@ -112,7 +112,9 @@ def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -
     states = np.broadcast_to(belief.joint[:, place].astype(np.int32), number.shape)
     asked = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(number.ravel())
     outputs = np.repeat(output, number.shape[1])
-    return output_probabilities(machine, smoothing_of(machine), *asked, outputs).reshape(number.shape)
+    return output_probabilities(machine, smoothing_of(machine), *asked, outputs).reshape(
+        number.shape
+    )
 
 
 def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> Floats:

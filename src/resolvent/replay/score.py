@@ -159,6 +159,7 @@ def _forecasts(
     main = machine.answer_many(state, question)
     smoothing = smoothing_of(machine)
     of_output, of_main = (
-        output_probabilities(machine, smoothing, state, question, outputs) for outputs in (output, main)
+        output_probabilities(machine, smoothing, state, question, outputs)
+        for outputs in (output, main)
     )
     return PredictionSums.of(of_output, of_main, main == output, count)

@@ -14,12 +14,12 @@ from resolvent.cli.inputs import TableOptions, columns_of, note_unused, opened, 
 from resolvent.cli.options import Json, On, Traces
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.output import print_json, rounded, saying_warnings, shown_by
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.replay import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _ROWS = 10
 
@@ -162,7 +162,7 @@ def _figures(score: MachineScore) -> dict[str, Any]:
 
 
 def _print_score(checked: _Checked) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     print(f"{amount(checked.traces, 'trace')}, {amount(checked.steps, 'step')}\n")
     score = checked.score

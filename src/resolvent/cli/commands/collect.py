@@ -23,9 +23,9 @@ from resolvent.cli.options import (
     environment_maker,
 )
 from resolvent.cli.output import command, name_text, print_json, size
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.rl.collect import collect as collect_traces
 from resolvent.traces.symbols import Label, label_text
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _SHOWN = 20
 """Maximum number of labels that are listed."""

@@ -8,7 +8,7 @@ import typer
 from resolvent.cli.inputs import TableOptions, check_trace_target, takes_table
 from resolvent.cli.options import Columns, Json, Traces, WrittenFormat
 from resolvent.cli.output import name_text, print_json, size
-from resolvent.display.progress import ProgressBar
+from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table(damaged=False)

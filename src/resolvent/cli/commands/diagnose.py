@@ -11,9 +11,9 @@ from resolvent.cli.inputs import (
 )
 from resolvent.cli.options import Json, Traces, takes
 from resolvent.cli.output import name_text, print_json, saying_warnings
-from resolvent.display.progress import ProgressBar
 from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
 from resolvent.traces.scan.listing import uri_text
+from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table(format=True, damaged=False)

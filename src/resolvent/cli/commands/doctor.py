@@ -12,9 +12,9 @@ from resolvent._util.parallel import ray_named
 from resolvent._util.runtime import EXTRAS, Package, core, dependencies, extra, system
 from resolvent.cli.options import Json, option
 from resolvent.cli.output import print_json
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import ResolventError
 from resolvent.inference.engine import ENGINES
+from resolvent.viz.terminal import ProgressBar
 
 _MISSING = "not installed"
 
@@ -126,7 +126,7 @@ def _trial() -> str:
 
 
 def _print(found: _Findings) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     for title, facts in (("Resolvent", system()), ("Compiled core", core())):
         show(table([title, ""], facts.items()))

@@ -38,7 +38,6 @@ from resolvent.cli.output import (
     saying_warnings,
     shard_text,
 )
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
 from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HoldoutReport, holdout_report
@@ -52,6 +51,7 @@ from resolvent.preprocess.discretize import Discretizer
 from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import uri_text
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _TOO_MANY_STATES = 500
 """Number of states that suggests too few traces: merging takes longer and longer."""
@@ -241,7 +241,7 @@ def _proven(states: int, least: int | None) -> str:
 
 
 def _print_summary(result: InferenceResult) -> None:
-    from resolvent.display.tables import show, table
+    from resolvent.viz.terminal import show, table
 
     print(f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
     rows = [

@@ -44,11 +44,11 @@ from resolvent.cli.output import (
     saying_warnings,
     shown_by,
 )
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.machines import load
 from resolvent.planning.plan import Plan
 from resolvent.planning.plan import plan as plan_for
 from resolvent.rl.run_plan import Runs
+from resolvent.viz.terminal import Amount, ProgressBar
 
 
 @takes_table(writes=True)

@@ -14,10 +14,10 @@ from resolvent.cli.inputs import (
 )
 from resolvent.cli.options import Json, Machines, On, ShortOutput, Traces, option
 from resolvent.cli.output import name_text, print_json, saying_warnings, shown_by
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import load
+from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table(writes=True)
@@ -42,8 +42,8 @@ def report(
     The page needs no network and no other files. It lists wrong predictions; the exit code of
     `resolvent check` is for scripts.
     """
-    from resolvent.display.report import report as write
-    from resolvent.display.report.learning import read_policy, read_returns
+    from resolvent.viz.report.learning import read_policy, read_returns
+    from resolvent.viz.report.page import report as write
 
     output = table.target(output)
     if output is None:

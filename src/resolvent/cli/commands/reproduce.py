@@ -10,8 +10,6 @@ from resolvent._util.text import amount
 from resolvent.cli.inputs import check_folder
 from resolvent.cli.options import Json, OnIfAsked, option
 from resolvent.cli.output import command, name_text, print_json
-from resolvent.display.progress import Amount, ProgressBar
-from resolvent.display.tables import show, table
 from resolvent.paper.experiments.methods import METHODS
 from resolvent.paper.report import troubles, write_report
 from resolvent.paper.reproduce import EXPERIMENTS
@@ -20,6 +18,7 @@ from resolvent.paper.reproduce import settings as chosen_settings
 from resolvent.paper.run import Run
 from resolvent.paper.store import Store
 from resolvent.paper.tables import tables
+from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
 
 def _known(names: list[str] | None) -> list[str] | None:

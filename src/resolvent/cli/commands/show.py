@@ -12,23 +12,17 @@ from resolvent.cli.inputs import check_targets, columns_of
 from resolvent.cli.options import Json, choice, option
 from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.output import name_text, print_json
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
-from resolvent.machines import (
-    EdgeRewardMachine,
-    Machine,
-    Machines,
-    load,
-    to_dot,
-    to_mealy_dot,
-    to_mermaid,
-    to_png,
-    to_svg,
-    to_text,
-)
+from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
+from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.io.reward_machine_text import encode_reward_machine
 from resolvent.machines.knowledge import TableEntry
 from resolvent.traces import read_traces
+from resolvent.viz.dot import to_dot, to_mermaid
+from resolvent.viz.png import to_png
+from resolvent.viz.svg import to_svg
+from resolvent.viz.terminal import ProgressBar
+from resolvent.viz.text import to_text
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")

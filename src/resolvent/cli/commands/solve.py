@@ -22,10 +22,10 @@ from resolvent.cli.options import (
     takes,
 )
 from resolvent.cli.output import command, name_text, print_json, saying_warnings
-from resolvent.display.progress import ProgressBar
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
+from resolvent.viz.terminal import ProgressBar
 
 _STATES = (
     "Maximum number of states of a machine, if more than are found: longer sequences of labels are "

@@ -25,8 +25,6 @@ from resolvent.cli.options import (
     takes,
 )
 from resolvent.cli.output import command, name_text, print_json
-from resolvent.display.curves import check_picture_name, draw_curves, import_matplotlib
-from resolvent.display.progress import Amount, ProgressBar
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
@@ -35,6 +33,8 @@ from resolvent.rl.tabular import Evaluation, TabularView, tabular_view
 from resolvent.rl.trainer import q_learning as learn
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
+from resolvent.viz.curves import check_picture_name, draw_curves, import_matplotlib
+from resolvent.viz.terminal import Amount, ProgressBar
 
 _FROM_A_MODEL = "With a model of the machines and traces"
 

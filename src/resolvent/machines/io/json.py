@@ -476,7 +476,9 @@ def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[MergeDecisio
         if is_new == (folded > 0) or (is_new and agreeing > 0):
             raise ValueError(f"decisions fold nothing into state {target}, or too much")
         reached.add(target)
-        decisions.append(MergeDecision(state, machine.labels[label], target, is_new, agreeing, folded))
+        decisions.append(
+            MergeDecision(state, machine.labels[label], target, is_new, agreeing, folded)
+        )
     if len(reached) < machine.states:
         raise ValueError("decisions never find some of the states")
     return tuple(decisions)

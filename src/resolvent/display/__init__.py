@@ -1,1 +1,0 @@
-"""What people look at: tables and progress bars on a terminal."""

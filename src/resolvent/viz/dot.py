@@ -1,0 +1,132 @@
+"""Write machines for graph tools: Graphviz DOT and Mermaid.
+
+States are shown by number, transitions by label; parallel transitions are joined into one edge.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from resolvent._util.math import log1p
+from resolvent._util.text import percent
+from resolvent._util.validation import check_arguments
+from resolvent.machines.compare import history_texts
+from resolvent.machines.machine import Machine
+from resolvent.traces.symbols import label_text
+
+CONFIDENT: Final = 0.99
+"""Least confidence of a transition of a noisy machine that is drawn without doubt."""
+
+_RARE = 2
+"""Maximum number of times that a rare edge was taken."""
+
+_THIN, _THICK = 0.8, 3.2
+
+
+class Edge(NamedTuple):
+    """All transitions from one state to another, trivial labels left out."""
+
+    source: int
+    target: int
+    labels: tuple[str, ...]
+    """Label texts; those of uncertain transitions end with their confidence."""
+    times: int | None
+    """Number of times the edge was taken; None if the machine has no counts."""
+    width: float | None
+    """Line width by `times`; of noisy machines with counts only."""
+    is_uncertain: bool
+    """Whether a label may lead elsewhere, at odds of less than 100 to 1; if there is a `width`."""
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether the edge of an exact machine was taken once or twice."""
+        return self.width is None and self.times is not None and 0 < self.times <= _RARE
+
+
+def edges(machine: Machine) -> list[Edge]:
+    """Return the edges by source and target.
+
+    >>> from resolvent.worlds import House
+    >>> [(edge.source, edge.target, edge.labels) for edge in edges(House().machines().transition)]
+    [(0, 0, ('sofa',)), (0, 1, ('key',)), (1, 1, ('key', 'sofa', 'toilet'))]
+    """
+    check_arguments(to_dot, locals())
+    is_drawn = machine.transitions >= 0
+    is_drawn[:, list(machine.trivial)] = False
+    sources, codes = np.nonzero(is_drawn)
+    targets = machine.transitions[sources, codes]
+    support = None if machine.support is None else machine.support.transitions[sources, codes]
+    texts = [*map(label_text, machine.labels)]
+    labels: dict[tuple[int, int], list[str]] = {}
+    counts: dict[tuple[int, int], int] = {}
+    uncertain = set()
+    for row, (source, code, target) in enumerate(
+        zip(sources.tolist(), codes.tolist(), targets.tolist(), strict=True)
+    ):
+        ends, text = (source, target), texts[code]
+        if machine.is_noisy:
+            confidence = machine.confidence(source, machine.labels[code])
+            if confidence < CONFIDENT:
+                uncertain.add(ends)
+                text += f" ({percent(confidence)})"
+        labels.setdefault(ends, []).append(text)
+        if support is not None:
+            counts[ends] = counts.get(ends, 0) + int(support[row])
+    scale = log1p(max(counts.values(), default=1)) or 1.0
+    has_widths = machine.is_noisy and support is not None
+
+    def edge(ends: tuple[int, int]) -> Edge:
+        width = None
+        if has_widths:
+            width = _THIN + (_THICK - _THIN) * log1p(counts[ends]) / scale
+        is_uncertain = has_widths and ends in uncertain
+        return Edge(*ends, tuple(labels[ends]), counts.get(ends), width, is_uncertain)
+
+    return [edge(ends) for ends in sorted(labels)]
+
+
+def to_dot(machine: Machine) -> str:
+    """Write a machine in Graphviz's DOT language."""
+    lines = [
+        f"digraph {graph_name(machine)} {{",
+        "  rankdir=LR;",
+        "  node [shape=circle];",
+        '  start [shape=point, label=""];',
+        "  start -> s0;",
+    ]
+    for state, path in enumerate(history_texts(machine)):
+        tooltip = _quoted(f"after {path}" if state else "start")
+        lines.append(f'  s{state} [label="{state}", tooltip={tooltip}];')
+    for edge in edges(machine):
+        attributes = f"label={_quoted(', '.join(edge.labels))}"
+        if edge.width is not None:
+            dashed = ", style=dashed" if edge.is_uncertain else ""
+            attributes += f", penwidth={edge.width:.1f}{dashed}"
+        lines.append(f"  s{edge.source} -> s{edge.target} [{attributes}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def to_mermaid(machine: Machine) -> str:
+    """Write a machine as a Mermaid state diagram."""
+    check_arguments(to_mermaid, locals())
+    lines = ["stateDiagram-v2", "  direction LR", "  [*] --> s0"]
+    lines += [f'  state "{state}" as s{state}' for state in range(machine.states)]
+    for edge in edges(machine):
+        # Mermaid has no quoting for edge texts: entity codes keep its syntax out of them.
+        text = "".join(
+            c if c.isalnum() or c in " ,_-.()" else f"#{ord(c)};" for c in ", ".join(edge.labels)
+        )
+        lines.append(f"  s{edge.source} --> s{edge.target}: {text}")
+    return "\n".join(lines) + "\n"
+
+
+def graph_name(machine: Machine) -> str:
+    """Return the name of a machine's graph as a DOT identifier without quotes."""
+    name = re.sub(r"\W", "_", machine.kind, flags=re.ASCII)
+    return f"{'_' if name[0].isdigit() else ''}{name}_machine"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,357 @@
+"""Choose what a picture of a machine shows: boxes for states, texts for arrows, and notes.
+
+Input: a machine. Output: a `Picture`, its texts cut and set in lines, without any position.
+With more than 60 arrows no line can be followed: each state is then reached by one arrow, and its
+box says where its other labels lead.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+import numpy as np
+
+from resolvent._util.text import amount, percent, short
+from resolvent.errors import OptionError
+from resolvent.machines.machine import Machine
+from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
+from resolvent.viz.dot import Edge, edges
+
+NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE, MOVE_SIZE = 19.0, 11.0, 12.0, 11.0, 10.0
+MOST_STATES = 100
+MOST_ARROWS = 60
+"""Maximum number of arrows that can be followed; with more, only first paths are drawn."""
+
+MOST_LISTED = 1000
+"""Maximum number of characters of a list that is shown on hovering."""
+
+_NAME_WIDTH, _LABEL_WIDTH, _MOVE_WIDTH, _NOTE_LABEL_WIDTH = 100.0, 116.0, 130.0, 200.0
+_MOST_LINES, _MOST_MOVES, _MOST_TRIVIAL = 3, 8, 12
+_MOST_HOVER = 200
+"""Maximum number of characters of the labels that lead to one state, in a list of states."""
+
+_MOST_VARYING, _MOST_ANSWERS = 6, 4
+"""Maximum number of varying outputs listed for a state, and of values listed for each."""
+
+_MOST_LABELS = 40
+"""Maximum number of labels that fit in three lines, however short: each takes a comma and space."""
+
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True)
+class StateBox:
+    """A state: its number, a name in short lines, and a text shown on hovering."""
+
+    state: int
+    name: tuple[str, ...]
+    hover: str
+    leads_out: bool
+    """Whether a transition leads to a state that is not drawn."""
+    moves: tuple[str, ...] = ()
+    """Successors for labels that have no arrow of their own."""
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """All transitions from one state to another: their labels in short lines."""
+
+    source: int
+    target: int
+    lines: tuple[str, ...]
+    hover: str
+    width: float | None
+    """Line width; None for the usual one."""
+    is_dashed: bool
+    """Whether the arrow may lead elsewhere or was rarely taken."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Content of a picture; `boxes[i]` is state i."""
+
+    title: str
+    boxes: tuple[StateBox, ...]
+    arrows: tuple[Arrow, ...]
+    notes: tuple[str, ...]
+
+
+def picture_of(machine: Machine, most_states: int = MOST_STATES) -> Picture:
+    """Return the picture of the states reached first and the arrows among them."""
+    if most_states < 1:
+        raise OptionError(f"most_states={most_states}: use at least 1")
+    all_edges = edges(machine)
+    drawn = min(machine.states, most_states)
+    arrows = [edge for edge in all_edges if max(edge[:2]) < drawn]
+    leading_out = {edge.source for edge in all_edges if edge.source < drawn <= edge.target}
+    folded: dict[int, list[Edge]] = {}
+    is_folded = len(arrows) > MOST_ARROWS
+    if is_folded:
+        first = _first_edges(machine, {edge.target for edge in arrows})
+        arrows = [edge for edge in arrows if edge[:2] in first]
+        for edge in all_edges:
+            if edge.source < drawn and edge[:2] not in first:
+                folded.setdefault(edge.source, []).append(edge)
+    return Picture(
+        title=f"{machine.title}, {amount(machine.states, 'state')}",
+        boxes=tuple(
+            _box(machine, state, state in leading_out, folded.get(state, []))
+            for state in range(drawn)
+        ),
+        arrows=tuple(map(_arrow, arrows)),
+        notes=tuple(_notes(machine, all_edges, drawn, is_folded)),
+    )
+
+
+def _first_edges(machine: Machine, targets: Iterable[int]) -> set[tuple[int, int]]:
+    """Return the last edge of the shortest path to each of the states."""
+    moves = {target: machine.first_move(target) for target in targets}
+    return {(move[0], target) for target, move in moves.items() if move is not None}
+
+
+def _box(machine: Machine, state: int, leads_out: bool, folded: list[Edge]) -> StateBox:
+    moves = tuple(_move_lines(state, folded))
+    if state and machine.first_move(state) is None:
+        hover = f"state {state}: no labels lead here"
+        return StateBox(state, ("not reached",), hover, leads_out, moves)
+    history = machine.history(state)
+    after = f"after {listed([*map(label_text, history)])}" if history else "start"
+    targets = [f"→ {edge.target}: {listed(edge.labels, _MOST_HOVER)}" for edge in folded]
+    hover = "\n".join([f"state {state}: {after}", *targets, *_varying(machine, state)])
+    return StateBox(state, _state_name(history), hover, leads_out, moves)
+
+
+def _move_lines(state: int, folded: list[Edge]) -> list[str]:
+    """Write in short lines where labels without an arrow lead: first those that stay."""
+    ordered = sorted(folded, key=lambda edge: (edge.target != state, edge.target))
+    lines = [
+        move_line("stays" if edge.target == state else f"→ {edge.target}", edge.labels)
+        for edge in ordered
+    ]
+    if len(lines) > _MOST_MOVES:
+        left_out = len(lines) - _MOST_MOVES + 1
+        lines = [*lines[: _MOST_MOVES - 1], f"{_ELLIPSIS} and {left_out} other states"]
+    return lines
+
+
+def move_line(target: str, labels: Sequence[str]) -> str:
+    """Name as many labels as fit in a line, and count the others.
+
+    >>> move_line("→ 7", [f"label {number}" for number in range(12)])
+    '→ 7: label 0, 11 more'
+    """
+    for count in range(min(len(labels), _MOST_LABELS), 0, -1):
+        line = f"{target}: {', '.join(_first(labels, count))}"
+        if width(line, MOVE_SIZE) <= _MOVE_WIDTH:
+            return line
+    if len(labels) > 1:
+        return f"{target}: {len(labels)} labels"
+    return f"{target}: {shortened(labels[0], MOVE_SIZE, _MOVE_WIDTH)}"
+
+
+def _first(texts: Sequence[str], count: int) -> list[str]:
+    """Return the first texts and, if there are others, their number."""
+    left_out = len(texts) - count
+    return [*texts[:count], *([f"{left_out} more"] if left_out > 0 else [])]
+
+
+def _varying(machine: Machine, state: int) -> list[str]:
+    """List the outputs of a state that vary, first those with most exceptions."""
+    spread = machine.spread
+    rows = np.flatnonzero(spread.state[spread.starts] == state)
+    ordered = rows[np.argsort(spread.most[rows] - spread.totals[rows], kind="stable")]
+    lines = []
+    for row in ordered[:_MOST_VARYING]:
+        observation, action = machine.question(int(spread.question[spread.starts[row]]))
+        shares = machine.distribution(state, observation, action)
+        lines.append(f"{_cut_symbol(observation)}, {_cut_symbol(action)}:")
+        lines += [
+            f"{_bar(share)} {percent(share)} {_cut_symbol(output)}"
+            for output, share in [*shares.items()][:_MOST_ANSWERS]
+        ]
+        if len(shares) > _MOST_ANSWERS:
+            lines.append(f"and {amount(len(shares) - _MOST_ANSWERS, 'other')}")
+    if len(rows) > _MOST_VARYING:
+        lines.append(f"and {amount(len(rows) - _MOST_VARYING, 'other answer')} that vary")
+    return lines
+
+
+def _bar(share: float) -> str:
+    """Draw a share as a bar of block letters, a tenth each.
+
+    >>> _bar(0.62), _bar(0.01)
+    ('██████', '▏')
+    """
+    return "█" * round(10 * share) or "▏"
+
+
+def _cut_symbol(symbol: Symbol) -> str:
+    return short(symbol_text(symbol), 40)
+
+
+def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:
+    """Name a state by the labels that lead to it; of many, by their number and the last two."""
+    if not history:
+        return ("start",)
+    labels = []
+    for label, group in groupby(history):
+        times = len(list(group))
+        text = shortened(label_text(label), NAME_SIZE, _NAME_WIDTH)
+        labels.append(f"{text} ×{times}" if times > 1 else text)
+    lines = set_in_lines([f"after {labels[0]}", *labels[1:]], NAME_SIZE, _NAME_WIDTH)
+    if len(lines) > _MOST_LINES:
+        return (f"after {len(history)} labels:", f"{_ELLIPSIS} {labels[-2]},", labels[-1])
+    return tuple(lines)
+
+
+def _arrow(edge: Edge) -> Arrow:
+    hover = f"from {edge.source} to {edge.target}: {listed(edge.labels)}"
+    if edge.width is not None and edge.times is not None:
+        hover += f"\ntaken {amount(edge.times, 'time')}"
+        hover += "; it might lead elsewhere" if edge.is_uncertain else ""
+    elif edge.is_rare:
+        hover += "\ntaken once or twice"
+    lines = tuple(_label_lines(edge.labels))
+    is_dashed = edge.is_uncertain or edge.is_rare
+    return Arrow(edge.source, edge.target, lines, hover, edge.width, is_dashed)
+
+
+def _label_lines(labels: Sequence[str]) -> list[str]:
+    """Set labels in at most three lines: as many as fit, and the number of the others."""
+    count = min(len(labels), _MOST_LABELS)
+    texts = [shortened(label, LABEL_SIZE, _LABEL_WIDTH) for label in labels[:count]]
+    texts += labels[count:]  # only counted
+    while True:
+        lines = set_in_lines(_first(texts, count), LABEL_SIZE, _LABEL_WIDTH)
+        if len(lines) <= _MOST_LINES or count <= 1:
+            return lines
+        count -= 1
+
+
+def _notes(machine: Machine, all_edges: list[Edge], drawn: int, is_folded: bool) -> Iterator[str]:
+    if is_folded:
+        yield (
+            "There are too many arrows to follow: each state has the one that first leads to it, "
+            "and says where its other labels lead."
+        )
+    if drawn < machine.states:
+        yield (
+            f"{machine.states} states are too many to draw: the {drawn} reached first are shown; "
+            "a dashed border means that labels lead on to others."
+        )
+    if machine.trivial:
+        names = [
+            shortened(label_text(label), NOTE_SIZE, _NOTE_LABEL_WIDTH)
+            for label in machine.trivial_labels
+        ]
+        listing = ", ".join(_first(names, _MOST_TRIVIAL))
+        yield f"Labels that change nothing are not drawn: {listing}."
+    if machine.is_noisy:
+        noise = percent(machine.noise)
+        yield f"Noise: {noise} of all answers were others than the most frequent ones."
+    if any(edge.width is not None for edge in all_edges):
+        uncertain = "; a dashed one might lead elsewhere, and says how sure it is"
+        is_uncertain = any(edge.is_uncertain for edge in all_edges)
+        yield (
+            "The more often a move was made, the thicker is its arrow"
+            f"{uncertain if is_uncertain else ''}."
+        )
+    elif any(edge.is_rare and max(edge[:2]) < drawn for edge in all_edges):
+        yield "A dashed arrow was taken once or twice: little speaks for it."
+    if (machine.transitions[:drawn] < 0).any():
+        missing = "that is not named" if is_folded else "without an arrow"
+        yield f"A label {missing} was never seen in that state."
+
+
+# In shares of the font size; on the wide side of the usual sans-serif fonts, so that a
+# box made for a text holds it whichever font the reader has.
+_NARROW = frozenset("iljftIr.,:;'|!()[] ")
+_WIDE = frozenset("mwMW@%—…")
+_NARROW_EM, _USUAL_EM, _CAPITAL_EM, _WIDE_EM, _FULL_EM = 0.40, 0.62, 0.72, 0.98, 1.05
+
+
+def width(text: str, size: float) -> float:
+    """Estimate the width of a text in a font of a size.
+
+    >>> width("iii", 10) < width("mmm", 10)
+    True
+    """
+    return size * sum(map(_width_in_em, text))
+
+
+@lru_cache(maxsize=1024)
+def _width_in_em(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return _FULL_EM
+    if character in _NARROW:
+        return _NARROW_EM
+    if character in _WIDE or ord(character) > 0x24F:
+        return _WIDE_EM
+    return _CAPITAL_EM if character.isupper() else _USUAL_EM
+
+
+def shortened(text: str, size: float, most: float) -> str:
+    """Cut the middle of a text that is wider than `most`.
+
+    >>> shortened("key", 10, 60), shortened("corridor_door_17", 10, 60)
+    ('key', 'corrido…17')
+    """
+    # More letters do not fit, however narrow: a long text is not measured in full.
+    length = min(len(text) - 1, int(most / (size * _NARROW_EM)) + 1)
+    if width(text[: length + 1], size) <= most and width(text, size) <= most:
+        return text
+    while length > 1:
+        cut = _cut(text, length)
+        if width(cut, size) <= most:
+            return cut
+        length -= 1
+    return text[:1] + _ELLIPSIS
+
+
+def _cut(text: str, length: int) -> str:
+    """Keep `length` characters of a text, a quarter of them from its end."""
+    end = length // 4
+    return text[: length - end] + _ELLIPSIS + text[len(text) - end :]
+
+
+def listed(texts: Sequence[str], most: int = MOST_LISTED) -> str:
+    """List texts of at most about `most` characters, and the number of the others.
+
+    >>> listed(["key", "bell", "lamp"]), listed(["key", "bell", "lamp"], 9)
+    ('key, bell, lamp', 'key, bell, … and 1 more')
+    """
+    shown: list[str] = []
+    length = 0
+    for text in texts:
+        length += len(text)
+        if shown and length > most:
+            break
+        shown.append(text if len(text) <= most else _cut(text, most))
+    left_out = len(texts) - len(shown)
+    return ", ".join([*shown, *([f"{_ELLIPSIS} and {left_out:,} more"] if left_out else [])])
+
+
+def set_in_lines(parts: Sequence[str], size: float, most: float) -> list[str]:
+    """Set parts in lines about `most` wide, a comma after each but the last.
+
+    A part written from right to left has a line for itself: beside others it
+    would be read in the wrong place.
+
+    >>> set_in_lines(["key", "bell", "lamp"], 10, 60)
+    ['key, bell,', 'lamp']
+    """
+    lines: list[str] = []
+    is_closed = False
+    for part in (*(f"{part}," for part in parts[:-1]), parts[-1]):
+        is_right_to_left = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in part)
+        joined = f"{lines[-1]} {part}" if lines else part
+        if lines and not is_closed and not is_right_to_left and width(joined, size) <= most:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+        is_closed = is_right_to_left
+    return lines

@@ -1,0 +1,149 @@
+"""Read learning curves and policies, and collect their data for a report."""
+
+import csv
+import io
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from resolvent._util.files import decode_json, read_json
+from resolvent.errors import ModelError
+from resolvent.planning import plan_io
+from resolvent.planning.plan import Plan
+from resolvent.planning.plan_io import PlanFile, Row
+from resolvent.rl import q_table
+from resolvent.rl.q_table import QTable, name_of_number, observation_text, observed
+from resolvent.viz.report.gallery import Gallery, value_text
+
+_MOST_POINTS, _MOST_ROWS = 400, 300
+
+
+class _CurveFile(msgspec.Struct):
+    returns: list[float] = msgspec.field(name="return")
+
+
+class _Header(msgspec.Struct):
+    format: str = ""
+
+
+def read_returns(path: str | Path) -> list[float]:
+    """Read the returns of a learning curve that `resolvent train --curve` wrote, .csv or .json."""
+    no_curve = ModelError(
+        f"{path}: not a learning curve: a .csv or .json file with a column 'return' is needed"
+    )
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ModelError(f"{path} cannot be read: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise no_curve from error
+    try:
+        if text.lstrip().startswith("{"):
+            returns = decode_json(text.encode(), _CurveFile).returns
+        else:
+            rows = csv.DictReader(io.StringIO(text, newline=""))
+            returns = [float(row["return"]) for row in rows]
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
+        raise no_curve from error
+    if not returns or not np.isfinite(returns).all():
+        raise ModelError(f"{path}: a learning curve needs returns, all of them finite")
+    return returns
+
+
+def curve(returns: list[float]) -> dict[str, Any]:
+    """Return the means of stretches of episodes, at most `_MOST_POINTS`."""
+    stretches = np.array_split(np.array(returns), min(len(returns), _MOST_POINTS))
+    return {
+        "episodes": len(returns),
+        "each": -(-len(returns) // _MOST_POINTS),
+        "means": [round(float(stretch.mean()), 6) for stretch in stretches],
+    }
+
+
+def read_policy(path: str | Path) -> QTable | PlanFile:
+    """Read a file that `resolvent train -o` or `resolvent plan -o` wrote."""
+    wanted = "a policy: give the file of `resolvent train -o` or `resolvent plan -o`"
+    match read_json(path, _Header, wanted).format:
+        case plan_io.FORMAT:
+            return plan_io.load(path)
+        case q_table.FORMAT:
+            return QTable.load(path)
+    raise ModelError(f"{path}: not {wanted}")
+
+
+def policy(source: QTable | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]:
+    """Return action and value of the augmented states, the most valuable first."""
+    if isinstance(source, QTable):
+        return _learned_policy(source, gallery)
+    return _planned_policy(
+        plan_io.content_of(source) if isinstance(source, Plan) else source, gallery
+    )
+
+
+def _planned_policy(plan: PlanFile, gallery: Gallery) -> dict[str, Any]:
+    def caption(row: Row) -> Any:
+        text = (
+            f"observation {value_text(row.observation)}, reward state {row.reward_state}, "
+            f"transition state {row.transition_state}"
+        )
+        return gallery.caption(row.observation, text)
+
+    order = sorted(plan.policy, key=lambda row: -_expected(row))
+    return {
+        "situations": len(order),
+        "named": True,
+        "rows": [
+            [caption(row), value_text(row.action), _value_text(row)] for row in order[:_MOST_ROWS]
+        ],
+    }
+
+
+def _expected(row: Row) -> float:
+    """Return the expected value, or the lower bound of a value that is certain."""
+    value = row.pessimistic if row.expected is UNSET else row.expected
+    return -inf if value is None else value
+
+
+def _value_text(row: Row) -> str:
+    text = bounds_text(row.pessimistic, row.optimistic)
+    has_expected = row.expected is not UNSET and row.expected is not None
+    return f"{text}, {row.expected:.4g} expected" if has_expected else text
+
+
+def bounds_text(lower: float | None, upper: float | None) -> str:
+    """Write the bounds of a value; None is infinite.
+
+    >>> bounds_text(0.5, 0.5), bounds_text(0.5, 2.0), bounds_text(0.5, None)
+    ('0.5', '0.5 to 2', '0.5 or more')
+    >>> bounds_text(None, None)
+    'not known'
+    """
+    if lower is None:
+        return "not known" if upper is None else f"{upper:.4g} or less"
+    if upper is None:
+        return f"{lower:.4g} or more"
+    low, high = f"{lower:.4g}", f"{upper:.4g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
+    values = learned.q.max(axis=1)
+    rows = []
+    for number in np.argsort(-values, kind="stable")[:_MOST_ROWS].tolist():
+        situation = learned.situations[number]
+        observation = name_of_number(observed(situation), learned.observation_names)
+        text = observation_text(situation, learned.observation_names)
+        action = value_text(name_of_number(learned.action(situation), learned.action_names))
+        rows.append([gallery.caption(observation, text), action, f"{values[number]:.4g}"])
+    return {
+        "situations": len(learned.situations),
+        "named": learned.action_names is not None,
+        "rows": rows,
+    }

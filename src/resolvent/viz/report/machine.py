@@ -1,0 +1,272 @@
+"""Collect the data of one machine: its states, the evidence for them, and the log of merges."""
+
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent._util.text import amount, odds_text, short
+from resolvent.evaluation.evidence import MachineEvidence
+from resolvent.evaluation.observed import query_of
+from resolvent.evaluation.separation import Separation
+from resolvent.machines import Machine, MachineScore, MergeDecision
+from resolvent.machines.compare import history_text
+from resolvent.viz.merge_log import basis_text, summary
+from resolvent.viz.report.gallery import Caption, Gallery, event_text
+from resolvent.viz.text import main_share, output_name, short_name
+
+MOST_STATES = 300
+MOST_IN_MATRIX = 60
+"""Maximum number of states in the matrix of pairs."""
+
+MOST_COLUMNS, MOST_ROWS = 200, 400
+"""Maximum number of columns of the timeline, and of rows in the table of decisions."""
+
+_MOST_QUERIES, _MOST_LABELS = 4, 6
+_MOST_WEAK_PAIRS, _MOST_EXPERIMENTS = 10, 8
+_MOST_WEAK_MERGES, _MOST_NAMED = 8, 4
+_MOST_LISTED = 300
+
+_VERBS = {"transition": "then sees", "reward": "is paid"}
+
+NumberedDecision = tuple[int, MergeDecision]
+
+
+def about_machine(
+    evidence: MachineEvidence, score: MachineScore, place: int, gallery: Gallery
+) -> dict[str, Any]:
+    """Return the sections of a machine; `element` is the id of its drawing in the page."""
+    machine = evidence.machine
+    return {
+        # A column may have any name, and so may a machine: other ids are made of its place.
+        "element": machine.kind if machine.kind in _VERBS else f"machine-{place}",
+        "name": short(machine.title),
+        "short": short(short_name(machine.kind)),
+        "happens": _VERBS.get(machine.kind) or short(machine.kind),
+        "answers": short(output_name(machine)),
+        "count": machine.states,
+        "score": {
+            "right": score.right,
+            "wrong": score.wrong,
+            "assumed_right": score.assumed_right,
+            "assumed_wrong": score.assumed_wrong,
+            "unseen": score.unseen,
+        },
+        "states": state_rows(evidence, gallery),
+        "proof": proof(evidence, gallery),
+        "spared": spared(machine, gallery),
+        "timeline": timeline(machine),
+    }
+
+
+def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, Any]]:
+    """Return for each state its path, its transitions, and the outputs that distinguish it."""
+    machine = evidence.machine
+    steps = np.zeros(machine.states, np.int64)
+    np.add.at(steps, evidence.answers.state, evidence.answers.count)
+    others = _others_distinguished(machine)
+    reachable = set(machine.reachable())
+    unseen: dict[int, list[str]] = {}
+    for state, label in evidence.completeness.unseen_transitions:
+        unseen.setdefault(state, []).append(event_text(label))
+    return [
+        {
+            "state": state,
+            "history": short(history_text(machine.history(state)))
+            if state in reachable
+            else "no labels lead here",
+            "steps": int(steps[state]),
+            "moves": _transitions(evidence, state),
+            "unread": unseen.get(state, [])[:_MOST_LABELS],
+            "unread_count": len(unseen.get(state, [])),
+            "answers": _distinguishing_outputs(machine, others, state, gallery),
+        }
+        for state in range(min(machine.states, MOST_STATES))
+    ]
+
+
+def _transitions(evidence: MachineEvidence, state: int) -> list[dict[str, Any]]:
+    """Return the transitions that the traces take from a state, trivial labels left out."""
+    moves, machine = evidence.moves, evidence.machine
+    rows = np.arange(*np.searchsorted(moves.state, [state, state + 1]))
+    rows = rows[~np.isin(moves.label[rows], machine.trivial)]
+    return [
+        {
+            "label": event_text(machine.labels[int(moves.label[row])]),
+            "to": int(moves.target[row]),
+            "count": int(moves.count[row]),
+        }
+        for row in rows[:_MOST_LABELS]
+    ]
+
+
+def _others_distinguished(machine: Machine) -> NDArray[np.int64]:
+    """Return for each output that depends on the state the number of states it distinguishes."""
+    _, query = np.unique(machine.output_question, return_inverse=True)
+    width = max(len(machine.outputs), 1)
+    _, output = np.unique(query * width + machine.output_value, return_inverse=True)
+    others: NDArray[np.int64] = np.bincount(query)[query] - np.bincount(output)[output]
+    return others
+
+
+def _distinguishing_outputs(
+    machine: Machine, others: NDArray[np.int64], state: int, gallery: Gallery
+) -> list[dict[str, Any]]:
+    """Return the outputs of a state that distinguish it from most other states."""
+    rows = np.arange(*np.searchsorted(machine.output_state, [state, state + 1]))
+    best = rows[np.argsort(-others[rows], kind="stable")][:_MOST_QUERIES]
+    outputs = []
+    for row in best[others[best] > 0].tolist():
+        number = int(machine.output_question[row])
+        query = query_of(machine, number)
+        share = main_share(machine, state, *machine.question(number))
+        output = machine.outputs[int(machine.output_value[row])]
+        outputs.append(
+            {
+                "question": gallery.caption(query.observation, short(str(query))),
+                "output": gallery.output_caption(machine, output, share),
+                "others": int(others[row]),
+            }
+        )
+    return outputs
+
+
+def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
+    """Return the matrix of pairs of states, the weakest pairs, and the missing evidence.
+
+    An entry of `matrix` is [state, state, number of queries, number of steps, labels to read
+    first]. If there are too many pairs for the memory, `left_out` says so instead.
+    """
+    machine, separations = evidence.machine, evidence.separations
+    experiments = evidence.experiments
+    shown = 0 if separations.left_out else min(machine.states, MOST_IN_MATRIX)
+    columns = separations.questions, separations.support, separations.depth
+    pairs = [
+        (first, second, separations.number(first, second))
+        for first, second in combinations(range(shown), 2)
+    ]
+    weakest = separations.weakest(_MOST_WEAK_PAIRS)
+    return {
+        "shown": shown,
+        "matrix": [
+            [first, second, *(int(column[pair]) for column in columns)]
+            for first, second, pair in pairs
+        ],
+        "weakest": [_weak_pair(pair, machine, gallery) for pair in weakest],
+        "inseparable": int((separations.depth < 0).sum()),
+        "pairs": len(separations),
+        "left_out": separations.left_out,
+        "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
+        "complete": evidence.completeness.structure_complete,
+        "least": [
+            *(short(line.strip(), 300) for line in evidence.weakness.lines()),
+            *(short(str(row), 300) for row in (*evidence.transitions(3), *evidence.outputs(3))),
+        ],
+        "next": [short(str(experiment), 300) for experiment in experiments[:_MOST_EXPERIMENTS]],
+        "more": max(len(experiments) - _MOST_EXPERIMENTS, 0),
+    }
+
+
+def _weak_pair(pair: Separation, machine: Machine, gallery: Gallery) -> dict[str, Any]:
+    answers = pair.answers or ()
+    return {
+        "states": [pair.first, pair.second],
+        "by": _separating_query(pair, gallery),
+        "questions": pair.questions,
+        "support": pair.support,
+        "answers": [gallery.output_caption(machine, answer.output) for answer in answers],
+        "places": [list(answer.place) for answer in answers],
+    }
+
+
+def _separating_query(pair: Separation, gallery: Gallery) -> Caption:
+    if pair.suffix is None or pair.question is None:
+        return "nothing"
+    after = f" after {history_text(pair.suffix)}" if pair.suffix else ""
+    odds = "" if pair.log_odds is None else f"; as one state {odds_text(-pair.log_odds)}"
+    return gallery.caption(pair.question.observation, short(f"{pair.question}{after}{odds}"))
+
+
+def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
+    """Return the labels and outputs that took no part in the search, the first of them."""
+    answers = []
+    for number, value in zip(
+        machine.constant_question[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
+    ):
+        query = query_of(machine, number)
+        caption = gallery.caption(query.observation, short(str(query)))
+        answers.append([caption, gallery.output_caption(machine, machine.outputs[int(value)])])
+    return {
+        "labels": [event_text(label) for label in machine.trivial_labels[:_MOST_LISTED]],
+        "all_labels": len(machine.trivial),
+        "answers": answers,
+        "all_answers": len(machine.constant_value),
+    }
+
+
+def timeline(machine: Machine) -> dict[str, Any] | None:
+    """Return the decisions that led to a machine; None without a log.
+
+    `columns` are all of them in order, several to a column if there are many; `rows` are the first
+    of them, [number, decision, agreeing, folded], the counts None for a new state; `weakest` are
+    the merges with fewest agreeing outputs, of equals those that folded most first.
+    """
+    if machine.decisions is None:
+        return None
+    decisions = list(enumerate(machine.decisions, 1))
+    merges = [numbered for numbered in decisions if not numbered[1].new]
+    weakest = sorted(merges, key=lambda merge: (merge[1].agreeing, -merge[1].folded))
+    columns = min(len(decisions), MOST_COLUMNS)
+    bounds = [len(decisions) * column // max(columns, 1) for column in range(columns + 1)]
+    return {
+        "summary": f"{summary(machine)}.",
+        "total": len(decisions),
+        "merges": len(merges),
+        "bare": sum(merge.agreeing == 0 for _, merge in merges),
+        "constants": len(machine.constant_value),
+        "columns": [_column(decisions[start:stop]) for start, stop in pairwise(bounds)],
+        "rows": list(map(_row, decisions[:MOST_ROWS])),
+        "weakest": list(map(_row, weakest[:_MOST_WEAK_MERGES])),
+    }
+
+
+def _column(decisions: list[NumberedDecision]) -> dict[str, Any]:
+    new = [decision.target for _, decision in decisions if decision.new]
+    agreeing = [decision.agreeing for _, decision in decisions if not decision.new]
+    return {
+        "first": decisions[0][0],
+        "last": decisions[-1][0],
+        "new": new,
+        "merges": len(agreeing),
+        "least": min(agreeing, default=None),
+        "most": max(agreeing, default=None),
+        "text": _column_text(decisions, new, agreeing),
+    }
+
+
+def _column_text(decisions: list[NumberedDecision], new: list[int], agreeing: list[int]) -> str:
+    number, decision = decisions[0]
+    if len(decisions) == 1:
+        basis = "" if decision.new else f": {basis_text(decision)}"
+        return f"Decision {number:,}: {_transition_text(decision)}{basis}"
+    parts = []
+    if new:
+        names = [*map(str, new[:_MOST_NAMED]), *["…"] * (len(new) > _MOST_NAMED)]
+        parts.append(f"{amount(len(new), 'new state')} ({', '.join(names)})")
+    if agreeing:
+        least, most = min(agreeing), max(agreeing)
+        answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        parts.append(f"{amount(len(agreeing), 'merge')} on which {answers} answers agree")
+    return f"Decisions {number:,} to {decisions[-1][0]:,}: {', '.join(parts)}"
+
+
+def _row(numbered: NumberedDecision) -> list[Any]:
+    number, decision = numbered
+    counts = (None, None) if decision.new else (decision.agreeing, decision.folded)
+    return [number, _transition_text(decision), *counts]
+
+
+def _transition_text(decision: MergeDecision) -> str:
+    target = f"new state {decision.target}" if decision.new else str(decision.target)
+    return f"{decision.source} —{event_text(decision.label)}→ {target}"

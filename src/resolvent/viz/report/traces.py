@@ -1,0 +1,232 @@
+"""Show traces: some of them step by step, and observations that lie on a grid as a map."""
+
+from collections.abc import Callable, Sequence
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from resolvent.evaluation.evidence import Evidence
+from resolvent.evaluation.evidence_pass import NotableExamples
+from resolvent.machines import UNSEEN, Machine, Machines, Score
+from resolvent.machines.knowledge import GENERALIZED_CODE
+from resolvent.preprocess.timing import labels_read
+from resolvent.replay import StepQueries, states_at_steps, step_queries
+from resolvent.traces import Codes, Symbol, TraceSet
+from resolvent.traces.vocabulary import distinct_pairs
+from resolvent.viz.report.gallery import Caption, Gallery, event_text, value_text
+
+MOST_STEPS = 2000
+"""Maximum number of steps shown of a trace."""
+
+_LEAST_CELLS, _MOST_CELLS, _MOST_LABELS = 4, 2500, 3
+_LEAST_SHORT_MOVES = 0.9
+"""Least share of transitions to the same or a neighboring cell."""
+
+Cell = tuple[int, int]
+
+
+class _Captions:
+    """Captions that are written once each, however often they occur."""
+
+    def __init__(self) -> None:
+        self.all: list[Caption] = []
+        self._numbers: dict[tuple[str, tuple[int, ...]], int] = {}
+
+    def numbers(
+        self,
+        codes: Codes,
+        caption_of: Callable[[Any], Caption],
+        values: Sequence[Any],
+        unknown: str = "",
+    ) -> list[int]:
+        """Return the number of the caption of each value; a code below 0 is unknown."""
+        number_of = {
+            code: self._number(caption_of(values[code]) if code >= 0 else unknown)
+            for code in dict.fromkeys(codes.tolist())
+        }
+        return [number_of[code] for code in codes.tolist()]
+
+    def _number(self, caption: Caption) -> int:
+        if isinstance(caption, str):
+            key: tuple[str, tuple[int, ...]] = (caption, ())
+        else:
+            key = (caption["text"], tuple(caption["pictures"]))
+        if key not in self._numbers:
+            self._numbers[key] = len(self.all)
+            self.all.append(caption)
+        return self._numbers[key]
+
+
+def replays(
+    machines: Machines, examples: NotableExamples, score: Score, gallery: Gallery
+) -> dict[str, Any]:
+    """Return the example traces, step by step.
+
+    A step is a list of numbers: the captions of its observation, of the label read and of its
+    action; then for each machine the captions of the recorded and of the predicted output, its
+    state (−1 if unknown), whether the prediction is right (1, 0, or −1 without prediction), and 1
+    if it is generalized only.
+    """
+    captions = _Captions()
+    first = score.first_mismatch
+    traces = []
+    for number, why in examples.why.items():
+        is_late = first is not None and first.trace == number and first.step >= MOST_STEPS
+        start = first.step - MOST_STEPS // 2 if first is not None and is_late else 0
+        trace = examples.trace(number)
+        traces.append(
+            {
+                "number": number,
+                "why": why,
+                "first": start,
+                "length": trace.steps,
+                "terminated": bool(trace.terminated[0]),
+                "steps": _steps(machines, trace, start, captions, gallery),
+            }
+        )
+    return {"texts": captions.all, "traces": traces}
+
+
+def _steps(
+    machines: Machines, trace: TraceSet, start: int, captions: _Captions, gallery: Gallery
+) -> list[list[Any]]:
+    shown = slice(start, start + MOST_STEPS)
+    seen = trace.at_step(trace.observation_codes)[shown]
+    read = labels_read(trace, machines.timing)[shown]
+    columns = [
+        captions.numbers(seen, gallery.caption, trace.observations),
+        captions.numbers(read, event_text, trace.labels),
+        captions.numbers(trace.action_codes[shown], value_text, trace.actions),
+    ]
+    asked = step_queries(machines, trace, states_at_steps(machines, trace)).values()
+    predictions = (_predictions(steps, trace, shown, captions, gallery) for steps in asked)
+    return [list(step) for step in zip(*columns, *predictions, strict=True)]
+
+
+def _predictions(
+    asked: StepQueries, trace: TraceSet, shown: slice, captions: _Captions, gallery: Gallery
+) -> list[list[int]]:
+    """Return the numbers of a machine for some steps of a trace."""
+    machine = asked.machine
+    if machine.predicts == "observation":
+        values: Sequence[Any] = trace.observations
+        codes = trace.after_step(trace.observation_codes)
+    else:
+        values, codes = trace.column(machine.predicts)
+    predicted = asked.predicted[shown]
+    basis = machine.knowledge_many(asked.states, asked.questions)[shown]
+
+    def caption_of(output: Any) -> Caption:
+        return gallery.output_caption(machine, output)
+
+    columns = (
+        captions.numbers(codes[shown], caption_of, values),
+        captions.numbers(predicted, caption_of, machine.outputs, unknown=value_text(UNSEEN)),
+        asked.states[shown].tolist(),
+        np.where(predicted < 0, -1, predicted == asked.outputs[shown]).tolist(),
+        (basis == GENERALIZED_CODE).astype(int).tolist(),
+    )
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
+    """Return the observations as cells of a map, or None if they lie on no grid.
+
+    They do if each is a pair (x, y) of integers, or an integer that counts the cells of a square
+    column by column, and if nine of ten transitions stay in a cell or lead to a neighbor. `depends`
+    of a cell holds the places of the machines whose outputs there depend on their state.
+    """
+    cells = cells_of(list(evidence.shown.alphabets.observations))
+    if cells is None or not _moves_are_short(evidence, cells):
+        return None
+    across, up = zip(*cells.values(), strict=True)
+    labels = _labels(evidence)
+    state_dependent = [_state_dependent(machine) for machine in machines.values()]
+    return {
+        "x": [min(across), max(across)],
+        "y": [min(up), max(up)],
+        "cells": [
+            {
+                "x": x,
+                "y": y,
+                "text": value_text(observation),
+                "labels": labels.get(observation, []),
+                "depends": [
+                    place
+                    for place, observations in enumerate(state_dependent)
+                    if observation in observations
+                ],
+            }
+            for observation, (x, y) in cells.items()
+        ],
+    }
+
+
+def cells_of(observations: list[Symbol]) -> dict[Symbol, Cell] | None:
+    """Return the cell of each observation, if they can lie on a grid.
+
+    >>> cells_of([0, 1, 2, 3])
+    {0: (0, 0), 1: (0, 1), 2: (1, 0), 3: (1, 1)}
+    >>> cells_of([(0, 0), (3, 1), (2, 2), (3, 3)])[3, 1]
+    (3, 1)
+    >>> cells_of(["hall", "attic", "cellar", "stairs"]) is None
+    True
+    """
+    if len(observations) < _LEAST_CELLS:
+        return None
+    cells: dict[Symbol, Cell] = {}
+    numbers = [value for value in observations if type(value) is int and value >= 0]
+    if len(numbers) == len(observations):
+        side = isqrt(max(numbers)) + 1
+        cells = {number: divmod(number, side) for number in numbers}
+    else:
+        for pair in observations:
+            if not isinstance(pair, tuple) or [type(part) for part in pair] != [int, int]:
+                return None
+            cells[pair] = pair
+    across, up = zip(*cells.values(), strict=True)
+    size = (max(across) - min(across) + 1) * (max(up) - min(up) + 1)
+    return cells if size <= min(_MOST_CELLS, 4 * len(observations)) else None
+
+
+def _moves_are_short(evidence: Evidence, cells: dict[Symbol, Cell]) -> bool:
+    """Return whether most distinct transitions lead to the same or a neighboring cell."""
+    steps, alphabets = evidence.passed.steps, evidence.shown.alphabets
+    actions, observations = len(alphabets.actions), len(alphabets.observations)
+    queries, query = distinct_pairs(steps["observation"], steps["action"], observations, actions)
+    moves, _ = distinct_pairs(query, steps["following"], len(queries), observations)
+    before, after = np.divmod(moves, observations)
+    cell = np.array([cells[observation] for observation in alphabets.observations])
+    far = np.abs(cell[queries[before] // actions] - cell[after]).max(axis=1) > 1
+    return len(far) > 0 and int(far.sum()) <= (1 - _LEAST_SHORT_MOVES) * len(far)
+
+
+def _labels(evidence: Evidence) -> dict[Symbol, list[str]]:
+    """Return the labels that occur together with each observation, "no event" left out."""
+    steps, starts = evidence.passed.steps, evidence.passed.starts
+    alphabets = evidence.shown.alphabets
+    width = len(alphabets.labels)
+    pairs, _ = distinct_pairs(
+        np.concatenate([starts["observation"], steps["following"]]),
+        np.concatenate([starts["label"], steps["label"]]),
+        len(alphabets.observations),
+        width,
+    )
+    texts: dict[Symbol, list[str]] = {}
+    for pair in pairs.tolist():
+        observation, label = alphabets.observations[pair // width], alphabets.labels[pair % width]
+        texts_here = texts.setdefault(observation, [])
+        if label and len(texts_here) < _MOST_LABELS:
+            texts_here.append(event_text(label))
+    return texts
+
+
+def _state_dependent(machine: Machine) -> set[Symbol]:
+    """Return the observations in which the output for some action depends on the state."""
+    codes = set((machine.output_question // len(machine.actions)).tolist())
+    seen = (machine.observations[code] for code in codes)
+    return {
+        observation[0] if machine.supplemented and isinstance(observation, tuple) else observation
+        for observation in seen
+    }

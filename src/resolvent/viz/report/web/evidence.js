@@ -1,0 +1,73 @@
+function heatMap({ shown, matrix }) {
+  const most = Math.log1p(Math.max(1, ...matrix.map((entry) => entry[3])));
+  const at = new Map();
+  for (const [one, other, questions, support, depth] of matrix) {
+    at.set(`${one},${other}`, { questions, support, depth });
+    at.set(`${other},${one}`, { questions, support, depth });
+  }
+  const numbers = Array.from({ length: shown }, (_, number) => number);
+  const heat = table(["", ...numbers.map(String)], []);
+  heat.className = "heat";
+  for (const one of numbers) {
+    const head = make("th", "", String(one));
+    head.scope = "row";
+    const row = make("tr", "", head);
+    for (const other of numbers) row.append(heatCell(one, other, at.get(`${one},${other}`), most));
+    heat.tBodies[0].append(row);
+  }
+  return heat;
+}
+
+function heatCell(one, other, entry, most) {
+  if (!entry) return make("td", "self", "·");
+  if (entry.depth < 0) {
+    const cell = make("td", "none", "0");
+    cell.title = `nothing distinguishes states ${one} and ${other}`;
+    return cell;
+  }
+  const after = entry.depth ? ` after reading ${plural(entry.depth, "label")}` : "";
+  const cell = make("td", "", String(entry.questions), make("small", "", `${count(entry.support)}×`));
+  cell.style.setProperty("--h", (Math.log1p(entry.support) / most).toFixed(3));
+  cell.title = `states ${one} and ${other}: ${plural(entry.questions, "question")}${after}, ` +
+    `asked ${count(entry.support)} times`;
+  return cell;
+}
+
+function places(all) {
+  return make("td", "", ...all.map(([trace, step]) =>
+    make("div", "", stepLink(trace, step, `trace ${trace}, step ${step}`))));
+}
+
+function showEvidence() {
+  for (const { name, count: all, proof } of data.machines) {
+    const section = byId("evidence");
+    section.append(make("h3", "", name));
+    if (proof.left_out) {
+      section.append(make("p", "note", `The pairs of states are left out: ${proof.left_out}`));
+    } else if (all > 1) {
+      section.append(
+        make("p", "note", "Pairs of states: the number of questions that distinguish them, and how often " +
+          "these were asked; red if nothing does." +
+          (proof.shown < all ? ` The first ${proof.shown} of ${count(all)} states.` : "")),
+        scrolling(`Pairs of states: ${name}`, heatMap(proof)),
+        make("h4", "", proof.weakest.length < proof.pairs
+          ? `The weakest ${proof.weakest.length} of ${count(proof.pairs)} pairs` : "Pairs of states"),
+        scrolling(`Weakest pairs: ${name}`, table(
+          ["states", "distinguished by, for example", "questions", "asked", "answers", "first seen"],
+          proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.questions),
+            count(one.support), make("td", "", ...one.answers.flatMap((answer, at) => at ? [" / ", answer] : [answer])),
+            places(one.places)]), [2, 3])));
+    } else {
+      section.append(make("p", "note", "One state: there is nothing to distinguish."));
+    }
+    section.append(
+      make("h4", "", proof.complete ? "Structure complete" : "Not structure complete"),
+      make("p", "note", "The paper's conditions under which the inferred machine must be the true one:"),
+      list(proof.completeness));
+    if (proof.least.length) section.append(make("h4", "", "Least evidence"), list(proof.least));
+    if (proof.next.length) {
+      section.append(make("h4", "", "What to collect next"), list(proof.next));
+      if (proof.more) section.append(make("p", "note", `and ${count(proof.more)} more`));
+    }
+  }
+}

@@ -1,0 +1,26 @@
+function showSummary() {
+  const { figures, verdict, sentences } = data.summary;
+  const boxes = figures.map(([name, value]) =>
+    make("div", "figure", make("b", "", value), make("span", "", name)));
+  const columns = scoreColumns();
+  const rows = data.machines.map(({ name, answers, score }) =>
+    [`${name}: ${answers}`, ...columns.map(([field]) => count(score[field]))]);
+  byId("summary-body").append(
+    make("div", "figures", ...boxes),
+    make("p", `verdict ${verdict.kind}`, verdict.text, ...shown(verdict)),
+    scrolling("Number of right predictions",
+      table(["predicts", ...columns.map(([, words]) => words)], rows, columns.map((_, at) => at + 1))),
+    list(sentences));
+}
+
+// Assumed answers are counted apart, if there are any.
+function scoreColumns() {
+  const assumes = data.machines.some(({ score }) => score.assumed_right || score.assumed_wrong);
+  return [["right", "right"], ["wrong", "wrong"],
+    ...(assumes ? [["assumed_right", "assumed, right"], ["assumed_wrong", "assumed, wrong"]] : []),
+    ["unseen", "unseen"]];
+}
+
+function shown({ place }) {
+  return place ? [" ", stepLink(...place, "Show it")] : [];
+}

@@ -1,0 +1,257 @@
+"""What a report says, against values worked out by hand or by walking traces step by step."""
+
+import gymnasium as gym
+import pytest
+from report_worlds import has_read
+
+import resolvent as rs
+from noisy_worlds import noisy_house
+from resolvent.evaluation.gathering import collect_evidence
+from resolvent.viz.report.contents import contents, verdict
+from resolvent.viz.report.machine import MOST_IN_MATRIX
+from resolvent.viz.report.traces import MOST_STEPS, grid_map
+from synthetic_pair import synthetic
+from worlds import random_world
+
+UNLOCKED = rs.Trace(
+    ["corridor", "corridor", "cyanroom"], [[], [], ["toilet"]], ["down", "up"], [0, 0]
+)
+
+
+@pytest.fixture(scope="module")
+def house():
+    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    return rs.infer(traces).machines, traces
+
+
+@pytest.fixture(scope="module")
+def said(house):
+    pair, traces = house
+    return contents(pair, collect_evidence(pair, traces))
+
+
+def played(machines, traces):
+    return contents(machines, collect_evidence(machines, traces))["player"]
+
+
+def outcomes(trace):
+    """What came of each machine's prediction, step by step."""
+    return [[verdict for *_, verdict, _ in row[3:]] for row in trace["steps"]]
+
+
+def test_summary_of_the_house(house, said):
+    _, traces = house
+    assert said["summary"]["figures"] == [
+        ["transition states", "2"],
+        ["reward states", "2"],
+        ["traces", "200"],
+        ["steps", f"{sum(map(len, traces)):,}"],
+    ]
+    assert said["summary"]["verdict"]["kind"] == "right"
+    text = " ".join(said["summary"]["sentences"])
+    assert "Labels that change nothing in the Transition Machine: no event." in text
+    assert "from these traces, strategy auto" in text
+
+
+def test_what_the_search_was_spared(house, said):
+    pair, traces = house
+    for machine, shown in zip((pair.transition, pair.reward), said["machines"], strict=True):
+        spared = shown["spared"]
+        assert (spared["labels"], spared["all_labels"]) == (["no event"], 1)
+        assert len(spared["answers"]) == spared["all_answers"] == len(machine.constant_outputs)
+    seen = {
+        (trace.observations[step], trace.actions[step], trace.observations[step + 1])
+        for trace in traces
+        for step in range(len(trace))
+    }
+    always = {
+        (f"({observation}, {action})", following)
+        for observation, action, following in seen
+        if (observation, action) != ("corridor", "up")
+    }
+    assert {tuple(row) for row in said["machines"][0]["spared"]["answers"]} == always
+
+
+def test_of_very_many_some_are_listed():
+    labels = [f"noise {number}" for number in range(400)]
+    seen = [f"place {number}" for number in range(401)]
+    trace = rs.Trace(seen, [None, *labels], ["go"] * 400, [0] * 400)
+    pair = rs.infer(rs.TraceSet([trace]), options=rs.InferenceOptions(trivial=labels)).machines
+    spared = contents(pair, collect_evidence(pair, rs.TraceSet([trace])))["machines"][0]
+    assert (len(spared["spared"]["labels"]), spared["spared"]["all_labels"]) == (300, 401)
+    assert (len(spared["spared"]["answers"]), spared["spared"]["all_answers"]) == (300, 400)
+
+
+def test_of_one_trace_nothing_is_the_longest(house):
+    pair, traces = house
+    (one,) = played(pair, traces[:1])["traces"]
+    assert one["why"] == "the only one"
+
+
+def test_states_of_the_house(house, said):
+    _, traces = house
+    keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))
+    start, key = said["machines"][0]["states"]
+    assert (start["history"], key["history"]) == ("start", "key")
+    assert start["answers"] == [{"question": "(corridor, up)", "output": "corridor", "others": 1}]
+    assert key["answers"] == [{"question": "(corridor, up)", "output": "cyanroom", "others": 1}]
+    assert (start["steps"], key["steps"]) == (traces.steps - keyed, keyed)
+    assert start["unread"] == ["toilet"]  # locked away without the key
+    start, toilet = said["machines"][1]["states"]
+    assert (start["history"], toilet["history"]) == ("start", "toilet")
+    assert [one["question"] for one in toilet["answers"]] == ["(limegreenroom, sit) in TM state 1"]
+    assert toilet["answers"][0]["output"] == "1"
+
+
+def test_matrix_of_the_house(house, said):
+    _, traces = house
+    asked = sum(
+        (seen, done) == ("corridor", "up")
+        for trace in traces
+        for seen, done in zip(trace.observations, trace.actions, strict=False)
+    )
+    proof = said["machines"][0]["proof"]
+    assert proof["matrix"] == [[0, 1, 1, asked, 0]]
+    assert proof["weakest"][0]["by"] == "(corridor, up)"
+    assert sorted(proof["weakest"][0]["answers"]) == ["corridor", "cyanroom"]
+    assert not proof["complete"]
+    assert "transition coverage: never read: toilet in state 0" in proof["completeness"]
+
+
+def test_replays_walk_as_the_traces_do(house, said):
+    _, traces = house
+    player = said["player"]
+    texts = player["texts"]
+    lengths = [len(trace) for trace in traces]
+    numbers = [one["number"] for one in player["traces"]]
+    assert {lengths.index(min(lengths)), lengths.index(max(lengths))} <= set(numbers)
+    assert len(set(texts)) == len(texts)
+    for one in player["traces"]:
+        trace = traces[one["number"]]
+        assert (one["length"], one["first"], len(one["steps"])) == (len(trace), 0, len(trace))
+        for step, row in enumerate(one["steps"]):
+            words = [texts[number] for number in row[:3]]
+            assert words[0] == trace.observations[step]
+            assert words[2] == trace.actions[step]
+            for (happened, predicted, state, *outcome), value, event in zip(
+                row[3:],
+                (trace.observations[step + 1], f"{trace.rewards[step]:g}"),
+                ("key", "toilet"),
+                strict=True,
+            ):
+                assert texts[happened] == texts[predicted] == value
+                assert state == has_read(trace, step, event)
+                assert outcome == [1, 0]  # right, and not assumed
+
+
+def test_a_mismatch_is_shown(house):
+    pair, _ = house
+    traces = rs.TraceSet([UNLOCKED])
+    said = verdict(pair.score(traces))
+    assert said["kind"] == "wrong"
+    assert "('corridor', 'up')" in said["text"]
+    player = played(pair, traces)
+    (one,) = player["traces"]
+    assert "has the first mismatch" in one["why"]
+    assert outcomes(one) == [[1, 1], [0, 1]]
+    happened, predicted, *_ = one["steps"][1][3]
+    assert (player["texts"][predicted], player["texts"][happened]) == ("corridor", "cyanroom")
+
+
+def test_what_was_never_shown_is_no_prediction(house):
+    pair, _ = house
+    calm = rs.Trace(["corridor"] * 3, [[]] * 3, ["down"] * 2, [0] * 2)
+    traces = rs.TraceSet([rs.Trace(["corridor", "attic"], [[], []], ["fly"], [0]), calm])
+    assert verdict(pair.score(traces)) == {
+        "kind": "unseen",
+        "text": "No prediction is wrong; for 1 step there is none.",
+    }
+    player = played(pair, traces)
+    (shortest,) = [one for one in player["traces"] if one["number"] == 0]
+    assert outcomes(shortest) == [[-1, -1]]
+    assert "never seen" in player["texts"]
+
+
+def test_of_a_long_trace_the_part_with_the_mismatch_is_kept(house):
+    pair, _ = house
+    calm = 3 * MOST_STEPS
+    trace = rs.Trace(
+        ["corridor"] * (calm + 1) + ["cyanroom"],
+        [None] * (calm + 2),
+        ["up"] * (calm + 1),
+        [0] * (calm + 1),
+    )
+    traces = rs.TraceSet([trace])
+    (one,) = played(pair, traces)["traces"]
+    assert (one["length"], len(one["steps"])) == (calm + 1, MOST_STEPS // 2 + 1)
+    wrong = [one["first"] + place for place, (seen, _) in enumerate(outcomes(one)) if seen == 0]
+    assert wrong == [calm]
+
+
+def test_the_trace_that_visits_most_states(house):
+    pair, traces = house
+
+    def visited(trace):
+        steps = range(len(trace))
+        return len(
+            {tuple(has_read(trace, step, one) for one in ("key", "toilet")) for step in steps}
+        )
+
+    best = max(traces, key=lambda trace: (visited(trace), -len(trace)))
+    (number,) = [
+        one["number"]
+        for one in played(pair, traces)["traces"]
+        if "visits most states" in one["why"]
+    ]
+    assert (visited(traces[number]), len(traces[number])) == (visited(best), len(best))
+
+
+def test_map_of_a_grid():
+    world = random_world(3, size=6, labels=4, tm_states=4, rm_states=3)
+    traces = world.rollouts(300, 0, 60)
+    pair = rs.infer(traces).machines
+    drawn = grid_map(pair, collect_evidence(pair, traces))
+    assert (drawn["x"], drawn["y"]) == ([0, 6], [0, 6])
+    for cell in drawn["cells"]:
+        observation = cell["x"] * 7 + cell["y"]
+        assert cell["text"] == str(observation)
+        here = world.label_at[observation]
+        assert cell["labels"] == ([] if here is None else [str(here)])
+        answers = [
+            {
+                pair.transition.output(state, observation, action)
+                for state in range(pair.transition.states)
+            }
+            - {rs.UNSEEN}
+            for action in range(4)
+        ]
+        assert (0 in cell["depends"]) == any(len(one) > 1 for one in answers)
+
+
+def test_rooms_are_no_grid(said):
+    assert said["map"] is None
+
+
+def test_numbers_without_neighbours_are_no_grid():
+    far = rs.Trace([0, 24, 0, 24, 3, 20], [None] * 6, ["go", "go", "on", "up", "go"], [0] * 5)
+    traces = rs.TraceSet([far])
+    machines = rs.infer(traces).machines
+    assert grid_map(machines, collect_evidence(machines, traces)) is None
+
+
+def test_what_is_left_out_of_large_machines_is_said():
+    pair, traces = synthetic(70, 300, 20)
+    said = contents(pair, collect_evidence(pair, traces))
+    for machine in said["machines"]:
+        assert machine["count"] == len(machine["states"]) == 70
+        assert machine["proof"]["shown"] == MOST_IN_MATRIX
+        assert len(machine["proof"]["matrix"]) == MOST_IN_MATRIX * (MOST_IN_MATRIX - 1) // 2
+        assert machine["proof"]["pairs"] == 70 * 69 // 2
+
+
+def test_answers_that_vary_are_shown_with_their_share():
+    machines, traces = noisy_house()
+    rows = contents(machines, collect_evidence(machines, traces))["machines"][0]["states"]
+    told = {answer["question"]: answer["output"] for answer in rows[1]["answers"]}
+    share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
+    assert told["(corridor, up)"] == f"cyanroom {share:.0%}"
