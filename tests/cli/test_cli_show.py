@@ -7,9 +7,8 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import loaded_die
-from resolvent import load
-from resolvent.cli import main
-from resolvent.machines import (
+from resolvent import (
+    load,
     read_reward_machine,
     to_dot,
     to_mealy_dot,
@@ -18,6 +17,7 @@ from resolvent.machines import (
     to_svg,
     to_text,
 )
+from resolvent.cli import main
 
 
 def test_text_of_both_machines(run: Run, machines: Path) -> None:

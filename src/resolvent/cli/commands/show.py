@@ -14,15 +14,10 @@ from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.output import name_text, print_json
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
-from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.io.reward_machine_text import encode_reward_machine
 from resolvent.machines.knowledge import TableEntry
 from resolvent.traces import read_traces
-from resolvent.viz.dot import to_dot, to_mermaid
-from resolvent.viz.png import to_png
-from resolvent.viz.svg import to_svg
 from resolvent.viz.terminal import ProgressBar
-from resolvent.viz.text import to_text
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")
@@ -87,7 +82,7 @@ def show(
     if traces is not None:
         shown: str | bytes = _reward_machine(loaded, traces)
     elif format == "png":
-        shown = to_png(chosen[0])
+        shown = chosen[0].to_png()
     else:
         drawn = (_drawn(one, format or "text", every_output, complete) for one in chosen)
         shown = "\n".join(drawn)
@@ -148,18 +143,15 @@ def _check_chosen(
 def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) -> str:  # noqa: A002
     match format:
         case "dot":
-            return to_dot(machine)
+            return machine.to_dot()
         case "mermaid":
-            return to_mermaid(machine)
+            return machine.to_mermaid()
         case "svg":
-            return to_svg(machine)
+            return machine.to_svg()
         case "mealy":
-            return to_mealy_dot(machine, complete=complete)
-    return (
-        to_text(machine, most_outputs=len(machine.output_value))
-        if every_output
-        else to_text(machine)
-    )
+            return machine.to_mealy_dot(complete=complete)
+    most = {"most_outputs": len(machine.output_value)} if every_output else {}
+    return machine.to_text(**most)
 
 
 def _reward_machine(machines: Machines, source: Path) -> str:
