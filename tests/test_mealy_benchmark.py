@@ -65,7 +65,7 @@ def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypa
     monkeypatch.setattr(learning_task, "merge", noted)
     machine = mealy.Mealy.drawn(15, 0)
     traces = machine.traces(40_000, 0)
-    result = infer(traces, options=InferenceOptions(trivial=[], engine=engine))
+    result = infer(traces, trivial=[], engine=engine)
     assert machine.is_found(result.machines["output"])
     steps, most = zip(*asked, strict=True)
     assert most[0] == 8

@@ -174,5 +174,5 @@ def test_models_are_found_by_default(name):
 def test_strategies_predict_fresh_steps(name, strategy):
     model = BANK[name]
     # With so few steps a search finds nothing smaller, and would look for it a minute.
-    found = infer(model, 16_000, 0, strategy=strategy, noise="none", options=InferenceOptions(effort=0.02))
+    found = infer(model, 16_000, 0, strategy=strategy, noise="none", effort=0.02)
     assert model.machine.wrong_share(found, model.walks(10_000, 100)) <= CLOSE[name]
