@@ -31,9 +31,9 @@ def ours(**options: Any) -> Contender:
     def learn(machine: Mealy, walks: Walks) -> tuple[Table, float]:
         traces = machine.as_traces(*walks)
         started = time.process_time()
-        result = rs.infer(traces, outputs=["output"], **options)
-        seconds = time.process_time() - started
-        return machine.table_of(result.machines["output"]), seconds
+        result = rs.infer(traces, options=rs.InferenceOptions(outputs=["output"], **options))
+        took = time.process_time() - started
+        return machine.table_of(result.machines["output"]), took
 
     return learn
 

@@ -117,8 +117,8 @@ def many_files(under: Path, files: int) -> Path:
 def learned(folder: Path) -> float:
     """Return the seconds of processor of an inference that are neither reading nor replay."""
     corpus = Corpus(rs.scan_traces(folder, **ROLES))
-    sample = corpus.fetch(corpus.sample(50_000))
-    return processor_of(lambda: rs.infer(sample, refine=False), 1)
+    some = corpus.fetch(corpus.sample(50_000))
+    return processor_of(lambda: rs.infer(some, options=rs.InferenceOptions(refine=False)), 1)
 
 
 def costs_of_ray() -> dict[str, float]:

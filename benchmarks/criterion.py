@@ -50,7 +50,7 @@ class Case:
 
     def _inferred(self, **options: Any) -> rs.Machines:
         options = {"outputs": [self.output], "noise": "none", **options}
-        return rs.infer(self.traces, **options).machines
+        return rs.infer(self.traces, options=rs.InferenceOptions(**options)).machines
 
 
 def mealy_cases(seeds: int) -> Iterator[Case]:

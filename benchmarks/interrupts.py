@@ -50,7 +50,7 @@ SHORT = (
     "show long.json --format svg --machine transition -o out.svg",
     "check long.json long.jsonl",
     "convert long.jsonl out.parquet",
-    "infer long.jsonl --no-held-out -o out.json",
+    "infer long.jsonl --set held_out=0 -o out.json",
     "doctor",
     "--help",
 )
@@ -131,7 +131,7 @@ class Trials:
         for words in (
             f"collect {WORLD} -n 1500 --max-steps 300 -o long.jsonl",
             "convert long.jsonl long.parquet",
-            "infer long.jsonl --no-held-out -o long.json",
+            "infer long.jsonl --set held_out=0 -o long.json",
         ):
             assert started(words.split(), folder).wait() == 0, words
         self.before = content_of(folder)

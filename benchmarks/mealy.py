@@ -29,7 +29,7 @@ LARGEST_FOR_PEERS, SEEDS_FOR_PEERS, SECONDS_FOR_PEERS = 100, 2, 120
 def timed(traces: rs.TraceSet, **options: Any) -> tuple[rs.InferenceResult, float, float]:
     """Infer, and return the result and what it took: CPU seconds and seconds."""
     wall, cpu = time.perf_counter(), time.process_time()
-    result = rs.infer(traces, outputs=["output"], **options)
+    result = rs.infer(traces, options=rs.InferenceOptions(outputs=["output"], **options))
     return result, time.process_time() - cpu, time.perf_counter() - wall
 
 

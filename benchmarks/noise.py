@@ -168,7 +168,11 @@ def try_worlds(kind: Kind, worlds: range, effort: float, details: bool) -> str:
         record = noisy(traces, kind, seed)
         samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "observation")
         cpu, wall = time.process_time(), time.perf_counter()
-        result = rs.infer(record, noise=STATED if kind.is_clean else "auto", effort=effort)
+        result = rs.infer(
+            record,
+            noise=STATED if kind.is_clean else "auto",
+            options=rs.InferenceOptions(effort=effort),
+        )
         spent.append(time.process_time() - cpu)
         waited.append(time.perf_counter() - wall)
         size = ""

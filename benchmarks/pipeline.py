@@ -96,7 +96,9 @@ def speed(path: Path, repetitions: int) -> None:
         traces = rs.read_traces(path)
         seconds["infer"].append(timed(lambda traces=traces: rs.infer(traces)))
         traces = rs.read_traces(path)
-        seconds[names[-1]].append(timed(lambda traces=traces: rs.infer(traces, refine=False)))
+        seconds[names[-1]].append(
+            timed(lambda traces=traces: rs.infer(traces, options=rs.InferenceOptions(refine=False)))
+        )
     result = rs.infer(traces)
     yardstick = statistics.median(seconds["json.loads"])
     print(f"\n{path.name}: {len(traces)} traces, {traces.steps} steps")
@@ -126,7 +128,9 @@ def ablation(low: Path, high: Path) -> None:
         for name, switches in ABLATIONS.items():
             cells = []
             for traces in sets:
-                result = rs.infer(traces, strategy=strategy, **switches)
+                result = rs.infer(
+                    traces, options=rs.InferenceOptions(strategy=strategy, **switches)
+                )
                 seconds = result.seconds["total"]
                 total += seconds
                 cells.append(
@@ -145,10 +149,18 @@ def engines(path: Path, repetitions: int) -> None:
         slow, fast = [], []
         for _ in range(max(1, repetitions // 2)):
             slow.append(
-                timed(lambda s=strategy: rs.infer(traces, strategy=s, engine="python", trivial=()))
+                timed(
+                    lambda s=strategy: rs.infer(
+                        traces, strategy=s, options=rs.InferenceOptions(engine="python", trivial=())
+                    )
+                )
             )
             fast.extend(
-                timed(lambda s=strategy: rs.infer(traces, strategy=s, engine="native", trivial=()))
+                timed(
+                    lambda s=strategy: rs.infer(
+                        traces, strategy=s, options=rs.InferenceOptions(engine="native", trivial=())
+                    )
+                )
                 for _ in range(3)
             )
         a, b = statistics.median(slow), statistics.median(fast)

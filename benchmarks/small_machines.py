@@ -187,7 +187,7 @@ def check(number: int) -> dict[str, int]:
         "noise": "none",
         "trivial": (),
     }
-    result = rs.infer(traces, **options)
+    result = rs.infer(traces, options=rs.InferenceOptions(**options))
     machines = result.machines
     found = {one.predicts: one for one in machines.values()}
     assert sorted(found) == sorted(names), "there is not a machine for each column"
@@ -207,13 +207,17 @@ def check(number: int) -> dict[str, int]:
     draw = random.Random(~number)
     order = [*range(len(traces)), *draw.choices(range(len(traces)), k=3)]
     draw.shuffle(order)
-    again = rs.infer(traces.take(order), **options).machines
+    again = rs.infer(traces.take(order), options=rs.InferenceOptions(**options)).machines
     assert encode(_bare(again)) == encode(_bare(machines)), "another order, another machine"
     held["the same in any order and repeated"] += len(names)
 
     if batch.complete and len(traces) > 1:
         cut = draw.randint(1, len(traces) - 1)
-        updated = rs.infer(traces[:cut], **options).update(traces[cut:]).machines
+        updated = (
+            rs.infer(traces[:cut], options=rs.InferenceOptions(**options))
+            .update(traces[cut:])
+            .machines
+        )
         assert updated == machines, f"updated after {cut} traces it is another machine"
         held["updated is inferred at once"] += len(names)
 
@@ -329,7 +333,9 @@ def _none_is_smaller(
     if labels > 2:
         return 0
     chosen = draw.sample(sorted(batch.targets), 2)
-    exact = rs.infer(traces, **options | {"strategy": "exact", "outputs": chosen})
+    exact = rs.infer(
+        traces, options=rs.InferenceOptions(**options | {"strategy": "exact", "outputs": chosen})
+    )
     compared = 0
     for machine in exact.machines.values():
         target = batch.targets[machine.predicts]

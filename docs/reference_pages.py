@@ -207,5 +207,9 @@ def _list(title: str, body: str) -> str:
     lines = []
     for entry in filter(None, entries):
         name, _, told = " ".join(entry.split()).partition(": ")
-        lines.append(textwrap.fill(f"- `{name}`: {told}", 100, subsequent_indent="  "))
+        lines.append(
+            textwrap.fill(
+                f"- `{name}`: {told}", 100, subsequent_indent="  ", break_on_hyphens=False
+            )
+        )
     return f"{_LISTS[title]}:\n\n" + "\n".join(lines) + "\n\n"

@@ -101,7 +101,7 @@ class Lock(gym.Env):
 
 
 def learned(traces, **options):
-    return rs.infer(traces, noise="auto", **options)
+    return rs.infer(traces, options=rs.InferenceOptions(noise="auto", **options))
 
 
 def lake_values(env, gamma, policy=None):

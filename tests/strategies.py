@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from noisy_worlds import disturbed, taught
 from resolvent.inference.infer import infer
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, RewardMachine, TransitionMachine, machines_of
 from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.preprocess.timing import LabelTiming
@@ -230,7 +231,7 @@ def noisy_machines(draw, **options):
     """Machines of a random world, rebuilt by what noisy traces of it show, and these traces."""
     traces = draw(world_traces())
     random = Random(draw(st.integers(0, 2**32)))
-    machines = infer(traces, **options).machines
+    machines = infer(traces, options=InferenceOptions(**options)).machines
     noisy = disturbed(traces, draw(st.floats(0, 0.6)), random)
     return taught(machines, noisy, constants=draw(st.booleans())), noisy
 

@@ -76,7 +76,9 @@ def test_a_plan_that_is_not_paid_what_it_promised_says_so():
         env, episodes=12, policy=lambda _: steps.choice(3, p=[0.2, 0.2, 0.6]), labels="action"
     )
     # The cue is seen, but labels are made of actions alone, and few traces do not show the flaw.
-    plan = rs.plan(rs.infer(traces, labels="action", refine=False), traces)
+    plan = rs.plan(
+        rs.infer(traces, labels="action", options=rs.InferenceOptions(refine=False)), traces
+    )
     runs = plan.run(env, episodes=4, on_unseen="random", max_steps=50)
     assert runs.discounted_returns.mean() < plan.value - 0.05
     assert runs.contradicts

@@ -30,7 +30,7 @@ def traces():
 
 @cache
 def result(**options):
-    return rs.infer(traces(), **options)
+    return rs.infer(traces(), options=rs.InferenceOptions(**options))
 
 
 def pair():

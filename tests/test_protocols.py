@@ -24,7 +24,9 @@ MERGING = [name for name, one in STRATEGIES.items() if not one.proves]
 
 
 def infer(model, steps, seed, **options):
-    return rs.infer(model.traces(steps, seed), outputs=["output"], **options).machines["output"]
+    return rs.infer(
+        model.traces(steps, seed), options=rs.InferenceOptions(outputs=["output"], **options)
+    ).machines["output"]
 
 
 def test_there_are_machines_of_many_sizes():

@@ -211,7 +211,9 @@ class Jirp(Belief):
     def believe(self, traces: rs.TraceSet) -> None:
         """Infer the smallest Reward Machine, which is proven to be the smallest."""
         options = {"timing": self.timing, "noise": "none"}
-        found = rs.infer(traces, outputs=["reward"], strategy="exact", **options)
+        found = rs.infer(
+            traces, options=rs.InferenceOptions(outputs=["reward"], strategy="exact", **options)
+        )
         machine = found.machines["reward"]
         self.moves = self.led(machine)
         self.pays = {

@@ -40,7 +40,7 @@ from resolvent.traces.scan.dataset import TraceDataset as TraceDataset
 from resolvent.traces.scan.dataset import scan_traces as scan_traces
 from resolvent.traces.trace import Trace as Trace
 from resolvent.traces.trace_set import TraceSet as TraceSet
-from resolvent.viz.report.page import report as report
+from resolvent.display.report.writing import report as report
 from resolvent import config as config
 from resolvent import errors as errors
 from resolvent import evaluation as evaluation

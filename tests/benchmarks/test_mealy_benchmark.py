@@ -29,7 +29,7 @@ def mealy():
 
 
 def infer(traces, **options):
-    return rs.infer(traces, outputs=["output"], **options)
+    return rs.infer(traces, options=rs.InferenceOptions(outputs=["output"], **options))
 
 
 def test_walks_follow_the_machine(mealy):

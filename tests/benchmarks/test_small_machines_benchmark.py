@@ -29,7 +29,9 @@ def test_another_machine_than_the_true_one_is_noticed(small_machines):
     batch = next(one for one in map(small_machines.drawn, range(50)) if one.complete)
     names = [name for name, one in batch.targets.items() if len(one.step) > 1]
     found = small_machines.rs.infer(
-        small_machines.traces_of(batch), outputs=[names[0]], supplement=False
+        small_machines.traces_of(batch),
+        outputs=[names[0]],
+        options=small_machines.rs.InferenceOptions(supplement=False),
     )
     machine = next(iter(found.machines.values()))
     small_machines._is_the_truth(machine, batch.targets[names[0]], names[0])

@@ -158,7 +158,7 @@ def test_names_do_nothing_to_a_terminal(run: Run, tmp_path: Path) -> None:
     traces, machines = tmp_path / "evil.jsonl", tmp_path / "evil.json"
     traces.write_text("".join(json.dumps(one) + "\n" for one in episodes))
     outcomes = [
-        run("infer", traces, "-o", machines, "--verbose"),
+        run("infer", traces, "-o", machines),
         *(run("show", machines, "--format", name) for name in ("text", "dot", "mermaid", "svg")),
         run("check", machines, traces, "--evidence"),
         run("plan", machines, traces),

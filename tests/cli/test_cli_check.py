@@ -132,9 +132,9 @@ def test_evidence_from_the_traces_they_were_inferred_from(
 ) -> None:
     outcome = run("check", machines, house, "--evidence")
     assert (outcome.code, outcome.err) == (0, "")
-    assert "Transition Machine, 2 states" in outcome.out
+    assert "transition machine: 2 states" in outcome.out
     assert "transition coverage: never read: toilet in state 0" in outcome.out
-    assert "next trace: read toilet; then in 'corridor' do 'up'" in outcome.out
+    assert "next: read toilet; then in 'corridor' do 'up'" in outcome.out
     assert "of 40 held-out traces fail" in outcome.out
 
 

@@ -63,16 +63,10 @@ def test_weak_states_are_named_with_the_way_there(run: Any, vend: Callable[..., 
 
 def test_holding_out_can_be_left_out_or_chosen(run: Any, vend: Callable[..., Path]) -> None:
     path = vend(100)
-    quiet = run("infer", path, *LOG, "--no-held-out")
+    quiet = run("infer", path, *LOG, "--set", "held_out=0")
     assert "held out" not in quiet.out
-    assert run("infer", path, *LOG, "--no-held-out", "--json").json["held_out"] is None
-    assert "held out: 50 traces" in run("infer", path, *LOG, "--held-out", "0.5").out
-    both = run("infer", path, *LOG, "--no-held-out", "--held-out", "0.5")
-    assert both.code == 2
-    assert "exclude each other" in both.err
-    wrong = run("infer", path, *LOG, "--held-out", "1.5")
-    assert wrong.code == 2
-    assert "does not lie between 0 and 1" in wrong.err
+    assert run("infer", path, *LOG, "--set", "held_out=0", "--json").json["held_out"] is None
+    assert "held out: 50 traces" in run("infer", path, *LOG, "--set", "held_out=0.5").out
 
 
 def test_what_took_long_is_not_done_again_unless_asked_for(
@@ -83,9 +77,9 @@ def test_what_took_long_is_not_done_again_unless_asked_for(
     outcome = run("infer", path, *LOG)
     assert outcome.code == 0
     assert "held out: nothing, since inferring once more would take another" in outcome.out
-    assert "--held-out 0.2 does it all the same" in outcome.out
+    assert "--set held_out=0.2 does it all the same" in outcome.out
     assert run("infer", path, *LOG, "--json").json["held_out_skipped"].startswith("since inferring")
-    assert "held out: 20 traces" in run("infer", path, *LOG, "--held-out", "0.2").out
+    assert "held out: 20 traces" in run("infer", path, *LOG, "--set", "held_out=0.2").out
 
 
 def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path]) -> None:

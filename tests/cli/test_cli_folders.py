@@ -7,7 +7,7 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent.cli import places
+from resolvent.cli import inputs
 from resolvent.evaluation import observed
 from resolvent.inference import refinement
 from worlds import random_world
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
 
 
@@ -35,10 +35,10 @@ def test_a_large_folder_is_refined_to_the_same_machines(
     run: Run, folder: Path, tmp_path: Path, large: None
 ) -> None:
     refined, whole = tmp_path / "refined.json", tmp_path / "whole.json"
-    figures = run("infer", folder, "-o", refined, "--refine", "--json").json
+    figures = run("infer", folder, "-o", refined, "--set", "refine=true", "--json").json
     assert figures["learned_from"]["traces"] < 400
     assert figures["explains_all_traces"] is True
-    figures = run("infer", folder, "-o", whole, "--no-refine", "--json").json
+    figures = run("infer", folder, "-o", whole, "--set", "refine=false", "--json").json
     assert figures["learned_from"]["traces"] == 400
     assert rs.load(refined) == rs.load(whole)
     assert "replayed, all traces are explained" in run("infer", folder).out
@@ -81,7 +81,7 @@ def test_check_goes_through_a_large_folder(
     machines = tmp_path / "machines.json"
     assert run("infer", folder, "-o", machines).code == 0
     small = run("check", machines, folder, "--json").json
-    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
     outcome = run("check", machines, folder, "--json")
     assert outcome.code == 0
     assert {**outcome.json, "seconds": None} == {**small, "seconds": None}
@@ -105,7 +105,7 @@ def test_what_a_large_folder_says_is_what_it_says_in_memory(
         return [*figures, report.read_bytes()]
 
     small = said()
-    monkeypatch.setattr(places, "REFINE_ABOVE", 1000)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
     assert said() == small
     outcome = run("check", machines, folder, "--evidence")
     assert outcome.code == 0

@@ -45,30 +45,6 @@ def test_without_a_target_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_verbose_tells_the_merges_on_standard_error(run: Run, house: Path, tmp_path: Path) -> None:
-    path = tmp_path / "machines.json"
-    quiet = run("infer", house, "-o", path)
-    outcome = run("infer", house, "-o", path, "-v")
-    assert outcome.code == 0
-    assert quiet.err == ""
-    first, *lines = outcome.err.splitlines()
-    assert first.startswith("how states were merged, learned from all traces in 1 round")
-    assert "TM  0 --key-----> new state 1" in lines
-    assert "RM  0 --toilet--> new state 1" in lines
-    pair = load(path)
-    told = [line[:2] for line in lines if line[2:4] == "  "]
-    assert told == ["TM"] * len(pair.transition.decisions or ()) + ["RM"] * len(
-        pair.reward.decisions or ()
-    )
-
-
-def test_verbose_leaves_standard_output_to_json(run: Run, house: Path) -> None:
-    outcome = run("infer", house, "--verbose", "--json", "--strategy", "search")
-    assert outcome.json["tm_states"] == 2
-    assert "strategy search does not merge states" in outcome.err
-    assert "TM  0 --key-----> new state 1" in outcome.err
-
-
 def test_ablation_switches_reach_the_search(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "other.jsonl"
     run("collect", "resolvent/HouseInterference-v0", "-n", "200", "-o", path)
@@ -143,6 +119,14 @@ def test_out_of_time_the_best_machines_so_far_are_written(
         (["-o", "."], ["folder"]),
         (["--no-such-option"], ["--no-such-option", "resolvent infer --help"]),
         (["--format", "parquet"], ["house.jsonl", "Parquet"]),
+        (["--set", "effort"], ["--set effort", "NAME=VALUE"]),
+        (["--set", "effort=much"], ["effort", "'much'", "a number"]),
+        (["--set", "effort=-1"], ["effort", "-1"]),
+        (["--set", "speed=2"], ["no option speed", "discretise, effort, refine, held_out"]),
+        (["--set", "refine=maybe"], ["refine", "True or False"]),
+        (["--set", "discretise=quantile:many"], ["quantile:many", "quantile:6"]),
+        (["--set", "discretise=guess"], ["guess", "quantile"]),
+        (["--set", "held_out=1.5"], ["held_out=1.5", "share", "below 1"]),
     ],
 )
 def test_options_that_cannot_be_honoured(
@@ -156,11 +140,11 @@ def test_options_that_cannot_be_honoured(
 def test_bad_target_is_refused_before_the_work(
     run: Run, house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resolvent.cli.tables.read_traces", pytest.fail)
+    monkeypatch.setattr("resolvent.cli.inputs.read_traces", pytest.fail)
     assert run("infer", house, "-o", tmp_path / "missing" / "machines.json").code == 2
 
 
-def test_progress_is_told_before_the_tree_is_known() -> None:
+def test_progress_is_reported_before_the_tree_is_known() -> None:
     told = []
 
     class Bar(ProgressBar):
@@ -178,8 +162,8 @@ def test_progress_is_told_before_the_tree_is_known() -> None:
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),
         ("reward machine, 1 state", 0.25, None, False),
         ("7,000 states? try --strategy search", 0.5, (20_000, "nodes"), True),
-        ("replaying, round 2: 41 of 90 pieces", 41 / 90, (90_000_000, "steps"), True),
-        ("reading: 3 of 4 pieces", 0.75, None, True),
+        ("replaying, round 2: 41 of 90 shards", 41 / 90, (90_000_000, "steps"), True),
+        ("reading: 3 of 4 shards", 0.75, None, True),
     ]
 
 

@@ -76,12 +76,6 @@ def test_one_machine_alone(run: Run, lamp: Path) -> None:
     assert "rm_states" not in figures
 
 
-def test_verbose_calls_a_machine_by_what_it_predicts(run: Run, lamp: Path) -> None:
-    lines = run("infer", lamp, "--outputs", "cost", "-v").err.splitlines()
-    assert lines[1] == "Cost Machine: 2 states: the first and 1 new; 0 merges"
-    assert lines[2] == "cost  0 --on--> new state 1"
-
-
 def test_traces_without_rewards_have_no_reward_machine(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path / "bare.jsonl", DARK, LIT, without="rewards")
     assert run("infer", path, "--json").json["states"] == {"transition": 1}
@@ -149,7 +143,7 @@ def test_evidence_replays_no_more_than_needed(
     for kind in ("transition", "reward", "cost"):
         assert told[kind] == plain[kind]
         assert told["evidence"][kind]["states"] == rs.load(three)[kind].states
-    assert "Cost Machine, 2 states" in run("check", three, path, "--evidence").out
+    assert "cost machine: 2 states" in run("check", three, path, "--evidence").out
 
 
 def test_traces_without_the_column(run: Run, three: Path, tmp_path: Path) -> None:
@@ -170,7 +164,7 @@ def test_a_folder_is_checked_shard_by_shard(
         lines = written(tmp_path / "part.jsonl", trace)
         rs.read_traces(lines, columns=["cost"]).save(folder / f"{number}.parquet")
     whole = run("check", three, folder, "--json").json
-    monkeypatch.setattr("resolvent.cli.places.REFINE_ABOVE_STEPS", 1)
+    monkeypatch.setattr("resolvent.cli.inputs.REFINE_ABOVE_STEPS", 1)
     outcome = run("check", three, folder, "--json")
     assert outcome.code == 1
     assert {**outcome.json, "seconds": None} == {**whole, "seconds": None}
@@ -182,7 +176,7 @@ def test_a_folder_is_checked_shard_by_shard(
 def test_show_any_machine(run: Run, three: Path) -> None:
     machines = rs.load(three)
     assert run("show", three, "--machine", "cost").out == machines["cost"].to_text()
-    assert run("show", three).out == "\n".join(map(rs.to_text, machines.values()))
+    assert run("show", three).out == "\n".join(machine.to_text() for machine in machines.values())
     assert set(run("show", three, "--json").json) == {"timing", "transition", "reward", "cost"}
     outcome = run("show", three, "--machine", "fault")
     assert outcome.code == 2

@@ -9,7 +9,7 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent.cli import places
+from resolvent.cli import inputs
 from resolvent.traces.scan import shards
 
 COLUMNS = ("--episode", "run", "--input", "event", "--output", "answer")
@@ -76,7 +76,7 @@ def test_the_same_machines_where_all_is_large(
     columns = ("--episode", "day", *COLUMNS)
     whole, scanned = tmp_path / "whole.json", tmp_path / "scanned.json"
     assert run("infer", days, *columns, "-o", whole).code == 0
-    monkeypatch.setattr(places, "REFINE_ABOVE", 10)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 10)
     monkeypatch.setattr(shards, "SHARD_ROWS", 10)
     assert run("infer", days, *columns, "-o", scanned).code == 0
     assert pieces_read
@@ -90,8 +90,8 @@ def test_a_large_file_is_gone_through_in_pieces(
     pq.write_table(log(range(200)), path, row_group_size=50)
     small = run("infer", path, *COLUMNS, "--json").json
     assert not pieces_read
-    for name in ("FILE_ROWS", "REFINE_ABOVE"):
-        monkeypatch.setattr(places, name, 100)
+    for name in ("FILE_ROWS", "REFINE_ABOVE_STEPS"):
+        monkeypatch.setattr(inputs, name, 100)
     monkeypatch.setattr(shards, "SHARD_ROWS", 100)
     large = run("infer", path, *COLUMNS, "--json").json
     assert len(set(pieces_read)) > 1
@@ -106,7 +106,7 @@ def test_what_a_table_lacks_is_said_while_it_is_scanned(
     for number in range(2):
         rows = {"run": [number] * 3, "see": ["a", "b", "a"], "do": ["go"] * 3}
         pq.write_table(pa.table(rows), tmp_path / f"{number}.parquet")
-    monkeypatch.setattr(places, "REFINE_ABOVE", 1)
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1)
     columns = ("--episode", "run", "--observation", "see", "--action", "do")
     outcome = run("infer", tmp_path, *columns)
     assert outcome.code == 0
@@ -124,11 +124,11 @@ def test_no_file_of_a_glob_is_written_over(run: Run, days: Path) -> None:
 
 def test_who_has_nothing_to_do_is_told(run: Run, days: Path, tmp_path: Path) -> None:
     arguments = ("infer", days, "--episode", "day", *COLUMNS)
-    outcome = run(*arguments, "--on", "ray", "--resume", tmp_path / "kept")
+    outcome = run(*arguments, "--on", "ray", "--cache-dir", tmp_path / "kept")
     assert outcome.code == 0
     assert outcome.err == (
         "resolvent: note: 240 steps were read into memory, where there is nothing to do for "
-        f"--on ray and --resume {tmp_path / 'kept'}\n"
+        f"--on ray and --cache-dir {tmp_path / 'kept'}\n"
     )
     assert run(*arguments).err == ""
 

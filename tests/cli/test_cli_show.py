@@ -7,27 +7,22 @@ from cli_outcome import Run
 
 import resolvent as rs
 from noisy_worlds import loaded_die
-from resolvent import (
-    load,
-    read_reward_machine,
-    to_dot,
-    to_mealy_dot,
-    to_mermaid,
-    to_png,
-    to_svg,
-    to_text,
-)
+from resolvent import load
 from resolvent.cli import main
+from resolvent.machines import Machine
+from resolvent.machines.io.reward_machine_text import read_reward_machine
 
 
 def test_text_of_both_machines(run: Run, machines: Path) -> None:
     outcome = run("show", machines)
     pair = load(machines)
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out == to_text(pair.transition) + "\n" + to_text(pair.reward)
+    assert outcome.out == pair.transition.to_text() + "\n" + pair.reward.to_text()
 
 
-@pytest.mark.parametrize(("name", "draw"), [("dot", to_dot), ("mermaid", to_mermaid)])
+@pytest.mark.parametrize(
+    ("name", "draw"), [("dot", Machine.to_dot), ("mermaid", Machine.to_mermaid)]
+)
 def test_one_drawing(run: Run, machines: Path, name: str, draw: object) -> None:
     assert callable(draw)
     outcome = run("show", machines, "--format", name, "--machine", "reward")
@@ -38,19 +33,19 @@ def test_one_drawing(run: Run, machines: Path, name: str, draw: object) -> None:
 def test_a_picture(run: Run, machines: Path, tmp_path: Path) -> None:
     reward = load(machines).reward
     options = ("show", machines, "--machine", "reward", "--format")
-    assert run(*options, "svg").out == to_svg(reward)
+    assert run(*options, "svg").out == reward.to_svg()
     path = tmp_path / "picture"
     assert run(*options, "svg", "-o", path).out == f"wrote {path}\n"
-    assert path.read_text(encoding="utf-8") == to_svg(reward)
+    assert path.read_text(encoding="utf-8") == reward.to_svg()
     assert run(*options, "png", "-o", path).out == f"wrote {path}\n"
-    assert path.read_bytes() == to_png(reward)
+    assert path.read_bytes() == reward.to_png()
 
 
 def test_a_png_picture_into_a_pipe(
     machines: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     assert main(["show", str(machines), "--machine", "reward", "--format", "png"]) == 0
-    assert capsysbinary.readouterr().out == to_png(load(machines).reward)
+    assert capsysbinary.readouterr().out == load(machines).reward.to_png()
 
 
 def test_a_png_picture_is_not_for_a_terminal(
@@ -79,7 +74,9 @@ def test_json_of_a_long_chain_is_no_longer_than_the_chain(run: Run, tmp_path: Pa
         labels = [None, *["go"] * (states - 1)]
         paid = [*[0.0] * (states - 2), 1.0]
         trace = rs.Trace(["o"] * states, labels, ["a"] * (states - 1), paid)
-        machine = rs.infer([trace], strategy="rpni", noise="none", trivial=()).machines
+        machine = rs.infer(
+            [trace], strategy="rpni", noise="none", options=rs.InferenceOptions(trivial=())
+        ).machines
         machine.save(tmp_path / "chain.json")
         outcome = run("show", tmp_path / "chain.json", "--json", "--machine", "reward")
         return outcome.json["reward"], len(outcome.out)
@@ -193,9 +190,9 @@ def test_not_a_model(run: Run, tmp_path: Path, text: str | None, word: str) -> N
 def test_a_mealy_machine(run: Run, machines: Path) -> None:
     pair = load(machines)
     outcome = run("show", machines, "--format", "mealy", "--machine", "transition")
-    assert (outcome.code, outcome.out) == (0, to_mealy_dot(pair.transition))
+    assert (outcome.code, outcome.out) == (0, pair.transition.to_mealy_dot())
     outcome = run("show", machines, "--format", "mealy", "--machine", "reward", "--complete")
-    assert (outcome.code, outcome.out) == (0, to_mealy_dot(pair.reward, complete=True))
+    assert (outcome.code, outcome.out) == (0, pair.reward.to_mealy_dot(complete=True))
 
 
 @pytest.fixture
@@ -236,7 +233,7 @@ def test_any_format_goes_to_a_file(run: Run, machines: Path, tmp_path: Path) -> 
     path = tmp_path / "tm.dot"
     outcome = run("show", machines, "--machine", "transition", "--format", "dot", "-o", path)
     assert (outcome.code, outcome.out) == (0, f"wrote {path}\n")
-    assert path.read_text() == to_dot(load(machines).transition)
+    assert path.read_text() == load(machines).transition.to_dot()
     outcome = run("show", machines, "-o", tmp_path / "no" / "tm.txt")
     assert outcome.code == 2
     assert "does not exist" in outcome.error

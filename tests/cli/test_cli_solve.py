@@ -65,6 +65,5 @@ def test_numbers_that_do_not_come_back_are_to_be_put_into_intervals(
 ) -> None:
     folder = tmp_path / "cart"
     told = run("solve", "CartPole-v1", "-o", folder)
-    assert f"infer {folder / 'traces.jsonl'} -o machines.json --labels auto --discretise auto" in (
-        told.out
-    )
+    infer = f"infer {folder / 'traces.jsonl'} -o machines.json --labels auto"
+    assert f"{infer} --set discretise=auto" in told.out

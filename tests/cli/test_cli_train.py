@@ -11,6 +11,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from interrupting import interrupt
+from resolvent.worlds import House
 
 HOUSE = "resolvent/House-v0"
 ENDLESS = """
@@ -57,7 +58,7 @@ def test_without_memory_it_is_not(run: Run) -> None:
 def test_json_says_what_python_says(run: Run, machines: Path) -> None:
     command = ("train", HOUSE, "--machines", machines, "-n", "50", "--seed", "7")
     figures = run(*command, "--evaluate-every", "25", "--json").json
-    env = rs.AugmentObservation(rs.worlds.House(), machines)
+    env = rs.AugmentObservation(House(), machines)
     learned = rs.q_learning(env, episodes=50, seed=7, evaluate_every=25)
     assert figures["episodes"] == figures["first"]["episodes"] == figures["last"]["episodes"] == 50
     assert figures["steps"] == int(learned.curve.steps.sum())
@@ -86,7 +87,7 @@ def test_writes_policy_curve_and_picture(run: Run, machines: Path, tmp_path: Pat
     outcome = run("train", HOUSE, "--machines", machines, "-n", "40", *files)
     assert (outcome.code, outcome.err) == (0, "")
     assert f"wrote {policy}, {curve}, {picture}" in outcome.out
-    env = rs.AugmentObservation(rs.worlds.House(), machines)
+    env = rs.AugmentObservation(House(), machines)
     learned = rs.q_learning(env, episodes=40)
     assert rs.rl.QTable.load(policy).q.tobytes() == learned.q.tobytes()
     with curve.open(newline="") as file:
@@ -118,8 +119,8 @@ def test_without_discount_there_is_no_optimum_to_show(run: Run, machines: Path) 
         ([HOUSE, "--machines", "m.json", "--stack", "2"], ["--machines", "--stack"]),
         ([HOUSE, "--shaping"], ["--shaping", "--traces"]),
         ([HOUSE, "--counterfactual", "--machines", "m.json"], ["--counterfactual", "--traces"]),
-        ([HOUSE, "--alpha", "2"], ["--alpha"]),
-        ([HOUSE, "--episodes", "0"], ["--episodes"]),
+        ([HOUSE, "--alpha", "2"], ["alpha", "from 0 to 1"]),
+        ([HOUSE, "--episodes", "0"], ["episodes", "at least 1"]),
         ([HOUSE, "--engine", "gpu"], ["gpu", "native"]),
         ([HOUSE, "--curve", "curve.txt"], ["curve.txt", ".csv"]),
         ([HOUSE, "--picture", "curve.pdf"], ["curve.pdf", ".svg"]),

@@ -84,7 +84,7 @@ def test_what_was_written_holds_to_the_schema(name, contents):
 @pytest.mark.parametrize("options", [{"supplement": False}, {"reward_digits": 2}, {"trivial": []}])
 def test_machines_of_any_options_hold_to_it(timing, options, tmp_path):
     traces = rs.TraceSet([rs.Trace(["a", "b"], ["key", None], ["go"], [0.125])])
-    machines = rs.infer(traces, timing=timing, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(timing=timing, **options)).machines
     assert valid("machines", saved(machines, tmp_path / "m.json"))
 
 

@@ -25,7 +25,7 @@ def plain(machine, question):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(), options=infer_options)
 def test_answers_and_transitions_are_counted(kind, traces, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     evidence = getattr(collect_evidence(pair, traces), kind)
     machine, columns = evidence.machine, evidence.answers
     found = {}
@@ -50,7 +50,7 @@ def test_answers_and_transitions_are_counted(kind, traces, options):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     shown = naive.table(pair, kind, traces)
     counted = naive.answers(pair, kind, traces)
@@ -89,7 +89,7 @@ def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_the_three_conditions(kind, traces, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     completeness = getattr(collect_evidence(pair, traces), kind).completeness
     told = naive.histories(pair, kind, traces)
@@ -124,7 +124,7 @@ def test_the_three_conditions(kind, traces, options):
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(), other=world_traces(), options=infer_options)
 def test_traces_of_another_world_break_nothing(traces, other, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     steps = [asked for kind in KINDS for _, asked in naive.steps(pair, kind, other)]
     questions = {
         (a.observation, a.action) for m in (pair.transition, pair.reward) for a in m.answers()
@@ -152,7 +152,7 @@ def test_machines_of_another_world_are_refused():
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_experiments_can_be_carried_out(kind, traces, options):
     """Known labels lead where they are said to, and the question can come up there."""
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     for one in getattr(collect_evidence(pair, traces), kind).experiments:
         if "was never read" in one.why:
@@ -171,7 +171,7 @@ def test_experiments_can_be_carried_out(kind, traces, options):
 @given(traces=trace_sets(min_size=2), options=infer_options)
 def test_the_order_of_traces_changes_only_their_numbers(traces, options):
     try:
-        pair = rs.infer(traces, **options).machines
+        pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     except rs.ContradictoryTraces:
         return
     turned = traces.take(np.arange(len(traces))[::-1])

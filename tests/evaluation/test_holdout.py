@@ -96,7 +96,7 @@ def test_a_wrong_answer_that_was_only_assumed_is_counted_apart():
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
 def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert is_part(pair, pair)
     answers = pair.transition.constant_value
     if len(answers) and len(pair.transition.outputs) > 1:
@@ -111,7 +111,10 @@ def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, 
 @given(world_traces(traces=12), infer_options, st.integers(1, 12))
 def test_being_part_by_its_definition(traces, options, first):
     """Machines of some traces against those of all, and the other way round."""
-    whole, part = (rs.infer(some, **options).machines for some in (traces, traces[:first]))
+    whole, part = (
+        rs.infer(some, options=rs.InferenceOptions(**options)).machines
+        for some in (traces, traces[:first])
+    )
     assert is_part(part, whole) == naive.is_part(part, whole)
     assert is_part(whole, part) == naive.is_part(whole, part)
 

@@ -25,7 +25,9 @@ def model(number: int) -> Any:
         traces = rs.collect(House(), episodes=(5, 40, 100)[number], seed=number)
         return json.loads(encode(rs.infer(traces).machines))
     options = {"supplement": number % 2 == 0}
-    return json.loads(encode(rs.infer(some_traces(number), **options).machines))
+    return json.loads(
+        encode(rs.infer(some_traces(number), options=rs.InferenceOptions(**options)).machines)
+    )
 
 
 def machines(draw: Random) -> Files:

@@ -111,7 +111,14 @@ def _options() -> dict[str, Any]:
         "strategy": "auto", "timing": None, "trivial": "auto", "supplement": True,
         "remove_redundant": True, "remove_trivial": True, "refine": None,
         "reward_digits": None, "engine": "native", "seed": 0, "effort": 1.0, "on": "threads",
-        "resume": None, "time_limit": None,
+        "cache_dir": None, "time_limit": None,
+    }  # fmt: skip
+
+
+def _arguments() -> dict[str, Any]:
+    return {
+        "outputs": None, "labels": "given", "discretise": None, "noise": "auto",
+        "strategy": "auto", "timing": None, "seed": 0, "time_limit": None, "options": None,
     }  # fmt: skip
 
 
@@ -183,7 +190,7 @@ TARGETS = (
     call("take", _choose, lambda: {"numbers": [0, 1]}, allowed=(IndexError,)),
     call("save", _write, lambda: {"path": "out.jsonl", "format": "jsonl"}),
     call("Options", rs.InferenceOptions, _options, ("effort",)),
-    call("infer", rs.infer, lambda: {"traces": house(), **_options()}, ("effort",)),
+    call("infer", rs.infer, lambda: {"traces": house(), **_arguments()}),
     call("update", lambda traces: found().update(traces), lambda: {"traces": house()}),
     call("diagnose", rs.diagnose, lambda: {
         "traces": house(), "outputs": None, "labels": "given", "timing": None,

@@ -57,7 +57,9 @@ def result(number: int) -> rs.InferenceResult | None:
         {"outputs": ["reward"]}, {"labels": "observation"}, {"noise": "none"},
     )  # fmt: skip
     try:
-        return rs.infer(traces(number), time_limit=1.0, **ways[number % len(ways)])
+        return rs.infer(
+            traces(number), options=rs.InferenceOptions(time_limit=1.0, **ways[number % len(ways)])
+        )
     except rs.ResolventError:
         return None
 

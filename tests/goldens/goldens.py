@@ -74,7 +74,9 @@ def infer_world(world: str, episodes: int, seed: int, **options: Any) -> dict[st
 
     if world == "TMaze":
         options["timing"] = rs.LabelTiming.CURRENT_WITH_INITIAL
-    return machines_summary(rs.infer(collected(world, episodes, seed), **options).machines)
+    return machines_summary(
+        rs.infer(collected(world, episodes, seed), options=rs.InferenceOptions(**options)).machines
+    )
 
 
 def plan_world(world: str, episodes: int, seed: int) -> dict[str, Any]:
@@ -83,7 +85,9 @@ def plan_world(world: str, episodes: int, seed: int) -> dict[str, Any]:
 
     traces = collected(world, episodes, seed)
     options = {"timing": rs.LabelTiming.CURRENT_WITH_INITIAL} if world == "TMaze" else {}
-    plan = rs.plan(rs.infer(traces, **options).machines, traces, gamma=0.95)
+    plan = rs.plan(
+        rs.infer(traces, options=rs.InferenceOptions(**options)).machines, traces, gamma=0.95
+    )
     return {"value": repr(plan.value)}
 
 

@@ -35,7 +35,9 @@ def samples_of(traces):
 
 
 def found(machine, traces, strategy):
-    result = rs.infer(traces, outputs=["output"], strategy=strategy, refine=False)
+    result = rs.infer(
+        traces, outputs=["output"], strategy=strategy, options=rs.InferenceOptions(refine=False)
+    )
     return machine.is_found(result.machines["output"])
 
 

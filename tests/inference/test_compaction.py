@@ -51,7 +51,9 @@ def test_states_that_differ_only_later_are_not_merged():
         return rs.Trace([0] * (steps + 2), [None, *labels, None], ask, [0.0] * steps + [last])
 
     traces = rs.TraceSet([trace(["a", "b"], 1.0), trace(["b", "b"], 2.0), trace(["a"], 0.0)])
-    pair = rs.infer(traces, supplement=False, remove_trivial=False, strategy="rpni").machines
+    pair = rs.infer(
+        traces, strategy="rpni", options=rs.InferenceOptions(supplement=False, remove_trivial=False)
+    ).machines
     seen = replay(pair, Corpus(InMemorySource([traces])))
     before = pair.reward.states
     found = merge_equal_states(pair.reward, seen.machines["reward"])

@@ -29,7 +29,7 @@ def walk(observations, labels, rewards=None, actions=None):
 
 def refusal(traces, **options):
     with pytest.raises(rs.ContradictoryTraces) as caught:
-        rs.infer(rs.TraceSet(traces), noise="none", **options)
+        rs.infer(rs.TraceSet(traces), options=rs.InferenceOptions(noise="none", **options))
     return caught.value
 
 
@@ -241,7 +241,7 @@ def test_waiting_that_matters():
     traces = [walk([0, 0, 0, 0], [None] * 4, [0, 0, 1])]
     text = message(traces, trivial=())
     assert text.endswith("remove_trivial=False (--keep-trivial)")
-    kept = rs.infer(rs.TraceSet(traces), remove_trivial=False)
+    kept = rs.infer(rs.TraceSet(traces), options=rs.InferenceOptions(remove_trivial=False))
     assert kept.machines.score(rs.TraceSet(traces)).perfect
 
 
@@ -264,7 +264,7 @@ def test_a_timing_is_not_advised_when_trivial_labels_would_spoil_it():
 
 def complaint(traces, options):
     try:
-        rs.infer(traces, noise="none", **options)
+        rs.infer(traces, options=rs.InferenceOptions(noise="none", **options))
     except rs.ContradictoryTraces as error:
         return error
     return None
@@ -362,7 +362,7 @@ def test_both_remedies_are_named():
     assert "--timing lagged" in caught.value.advice
     assert "--keep-trivial" in caught.value.advice
     for way in ({"timing": "lagged"}, {"remove_trivial": False}):
-        assert rs.infer(traces, **way).machines.score(traces).perfect
+        assert rs.infer(traces, options=rs.InferenceOptions(**way)).machines.score(traces).perfect
 
 
 def test_outputs_without_contradiction_are_named():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mealy_machine import Mealy
-from resolvent import infer
+from resolvent import InferenceOptions, infer
 from resolvent.inference.counterexamples import COMMON, traces_with_rare_transitions
 from resolvent.inference.refinement import RefinementLoop
 from resolvent.traces import TraceSet
@@ -99,7 +99,7 @@ def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
             monkeypatch.setattr(
                 RefinementLoop, "with_rare_transitions", lambda *_, none=found: none
             )
-        result = infer(traces, outputs=["output"], refine=True)
+        result = infer(traces, outputs=["output"], options=InferenceOptions(refine=True))
         assert result.refinement.rounds > 1
         learned = traces.take(result.standing.chosen)
         shares.append(traces_with_each_move(rare, learned)[few].sum() / learned.steps)
@@ -111,6 +111,9 @@ def test_shuffled_and_repeated_traces_give_the_same(rare):
     traces = rare.traces(60_000, 0)
     numbers = np.random.default_rng(1).permutation(len(traces))
     again = TraceSet.concatenate([traces.take(numbers), traces.take(numbers[:50])])
-    first, second = (infer(one, outputs=["output"], refine=True) for one in (traces, again))
+    first, second = (
+        infer(one, outputs=["output"], options=InferenceOptions(refine=True))
+        for one in (traces, again)
+    )
     assert first.refinement.steps == second.refinement.steps
     assert (first.machines["output"].transitions == second.machines["output"].transitions).all()

@@ -47,7 +47,9 @@ PAPERS = ["observation", "reward"]
 @pytest.mark.parametrize("timing", ["current", "current-with-initial", "lagged"])
 @pytest.mark.parametrize(("engine", "strategy"), every_search)
 def test_the_house_has_two_states_each(house, engine, strategy, timing):
-    pair = rs.infer(house, engine=engine, strategy=strategy, timing=timing).machines
+    pair = rs.infer(
+        house, strategy=strategy, timing=timing, options=rs.InferenceOptions(engine=engine)
+    ).machines
     assert (pair.transition.states, pair.reward.states) == (2, 2)
     assert pair.score(house).perfect
     key = pair.transition.run([{"key"}])
@@ -65,9 +67,9 @@ def test_the_house_has_two_states_each(house, engine, strategy, timing):
 def test_the_supplement_keeps_the_key_out_of_the_reward(interference, engine, strategy, timing):
     """Paper: the example "Transition-Reward Interference"."""
     options = {"engine": engine, "strategy": strategy, "timing": timing}
-    pair = rs.infer(interference, **options).machines
+    pair = rs.infer(interference, options=rs.InferenceOptions(**options)).machines
     assert (pair.transition.states, pair.reward.states) == (2, 1)
-    bare = rs.infer(interference, supplement=False, **options).machines
+    bare = rs.infer(interference, options=rs.InferenceOptions(supplement=False, **options)).machines
     assert (bare.transition.states, bare.reward.states) == (2, 2)
     assert bare.score(interference).perfect
 
@@ -141,7 +143,7 @@ BELL_NEEDED = {
 
 def test_as_dict_holds_what_the_command_prints():
     asked = {"timing": "current", "engine": "python", "reward_digits": 3, "outputs": PAPERS}
-    result = rs.infer(BELL, **asked)
+    result = rs.infer(BELL, options=rs.InferenceOptions(**asked))
     told = result.as_dict()
     assert told["seconds"].keys() == {"transition", "reward", "replay", "total"}
     assert all(value >= 0 for value in told.pop("seconds").values())
@@ -218,7 +220,7 @@ def test_a_result_prints_states_merges_and_seconds():
 
 def test_trivial_labels_by_name():
     taught = rs.TraceSet([rs.Trace([0] * 4, [None, "rain", "key", None], ["go"] * 3, [0, 0, 1])])
-    machine = rs.infer(taught, trivial=["rain"]).machines.reward
+    machine = rs.infer(taught, options=rs.InferenceOptions(trivial=["rain"])).machines.reward
     assert machine.trivial_labels == (frozenset(), frozenset({"rain"}))
     assert machine.step(1, "rain") == 1
     assert rs.infer(taught).machines.reward.step(1, "rain") is rs.UNSEEN
@@ -230,7 +232,7 @@ def test_rounding_joins_noisy_rewards():
     )
     with pytest.raises(rs.ContradictoryTraces, match="--reward-digits"):
         rs.infer(noisy, noise="none")
-    reward = rs.infer(noisy, reward_digits=2).machines.reward
+    reward = rs.infer(noisy, options=rs.InferenceOptions(reward_digits=2)).machines.reward
     assert reward.reward_digits == 2
     assert list(reward.outputs) == [0.5]
 
@@ -264,7 +266,7 @@ def test_timing_by_name_or_value():
 )
 def test_options_that_cannot_be_honoured(options, message):
     with pytest.raises(rs.OptionError, match=message):
-        rs.infer(BELL, **options)
+        rs.infer(BELL, options=rs.InferenceOptions(**options))
 
 
 def test_options_are_keyword_only():
@@ -284,13 +286,13 @@ def without_trivial(pair):
 
 def test_labels_found_trivial_make_no_difference_to_the_machines(decoyed):
     found = rs.infer(decoyed)
-    kept = rs.infer(decoyed, trivial=())
+    kept = rs.infer(decoyed, options=rs.InferenceOptions(trivial=()))
     assert found.transition.prefix_tree_nodes < kept.transition.prefix_tree_nodes / 2
     assert found.machines.transition == kept.machines.transition
     assert found.machines.reward == kept.machines.reward
     support = [one.machines.transition.support.transitions for one in (found, kept)]
     assert np.array_equal(*support)
-    named = rs.infer(decoyed, trivial=["3", "4"]).machines
+    named = rs.infer(decoyed, options=rs.InferenceOptions(trivial=["3", "4"])).machines
     assert named.score(decoyed).perfect
     for mine, theirs in zip(without_trivial(found.machines), without_trivial(named), strict=True):
         known = mine.transitions >= 0
@@ -311,12 +313,15 @@ def test_a_label_dropped_on_evidence_loops_only_where_it_was_read(decoyed):
 
 
 def test_a_given_list_wins_even_when_it_is_empty(decoyed):
-    result = rs.infer(decoyed, trivial=[])
+    result = rs.infer(decoyed, options=rs.InferenceOptions(trivial=[]))
     assert result.machines.transition.trivial_labels == (frozenset(),)
     assert [str(one) for one in result.trivial["transition"]] == [
         "no event: trivial, unless shown otherwise"
     ]
-    assert rs.infer(decoyed, remove_trivial=False).trivial == {"transition": (), "reward": ()}
+    assert rs.infer(decoyed, options=rs.InferenceOptions(remove_trivial=False)).trivial == {
+        "transition": (),
+        "reward": (),
+    }
 
 
 def test_waiting_is_kept_where_it_matters():
@@ -360,7 +365,7 @@ def test_evidence_comes_with_the_result(house):
     "options", [{}, {"trivial": ["sofa"], "supplement": False}, {"reward_digits": 3}]
 )
 def test_machines_can_be_inferred_as_others_were(interference, options):
-    pair = rs.infer(interference, **options).machines
+    pair = rs.infer(interference, options=rs.InferenceOptions(**options)).machines
     asked = InferenceOptions.from_dict(pair.provenance.options)
     assert infer_with(asked, interference).machines == pair
     assert rs.evidence(pair, interference).holdout.carries_over is not None
@@ -384,7 +389,7 @@ def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
     )
     sample = lambda corpus, steps: np.array([0])  # noqa: E731
     monkeypatch.setattr("resolvent.replay.corpus.Corpus.sample", sample)
-    result = rs.infer(traces, refine=True)
+    result = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert result.refinement.rounds == 2
     assert result.machines.score(traces).perfect
     verdict = result.trivial["reward"][0]
@@ -401,24 +406,24 @@ def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
     )
     sample = lambda corpus, steps: np.array([0])  # noqa: E731
     monkeypatch.setattr("resolvent.replay.corpus.Corpus.sample", sample)
-    refined = rs.infer(traces, refine=True, trivial=["a", "c"])
-    whole = rs.infer(traces, trivial=["a", "c"])
+    refined = rs.infer(traces, options=rs.InferenceOptions(refine=True, trivial=["a", "c"]))
+    whole = rs.infer(traces, options=rs.InferenceOptions(trivial=["a", "c"]))
     assert refined.machines.transition == whole.machines.transition
     assert refined.machines.reward == whole.machines.reward
     with pytest.raises(rs.OptionError, match="'z' never occurs"):
-        rs.infer(traces, refine=True, trivial=["z"])
+        rs.infer(traces, options=rs.InferenceOptions(refine=True, trivial=["z"]))
 
 
 def test_trivial_labels_come_as_a_list():
     with pytest.raises(rs.OptionError, match=r"write \['key'\], not 'key'"):
-        rs.infer(BELL, trivial="key")
+        rs.infer(BELL, options=rs.InferenceOptions(trivial="key"))
     with pytest.raises(rs.OptionError, match=r"trivial holds \[\['bell'\]\]: give labels as texts"):
-        rs.infer(BELL, trivial=[[["bell"]]])
+        rs.infer(BELL, options=rs.InferenceOptions(trivial=[[["bell"]]]))
 
 
 def test_trivial_labels_and_keeping_them_exclude_each_other():
     with pytest.raises(rs.OptionError, match="remove_trivial is off"):
-        rs.infer(BELL, trivial=["bell"], remove_trivial=False)
+        rs.infer(BELL, options=rs.InferenceOptions(trivial=["bell"], remove_trivial=False))
 
 
 def test_no_traces():
@@ -441,10 +446,10 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size):
         told = []
         result = rs.infer(
             rs.TraceSet(traces),
-            engine=engine,
             noise="none",
             time_limit=limit,
             progress=lambda name, progress, told=told: told.append((name, progress)),
+            options=rs.InferenceOptions(engine=engine),
         )
         if "transition" not in result.unfinished and any(name == "reward" for name, _ in told):
             break
@@ -465,7 +470,7 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size):
 
 @pytest.mark.parametrize("engine", ["native", "python"])
 def test_an_own_strategy_runs_on_the_python_engine_whatever_was_asked(house, engine):
-    result = rs.infer(house, strategy=MostAgreeing(), engine=engine)
+    result = rs.infer(house, strategy=MostAgreeing(), options=rs.InferenceOptions(engine=engine))
     assert result.options.engine == "python"
     assert result.as_dict()["options"]["engine"] == "python"
     assert result.as_dict()["options"]["strategy"] == "most agreeing"
@@ -476,7 +481,11 @@ def test_a_stricter_strategy_finds_more_states():
     """Three nodes in a line, asked one question each: to loop their label folds two of them."""
     waiting = rs.TraceSet([rs.Trace([0] * 4, ["tick"] * 4, ["wait"] * 3, [0, 0, 0])])
     states = [
-        rs.infer(waiting, strategy=AtLeast(k), trivial=[], remove_redundant=False).reward.states
+        rs.infer(
+            waiting,
+            strategy=AtLeast(k),
+            options=rs.InferenceOptions(trivial=[], remove_redundant=False),
+        ).reward.states
         for k in (0, 1, 2, 3)
     ]
     assert states == [1, 1, 1, 3]
@@ -571,12 +580,14 @@ def test_chance_makes_no_machine():
 )
 def test_options_are_checked_when_they_are_made(house, option, said):
     with pytest.raises(rs.OptionError, match=said):
-        rs.infer(house, **option)
+        rs.infer(house, options=rs.InferenceOptions(**option))
 
 
 def test_numbers_of_numpy_are_options_too(house, tmp_path):
     given = {"reward_digits": np.int64(2), "seed": np.int64(3), "effort": np.float64(1)}
-    machines = rs.infer(house, **given, supplement=np.bool_(True)).machines
+    machines = rs.infer(
+        house, options=rs.InferenceOptions(**given, supplement=np.bool_(True))
+    ).machines
     machines.save(tmp_path / "house.json")
     assert rs.load(tmp_path / "house.json") == machines
 

@@ -53,7 +53,9 @@ def test_another_machine_of_the_same_size_is_a_machine():
         ]
     )
     options = {"supplement": False, "remove_redundant": False}
-    certificate = rs.infer(traces, strategy="exact", **options).certificates["reward"]
+    certificate = rs.infer(
+        traces, options=rs.InferenceOptions(strategy="exact", **options)
+    ).certificates["reward"]
     assert certificate.proven
     assert certificate.unique is False
     other = certificate.alternative
@@ -63,11 +65,11 @@ def test_another_machine_of_the_same_size_is_a_machine():
 
 def test_refined_machines_are_proven_on_what_they_were_learned_from(monkeypatch):
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
-    result = rs.infer(TRACES, strategy="exact", refine=True)
+    result = rs.infer(TRACES, strategy="exact", options=rs.InferenceOptions(refine=True))
     assert result.refinement.traces < len(TRACES)
     assert result.certificates["transition"].proven
     assert result.certificates["transition"].unique is not False
-    whole = rs.infer(TRACES, strategy="exact", refine=False)
+    whole = rs.infer(TRACES, strategy="exact", options=rs.InferenceOptions(refine=False))
     assert result.machines.transition == whole.machines.transition
     assert result.machines.reward == whole.machines.reward
 
@@ -85,7 +87,7 @@ def test_too_little_time_gives_bounds_and_no_error(limit):
 
 def test_a_search_ends_with_the_best_it_has():
     traces = random_world(0).rollouts(60, seed=1)
-    merged = rs.infer(traces, strategy="edsm", trivial=[])
+    merged = rs.infer(traces, strategy="edsm", options=rs.InferenceOptions(trivial=[]))
     for limit in (0.3, 3, 30):  # until a slow machine has come to search
         result = rs.infer(traces, strategy="search", time_limit=limit)
         if not result.unfinished:
@@ -95,13 +97,13 @@ def test_a_search_ends_with_the_best_it_has():
 
 
 def test_seed_and_effort_are_passed_on_and_stored():
-    result = rs.infer(SCARCE, strategy="search", seed=3, effort=0.01)
+    result = rs.infer(SCARCE, strategy="search", seed=3, options=rs.InferenceOptions(effort=0.01))
     options = result.machines.provenance.options
     assert (options["seed"], options["effort"]) == (3, 0.01)
-    again = rs.infer(SCARCE, strategy="search", seed=3, effort=0.01)
+    again = rs.infer(SCARCE, strategy="search", seed=3, options=rs.InferenceOptions(effort=0.01))
     assert again.machines == result.machines
     with pytest.raises(rs.OptionError, match="effort"):
-        rs.infer(SCARCE, strategy="search", effort=-1)
+        rs.infer(SCARCE, strategy="search", options=rs.InferenceOptions(effort=-1))
     with pytest.raises(rs.OptionError, match="seed"):
         rs.infer(SCARCE, strategy="search", seed=-1)
 
@@ -109,7 +111,7 @@ def test_seed_and_effort_are_passed_on_and_stored():
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_only_the_native_engine_searches(strategy):
     with pytest.raises(rs.OptionError, match=f"no strategy '{strategy}': take engine 'native'"):
-        rs.infer(SCARCE, strategy=strategy, engine="python")
+        rs.infer(SCARCE, strategy=strategy, options=rs.InferenceOptions(engine="python"))
 
 
 def test_strategies_that_do_not_exist():
@@ -158,9 +160,13 @@ def test_a_search_finds_no_more_states_than_merging_without_labels(name):
     """The search reads all labels; merging that does so too finds more states than without some."""
     traces = BANK[name].traces(6_000, 1)
     options = {"outputs": ["output"], "noise": "none"}
-    merged = rs.infer(traces, strategy="edsm", **options)
-    kept = rs.infer(traces, strategy="edsm", trivial=[NO_EVENT], **options)
-    searched = rs.infer(traces, strategy="search", effort=1e-4, **options)
+    merged = rs.infer(traces, options=rs.InferenceOptions(strategy="edsm", **options))
+    kept = rs.infer(
+        traces, options=rs.InferenceOptions(strategy="edsm", trivial=[NO_EVENT], **options)
+    )
+    searched = rs.infer(
+        traces, options=rs.InferenceOptions(strategy="search", effort=1e-4, **options)
+    )
     assert merged.machines["output"].states < kept.machines["output"].states
     assert searched.machines["output"].states <= merged.machines["output"].states
     assert searched.machines.score(traces).perfect

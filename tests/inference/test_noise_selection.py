@@ -85,7 +85,7 @@ def test_labels_called_trivial_are_no_noise():
         for label, pay in (("key", 1), (None, 0))
     ]
     with pytest.raises(rs.ContradictoryTraces, match="--keep-trivial"):
-        rs.infer(rs.TraceSet(days), trivial=["key"])
+        rs.infer(rs.TraceSet(days), options=rs.InferenceOptions(trivial=["key"]))
 
 
 def test_a_label_that_is_missing_is_told_from_chance(house):

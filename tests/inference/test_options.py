@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import MostAgreeing
+from resolvent._util.docstrings import descriptions
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.preprocess.timing import LabelTiming
@@ -42,19 +43,34 @@ def test_options_survive_a_file(given_options):
     )
 
 
-def test_infer_takes_every_option_and_has_its_default():
-    """The keywords of `infer` are typed out for those who read and complete them."""
-    taken = inspect.signature(rs.infer).parameters
-    for field in fields(InferenceOptions):
-        default = taken[field.name].default
-        # What a user writes is made into what the option holds.
-        assert getattr(InferenceOptions(**{field.name: default}), field.name) == getattr(
-            InferenceOptions(), field.name
-        )
-    assert taken.keys() - {field.name for field in fields(InferenceOptions)} == {
-        "traces",
-        "progress",
+def test_every_option_is_described_once():
+    """`infer` takes the common ones as keywords, with the same defaults and descriptions."""
+    assert descriptions(InferenceOptions).keys() == {
+        field.name for field in fields(InferenceOptions)
     }
+    parameters = inspect.signature(rs.infer).parameters
+    common = parameters.keys() - {"traces", "options", "progress"}
+    assert common < descriptions(InferenceOptions).keys()
+    assert len(parameters) == 11
+    assert {name: descriptions(rs.infer)[name] for name in common} == {
+        name: descriptions(InferenceOptions)[name] for name in common
+    }
+    for name in common:  # a user's form of a value becomes the one that the option holds
+        stated = InferenceOptions(**{name: parameters[name].default})
+        assert getattr(stated, name) == getattr(InferenceOptions(), name)
+
+
+def test_keywords_replace_the_options_that_they_differ_from():
+    traces = rs.TraceSet([rs.Trace(["a", "b"], [None, "x"], ["go"], [1])])
+    base = InferenceOptions(noise="none", seed=3, effort=2)
+    assert rs.infer(traces, options=base).options == base
+    result = rs.infer(traces, seed=5, labels="observation", options=base)
+    assert result.options == InferenceOptions(noise="none", seed=5, effort=2, labels="observation")
+    assert result.options.timing is LabelTiming.CURRENT_WITH_INITIAL
+    lagged = rs.infer(traces, labels="observation", options=InferenceOptions(timing="lagged"))
+    assert lagged.options.timing is LabelTiming.LAGGED
+    with pytest.raises(rs.OptionError, match=r"options=\{'effort': 2\}: give InferenceOptions"):
+        rs.infer(traces, options={"effort": 2})
 
 
 def test_a_file_does_not_hold_how_machines_are_found():

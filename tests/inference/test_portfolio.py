@@ -204,7 +204,7 @@ def test_a_strategy_of_its_own_is_told_alone():
 
 
 def test_effort_scales_what_is_tried():
-    little = rs.infer(SCARCE, outputs=["observation"], effort=1e-6)
+    little = rs.infer(SCARCE, outputs=["observation"], options=rs.InferenceOptions(effort=1e-6))
     assert little.transition.states > 6
 
 
@@ -227,7 +227,9 @@ def test_merging_that_leads_nowhere_is_put_off(monkeypatch):
     monkeypatch.setattr(portfolio, "PATIENCE_FOR_NODE", 10)
     machine = Mealy.drawn(5, 0, inputs=3)
     log = machine.traces(3_000, 0, lengths=(3_000, 3_000))
-    result = rs.infer(log, outputs=["output"], noise="none", trivial=["no event"])
+    result = rs.infer(
+        log, outputs=["output"], noise="none", options=rs.InferenceOptions(trivial=["no event"])
+    )
     assert [one.strategy for one in result.tried["output"]] == ["search"]
     assert machine.is_found(result.machines["output"])
 

@@ -83,7 +83,7 @@ def test_searches_run_natively_or_not_at_all(name):
     with pytest.raises(OptionError, match=message):
         engine_for(STRATEGIES[name], "python")
     with pytest.raises(OptionError, match=message):
-        rs.infer(TRACES, strategy=name, engine="python")
+        rs.infer(TRACES, strategy=name, options=rs.InferenceOptions(engine="python"))
 
 
 def test_strategy_auto_cannot_merge():

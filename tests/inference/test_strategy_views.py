@@ -80,7 +80,11 @@ def test_a_strategy_sees_observations_actions_and_outputs():
             return merge.agreeing
 
     lamp = rs.Trace(["dark", "dark", "light"], [None, "press", None], ["wait", "look"], [0, 0.5])
-    rs.infer(rs.TraceSet([lamp]), strategy=Watching(), remove_redundant=False, refine=False)
+    rs.infer(
+        rs.TraceSet([lamp]),
+        strategy=Watching(),
+        options=rs.InferenceOptions(remove_redundant=False, refine=False),
+    )
     assert set(seen) == {
         (("dark", "look"), "light", 1),
         ((("dark", 0), "look"), 0.5, 1),

@@ -24,7 +24,7 @@ def learning_from_few(monkeypatch):
 
 def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     learning_from_few(monkeypatch)
-    whole = rs.infer(traces, refine=True)
+    whole = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert whole.refinement.rounds > 1
     assert not whole.unfinished
 
@@ -40,7 +40,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     monkeypatch.setattr(
         InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
     )
-    cut = rs.infer(traces, refine=True)
+    cut = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert len(learned) == 1
     assert cut.refinement.rounds == 1
     assert cut.unfinished
@@ -55,7 +55,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
 
 
 def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
-    whole = rs.infer(traces, refine=False)
+    whole = rs.infer(traces, options=rs.InferenceOptions(refine=False))
     learned = []
     learn = refinement.MachineFitter.fit
 
@@ -67,7 +67,7 @@ def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
     monkeypatch.setattr(
         InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
     )
-    found = rs.infer(traces, refine=False)
+    found = rs.infer(traces, options=rs.InferenceOptions(refine=False))
     assert not found.unfinished
     assert found.machines.transition == whole.machines.transition
 

@@ -25,9 +25,13 @@ def first_kind(machines):
 @given(traces=world_traces(), options=infer_options)
 def test_no_order_finds_a_shorter_description(traces, options):
     options = {**options, "noise": "none"}
-    chosen = rs.infer(traces, **{**options, "strategy": "auto"}).machines
+    chosen = rs.infer(
+        traces, options=rs.InferenceOptions(**{**options, "strategy": "auto"})
+    ).machines
     for order in ORDERS:
-        other = rs.infer(traces, **{**options, "strategy": order}).machines
+        other = rs.infer(
+            traces, options=rs.InferenceOptions(**{**options, "strategy": order})
+        ).machines
         kind = first_kind(chosen)
         if chosen[kind].states > FEWEST:  # smaller ones are taken as they are
             assert bits(chosen)[kind] <= bits(other)[kind] + 1e-9

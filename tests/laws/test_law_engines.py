@@ -90,7 +90,10 @@ def test_same_where_states_have_many_children(order, samples):
 @settings(deadline=None, max_examples=40)
 @given(world_traces(), infer_options)
 def test_same_files_and_events_from_traces(traces, options):
-    native, python = (rs.infer(traces, engine=engine, **options) for engine in ("native", "python"))
+    native, python = (
+        rs.infer(traces, options=rs.InferenceOptions(engine=engine, **options))
+        for engine in ("native", "python")
+    )
     assert native.machines == python.machines
     assert encode(native.machines) == encode(python.machines)
     for machine in ("transition", "reward"):

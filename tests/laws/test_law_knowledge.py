@@ -84,7 +84,7 @@ def assert_known(machines, traces, constants=True):
 @settings(deadline=None, max_examples=150)
 @given(traces=world_traces(), options=infer_options)
 def test_knowledge_is_what_a_walk_says(traces, options):
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert_known(machines, traces, constants=options["remove_redundant"])
 
 
@@ -95,7 +95,7 @@ def test_refined_machines_know_of_all_traces(traces, options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
-        machines = rs.infer(traces, refine=True, **options).machines
+        machines = rs.infer(traces, options=rs.InferenceOptions(refine=True, **options)).machines
     assert_known(machines, traces, constants=options["remove_redundant"])
 
 
@@ -103,7 +103,7 @@ def test_refined_machines_know_of_all_traces(traces, options):
 @given(traces=world_traces(), options=infer_options, data=st.data())
 def test_updated_machines_know_of_old_and_new_traces(traces, options, data):
     cut = data.draw(st.integers(1, len(traces)))
-    result = rs.infer(traces[:cut], **options)
+    result = rs.infer(traces[:cut], options=rs.InferenceOptions(**options))
     for number in range(cut, len(traces)):
         result = result.update(traces[number : number + 1])
     assert_known(result.machines, traces, constants=options["remove_redundant"])
@@ -112,7 +112,7 @@ def test_updated_machines_know_of_old_and_new_traces(traces, options, data):
 @settings(deadline=None, max_examples=40)
 @given(traces=world_traces(), options=infer_options)
 def test_a_file_keeps_what_is_known(traces, options):
-    machines = decode(encode(rs.infer(traces, **options).machines))
+    machines = decode(encode(rs.infer(traces, options=rs.InferenceOptions(**options)).machines))
     assert_known(machines, traces, constants=options["remove_redundant"])
 
 
@@ -120,7 +120,7 @@ def test_a_file_keeps_what_is_known(traces, options):
 @given(traces=world_traces(), fresh=world_traces(), options=infer_options)
 def test_scores_count_by_level(traces, fresh, options):
     """Steps that are witnessed, assumed and unseen, by the same walk of other traces."""
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     asked = asked_in(machines, traces)
     counts = Counter(
         (kind, level(asked[kind][question], state, options["remove_redundant"]))

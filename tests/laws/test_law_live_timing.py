@@ -84,7 +84,7 @@ def levels(machines, trace, t, action):
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), infer_options)
 def test_the_wrapper_is_where_replay_is(traces, options):
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     env = rs.AugmentObservation(Played(traces), machines)
     found = []
     for trace in traces:
@@ -100,7 +100,7 @@ def test_the_wrapper_is_where_replay_is(traces, options):
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), world_traces(), infer_options)
 def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options):
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     env = rs.AugmentObservation(Played(others), machines, knowledge=True)
     for trace in others:
         _, info = env.reset()
@@ -120,7 +120,7 @@ def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options)
     st.sampled_from(AutoresetMode),
 )
 def test_the_vector_wrapper_is_there_too(traces, lists, options, mode):
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     envs = gym.vector.SyncVectorEnv(
         [lambda one=one: Played(one) for one in lists], autoreset_mode=mode
     )

@@ -67,7 +67,7 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
-        result = rs.infer(traces, **chosen)
+        result = rs.infer(traces, options=rs.InferenceOptions(**chosen))
     again = decode(encode(result.machines))
     for kind in ("transition", "reward"):
         machine = getattr(result.machines, kind)
@@ -81,7 +81,11 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
 @pytest.mark.parametrize("refine", [True, False])
 def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeypatch):
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 800)
-    result = rs.infer(WORLD, strategy=strategy, supplement=supplement, refine=refine, effort=0.01)
+    result = rs.infer(
+        WORLD,
+        strategy=strategy,
+        options=rs.InferenceOptions(supplement=supplement, refine=refine, effort=0.01),
+    )
     for machine in (result.machines.transition, result.machines.reward):
         assert_builds(machine)
         assert any(one.agreeing for one in machine.decisions)

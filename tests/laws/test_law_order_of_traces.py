@@ -34,7 +34,10 @@ def assert_same(one, other, support):
 @given(traces=world_traces(), options=infer_options, data=st.data())
 def test_shuffled_traces_give_the_same_file(engine, traces, options, data):
     shuffled = traces.take(data.draw(st.permutations(range(len(traces)))))
-    results = [rs.infer(one, engine=engine, **options) for one in (traces, shuffled)]
+    results = [
+        rs.infer(one, options=rs.InferenceOptions(engine=engine, **options))
+        for one in (traces, shuffled)
+    ]
     assert_same(*results, support=True)
 
 
@@ -45,14 +48,20 @@ def test_repeated_traces_give_the_same_file_but_for_counts(engine, traces, optio
     again = data.draw(st.lists(st.integers(0, len(traces) - 1), max_size=8))
     # Which trace ended an episode is part of what was seen, so a repeat says nothing new.
     order = data.draw(st.permutations([*range(len(traces)), *again]))
-    results = [rs.infer(one, engine=engine, **options) for one in (traces, traces.take(order))]
+    results = [
+        rs.infer(one, options=rs.InferenceOptions(engine=engine, **options))
+        for one in (traces, traces.take(order))
+    ]
     assert_same(*results, support=False)
 
 
 @settings(deadline=None, max_examples=40)
 @given(world_traces(), infer_options)
 def test_traces_twice_double_every_count(traces, options):
-    once, twice = (rs.infer(one, **options).machines for one in (traces, traces + traces))
+    once, twice = (
+        rs.infer(one, options=rs.InferenceOptions(**options)).machines
+        for one in (traces, traces + traces)
+    )
     for machine in ("transition", "reward"):
         mine, yours = getattr(once, machine).support, getattr(twice, machine).support
         for name in ("transitions", "outputs", "constants"):

@@ -56,14 +56,20 @@ def test_a_column_gets_the_machine_it_would_get_as_the_reward(traces, options, d
 
     beside = with_column(traces, "cost", costs)
     instead = with_column(traces, None, costs, rewards=costs)
-    mine = rs.infer(beside, outputs=["observation", "cost"], **options)
-    yours = rs.infer(instead, outputs=["observation", "reward"], **options)
+    mine = rs.infer(beside, options=rs.InferenceOptions(outputs=["observation", "cost"], **options))
+    yours = rs.infer(
+        instead, options=rs.InferenceOptions(outputs=["observation", "reward"], **options)
+    )
     assert list(mine.machines) == ["transition", "cost"]
     assert mine.machines.transition == yours.machines.transition
     assert_same_but_for_the_name(mine.machines["cost"], yours.machines.reward)
-    alone = rs.infer(beside, outputs=["cost"], **options).machines["cost"]
+    alone = rs.infer(beside, options=rs.InferenceOptions(outputs=["cost"], **options)).machines[
+        "cost"
+    ]
     assert not alone.supplemented
-    expected = rs.infer(instead, outputs=["reward"], **options).machines.reward
+    expected = rs.infer(
+        instead, options=rs.InferenceOptions(outputs=["reward"], **options)
+    ).machines.reward
     assert_same_but_for_the_name(alone, expected)
 
 
@@ -74,7 +80,9 @@ def test_what_comes_next_as_a_column_gets_the_transition_machine(traces, options
     # A column has codes of its own, which begin where the values that occur in it do.
     assume(set(beside.column("next").values) == set(beside.observations))
     options = {**options, "supplement": False}
-    found = rs.infer(beside, outputs=["observation", "next"], **options).machines
+    found = rs.infer(
+        beside, options=rs.InferenceOptions(outputs=["observation", "next"], **options)
+    ).machines
     assert_same_but_for_the_name(found["next"], found.transition)
 
 
@@ -84,7 +92,9 @@ def test_the_order_of_names_makes_no_difference(traces, options, data):
     beside = with_column(traces, "cost", lambda one: [round(10 * pay) for pay in one.rewards])
     named = data.draw(st.sets(st.sampled_from(["observation", "reward", "cost"]), min_size=1))
     orders = [data.draw(st.permutations(sorted(named))) for _ in range(2)]
-    one, other = (rs.infer(beside, outputs=order, **options) for order in orders)
+    one, other = (
+        rs.infer(beside, options=rs.InferenceOptions(outputs=order, **options)) for order in orders
+    )
     assert list(one.machines) == list(other.machines)
     assert one.machines.replacing(provenance=None) == other.machines.replacing(provenance=None)
     assert encode(one.machines.replacing(provenance=None)) == encode(
@@ -97,8 +107,12 @@ def test_the_order_of_names_makes_no_difference(traces, options, data):
 @given(traces=world_traces(), options=infer_options)
 def test_more_outputs_change_no_machine_that_is_there_without_them(traces, options):
     beside = with_column(traces, "cost", lambda one: [round(10 * pay) for pay in one.rewards])
-    few = rs.infer(beside, outputs=["observation", "reward"], **options).machines
-    more = rs.infer(beside, outputs=["observation", "reward", "cost"], **options).machines
+    few = rs.infer(
+        beside, options=rs.InferenceOptions(outputs=["observation", "reward"], **options)
+    ).machines
+    more = rs.infer(
+        beside, options=rs.InferenceOptions(outputs=["observation", "reward", "cost"], **options)
+    ).machines
     assert more.transition == few.transition
     assert more.reward == few.reward
 
@@ -152,7 +166,7 @@ def until_bell(last, steps):
 def test_endings_get_a_machine_when_they_depend_on_memory(last, engine):
     """Nothing else does, so that only this machine counts the bells: from none to the last."""
     traces = rs.TraceSet(until_bell(last, last + 3))
-    found = rs.infer(traces, engine=engine).machines
+    found = rs.infer(traces, options=rs.InferenceOptions(engine=engine)).machines
     assert list(found) == ["transition", "reward", "terminated"]
     assert (found.transition.states, found.reward.states) == (1, 1)
     machine = found["terminated"]
@@ -162,7 +176,11 @@ def test_endings_get_a_machine_when_they_depend_on_memory(last, engine):
         assert machine.output(state, (0, 0), "go") is (heard == last)
     assert found.termination.ambiguous == frozenset()
     assert found.termination.ends == {(0, 0, 0, machine.run([{"bell"}] * last), "go")}
-    named = rs.infer(traces, engine=engine, outputs=["terminated", "reward", "observation"])
+    named = rs.infer(
+        traces,
+        outputs=["terminated", "reward", "observation"],
+        options=rs.InferenceOptions(engine=engine),
+    )
     assert named.machines["terminated"] == machine
 
 

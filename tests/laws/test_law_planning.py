@@ -84,7 +84,7 @@ def test_in_random_worlds_a_plan_from_traces_is_optimal(seed: int, timing: Label
 def test_the_truth_lies_between_the_two_values(number, seed, episodes, redundant) -> None:
     world, truth, best = small_world(number)
     traces = world.rollouts(episodes, seed)
-    pair = rs.infer(traces, remove_redundant=redundant).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(remove_redundant=redundant)).machines
     plan = rs.plan(pair, traces, gamma=GAMMA, reward_range=reward_range(truth))
     starts = starts_of(plan.model)
     assume(agrees(plan.model, truth, lambda state: state[0], starts))

@@ -178,7 +178,9 @@ def test_rewards_of_a_random_machine_give_back_that_machine(timing, target, seed
     assume(len(reachable(target)) == len(target.step) and differ_at_once(target))
     traces = reward_traces(target, covering_words(target, random), timing)
     for order, engine in SEARCHES:
-        pair = rs.infer(traces, strategy=order, engine=engine, timing=timing).machines
+        pair = rs.infer(
+            traces, strategy=order, timing=timing, options=rs.InferenceOptions(engine=engine)
+        ).machines
         assert pair.transition.states == 1
         partner = bijection(
             target,

@@ -27,7 +27,7 @@ def constant_answers(traces, asked_and_told):
 def test_each_reduction_fits_the_same_traces(traces, options):
     for redundant, trivial in SWITCHES:
         chosen = {**options, "remove_redundant": redundant, "remove_trivial": trivial}
-        pair = rs.infer(traces, **chosen).machines
+        pair = rs.infer(traces, options=rs.InferenceOptions(**chosen)).machines
         assert wrong_answers(pair, traces) == []
         assert pair.score(traces).perfect
 
@@ -37,7 +37,7 @@ def test_each_reduction_fits_the_same_traces(traces, options):
 @given(traces=world_traces(), options=infer_options)
 def test_no_constant_output_is_lost(trivial, traces, options):
     chosen = {**options, "remove_redundant": True, "remove_trivial": trivial}
-    pair = rs.infer(traces, **chosen).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**chosen)).machines
 
     def step(trace, t):
         return (trace.observations[t], trace.actions[t]), trace.observations[t + 1]
@@ -59,7 +59,9 @@ def test_no_constant_output_is_lost(trivial, traces, options):
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), infer_options)
 def test_trivial_labels_loop_on_every_state(traces, options):
-    pair = rs.infer(traces, **{**options, "remove_trivial": True}).machines
+    pair = rs.infer(
+        traces, options=rs.InferenceOptions(**{**options, "remove_trivial": True})
+    ).machines
     for machine in (pair.transition, pair.reward):
         assert machine.trivial_labels == tuple({frozenset()} & set(machine.labels))
         for label in machine.trivial_labels:
@@ -70,7 +72,7 @@ def test_trivial_labels_loop_on_every_state(traces, options):
 @given(world_traces(), infer_options)
 def test_nothing_is_taken_out_when_reductions_are_off(traces, options):
     off = {**options, "remove_redundant": False, "remove_trivial": False}
-    pair = rs.infer(traces, **off).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**off)).machines
     for machine in (pair.transition, pair.reward):
         assert machine.trivial == ()
         assert machine.constant_outputs == {}

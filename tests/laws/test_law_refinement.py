@@ -30,7 +30,7 @@ def test_a_refined_machine_explains_every_trace(traces, options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
-        result = rs.infer(traces, refine=True, **options)
+        result = rs.infer(traces, options=rs.InferenceOptions(refine=True, **options))
     assert result.machines.score(traces).perfect
     assert result.refinement.traces <= len(traces)
 
@@ -44,7 +44,8 @@ def test_shuffled_or_repeated_traces_refine_to_the_same(traces, options, data):
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
         patch.setattr(refinement, "FIRST_COUNTEREXAMPLES", 1)
         one, other = (
-            rs.infer(some, refine=True, **options) for some in (traces, traces.take(order))
+            rs.infer(some, options=rs.InferenceOptions(refine=True, **options))
+            for some in (traces, traces.take(order))
         )
     assert_same(one, other, support=not again)
     assert one.refinement.rounds == other.refinement.rounds
@@ -54,8 +55,12 @@ def test_shuffled_or_repeated_traces_refine_to_the_same(traces, options, data):
 @pytest.mark.parametrize("options", [{}, {"supplement": False}, {"remove_redundant": False}])
 def test_with_enough_traces_refinement_changes_nothing(tiny_sample, options, digits):
     traces = WORLD.rollouts(1000, seed=0)
-    whole = rs.infer(traces, refine=False, reward_digits=digits, **options)
-    refined = rs.infer(traces, refine=True, reward_digits=digits, **options)
+    whole = rs.infer(
+        traces, options=rs.InferenceOptions(refine=False, reward_digits=digits, **options)
+    )
+    refined = rs.infer(
+        traces, options=rs.InferenceOptions(refine=True, reward_digits=digits, **options)
+    )
     assert refined.refinement.rounds > 2
     assert refined.refinement.traces < len(traces) / 2
     assert refined.machines == whole.machines
@@ -73,7 +78,7 @@ def test_a_folder_refines_to_what_memory_does(tiny_sample, tmp_path):
     for number, traces in enumerate(sets):
         traces.save(tmp_path / f"{number}.parquet")
     there = rs.infer(rs.scan_traces(tmp_path))
-    here = rs.infer(TRACES, refine=True)
+    here = rs.infer(TRACES, options=rs.InferenceOptions(refine=True))
     assert there.machines == here.machines
     assert there.machines.provenance == here.machines.provenance
     assert (there.traces, there.steps) == (len(TRACES), TRACES.steps)
@@ -84,7 +89,9 @@ def test_many_steps_are_refined_by_themselves(monkeypatch):
     monkeypatch.setattr(refinement, "REFINE_ABOVE", TRACES.steps - 1)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2_000)
     assert rs.infer(TRACES).refinement.traces < len(TRACES)
-    assert rs.infer(TRACES, refine=False).refinement.traces == len(TRACES)
+    assert rs.infer(TRACES, options=rs.InferenceOptions(refine=False)).refinement.traces == len(
+        TRACES
+    )
 
 
 # ---- updating --------------------------------------------------------------
@@ -94,7 +101,7 @@ def test_many_steps_are_refined_by_themselves(monkeypatch):
 @given(traces=world_traces(), options=infer_options, data=st.data())
 def test_an_updated_machine_explains_old_and_new_traces(traces, options, data):
     cut = data.draw(st.integers(1, len(traces)))
-    result = rs.infer(traces[:cut], **options)
+    result = rs.infer(traces[:cut], options=rs.InferenceOptions(**options))
     if cut < len(traces):
         result = result.update(traces[cut:])
     assert result.machines.score(traces).perfect
@@ -184,7 +191,7 @@ def test_contradictions_with_new_traces_name_the_set(tiny_sample):
 def test_a_scanned_folder_cannot_be_taken_whole(tmp_path):
     TRACES[:3].save(tmp_path / "0.parquet")
     with pytest.raises(rs.OptionError, match="read_traces"):
-        rs.infer(rs.scan_traces(tmp_path), refine=False)
+        rs.infer(rs.scan_traces(tmp_path), options=rs.InferenceOptions(refine=False))
 
 
 def test_time_runs_out_between_shards(tmp_path):

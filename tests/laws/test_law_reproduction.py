@@ -14,7 +14,7 @@ from strategies import infer_options, trace_sets, world_traces
 @settings(deadline=None, max_examples=150)
 @given(traces=world_traces(), options=infer_options)
 def test_every_sample_is_reproduced(engine, traces, options):
-    result = rs.infer(traces, engine=engine, **options)
+    result = rs.infer(traces, options=rs.InferenceOptions(engine=engine, **options))
     assert result.machines.timing is options["timing"]
     assert result.machines.reward.supplemented is options["supplement"]
     assert wrong_answers(result.machines, traces) == []
@@ -23,7 +23,7 @@ def test_every_sample_is_reproduced(engine, traces, options):
 @settings(deadline=None, max_examples=100)
 @given(traces=world_traces(), options=infer_options, digits=st.sampled_from([0, 1, 2]))
 def test_rounded_rewards_are_reproduced_as_rounded(traces, options, digits):
-    pair = rs.infer(traces, reward_digits=digits, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(reward_digits=digits, **options)).machines
     assert wrong_answers(pair, traces, digits) == []
 
 
@@ -35,10 +35,12 @@ def test_traces_are_refused_exactly_when_no_machine_can_explain_them(engine, tra
     options = {**options, "trivial": ()}
     if contradictory(traces, options["timing"], trivial):
         with pytest.raises(rs.ContradictoryTraces):
-            rs.infer(traces, engine=engine, noise="none", **options)
+            rs.infer(traces, options=rs.InferenceOptions(engine=engine, noise="none", **options))
     else:
         pair, default = (
-            rs.infer(traces, engine=engine, noise=noise, **options).machines
+            rs.infer(
+                traces, options=rs.InferenceOptions(engine=engine, noise=noise, **options)
+            ).machines
             for noise in ("none", "auto")
         )
         assert default.replacing(provenance=None) == pair.replacing(provenance=None)
@@ -49,7 +51,7 @@ def test_traces_are_refused_exactly_when_no_machine_can_explain_them(engine, tra
 @given(traces=trace_sets(), options=infer_options)
 def test_labels_judged_by_the_traces_are_not_dropped_at_their_expense(traces, options):
     try:
-        pair = rs.infer(traces, noise="none", **options).machines
+        pair = rs.infer(traces, options=rs.InferenceOptions(noise="none", **options)).machines
     except rs.ContradictoryTraces:
         assert contradictory(traces, options["timing"], frozenset({NO_EVENT}))
     else:

@@ -34,7 +34,7 @@ def assert_same_to_the_last_field(mine, yours):
 @settings(deadline=None, max_examples=120)
 @given(world_traces(), infer_options)
 def test_a_pair_comes_back_from_its_bytes(traces, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     data = encode(pair)
     again = decode(data)
     assert_same_to_the_last_field(pair, again)
@@ -45,7 +45,7 @@ def test_a_pair_comes_back_from_its_bytes(traces, options):
 @given(trace_sets(), infer_options)
 def test_symbols_of_every_kind_come_back(traces, options):
     try:
-        pair = rs.infer(traces, **options).machines
+        pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     except rs.ContradictoryTraces:
         return
     data = encode(pair)
@@ -57,7 +57,7 @@ def test_through_a_file_and_saved_again(tmp_path):
     traces = rs.TraceSet(
         [rs.Trace([(0, "é"), (1, '"')], [None, ["a", 'b"']], [True], [1 / 3], terminated=True)]
     )
-    pair = rs.infer(traces, reward_digits=3).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(reward_digits=3)).machines
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     pair.save(first)
     again = rs.load(first)

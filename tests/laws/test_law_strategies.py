@@ -51,8 +51,8 @@ def test_same_as_the_native_engine_on_any_samples(own, name, samples):
 @settings(deadline=None, max_examples=30)
 @given(traces=world_traces(), options=infer_options)
 def test_same_machines_and_events_from_traces(own, name, traces, options):
-    mine = rs.infer(traces, **{**options, "strategy": own})
-    built_in = rs.infer(traces, **{**options, "strategy": name})
+    mine = rs.infer(traces, options=rs.InferenceOptions(**{**options, "strategy": own}))
+    built_in = rs.infer(traces, options=rs.InferenceOptions(**{**options, "strategy": name}))
     assert_same(mine, built_in)
 
 
@@ -76,7 +76,7 @@ def assert_same(mine, built_in):
 @settings(deadline=None, max_examples=40)
 @given(traces=world_traces(), refine=st.booleans())
 def test_whatever_a_strategy_says_the_machines_explain_the_traces(own, traces, refine):
-    result = rs.infer(traces, strategy=own, refine=refine)
+    result = rs.infer(traces, strategy=own, options=rs.InferenceOptions(refine=refine))
     assert result.machines.score(traces).perfect
 
 

@@ -63,7 +63,7 @@ def test_the_live_reader_reads_what_the_table_says(timing, traces):
 @given(world_traces(), infer_options)
 def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, options):
     timing = options["timing"]
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     states = states_at_steps(pair, traces)
     assert list(states) == list(pair)
     for kind, machine in pair.items():
@@ -81,7 +81,7 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
 @given(world_traces(), world_traces(), infer_options)
 def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, others, options):
     timing = options["timing"]
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     states = states_at_steps(pair, others)
     for kind, machine in pair.items():
         stepped = [state_at(machine, x, t, timing) for x in others for t in range(len(x))]
@@ -91,7 +91,7 @@ def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, oth
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), st.data(), infer_options)
 def test_the_live_reader_drives_a_machine_to_the_same_states(traces, data, options):
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     trace = traces[data.draw(st.integers(0, len(traces) - 1))]
     reader = LabelReader(pair.timing)
     state = 0

@@ -84,8 +84,10 @@ def test_rounded_rewards_may_come_one_trace_at_a_time():
         )
         for one in traces
     )
-    whole = rs.infer(noisy, reward_digits=2).machines
-    result = one_by_one(rs.infer(noisy[:140], reward_digits=2), noisy[140:])
+    whole = rs.infer(noisy, options=rs.InferenceOptions(reward_digits=2)).machines
+    result = one_by_one(
+        rs.infer(noisy[:140], options=rs.InferenceOptions(reward_digits=2)), noisy[140:]
+    )
     assert result.machines == whole
     assert result.machines.provenance.traces_sha256 == noisy.digest
 

@@ -46,7 +46,10 @@ CASES = {
     "repeated": lambda: (machines_of(repeated), repeated()),
     "noisy": noisy_house,
     "timing": lambda: (rs.infer(house(), timing="lagged").machines, house()),
-    "rounded": lambda: (rs.infer(house(), reward_digits=1).machines, house()),
+    "rounded": lambda: (
+        rs.infer(house(), options=rs.InferenceOptions(reward_digits=1)).machines,
+        house(),
+    ),
 }
 
 

@@ -126,7 +126,7 @@ def found(folder, on, **options):
     with mock.patch(
         "resolvent.inference.refinement.SAMPLE_STEPS", 300
     ):  # too few, so that there are rounds
-        result = rs.infer(rs.scan_traces(folder), on=on, **options)
+        result = rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(on=on, **options))
     statistics = without_times(result.as_dict())
     assert result.refinement.rounds > 1
     path = folder.parent / f"{folder.name}.json"

@@ -81,7 +81,9 @@ def test_what_is_done_by_eight_threads_at_once_is_what_one_does(tmp_path):
     target = tmp_path / "machines.json"
 
     def work(number):
-        again = rs.infer(scanned if number % 2 else traces, engine="native").machines
+        again = rs.infer(
+            scanned if number % 2 else traces, options=rs.InferenceOptions(engine="native")
+        ).machines
         again.save(target)  # all of them at once
         plan = rs.plan(again, traces)
         return again, again.score(traces), plan.value, rs.load(target)

@@ -24,7 +24,7 @@ TRACES = rs.TraceSet(
         ),
     ]
 )
-PAIR = rs.infer(TRACES, trivial=[], strategy="rpni").machines
+PAIR = rs.infer(TRACES, strategy="rpni", options=rs.InferenceOptions(trivial=[])).machines
 DATA = encode(PAIR)
 LOG = json.loads(DATA)["decisions"]["transition"]
 

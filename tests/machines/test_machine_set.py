@@ -49,7 +49,7 @@ def test_prediction_says_what_it_does_not_know(pair):
 
 
 def test_without_supplement_the_reward_machine_sees_the_bare_observation():
-    pair = rs.infer(TRACES, supplement=False).machines
+    pair = rs.infer(TRACES, options=rs.InferenceOptions(supplement=False)).machines
     assert pair.predict("hall", "look", rs.UNSEEN, 1) == ("hall", 1.0)
     assert list(pair.reward.observations) == ["attic", "hall"]
 
@@ -61,7 +61,9 @@ def test_pairs_are_equal_in_everything_or_not_at_all(pair):
     assert pair != pair.replacing(timing=LabelTiming.LAGGED)
     assert pair != pair.replacing(termination=Termination())
     assert pair != pair.replacing(provenance=None)
-    assert pair != pair.replacing(rs.infer(TRACES, supplement=False).machines.reward)
+    assert pair != pair.replacing(
+        rs.infer(TRACES, options=rs.InferenceOptions(supplement=False)).machines.reward
+    )
     assert pair != "pair"
 
 

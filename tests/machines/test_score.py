@@ -132,7 +132,7 @@ def test_an_outcome_that_no_machine_knows_is_wrong():
 
 def test_rewards_are_rounded_as_the_machine_was_taught():
     noisy = rs.TraceSet([trace([0, 0, 0], [None] * 3, ["go", "go"], [0.501, 0.499])])
-    pair = witnessed(rs.infer(noisy, reward_digits=2).machines, noisy)
+    pair = witnessed(rs.infer(noisy, options=rs.InferenceOptions(reward_digits=2)).machines, noisy)
     assert pair.score(noisy).perfect
     other = rs.TraceSet([trace([0, 0, 0], [None] * 3, ["go", "go"], [0.5049, 0.51])])
     found = pair.score(other)
@@ -209,7 +209,7 @@ def test_no_traces_score_nothing():
 @settings(deadline=None, max_examples=100)
 @given(world_traces(), world_traces(), infer_options)
 def test_scores_on_other_traces_agree_with_asking_step_by_step(taught, asked, options):
-    pair = witnessed(rs.infer(taught, **options).machines, taught)
+    pair = witnessed(rs.infer(taught, options=rs.InferenceOptions(**options)).machines, taught)
     shown = {(kind, state, seen, a) for kind, state, seen, a, _ in asked_in(pair, taught)}
     tallies = {"transition": Counter(), "reward": Counter()}
     for kind, state, seen, action, actual in asked_in(pair, asked):

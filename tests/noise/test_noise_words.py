@@ -89,7 +89,7 @@ def test_small_noise_does_not_read_as_none(house):
 
 
 def test_named_trivial_labels_do_not_forbid_noise(slippery):
-    assert rs.infer(slippery, trivial=["toilet"]).is_noisy
+    assert rs.infer(slippery, options=rs.InferenceOptions(trivial=["toilet"])).is_noisy
 
 
 def test_rounded_rewards_are_not_called_noise():

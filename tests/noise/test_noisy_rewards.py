@@ -64,7 +64,7 @@ def test_a_statement_that_the_traces_exclude_is_refused(clean, noisy):
     with pytest.raises(rs.OptionError, match=r"2 different rewards at 1[0-9,]+ steps are"):
         rs.infer(clean, noise=stated)
     with pytest.raises(rs.OptionError, match="reward_digits rounds rewards"):
-        rs.infer(noisy, noise=stated, reward_digits=1)
+        rs.infer(noisy, noise=stated, options=rs.InferenceOptions(reward_digits=1))
 
 
 def test_without_noise_it_is_a_contradiction(noisy):

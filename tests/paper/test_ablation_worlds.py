@@ -65,7 +65,7 @@ def assert_found(world, pair, traces):
 def test_a_small_world_is_found(seed, engine, strategy):
     world = random_world(seed, size=9, labels=3, tm_states=3, rm_states=3)
     traces = world.rollouts(500, seed=seed)
-    pair = rs.infer(traces, engine=engine, strategy=strategy).machines
+    pair = rs.infer(traces, strategy=strategy, options=rs.InferenceOptions(engine=engine)).machines
     assert (pair.transition.states, pair.reward.states) == (3, 2)
     assert_found(world, pair, traces)
     assert pair.score(traces).perfect
@@ -104,7 +104,7 @@ def test_other_worlds_of_the_papers_size(seed):
 def test_reductions_change_nothing_but_the_time(options):
     world = random_world(0)
     traces = world.rollouts(1000, seed=0)
-    pair = rs.infer(traces, **options).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert (pair.transition.states, pair.reward.states) == (7, 2)
 
 
@@ -112,7 +112,7 @@ def test_without_the_supplement_the_reward_machine_grows():
     """Paper: 15 states with enough data, against 3 (one of them terminal)."""
     world = random_world(0)
     traces = world.rollouts(1000, seed=0)
-    pair = rs.infer(traces, supplement=False).machines
+    pair = rs.infer(traces, options=rs.InferenceOptions(supplement=False)).machines
     assert pair.transition.states == 7
     assert pair.reward.states > 2
     assert pair.score(traces).perfect
@@ -151,7 +151,7 @@ def test_the_ablation_table_with_much_data(much_data, strategy, options):
     world = random_world(0)
     # Without the supplement the reward machine must remember what the other one does.
     alone = len(reachable_products(world))
-    result = rs.infer(much_data, strategy=strategy, **options)
+    result = rs.infer(much_data, options=rs.InferenceOptions(strategy=strategy, **options))
     assert result.transition.states == 7
     assert result.reward.states == (2 if options.get("supplement", True) else alone)
     assert result.machines.transition.is_minimal()

@@ -47,7 +47,7 @@ def check_with_decoys(seed, size, labels, tm, rm):
     world = with_decoys(random_world(seed, size, labels, tm, rm_states=rm), 2, seed)
     traces = world.rollouts(1000, seed, 400)
     decoys = [str(labels), str(labels + 1)]
-    judged, named = rs.infer(traces), rs.infer(traces, trivial=decoys)
+    judged, named = rs.infer(traces), rs.infer(traces, options=rs.InferenceOptions(trivial=decoys))
     assert_nothing_needed_was_dropped(world, judged)
     for kind in ("transition", "reward"):
         assert getattr(judged, kind).states <= getattr(named, kind).states
@@ -60,7 +60,7 @@ def check_with_decoys(seed, size, labels, tm, rm):
 def test_worlds_without_decoys_come_out_the_same(seed, size, labels, tm, rm):
     world = random_world(seed, size, labels, tm, rm_states=rm)
     traces = world.rollouts(1500, seed)
-    judged, kept = rs.infer(traces), rs.infer(traces, trivial=[])
+    judged, kept = rs.infer(traces), rs.infer(traces, options=rs.InferenceOptions(trivial=[]))
     assert_nothing_needed_was_dropped(world, judged)
     assert judged.transition.states <= kept.transition.states
     if (kept.transition.states, kept.reward.states) == (tm, rm - 1):

@@ -43,7 +43,7 @@ def stepped(model: Model, situation: tuple[Any, int, int], action: Any) -> Any:
 @settings(deadline=None, max_examples=150)
 @given(world_traces(), infer_options, st.booleans())
 def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) -> None:
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     model = Model.of(machines, traces, trust_constants=trust)
     expected, starts = naive_model(machines, traces, trust)
     assert {model.named(z) for z in range(len(model))} == set(expected)
@@ -56,7 +56,7 @@ def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
 def test_the_model_of_a_part_of_the_traces(traces, options) -> None:
-    machines = rs.infer(traces, **options).machines
+    machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     for part in (traces[:1], traces[1:]):
         if not len(part):
             continue

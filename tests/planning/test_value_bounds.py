@@ -126,7 +126,9 @@ def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
 
 def test_rounded_rewards_are_compared_as_they_were_learned() -> None:
     traces = corridor(("ab.", "gg", 0.33334), ("ab.", "gg", 0.33333))
-    plan = rs.plan(rs.infer(traces, reward_digits=4), traces, gamma=GAMMA)
+    plan = rs.plan(
+        rs.infer(traces, options=rs.InferenceOptions(reward_digits=4)), traces, gamma=GAMMA
+    )
     assert told(plan, traces, "a", "a") == ()
 
 

@@ -70,14 +70,14 @@ def test_rewards_are_rounded_and_joined():
 def test_large_alphabets_give_the_same_machine(monkeypatch, digits, redundant):
     """Beyond a size only alphas that occur get ids; nothing else may change."""
     options = {"reward_digits": digits, "remove_redundant": redundant}
-    dense = rs.infer(TRACES, **options)
+    dense = rs.infer(TRACES, options=rs.InferenceOptions(**options))
     monkeypatch.setattr("resolvent.preprocess.samples.MAX_TABLE_SIZE", 0)
     monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", 0)
     samples = output_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "observation")
     assert samples.alpha_keys.tolist() == [1, 2, 3]
     assert samples.alpha.tolist() == [0, 1, 2]
     assert question(samples, 0) == ("hall", "up")
-    sparse = rs.infer(TRACES, **options)
+    sparse = rs.infer(TRACES, options=rs.InferenceOptions(**options))
     assert sparse.machines == dense.machines
     assert sparse.machines.score(TRACES).perfect
 

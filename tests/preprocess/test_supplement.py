@@ -18,7 +18,9 @@ TRACES = rs.TraceSet(
 
 
 def pairs(timing):
-    machine = rs.infer(TRACES, timing=timing, remove_redundant=False).machines.transition
+    machine = rs.infer(
+        TRACES, timing=timing, options=rs.InferenceOptions(remove_redundant=False)
+    ).machines.transition
     states = states_at_steps(machines_of([machine], timing), TRACES)["transition"]
     vocabulary, codes = supplement(TRACES, states)
     return machine, vocabulary, [vocabulary[code] for code in codes]

@@ -171,7 +171,9 @@ def test_readings_that_are_numbers_from_traces_to_wrappers(tmp_path):
     traces = rs.collect(Scale(), episodes=80, seed=0, labels="auto")
     options = {"outputs": ["reward"], "labels": "observation"}
     asked = {0: [1.0, 3.0]}
-    result = rs.infer(traces, **options, discretise=Discretizer.at(asked))
+    result = rs.infer(
+        traces, options=rs.InferenceOptions(**options, discretise=Discretizer.at(asked))
+    )
     assert result.machines["reward"].states == 2
     result.machines.save(tmp_path / "scale.json")
     machines = rs.load(tmp_path / "scale.json")

@@ -23,7 +23,9 @@ def trace(labels, rewards, first=(), **ends):
 
 
 def on_edges(traces, **options):
-    return EdgeRewardMachine.from_pair(rs.infer(traces, **options).machines, traces)
+    return EdgeRewardMachine.from_pair(
+        rs.infer(traces, options=rs.InferenceOptions(**options)).machines, traces
+    )
 
 
 # Coffee, then the office: that pays 1 and ends it. Mail changes nothing.

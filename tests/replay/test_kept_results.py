@@ -94,18 +94,32 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
         kept = tmp_path / f"kept-{after}"
         read.clear()
         try:
-            first = rs.infer(scanned, resume=kept, on=Stopping(after))
+            first = rs.infer(
+                scanned, options=rs.InferenceOptions(cache_dir=kept, on=Stopping(after))
+            )
         except StopError:
             pass
         else:
             assert saved(first, tmp_path) == expected
         in_vain = len(read)
         read.clear()
-        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert (
+            saved(
+                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
+                tmp_path,
+            )
+            == expected
+        )
         assert len(read) <= whole - min(after, in_vain)
         again = len(read)
         read.clear()
-        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert (
+            saved(
+                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
+                tmp_path,
+            )
+            == expected
+        )
         assert len(read) <= again
 
 
@@ -113,17 +127,25 @@ def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
 def test_workers_of_a_cluster_keep_results(folder, tmp_path, read, monkeypatch):
     """Threads find what Ray's workers have kept, and the machines are the same bytes."""
     kept = tmp_path / "kept"
-    expected = saved(rs.infer(rs.scan_traces(folder), on="ray", resume=kept), tmp_path)
+    expected = saved(
+        rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(on="ray", cache_dir=kept)),
+        tmp_path,
+    )
     for work in (ScanPass, ReplayPass):
         monkeypatch.setattr(work, "__call__", None)  # nothing is made again
     read.clear()
-    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert (
+        saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
+        )
+        == expected
+    )
 
 
 def test_what_is_damaged_is_made_again(folder, tmp_path, read):
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     kept = tmp_path / "kept"
-    rs.infer(rs.scan_traces(folder), resume=kept)
+    rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     files = sorted(kept.rglob("*.kept"))
     assert len(files) >= 2 * PIECES
     draw = np.random.default_rng(0)
@@ -132,9 +154,20 @@ def test_what_is_damaged_is_made_again(folder, tmp_path, read):
         content[draw.integers(len(content))] ^= 1
         file.write_bytes(content)
     with pytest.warns(rs.errors.ResumeWarning, match="is damaged, or of another version"):
-        assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+        assert (
+            saved(
+                rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)),
+                tmp_path,
+            )
+            == expected
+        )
     read.clear()
-    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert (
+        saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
+        )
+        == expected
+    )
 
 
 def test_a_file_that_changed_is_read_again(tmp_path, read):
@@ -142,20 +175,29 @@ def test_a_file_that_changed_is_read_again(tmp_path, read):
     folder.mkdir()
     for number in range(3):
         WORLD.rollouts(12, number).save(folder / f"{number}.parquet")
-    rs.infer(rs.scan_traces(folder), resume=kept)
+    rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     WORLD.rollouts(12, 7).save(folder / "1.parquet")
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     read.clear()
-    assert saved(rs.infer(rs.scan_traces(folder), resume=kept), tmp_path) == expected
+    assert (
+        saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept)), tmp_path
+        )
+        == expected
+    )
     assert 1 in read
 
 
 def test_other_options_do_not_find_them(folder, tmp_path):
     kept = tmp_path / "kept"
-    rs.infer(rs.scan_traces(folder), resume=kept)
+    rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
     for options in ({"reward_digits": 0}, {"outputs": ["reward"]}):
-        expected = saved(rs.infer(rs.scan_traces(folder), **options), tmp_path)
-        found = rs.infer(rs.scan_traces(folder), resume=kept, **options)
+        expected = saved(
+            rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(**options)), tmp_path
+        )
+        found = rs.infer(
+            rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept, **options)
+        )
         assert saved(found, tmp_path) == expected
 
 
@@ -223,10 +265,10 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
 
 
 def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
-    from resolvent.cli import main, places
+    from resolvent.cli import inputs, main
 
-    monkeypatch.setattr(places, "REFINE_ABOVE", 10)
-    arguments = ["infer", str(folder), "--no-held-out", "--resume", str(tmp_path / "kept")]
+    monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 10)
+    arguments = ["infer", str(folder), "--set", "held_out=0", "--cache-dir", str(tmp_path / "kept")]
     machines = tmp_path / "machines.json"
     assert main([*arguments, "-o", str(machines)]) == 0
     content, before = machines.read_bytes(), len(read)
@@ -234,7 +276,7 @@ def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
     assert main([*arguments, "-o", str(machines)]) == 0
     assert machines.read_bytes() == content
     assert len(read) < before
-    assert main(["infer", str(folder), "--resume", str(machines)]) == 2
+    assert main(["infer", str(folder), "--cache-dir", str(machines)]) == 2
     assert "is a file; name a folder" in capsys.readouterr().err
 
 
@@ -256,7 +298,9 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
     (damaged / "0.parquet").write_bytes(b"")
     expected = rs.infer(rs.scan_traces(left))
     for more in ({}, {"resume": tmp_path / "kept"}, {"resume": tmp_path / "kept"}):
-        result = rs.infer(rs.scan_traces(damaged, damaged="skip"), **more)
+        result = rs.infer(
+            rs.scan_traces(damaged, damaged="skip"), options=rs.InferenceOptions(**more)
+        )
         assert result.machines == expected.machines
         assert (result.traces, result.steps) == (expected.traces, expected.steps)
         warning = result.warnings[0]
@@ -269,9 +313,9 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
             "episodes_beside": 0,
         }
         assert warning in result.update(WORLD.rollouts(2, 9)).warnings
-    assert main(["infer", str(damaged), "--no-held-out", "--damaged", "skip", "--json"]) == 0
+    assert main(["infer", str(damaged), "--set", "held_out=0", "--damaged", "skip", "--json"]) == 0
     assert '"left-out"' in capsys.readouterr().out
-    assert main(["infer", str(damaged), "--no-held-out"]) != 0
+    assert main(["infer", str(damaged), "--set", "held_out=0"]) != 0
     for number in (1, 3):
         (damaged / f"{number}.parquet").write_bytes(content)
     with pytest.raises(rs.errors.DamagedFile, match="there is nothing to infer from: 4 pieces"):

@@ -71,7 +71,7 @@ def test_both_machines_are_told_and_what_was_learned_from(result):
 
 def test_only_the_last_round_is_told(monkeypatch):
     monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 100)
-    refined = rs.infer(TRACES, refine=True)
+    refined = rs.infer(TRACES, options=rs.InferenceOptions(refine=True))
     assert refined.refinement.rounds > 1
     first, *_ = log_lines(refined)
     assert first.startswith("how states were merged in the last round, learned from ")
@@ -79,7 +79,9 @@ def test_only_the_last_round_is_told(monkeypatch):
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_strategies_that_do_not_merge_say_so(strategy):
-    lines = list(log_lines(rs.infer(TRACES, strategy=strategy, effort=0.01)))
+    lines = list(
+        log_lines(rs.infer(TRACES, strategy=strategy, options=rs.InferenceOptions(effort=0.01)))
+    )
     assert any(line.startswith(f"strategy {strategy} does not merge states") for line in lines)
 
 

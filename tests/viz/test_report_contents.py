@@ -76,7 +76,7 @@ def test_of_very_many_some_are_listed():
     labels = [f"noise {number}" for number in range(400)]
     seen = [f"place {number}" for number in range(401)]
     trace = rs.Trace(seen, [None, *labels], ["go"] * 400, [0] * 400)
-    pair = rs.infer(rs.TraceSet([trace]), trivial=labels).machines
+    pair = rs.infer(rs.TraceSet([trace]), options=rs.InferenceOptions(trivial=labels)).machines
     spared = contents(pair, collect_evidence(pair, rs.TraceSet([trace])))["machines"][0]
     assert (len(spared["spared"]["labels"]), spared["spared"]["all_labels"]) == (300, 401)
     assert (len(spared["spared"]["answers"]), spared["spared"]["all_answers"]) == (300, 400)

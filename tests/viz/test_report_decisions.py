@@ -112,7 +112,7 @@ def test_machines_without_a_log_say_so(house):
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_strategies_that_do_not_merge_say_so(house, strategy):
-    pair = rs.infer(house[1], strategy=strategy, effort=0.01).machines
+    pair = rs.infer(house[1], strategy=strategy, options=rs.InferenceOptions(effort=0.01)).machines
     (sentence,) = log_notes(pair)
     assert sentence.startswith(f"Strategy {strategy} does not merge states: ")
     assert timeline(pair.transition)["total"] == 5

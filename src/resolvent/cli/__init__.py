@@ -1,8 +1,6 @@
 """The command `resolvent`: its errors are one line and an exit code, never a traceback.
 
-Exit codes: 0 done; 1 `check` found a wrong prediction or none at all, or `doctor` a
-fault; 2 bad input or options; 3 time limit reached; 130 interrupted; 143 ended by a
-request to end.
+Input: the arguments of a process. Output: an exit code; `resolvent --help` lists them.
 """
 
 import atexit
@@ -18,72 +16,71 @@ from resolvent.errors import ResolventError, TimeLimitReached
 
 _INTERRUPTED = 130
 _ENDED = 143
-_LASTING = {"ray", "wasmtime"}
-"""Modules with threads that Python would wait for at its end, or crash in."""
-_COMPLETING = "_RESOLVENT_COMPLETE"
-"""What a shell sets when it asks how to complete what stands in another variable."""
+_THREADED = {"ray", "wasmtime"}
+"""Modules with threads that outlive Python, so that it would wait or crash at its end."""
+_COMPLETION = "_RESOLVENT_COMPLETE"
+"""Environment variable of a shell that asks for completions."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command, by default the one of this process, and return its exit code."""
-    own = arguments is None  # this process is the command, and nothing else
-    if own:
+    is_process = arguments is None
+    if is_process:
         _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal may lack a letter
+            stream.reconfigure(errors="backslashreplace")  # a terminal may lack a character
     try:
         try:
-            if own:
+            if is_process:
                 end_by_exceptions()
-            code = _done(arguments)
+            code = _exit_code(arguments)
         finally:
-            if own:  # from here on there is nothing to tidy up
+            if is_process:  # nothing is left to clean up
                 end_at_once()
-    except KeyboardInterrupt:  # it came when Typer had already begun to end
+    except KeyboardInterrupt:  # it came while Typer was ending
         code = _INTERRUPTED
     if code == _INTERRUPTED:
         if was_ended():
             code = _ENDED
-        words = "interrupted" if code == _INTERRUPTED else "ended by a signal"
-        print(f"resolvent: {words}", file=sys.stderr)
-        if own and not _LASTING.isdisjoint(sys.modules):
+        reason = "interrupted" if code == _INTERRUPTED else "ended by a signal"
+        print(f"resolvent: {reason}", file=sys.stderr)
+        if is_process and not _THREADED.isdisjoint(sys.modules):
             _leave_at_once(code)
     return code
 
 
-def _done(arguments: Sequence[str] | None) -> int:
-    """Run a command, and say on standard error why it failed, if it does."""
+def _exit_code(arguments: Sequence[str] | None) -> int:
+    """Run a command, and report an error in one line on standard error."""
     try:
         code = _interruptible(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except _UsageError as error:
-        return _failed(str(error), 2)
+        return _report(str(error), 2)
     except TimeLimitReached as error:
-        return _failed(str(error), 3)
+        return _report(str(error), 3)
     except ResolventError as error:
-        return _failed(str(error), 2)
+        return _report(str(error), 2)
     except MemoryError:
-        return _failed("memory ran out: use less data at once, or a machine with more memory", 2)
+        return _report("memory ran out: use less data at once, or a machine with more memory", 2)
     except BrokenPipeError:
-        # Whoever read the output has had enough, as `head` does. Python flushes
-        # once more on its way out, and must not complain then.
+        # The reader of the output has ended, as `head` does. Python flushes once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        return _failed(f"{where}{(error.strerror or str(error)).lower()}", 2)
+        return _report(f"{where}{(error.strerror or str(error)).lower()}", 2)
     return int(code)
 
 
 class _UsageError(Exception):
-    """Arguments that no command takes, as text."""
+    """Arguments that no command accepts."""
 
 
 def _interruptible(arguments: list[str]) -> int:
-    """Run a command; what a library has made of an interruption becomes one again.
+    """Run a command; an error that a library made of an interruption becomes one again.
 
-    PyArrow, for one, may take it for a fault of its arguments.
+    PyArrow may report it as a fault of its arguments.
     """
     try:
         return _run(arguments)
@@ -95,7 +92,7 @@ def _interruptible(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     # Typer takes longer to import than help takes to print.
-    if arguments in ([], ["-h"], ["--help"]) and _COMPLETING not in os.environ:
+    if arguments in ([], ["-h"], ["--help"]) and _COMPLETION not in os.environ:
         from resolvent.cli.table import help_text
 
         print(help_text())
@@ -113,37 +110,37 @@ def _run(arguments: list[str]) -> int:
 
 
 def _open_missing_streams() -> None:
-    """Let standard output or error that is closed lead nowhere, as if to `/dev/null`.
+    """Open `/dev/null` for standard streams that are closed.
 
-    Otherwise the next file that is opened would take its place, and what is printed.
+    Otherwise the next file that is opened would take their place, and receive what is printed.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            if nowhere != number:
-                os.dup2(nowhere, number)
-                os.close(nowhere)
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """End this process without taking Python apart, for which threads would have to end."""
+    """End this process without finalizing Python, which waits for threads."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 
 
-def _failed(message: str, code: int) -> int:
-    # It may quote what a file holds, and that does nothing to a terminal.
+def _report(message: str, code: int) -> int:
+    # The message may quote a file, whose control characters must not reach the terminal.
     print(f"resolvent: error: {visible(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 
 def _usage_text(error: Exception) -> str:
-    """Write what Typer has against the arguments as our own errors are written."""
+    """Return an error of Typer about the arguments in the form of our own errors."""
     message = str(getattr(error, "message", ""))
-    if "Did you mean" not in message:  # some Typers ask this, and some clicks ask it once more
+    if "Did you mean" not in message:  # some versions of click repeat the question
         message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     context = getattr(error, "ctx", None)
     path = "resolvent" if context is None else context.command_path

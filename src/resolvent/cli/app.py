@@ -1,5 +1,6 @@
 """The commands as Typer runs them: one is imported when it is asked for."""
 
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any
@@ -30,14 +31,17 @@ class _Group(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        alone = typer.Typer(
+        single = typer.Typer(
             add_completion=False,
             context_settings=_CONTEXT,
             pretty_exceptions_enable=False,
             rich_markup_mode="rich",
         )
-        alone.command(cls=_Command)(function_of(cmd_name))
-        return typer.main.get_command(alone)
+        function = function_of(cmd_name)
+        paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        unwrapped = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+        single.command(cls=_Command, help=unwrapped)(function)
+        return typer.main.get_command(single)
 
     def get_help(self, ctx: Any) -> str:
         return help_text()
@@ -56,9 +60,9 @@ def function_of(command: str) -> Callable[..., Any]:
 
 
 def _without_values(parameters: list[Any]) -> list[Any]:
-    for one in parameters:
-        if getattr(one, "is_flag", False):
-            one.metavar = ""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
     return parameters
 
 

@@ -1,151 +1,303 @@
-"""Options that several commands share."""
+"""Flags and arguments of commands, built from the functions and records that take their values.
 
-from collections.abc import Iterable, Mapping
+The first sentence of a parameter's description in a docstring is the help of its flag.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
+import msgspec
 import typer
 
-from resolvent.machines import Machine
-from resolvent.traces.schema import DEFAULT_COLUMNS
+from resolvent._util.docstrings import descriptions
+from resolvent.errors import OptionError
+from resolvent.preprocess.labeling import LABEL_ORIGINS
+from resolvent.traces.io.formats import FORMATS
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
-]
-MaxSteps = Annotated[
-    int | None,
-    typer.Option(metavar="K", min=1, help="Cut episodes after K steps.", show_default="no limit"),
-]
-Gamma = Annotated[
-    float, typer.Option(metavar="G", help="What a reward one step later is worth: up to 1.")
-]
-RewardRange = Annotated[
-    tuple[float, float] | None,
-    typer.Option(
-        metavar="LOW HIGH",
-        help="What a step nobody has taken may pay.",
-        show_default="the least and most that was paid",
-    ),
-]
+if TYPE_CHECKING:
+    from resolvent.rl.make_env import NamedEnvironment
+
+LABEL_SOURCES = (*LABEL_ORIGINS, "auto")
+"""The values of `--labels`."""
+
+_SCALARS = bool, int, float, str, tuple[float, float]
+_METAVARS = {int: "N", float: "X", tuple[float, float]: "LOW HIGH"}
 
 
-On = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        metavar="WORKERS",
-        help="Who goes through files that are scanned, and with strategy search or exact tries "
-        "several ways side by side: threads, processes, ray (a Ray of this machine, or the "
-        "cluster of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
-    ),
-]
-OnIfAsked = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="WORKERS",
-        help="Do many at once, on threads, processes, ray (a Ray of this machine, or the cluster "
-        "of RAY_ADDRESS) or ray:ADDRESS, a cluster.",
-        show_default="one after another",
-    ),
-]
+def flag(
+    source: Callable[..., Any],
+    name: str,
+    *spellings: str,
+    kind: Any = None,
+    choices: Iterable[str] = (),
+    text: str | None = None,
+    parse: Callable[[Any], Any] | None = None,
+    negated: bool = False,
+    panel: str | None = None,
+    **typer_options: Any,
+) -> inspect.Parameter:
+    """Return the flag for a parameter of a function or record, by its declaration there.
+
+    `negated` is for a switch that turns off what the parameter turns on.
+    """
+    declared = inspect.signature(source).parameters[name]
+    declared_kind, literals = _kind_of(declared.annotation)
+    names = tuple(choices) or (literals if kind is None else ())
+    kind = kind or declared_kind
+    default = declared.default if kind is type(declared.default) else None
+    help_text = text or first_sentence(descriptions(source)[name])
+    if negated:
+        default, parse = False, _off_if_given
+        help_text = f"Do not {help_text[:1].lower()}{help_text[1:]}"
+    if kind == list[str]:
+        help_text += " Repeatable."
+    if names:
+        parse = functools.partial(_one_of, names)
+        typer_options["autocompletion"] = lambda: list(names)
+        help_text = _with_names(help_text, names)
+    metavar = "NAME" if names else _METAVARS.get(kind, "TEXT")
+    typer_options = {"metavar": metavar, "show_default": default is not None, **typer_options}
+    declaration = typer.Option(
+        *(spellings or (f"--{name.replace('_', '-')}",)),
+        help=help_text,
+        callback=None if parse is None else _callback(parse),
+        rich_help_panel=panel,
+        **typer_options,
+    )
+    optional = kind if default is not None else kind | None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[optional, declaration],
+    )
 
 
-Resume = Annotated[
-    str | None,
-    typer.Option(
-        "--resume",
-        metavar="FOLDER",
-        help="Keep here what was found in each piece of files that are scanned, and go on from "
-        "there when the same command is run again; a folder or an address that all workers reach.",
-        show_default="nothing is kept",
-    ),
-]
+def flags(source: Callable[..., Any], *names: str) -> list[inspect.Parameter]:
+    """Return the flags for several parameters, all by their declarations."""
+    return [flag(source, name) for name in names]
 
 
-def _no_empty_name(listed: str | None) -> str | None:
-    if listed is not None and "" in (names_in(listed) or ()):
+def takes(
+    group: str,
+    *parameters: inspect.Parameter,
+    build: Callable[[dict[str, Any]], Any] = dict,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add flags to a command, which gets their values by name as its argument `group`.
+
+    Flags without a value are left out, so that defaults are those of the function called.
+    """
+    # A prefix keeps the names apart from those of the command's own parameters.
+    added = [one.replace(name=f"{group}_{one.name}") for one in parameters]
+
+    def extended(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_flags(*arguments: Any, **options: Any) -> None:
+            values = {one.name: options.pop(f"{group}_{one.name}", None) for one in parameters}
+            stated = {name: value for name, value in values.items() if value not in (None, [])}
+            command(*arguments, **{group: build(stated)}, **options)
+
+        signature = inspect.signature(command)
+        own = [one for one in signature.parameters.values() if one.name != group]
+        with_flags.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
+        with_flags.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
+        return with_flags
+
+    return extended
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description, as plain text for a terminal.
+
+    >>> first_sentence('One of "auto" or `x`. The rest is for Python.')
+    'One of auto or x.'
+    """
+    return re.split(r"(?<=\.)\s+(?=[A-Z`])", text, maxsplit=1)[0].translate({34: None, 96: None})
+
+
+def _kind_of(annotation: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the type of a flag's value, and its names where only these are allowed."""
+    is_union = get_origin(annotation) in (Union, UnionType)
+    parts = get_args(annotation) if is_union else (annotation,)
+    kind = next((part for part in parts if part in _SCALARS), None)
+    if kind is not None:
+        return kind, ()
+    literals = [name for part in parts if get_origin(part) is Literal for name in get_args(part)]
+    return str, tuple(literals)
+
+
+def _callback(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def parsed(value: Any) -> Any:  # Typer passes the value to a function of one parameter
+        return None if value is None else parse(value)
+
+    return parsed
+
+
+def _one_of(names: Sequence[str], value: str) -> str:
+    if value not in names:
+        raise typer.BadParameter(f"'{value}' is not one of {', '.join(names)}")
+    return value
+
+
+def _off_if_given(value: bool) -> bool | None:
+    return False if value else None
+
+
+def names_in(listed: str) -> tuple[str, ...]:
+    """Return the names in a list separated by commas.
+
+    >>> names_in("reward, cost")
+    ('reward', 'cost')
+    """
+    names = tuple(map(str.strip, listed.split(",")))
+    if "" in names:
         raise typer.BadParameter(f"'{listed}' has an empty name: separate names by single commas")
-    return listed
+    return names
 
 
-Outputs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAMES",
-        callback=_no_empty_name,
-        help="What machines should predict, separated by commas: observation (the next one), "
-        "reward, terminated, and further columns of TRACES by name, such as cost.",
-        show_default="observation and reward; terminated if need be; all outputs of a log",
+def setting(text: str) -> tuple[str, Any]:
+    """Split NAME=VALUE; the value is JSON if it can be, and otherwise text.
+
+    >>> setting("length=20"), setting("task=mail"), setting('keys=["north-west"]')
+    (('length', 20), ('task', 'mail'), ('keys', ['north-west']))
+    """
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise OptionError(f"--set {text}: write NAME=VALUE, such as world_seed=3")
+    try:
+        return name, msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return name, value
+
+
+def built_in_worlds(incomplete: str) -> list[str]:
+    """Return the names of built-in environments, for shells that complete them."""
+    import gymnasium as gym  # only commands that play in environments need it
+
+    ids = (name for name in gym.registry if name.startswith("resolvent/"))
+    return sorted(name for name in ids if name.startswith(incomplete))
+
+
+def choice(flag_name: str, names: Iterable[str], text: str, **typer_options: Any) -> Any:
+    """Return an option that takes one of some names and refuses any other at once."""
+    known = tuple(names)
+    return typer.Option(
+        flag_name,
+        metavar="NAME",
+        help=_with_names(text, known),
+        callback=_callback(functools.partial(_one_of, known)),
+        autocompletion=lambda: list(known),
+        **typer_options,
+    )
+
+
+def _with_names(text: str, names: Sequence[str]) -> str:
+    """Add a list of the names unless the text has them all."""
+    return text if all(name in text for name in names) else f"{text} One of {', '.join(names)}."
+
+
+def option(metavar: str, text: str, *spellings: str, **typer_options: Any) -> Any:
+    """Return an option with a value; `text` is its help."""
+    return typer.Option(*spellings, metavar=metavar, help=text, **typer_options)
+
+
+Environment = Annotated[
+    str,
+    typer.Argument(
+        metavar="ENV",
+        help="A Gymnasium id such as resolvent/House-v0; module:Name-v0 to import first the module "
+        "that registers it; or module:Class for a class or a function of the module.",
+        autocompletion=built_in_worlds,
+        show_default=False,
     ),
 ]
 Traces = Annotated[
-    Path,
+    str,
     typer.Argument(
         metavar="TRACES",
-        help="A file of traces (Parquet, JSON lines or the paper's JSON lines, also compressed by "
-        "gzip or zstd), a folder of Parquet files, minari:NAMESPACE/NAME-v0, a Minari dataset; "
-        "or a table whose columns you name.",
+        help="A file of traces (Parquet or JSON lines, also compressed by gzip or zstd); a folder "
+        "of Parquet files; a glob of them in quotes, or an address such as s3://bucket/logs; "
+        "minari:NAMESPACE/NAME-v0, a Minari dataset; or a table whose columns you name.",
         show_default=False,
     ),
 ]
 Machines = Annotated[
     Path,
     typer.Argument(
-        metavar="MACHINES",
-        help="A file that `resolvent infer -o` wrote.",
-        show_default=False,
+        metavar="MACHINES", help="A file that `resolvent infer -o` wrote.", show_default=False
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    option(
+        "NAME=VALUE", "An argument of the environment, such as world_seed=3; repeatable.", "--set"
+    ),
+]
+Imports = Annotated[
+    list[str] | None,
+    option(
+        "MODULE",
+        "A module to import first, such as minigrid, for the environments that it registers; "
+        "repeatable.",
+        "--import",
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
+]
+Output = Annotated[Path | None, option("FILE", "The file to write.", "--output", "-o")]
+ShortOutput = Annotated[Path | None, option("FILE", "The file to write.", "-o")]
+TracesOutput = Annotated[
+    Path,
+    option(
+        "FILE",
+        "The file to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or minari:NAMESPACE/NAME-v0.",
+        "--output",
+        "-o",
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    option(
+        "NAME",
+        "A further column of the traces, such as a value of the environment's info, a column "
+        "of a table, or a key of JSON lines; repeatable.",
+        "--columns",
     ),
 ]
 
-
-def names_in(listed: str | None) -> tuple[str, ...] | None:
-    """Return the names in a list separated by commas; None where none is given.
-
-    >>> names_in("reward, cost")
-    ('reward', 'cost')
-    """
-    return None if listed is None else tuple(map(str.strip, listed.split(",")))
-
-
-def columns_to_read(outputs: Iterable[str]) -> list[str]:
-    """Return those of the columns to predict that are read only when they are named.
-
-    >>> columns_to_read(["observation", "reward", "cost", "terminated"])
-    ['cost']
-    """
-    return [name for name in outputs if name not in DEFAULT_COLUMNS]
-
-
-def columns_of(machines: Mapping[str, Machine]) -> list[str]:
-    """Return the columns that traces have to be read with for machines to be tested on them."""
-    return columns_to_read(machine.predicts for machine in machines.values())
-
-
-def choice(flag: str, names: Iterable[str], text: str, **more: Any) -> Any:
-    """Make an option that takes one of some names and refuses any other at once."""
-    known = tuple(names)
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in known:
-            raise typer.BadParameter(f"'{value}' is not one of {', '.join(known)}")
-        return value
-
-    return typer.Option(
-        flag,
-        metavar="NAME",
-        help=f"{text} One of {', '.join(known)}.",
-        callback=check,
-        autocompletion=lambda: list(known),
-        **more,
-    )
-
-
-Damaged = Annotated[
-    str,
-    choice(
-        "--damaged",
-        ("refuse", "skip"),
-        "Parquet files that cannot be read: refuse them, or leave them out and say so.",
-    ),
+Episodes = Annotated[int, option("N", "Number of episodes.", "--episodes", "-n", min=1)]
+Seed = Annotated[int, option("N", "The same seed gives the same result.", min=0)]
+MaxSteps = Annotated[
+    int | None,
+    option("N", "Maximum length of an episode.", min=1, show_default="no limit"),
 ]
+WrittenFormat = Annotated[
+    str | None,
+    choice("--format", FORMATS, "The format, instead of the one of the file's name."),
+]
+
+
+def _on(default: Any, kind: Any, text: str) -> Any:
+    return Annotated[kind, option("WORKERS", text, "--on", show_default=default)]
+
+
+_WORKERS = (
+    "threads, processes, ray (the cluster of RAY_ADDRESS, or a Ray of this machine) or ray:ADDRESS."
+)
+On = _on(True, str, f"Workers for files that are scanned: {_WORKERS}")
+OnIfAsked = _on("one after another", str | None, f"Workers to run side by side: {_WORKERS}")
+
+
+def environment_maker(
+    environment: str, settings: Sequence[str] | None, imports: Sequence[str] | None = None
+) -> "NamedEnvironment":
+    """Return the function that makes the environment that a user named."""
+    from resolvent.rl.make_env import NamedEnvironment
+
+    return NamedEnvironment(environment, dict(map(setting, settings or ())), tuple(imports or ()))

@@ -1,26 +1,24 @@
-"""The commands and what `resolvent --help` says of them, without importing any."""
+"""The commands and the text of `resolvent --help`, without importing any command."""
 
 import os
 import sys
 from textwrap import wrap
 
 COMMANDS = {
-    "demo": "See it all at once: a small house, its traces, its two machines, a check and a plan.",
-    "solve": "Explore an environment on purpose until nothing better is possible, and say why it "
-    "stops.",
+    "demo": "Show every step in a small house: traces, two machines, a check and a plan.",
+    "solve": "Explore an environment until no policy is provably better, and say why it stops.",
     "collect": "Play random actions in an environment and write what happened.",
-    "diagnose": "Say what traces are like before anything is inferred from them, and what to do "
-    "about it.",
+    "diagnose": "Describe traces, and find what prevents machines from being inferred from them.",
     "infer": "Infer the machines that explain traces: by default a Transition and a Reward "
     "Machine.",
     "show": "Print machines as tables, as a drawing, or as other tools read them.",
     "check": "Replay traces through machines: how many steps do they predict right?",
     "report": "Write one HTML page: the machines drawn, traces replayed, and the evidence.",
-    "plan": "Find the best way to act from machines and traces, with no further interaction.",
+    "plan": "Find the best policy from machines and traces, with no further interaction.",
     "train": "Learn to act in an environment by tabular Q-learning, as in the paper.",
-    "convert": "Write traces in another format; that of TRACES is recognised by its content.",
-    "reproduce": "Run the paper's experiments again, and set its figures beside what comes out.",
-    "doctor": "Look at this installation: versions, how the core was built, extras, a trial run.",
+    "convert": "Write traces in another format; that of TRACES is recognized by its content.",
+    "reproduce": "Run the paper's experiments again, and compare the results with its figures.",
+    "doctor": "Check this installation: versions, the build of the core, extras, a trial run.",
 }
 """Each command with the first sentence of its docstring.
 
@@ -61,18 +59,14 @@ def help_text() -> str:
 def _rows(texts: dict[str, str], width: int) -> list[str]:
     name_width = max(map(len, texts)) + 4
     return [
-        f"{f'  {name}' if first else '':<{name_width}}{line}"
+        f"{'' if number else f'  {name}':<{name_width}}{line}"
         for name, text in texts.items()
-        for first, line in _told_apart(wrap(text, max(width - name_width, 20)))
+        for number, line in enumerate(wrap(text, max(width - name_width, 20)))
     ]
 
 
-def _told_apart(lines: list[str]) -> list[tuple[bool, str]]:
-    return [(position == 0, line) for position, line in enumerate(lines)]
-
-
 def _columns() -> int:
-    # As shutil.get_terminal_size finds it, whose module takes as long as all the rest here.
+    # As shutil.get_terminal_size, whose import takes as long as all the rest here.
     try:
         return int(os.environ["COLUMNS"])
     except (KeyError, ValueError):

@@ -47,7 +47,7 @@ class InferenceContext:
     @cached_property
     def workers(self) -> Workers:
         """The workers that replay shards, with the cache that the options name."""
-        return with_cache(executor_named(self.options.on), self.options.resume)
+        return with_cache(executor_named(self.options.on), self.options.cache_dir)
 
     def time_left(self) -> float | None:
         """Return the number of seconds left; None without a time limit."""

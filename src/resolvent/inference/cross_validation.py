@@ -446,7 +446,7 @@ def holdout_report(
     if not is_requested and took > MAX_SECONDS and in_memory:
         return HoldoutReport(
             skipped=f"since inferring once more would take another {took:.0f} seconds: "
-            f"--held-out {SHARE:g} does it all the same"
+            f"--set held_out={SHARE:g} does it all the same"
         )
     limit = None if is_requested else max(_TIME_FACTOR * took, _MIN_TIME_LIMIT)
     if time_limit is not None:
@@ -465,7 +465,7 @@ def holdout_report(
     except TimeLimitReached:
         skipped = (
             "since inferring once more took longer than at first: "
-            f"--held-out {SHARE:g} waits for it"
+            f"--set held_out={SHARE:g} waits for it"
         )
     except ResolventError as error:
         skipped = f"for {error}"

@@ -7,17 +7,19 @@ Each stage is a function from value to value. The paper's algorithm is in `algor
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
+from resolvent._util.docstrings import described_by
 from resolvent._util.math import log2
-from resolvent._util.parallel import Workers, get_executor
+from resolvent._util.parallel import get_executor
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount
-from resolvent._util.validation import telling_of_memory
+from resolvent._util.validation import shown, telling_of_memory
 from resolvent.errors import ContradictoryTraces, OptionError, TraceError
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
@@ -36,7 +38,7 @@ from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import states_at_steps
-from resolvent.traces import Label, Trace, TraceSet
+from resolvent.traces import Trace, TraceSet
 from resolvent.traces.io.formats import as_traces, to_trace_set
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, REWARD
@@ -49,7 +51,8 @@ DISCOVERING_LABELS = "finding events"
 """Name of the activity that a listener is told while labels are discovered."""
 
 
-def infer(
+@described_by(InferenceOptions)
+def infer(  # noqa: D417  # `InferenceOptions` describes the rest
     traces: TraceSet | TraceDataset | Iterable[Trace] | str | Path,
     *,
     outputs: Iterable[str] | None = None,
@@ -58,82 +61,20 @@ def infer(
     noise: Noise | Literal["none", "auto"] = "auto",
     strategy: str | Strategy = "auto",
     timing: LabelTiming | str | None = None,
-    trivial: Iterable[Label | str] | Literal["auto"] = "auto",
-    supplement: bool = True,
-    remove_redundant: bool = True,
-    remove_trivial: bool = True,
-    refine: bool | None = None,
-    reward_digits: int | None = None,
-    engine: str = "native",
     seed: int = 0,
-    effort: float = 1.0,
-    on: str | Workers = "threads",
-    resume: str | Path | None = None,
     time_limit: float | None = None,
+    options: InferenceOptions | None = None,
     progress: Listener | None = None,
 ) -> InferenceResult:
     """Infer the machines that explain the traces.
 
+    The keyword arguments are the most common `InferenceOptions`, which describe them all.
+
     Args:
         traces: The traces; or a folder of them (`scan_traces`) that need not fit into memory; or
             single traces; or the path of a file, which is read by `read_traces`.
-        outputs: The columns that machines predict: "observation" (the next one), "reward",
-            "terminated", and further columns of the traces by name. By default the two of the
-            paper, as far as the traces have rewards; and whether episodes end, if that depends on
-            memory that those two do not have. Traces of a log, with one observation throughout,
-            no rewards and further columns, get a machine for each of these columns instead.
-        labels: The labels that machines read: "given" for those of the traces; "observation",
-            "action" or "action+observation" to derive them, each value a label of its own; or
-            "auto" to discover which of these are events, with those that act alike merged. The
-            machines store the labeling function and apply it to new steps; `result.events` lists
-            the events.
-        discretise: Intervals for numbers in observations: a `Discretizer`, which is fitted to the
-            traces unless it is fitted, or "auto" for as many intervals as pay. The machines store
-            it as well.
-        noise: The noise that is allowed. By default, "auto", none as long as machines without
-            noise explain all traces; otherwise the most likely machines, whose states have
-            distributions of outputs (`machine.distribution`). `result.noise` says how much noise
-            of each kind there is, and `result.warnings` why it was assumed; `result.broken` names
-            traces that do not fit at all. "none": a contradiction is an error. A `Noise` states
-            the noise; all else is exact.
-        strategy: The search for machines. "auto" runs several strategies, the cheap ones first and
-            others only if these leave doubt, and takes the machine with the shortest description;
-            `result.tried` lists them. "edsm" merges by most evidence, "rpni" in the paper's order.
-            "search" looks for the smallest machine and needs far fewer traces. "exact" does so
-            too, and proves what it can: see `result.certificates`; it needs the extra `exact`. Or
-            a `Strategy` of your own. Machines with noise are the most likely ones found, whatever
-            the strategy.
-        timing: The labels that are read before a step is answered. By default all but the first,
-            "current"; labels that are derived from observations count from the first on,
-            "current-with-initial".
-        trivial: Labels known to change no state, besides "no event"; as sets of propositions or
-            as the texts they print as. "auto" judges by the traces which labels a machine does
-            not need; `result.trivial` says why.
-        supplement: Pair observations with Transition Machine states for the other machines.
-        remove_redundant: Leave queries with one output throughout out of the search, and restore
-            them afterwards.
-        remove_trivial: Leave trivial labels out of the search, and restore them as self-loops.
-        refine: Learn from a sample, replay all traces, add counterexamples, and repeat until the
-            machines explain all. By default with more than 500,000 steps.
-        reward_digits: Number of decimals that rewards are rounded to before they are compared.
-        engine: "native", or "python" for the executable specification, which also runs strategies
-            of your own, whatever the engine.
-        seed: Seed of the search, for "auto", "search" and "exact".
-        effort: Maximum work relative to the default: 2 is twice as much. It counts work, not time,
-            so that the same traces give the same machines.
-        on: Workers for the shards of a scanned folder: "threads" of this process, "processes" of
-            this machine, or "ray", a cluster: that of `ray.init`, of "ray:ADDRESS" or of
-            `RAY_ADDRESS`, or else a Ray of this machine alone, which takes seconds to start. Or
-            `Workers` of your own. The machines are the same. Ray needs the extra `ray`.
-        resume: A folder, or an address such as "s3://bucket/runs/7", that caches the results for
-            each shard of a scanned folder. An interrupted inference that runs again continues
-            from there, with the same result. With `on="ray"` all nodes have to reach it. Files
-            that have changed are read again. It may be removed at any time; traces in memory need
-            none.
-        time_limit: Seconds for the whole inference. After that the best machines so far are
-            replayed on all traces once more, and returned: `result.unfinished` says which are
-            not finished, and what share of the outputs they get wrong. Only reading files that
-            takes longer is an error.
+        options: All options, the rare ones too. Arguments of this call that differ from their
+            defaults replace those of `options`.
         progress: Called now and then with the machine's name and its progress.
 
     Raises:
@@ -146,31 +87,35 @@ def infer(
     >>> pair = infer(house).machines
     >>> pair.transition.states, pair.reward.states
     (2, 2)
-    >>> list(infer(house, outputs=["reward"]).machines)
+    >>> list(infer(house, outputs=["reward"], options=InferenceOptions(effort=2)).machines)
     ['reward']
     """
-    options = InferenceOptions(
-        outputs=outputs,  # type: ignore[arg-type]  # Options makes of each what it should be
-        labels=labels,  # type: ignore[arg-type]
-        discretise=discretise,
-        noise=noise,
-        strategy=strategy,  # type: ignore[arg-type]
-        timing=timing,  # type: ignore[arg-type]
-        trivial=trivial,  # type: ignore[arg-type]
-        supplement=supplement,
-        remove_redundant=remove_redundant,
-        remove_trivial=remove_trivial,
-        reward_digits=reward_digits,
-        engine=engine,
-        time_limit=time_limit,
-        refine=refine,
-        seed=seed,
-        effort=effort,
-        on=on,
-        resume=resume,  # type: ignore[arg-type]
-    )
+    changes: dict[str, Any] = {
+        "outputs": outputs,
+        "labels": labels,
+        "discretise": discretise,
+        "noise": noise,
+        "strategy": strategy,
+        "timing": timing,
+        "seed": seed,
+        "time_limit": time_limit,
+    }
+    if options is None:
+        options = InferenceOptions(**changes)
+    elif isinstance(options, InferenceOptions):
+        changed = {name: value for name, value in changes.items() if not _is_default(name, value)}
+        options = options.replacing(**changed)
+    else:
+        raise OptionError(
+            f"options={shown(options)}: give InferenceOptions, such as InferenceOptions(effort=2)"
+        )
     named = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
     return infer_with(options, as_traces(traces, named), progress)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    default = signature(infer).parameters[name].default
+    return type(value) is type(default) and bool(value == default)
 
 
 def infer_with(

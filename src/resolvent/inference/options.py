@@ -1,7 +1,7 @@
 """The options of an inference: one type for `infer`, model files and the command line."""
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
@@ -22,15 +22,76 @@ from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction, as_labe
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Label, as_symbol, label_text
 
-_RUN_ONLY = ("engine", "time_limit", "refine", "on", "resume")
-"""Options that do not change which machines are found: files do not hold them."""
+_RUN_ONLY = ("engine", "time_limit", "refine", "on", "cache_dir")
+"""Options that do not change which machines are inferred: files do not hold them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InferenceOptions:
-    """The options of `infer`, which describes each of them.
+    """All options of `infer`.
 
-    Values are checked at construction; names of strategies and timings are replaced by the objects.
+    Values are checked at construction; names of strategies and timings are replaced by the
+    objects. The first sentence of a description is the help of the command line.
+
+    Attributes:
+        outputs: The columns that machines predict: "observation" (the next one), "reward",
+            "terminated", and further columns of the traces by name. By default the two of the
+            paper, as far as the traces have rewards; and whether episodes end, if that depends on
+            memory that those two do not have. Traces of a log, with one observation throughout,
+            no rewards and further columns, get a machine for each of these columns instead.
+        strategy: The search for machines: "auto" tries several, cheap ones first, and takes the
+            shortest description; "edsm" merges states by most evidence, "rpni" in the paper's
+            order; "search" looks for the smallest machine and needs far fewer traces; "exact"
+            also proves that it is the smallest. `result.tried` lists the attempts of "auto", and
+            `result.certificates` the proofs of "exact", which needs the extra `exact`. Or a
+            `Strategy` of your own. Machines with noise are the most likely ones, whatever the
+            strategy.
+        labels: The labels that machines read: "given" for those of the traces; "observation",
+            "action" or "action+observation" to derive them, each value a label of its own; or
+            "auto" to discover which of these are events, with those that act alike merged. The
+            machines store the labeling function and apply it to new steps; `result.events` lists
+            the events.
+        discretise: Intervals for numbers in observations. A `Discretizer`, which is fitted to the
+            traces unless it is fitted, or "auto" for as many intervals as shorten the
+            description. The machines store it as well.
+        noise: The noise that is allowed: "auto" for none as long as machines without noise
+            explain all traces, and otherwise the most likely machines, whose states have
+            distributions of outputs; "none" to make a contradiction between traces an error.
+            `machine.distribution` returns these distributions, `result.noise` the noise of each
+            kind, `result.warnings` the reasons to assume it, and `result.broken` traces that do
+            not fit at all. A `Noise` states the noise; all else is exact.
+        timing: The labels that are read before a step is answered. By default all but the first,
+            "current"; labels that are derived from observations count from the first on,
+            "current-with-initial".
+        trivial: A label that changes no state, besides "no event". In Python a list of labels, as
+            sets of propositions or as the texts they print as, or "auto" to judge by the traces
+            which labels a machine does not need; `result.trivial` says why.
+        supplement: Pair observations with Transition Machine states for the other machines.
+        remove_redundant: Leave queries with one output throughout out of the search. They are
+            restored afterwards.
+        remove_trivial: Leave trivial labels out of the search. They are restored as self-loops.
+        reward_digits: Number of decimals that rewards are rounded to before they are compared.
+        engine: The implementation: "native", or "python" for the executable specification. A
+            strategy of your own runs in Python, whatever the engine.
+        time_limit: Maximum seconds of the inference, after which the best machines so far are
+            replayed on all traces and returned. `result.unfinished` lists those that are not
+            finished, and the share of outputs that they get wrong. Only reading files that takes
+            longer is an error.
+        refine: Learn from a sample, replay all traces, add counterexamples, and repeat until the
+            machines explain all. By default with more than 500,000 steps.
+        seed: Seed of the search. It matters for "auto", "search" and "exact".
+        effort: Maximum work of the search relative to the default: 2 is twice as much. It counts
+            work, not time, so that the same traces give the same machines.
+        on: Workers for files that are scanned, and for searches side by side: "threads" of this
+            process, "processes" of this machine, or "ray", a cluster: that of "ray:ADDRESS" or
+            RAY_ADDRESS, or else a Ray of this machine alone. A cluster of `ray.init` is used as
+            well; a Ray of this machine takes seconds to start. Or `Workers` of your own. The
+            machines are the same. Ray needs the extra `ray`.
+        cache_dir: A folder, or an address such as "s3://bucket/runs/7", that caches the results
+            for each shard of a scanned folder, so that an interrupted inference continues from
+            there when it runs again. The result is the same. With `on="ray"` all nodes have to
+            reach it. Files that have changed are read again. It may be removed at any time;
+            traces in memory need none.
 
     >>> InferenceOptions(strategy="rpni").strategy.refines, InferenceOptions().timing
     (False, <LabelTiming.CURRENT: 'current'>)
@@ -55,7 +116,7 @@ class InferenceOptions:
     seed: int = 0
     effort: float = 1.0
     on: str | Workers = "threads"
-    resume: str | None = None
+    cache_dir: str | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -73,6 +134,7 @@ class InferenceOptions:
             raise OptionError(
                 f"noise={shown(self.noise)}: choose 'auto', 'none', or say what is noisy by a Noise"
             )
+        put(self, "_timing_is_default", self.timing is None)
         derived = self.labels not in (AS_RECORDED, "auto")
         put(self, "timing", _checked_timing(self.timing, labels_derived=derived))
         put(self, "outputs", _checked_outputs(self.outputs))
@@ -86,10 +148,12 @@ class InferenceOptions:
         put(self, "effort", _checked_float("effort", self.effort))
         check_seed_and_effort(self.seed, self.effort)
         executor_named(self.on)  # raises if unknown
-        if self.resume is not None:
-            if not isinstance(self.resume, str | Path) or "\0" in str(self.resume):
-                raise OptionError(f"resume={shown(self.resume)}: name a folder by a text or path")
-            put(self, "resume", Store(str(self.resume)).place)
+        if self.cache_dir is not None:
+            if not isinstance(self.cache_dir, str | Path) or "\0" in str(self.cache_dir):
+                raise OptionError(
+                    f"cache_dir={shown(self.cache_dir)}: name a folder by a text or path"
+                )
+            put(self, "cache_dir", Store(str(self.cache_dir)).place)
         if self.time_limit is not None:
             put(self, "time_limit", _checked_float("time_limit", self.time_limit))
             if not self.time_limit > 0:
@@ -105,13 +169,24 @@ class InferenceOptions:
         # Workers that a user made may be a cluster, which cannot be pickled.
         return {**vars(self), "on": self.on if isinstance(self.on, str) else "threads"}
 
+    def replacing(self, **changes: Any) -> "InferenceOptions":
+        """Return these options with other values; the timing stays a default if it is one.
+
+        >>> InferenceOptions(seed=3).replacing(labels="observation").timing
+        <LabelTiming.CURRENT_WITH_INITIAL: 'current-with-initial'>
+        """
+        if vars(self)["_timing_is_default"]:
+            changes.setdefault("timing", None)
+        return replace(self, **changes)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the options that determine the machines, as JSON values.
 
         Default outputs, recorded labels and observations without discretization are left out. Noise
         is always there: files without it were written when noise was refused.
         """
-        values = {name: value for name, value in vars(self).items() if name not in _RUN_ONLY}
+        names = (field.name for field in fields(self) if field.name not in _RUN_ONLY)
+        values = {name: getattr(self, name) for name in names}
         if self.outputs is None:
             del values["outputs"]
         else:

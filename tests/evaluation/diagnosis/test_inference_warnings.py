@@ -78,7 +78,9 @@ def test_rewards_that_never_or_hardly_ever_vary():
 
 def test_rewards_count_as_machines_see_them():
     blurred = rs.TraceSet([trace(["a", "b"] * 5, rewards=[1e-9] * 8 + [0])] * 3)
-    assert kinds(rs.infer(blurred, reward_digits=3)) == ["constant-reward"]
+    assert kinds(rs.infer(blurred, options=rs.InferenceOptions(reward_digits=3))) == [
+        "constant-reward"
+    ]
 
 
 def test_one_long_log_is_for_the_search():

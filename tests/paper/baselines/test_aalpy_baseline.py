@@ -30,7 +30,7 @@ def machines_or_error(found):
 )
 def test_the_first_fit_is_that_of_the_paper_s_order(world, episodes):
     traces = rs.collect(gym.make(f"resolvent/{world}"), episodes=episodes, seed=0)
-    ours = rs.infer(traces, strategy="rpni", trivial=[]).machines
+    ours = rs.infer(traces, strategy="rpni", options=rs.InferenceOptions(trivial=[])).machines
     outcome = aalpy(traces)
     assert outcome.status == "found"
     assert same(outcome.machine, ours)
@@ -42,7 +42,11 @@ def test_the_first_fit_is_that_of_the_paper_s_order(world, episodes):
 @settings(max_examples=300, deadline=None)
 def test_both_find_the_same_machines_or_the_same_contradiction(traces):
     ours = machines_or_error(
-        lambda: rs.infer(traces, strategy="rpni", trivial=[], noise="none").machines
+        lambda: (
+            rs.infer(
+                traces, strategy="rpni", noise="none", options=rs.InferenceOptions(trivial=[])
+            ).machines
+        )
     )
     its = machines_or_error(lambda: aalpy(traces).machine)
     if isinstance(ours, str):  # which also names what can be predicted without
@@ -67,7 +71,7 @@ def test_either_order_explains_the_traces(timing):
 def test_most_evidence_finds_the_truth_of_the_grids():
     traces = rs.collect(gym.make("resolvent/PhaseGrid4-v0"), episodes=100, seed=0)
     outcome = aalpy(traces, order="edsm")
-    assert same(outcome.machine, rs.infer(traces, trivial=[]).machines)
+    assert same(outcome.machine, rs.infer(traces, options=rs.InferenceOptions(trivial=[])).machines)
     assert outcome.states == 3
 
 

@@ -10,18 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from resolvent._util.text import amount, visible
-from resolvent.cli.gathering import gathered
-from resolvent.cli.options import Damaged, Json, On, columns_of
+from resolvent.cli.inputs import TableOptions, columns_of, note_unused, opened, takes_table
+from resolvent.cli.options import Json, On, Traces
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.places import Place, opened, say_what_is_idle
-from resolvent.cli.printing import print_json, saying_warnings
-from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.evaluation.evidence import Evidence, MachineEvidence
-from resolvent.evaluation.separation import Separation
+from resolvent.cli.output import print_json, rounded, saying_warnings, shown_by
+from resolvent.evaluation.evidence import Evidence
+from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
-from resolvent.machines.compare import history_text
 from resolvent.replay import score_of, score_shards
-from resolvent.traces import TraceDataset, TraceSet, symbol_text
+from resolvent.traces import TraceDataset, TraceSet
 from resolvent.viz.terminal import Amount, ProgressBar
 
 _ROWS = 10
@@ -30,49 +27,48 @@ _ROWS = 10
 @takes_table()
 def check(
     machines: MachinesFile,
-    traces: Place,
+    traces: Traces,
     table: TableOptions,
     evidence: Annotated[
         bool,
         typer.Option(
             "--evidence",
-            help="Show what the traces say about the machines: what tells their states apart, "
-            "what is missing, which trace to collect next, how often they may fail.",
+            help="Show the evidence for the machines: how their states differ, which steps are "
+            "missing, which trace to collect next, and how often predictions may be wrong.",
         ),
     ] = False,
     on: On = "threads",
-    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
 
-    Exit code 0 when no prediction is wrong, 1 when one is; of machines with noise, when more
-    are than that noise explains. It is 1 also when a machine predicts no step at all: the
-    traces are of another world. A prediction is assumed where
-    the question had one answer throughout, but was never asked in that state. A step that
-    the machines were never shown is unseen: neither right nor wrong. Where a state has more
-    than one answer, the most likely one is right, and log loss says how likely the machines
-    held what came.
+    The exit code is 0 if no prediction is wrong, and 1 if one is, or more than the noise of the
+    machines explains, or if a machine predicts no step at all: the traces are of another world.
+
+    An assumed prediction is the only output that was ever observed for its observation and
+    action, but in other states. An unseen step is neither right nor wrong. If a state has
+    several outputs, the most likely one is the prediction, and log loss measures the
+    probability of the outputs that occurred.
     """
     loaded = load(machines)
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
-        say_what_is_idle(given, on)
+        given = opened(traces, table, columns_of(loaded), bar)
+        note_unused(given, on)
         checked = _check(loaded, given, evidence, on, bar, started)
     if json:
         print_json(checked.figures())
     else:
         _print_score(checked)
         if checked.evidence is not None:
-            _print_evidence(checked.evidence)
-    if checked.strangers or any(map(checked.is_wrong, checked.machines)):
+            print(f"\n{checked.evidence}")
+    if checked.without_predictions or any(map(checked.is_wrong, checked.machines)):
         raise typer.Exit(1)
 
 
 @dataclass(frozen=True)
 class _Checked:
-    """What the command found out."""
+    """The score of machines on traces, and the evidence if it was asked for."""
 
     machines: Machines
     traces: int
@@ -82,13 +78,13 @@ class _Checked:
     evidence: Evidence | None = None
 
     def is_wrong(self, kind: str) -> bool:
-        """Whether a machine is wrong more often than its noise explains, give or take chance.
+        """Return whether a machine is wrong more often than its noise explains, beyond chance.
 
-        Where labels do not tell the states, it is wrong as often as it said that it may be.
+        If labels do not determine its states, its own probabilities are the expectation.
         """
         score, noise = self.score[kind], self.machines[kind].noise
-        told = score.all_wrong + score.all_right
-        expected, variance = noise * told, noise * (1 - noise) * told
+        predicted = score.all_wrong + score.all_right
+        expected, variance = noise * predicted, noise * (1 - noise) * predicted
         if self.machines.doubt:
             rows = score.calibration
             expected = sum(row.steps * (1 - row.predicted) for row in rows)
@@ -96,7 +92,7 @@ class _Checked:
         return score.all_wrong > expected + 3 * sqrt(variance)
 
     @property
-    def strangers(self) -> list[str]:
+    def without_predictions(self) -> list[str]:
         """The machines that predict no step of the traces, right or wrong."""
         return [
             kind
@@ -105,12 +101,12 @@ class _Checked:
         ]
 
     def figures(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the score as JSON values."""
         figures: dict[str, Any] = {
             "traces": self.traces,
             "steps": self.steps,
             **{kind: _figures(one) for kind, one in self.score.items()},
-            "seconds": {name: round(value, 6) for name, value in self.seconds.items()},
+            "seconds": rounded(self.seconds),
         }
         if self.evidence is not None:
             figures["evidence"] = self.evidence.as_dict()
@@ -125,11 +121,11 @@ def _check(
     bar: ProgressBar,
     started: float,
 ) -> _Checked:
-    """Replay traces; those that were only opened are read meanwhile, piece by piece."""
+    """Replay traces; those that were only opened are read shard by shard."""
     read = time.perf_counter()
     seconds = {"read": read - started}
-    if evidence:  # it holds what the replay showed, and that is scored then
-        found = gathered(machines, traces, on, bar)
+    if evidence:  # it includes the counts of a replay
+        found = evaluate(machines, traces, on=on, progress=shown_by(bar))
         scoring = time.perf_counter()
         score = score_of(machines, found.shown)
         seconds["evidence"] = scoring - read
@@ -144,12 +140,12 @@ def _check(
 
 
 def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[int], None] | None:
-    """Return what shows how many pieces are done."""
+    """Return a listener that shows the number of finished shards."""
     if isinstance(traces, TraceSet):
         return None
-    rows, pieces = Amount(traces.rows, "rows"), len(traces)
+    rows, shards = Amount(traces.rows, "rows"), len(traces)
     show = bar.stage(f"replaying {Path(traces.place).name}", rows)
-    return lambda done: show(done / pieces)
+    return lambda done: show(done / shards)
 
 
 def _figures(score: MachineScore) -> dict[str, Any]:
@@ -178,8 +174,9 @@ def _print_score(checked: _Checked) -> None:
     for kind, one in score.items():
         counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
         loss = "" if one.log_loss is None else f"{one.log_loss:.3f}"
-        told = [*(f"{count:,}" for count in counts), *([loss] if noisy else [])]
-        rows.append([checked.machines[kind].title, *told])
+        rows.append(
+            [checked.machines[kind].title, *(f"{count:,}" for count in counts), *[loss] * noisy]
+        )
     show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:
@@ -188,47 +185,8 @@ def _print_score(checked: _Checked) -> None:
         if one.first_mismatch is not None:
             print(f"first mismatch: {visible(str(one.first_mismatch))}")
     unseen = max(one.unseen for one in score.values())
-    if checked.strangers:
-        titles = " and ".join(checked.machines[kind].title for kind in checked.strangers)
+    if checked.without_predictions:
+        titles = " and ".join(checked.machines[kind].title for kind in checked.without_predictions)
         print(f"no step is predicted by the {titles}: are these traces of the same world?")
     elif unseen:
         print(f"{amount(unseen, 'step')} the machines were never shown: infer from more traces")
-
-
-def _print_evidence(evidence: Evidence) -> None:
-    for one in evidence.values():
-        _print_machine(one)
-    print("\nUnseen traces")
-    print(f"  {evidence.holdout or 'no traces could be held out'}")
-
-
-def _print_machine(one: MachineEvidence) -> None:
-    from resolvent.viz.terminal import show, table
-
-    print(f"\n{one.machine.title}, {amount(one.machine.states, 'state')}")
-    rows = [_separation_row(pair) for pair in one.separations.weakest(_ROWS)]
-    if rows:
-        header = ["states", "told apart by", "asked", "answers", "first seen"]
-        show(table(header, rows, right=[2]))
-    if one.separations.left_out:
-        print(f"what tells states apart is left out: {one.separations.left_out}")
-    if len(one.separations) > _ROWS:
-        print(f"and {amount(len(one.separations) - _ROWS, 'pair')} with more support")
-    print()
-    for line in str(one.completeness).splitlines():
-        print(f"  {line}")
-    for least in (*one.transitions(1), *one.outputs(1)):
-        print(f"  least support: {least}")
-    for experiment in one.experiments[:3]:
-        print(f"  next trace: {experiment}")
-
-
-def _separation_row(pair: Separation) -> list[str]:
-    states = f"{pair.first}, {pair.second}"
-    if pair.suffix is None or pair.answers is None:
-        return [states, "nothing", "0", "", ""]
-    after = f" after {history_text(pair.suffix)}" if pair.suffix else ""
-    questions = amount(pair.questions, "question")
-    answers = " / ".join(symbol_text(answer.output) for answer in pair.answers)
-    places = ", ".join(f"{trace}:{step}" for trace, step in (one.place for one in pair.answers))
-    return [states, f"{questions}, as {pair.question}{after}", f"{pair.support:,}", answers, places]

@@ -3,68 +3,54 @@
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from resolvent.cli.environments import Environment, Imports, Settings, named_environment
-from resolvent.cli.options import Json, MaxSteps, OnIfAsked, choice
-from resolvent.cli.printing import command, name_text, print_json, size
-from resolvent.cli.targets import check_trace_target
-from resolvent.preprocess.labeling import LABEL_ORIGINS
+from resolvent.cli.inputs import check_trace_target
+from resolvent.cli.options import (
+    LABEL_SOURCES,
+    Columns,
+    Environment,
+    Episodes,
+    Imports,
+    Json,
+    MaxSteps,
+    OnIfAsked,
+    Seed,
+    Settings,
+    TracesOutput,
+    WrittenFormat,
+    choice,
+    environment_maker,
+)
+from resolvent.cli.output import command, name_text, print_json, size
 from resolvent.rl.collect import collect as collect_traces
-from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.symbols import Label, label_text
 from resolvent.viz.terminal import Amount, ProgressBar
 
 _SHOWN = 20
+"""Maximum number of labels that are listed."""
 
 
 def collect(
     environment: Environment,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or "
-            "minari:NAMESPACE/NAME-v0.",
-            show_default=False,
-        ),
-    ],
+    output: TracesOutput,
     settings: Settings = None,
     imports: Imports = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to play.")
-    ] = 500,
-    seed: Annotated[
-        int, typer.Option(metavar="S", min=0, help="The same seed gives the same traces.")
-    ] = 0,
+    episodes: Episodes = 500,
+    seed: Seed = 0,
     labels: Annotated[
         str,
         choice(
             "--labels",
-            (*LABEL_ORIGINS, "auto"),
-            "What a label is made of: given by the environment, or what is seen and done; with "
-            "auto given if it is, for `infer --labels auto` finds events by itself.",
+            LABEL_SOURCES,
+            "The source of labels: given by the environment, or made of observations and actions; "
+            "auto keeps those given, for `infer --labels auto`.",
         ),
     ] = "given",
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--columns",
-            metavar="NAME",
-            help='Keep info["NAME"] after every step as a further column; repeatable.',
-            show_default=False,
-        ),
-    ] = None,
+    columns: Columns = None,
     max_steps: MaxSteps = None,
     on: OnIfAsked = None,
-    format: Annotated[  # noqa: A002
-        str | None, choice("--format", FORMATS, "Write this format, whatever the file's name.")
-    ] = None,
+    format: WrittenFormat = None,  # noqa: A002
     json: Json = False,
 ) -> None:
     """Play random actions in an environment and write what happened."""
@@ -72,7 +58,7 @@ def collect(
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
         traces = collect_traces(
-            named_environment(environment, settings, imports),
+            environment_maker(environment, settings, imports),
             episodes=episodes,
             seed=seed,
             labels=labels,

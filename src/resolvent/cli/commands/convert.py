@@ -5,15 +5,13 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.options import Json, Traces, choice
-from resolvent.cli.printing import name_text, print_json, size
-from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.cli.targets import check_trace_target
-from resolvent.traces.io.formats import FORMATS
+from resolvent.cli.inputs import TableOptions, check_trace_target, takes_table
+from resolvent.cli.options import Columns, Json, Traces, WrittenFormat
+from resolvent.cli.output import name_text, print_json, size
 from resolvent.viz.terminal import ProgressBar
 
 
-@takes_table()
+@takes_table(damaged=False)
 def convert(
     source: Traces,
     table: TableOptions,
@@ -21,35 +19,25 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="Where to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or "
+            help="The file to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or "
             "minari:NAMESPACE/NAME-v0.",
             show_default=False,
         ),
     ],
-    format: Annotated[  # noqa: A002
-        str | None, choice("--format", FORMATS, "Write this format, whatever the name of OUT.")
-    ] = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--columns",
-            metavar="NAME",
-            help="Read this column of a table, key of JSON lines or info of a Minari "
-            "dataset as a further column; repeatable.",
-            show_default=False,
-        ),
-    ] = None,
+    format: WrittenFormat = None,  # noqa: A002
+    columns: Columns = None,
     json: Json = False,
 ) -> None:
-    """Write traces in another format; that of TRACES is recognised by its content."""
-    check_trace_target(target, format, source)
+    """Write traces in another format; that of TRACES is recognized by its content."""
+    path = Path(source)
+    check_trace_target(target, format, path)
     with ProgressBar() as bar:
-        traces = table.read(source, columns or (), bar.reading(source))
+        traces = table.read(path, columns or (), bar)
     traces.save(target, format=format)
     if json:
         print_json(
             {
-                "input": str(source),
+                "input": source,
                 "output": str(target),
                 "traces": len(traces),
                 "steps": traces.steps,

@@ -6,8 +6,9 @@ Here it is played, inferred, checked and planned in; `display/house_story.py` te
 import gymnasium as gym
 
 from resolvent.cli.options import Json
-from resolvent.cli.printing import print_json, program_name
+from resolvent.cli.output import print_json, program_name
 from resolvent.inference.infer import infer
+from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, MachinePair, MachineScore
 from resolvent.paper.demo import HouseStory, Moment, tell
 from resolvent.planning.plan import Plan, plan
@@ -20,7 +21,7 @@ _FRESH_EPISODES = 200
 
 
 def demo(json: Json = False) -> None:
-    """See it all at once: a small house, its traces, its two machines, a check and a plan."""
+    """Show every step in a small house: traces, two machines, a check and a plan."""
     story = play()
     if not json:
         tell(story, program_name())
@@ -76,7 +77,9 @@ def play() -> HouseStory:
         planned_return=float(best.run(house, episodes=1).returns[0]),
         random_return=_mean_return(traces),
         supplemented_states=infer(other_traces).reward.states,
-        unsupplemented_states=infer(other_traces, supplement=False).reward.states,
+        unsupplemented_states=infer(
+            other_traces, options=InferenceOptions(supplement=False)
+        ).reward.states,
     )
 
 

@@ -1,62 +1,37 @@
-"""`resolvent diagnose`: a file of traces → what stands in the way of machines that hold."""
+"""`resolvent diagnose`: a file of traces → findings that prevent good machines."""
 
-from typing import Annotated
+from typing import Any
 
-from resolvent.cli.options import (
-    Json,
-    Outputs,
-    choice,
+from resolvent.cli.inputs import (
+    LABELING_FLAGS,
+    TableOptions,
     columns_to_read,
-    names_in,
+    opened,
+    takes_table,
 )
-from resolvent.cli.places import Place, opened
-from resolvent.cli.printing import name_text, print_json, saying_warnings
-from resolvent.cli.tables import TableOptions, takes_table
+from resolvent.cli.options import Json, Traces, takes
+from resolvent.cli.output import name_text, print_json, saying_warnings
 from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
-from resolvent.preprocess.labeling import LABEL_ORIGINS
-from resolvent.preprocess.timing import LabelTiming
-from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.scan.listing import uri_text
 from resolvent.viz.terminal import ProgressBar
 
 
-@takes_table()
+@takes_table(format=True, damaged=False)
+@takes(
+    "options",
+    *LABELING_FLAGS,
+)
 def diagnose(
-    source: Place,
-    table: TableOptions,
-    outputs: Outputs = None,
-    labels: Annotated[
-        str,
-        choice(
-            "--labels",
-            (*LABEL_ORIGINS, "auto"),
-            "What a label is made of: those of TRACES, or what is seen and done.",
-        ),
-    ] = "given",
-    timing: Annotated[
-        str | None,
-        choice(
-            "--timing",
-            LabelTiming,
-            "Which labels are read before a step is answered.",
-            show_default="what fits the labels",
-        ),
-    ] = None,
-    format: Annotated[  # noqa: A002
-        str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
-    ] = None,
-    json: Json = False,
+    source: Traces, table: TableOptions, options: dict[str, Any], json: Json = False
 ) -> None:
-    """Say what traces are like before anything is inferred from them, and what to do about it.
+    """Describe traces, and find what prevents machines from being inferred from them.
 
     An error stands for traces that `infer` refuses, a warning for machines that will fail on
-    fresh traces or mean less than they seem to. The exit code is 0 whatever is found.
+    fresh traces or mean less than they seem to. The exit code is 0 whatever the findings.
     """
-    named = names_in(outputs)
-    columns = columns_to_read(named or ())
+    columns = columns_to_read(options.get("outputs", ()))
     with ProgressBar() as bar, saying_warnings():
-        traces = opened(source, table, columns, bar, format=format)
-        found = findings_in(traces, outputs=named, labels=labels, timing=timing)
+        found = findings_in(opened(source, table, columns, bar), **options)
     if json:
         print_json(found.as_dict())
     else:

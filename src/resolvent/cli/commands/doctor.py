@@ -10,8 +10,8 @@ import typer
 from resolvent._util import startup as global_lock
 from resolvent._util.parallel import ray_named
 from resolvent._util.runtime import EXTRAS, Package, core, dependencies, extra, system
-from resolvent.cli.options import Json
-from resolvent.cli.printing import print_json
+from resolvent.cli.options import Json, option
+from resolvent.cli.output import print_json
 from resolvent.errors import ResolventError
 from resolvent.inference.engine import ENGINES
 from resolvent.viz.terminal import ProgressBar
@@ -22,19 +22,19 @@ _MISSING = "not installed"
 def doctor(
     on: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "ray[:ADDRESS]",
+            "A Ray cluster to reach.",
             "--on",
-            metavar="ray[:ADDRESS]",
-            help="Look whether this Ray cluster can be reached.",
             show_default="that of RAY_ADDRESS, if it is set",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Look at this installation: versions, how the core was built, extras, a trial run.
+    """Check this installation: versions, the build of the core, extras, a trial run.
 
-    Exit code 0 when all that is installed works, 1 when something does not, or a cluster that
-    is named cannot be reached. An extra that is not installed is no fault.
+    The exit code is 0 if everything that is installed works, and 1 otherwise or if the named
+    cluster cannot be reached. An extra that is not installed is no fault.
     """
     found = _examine(on)
     if json:
@@ -84,7 +84,7 @@ def _examine(on: str | None) -> _Findings:
         faults += [f"{_fault(one)} (extra {name})" for one in broken]
     try:
         trial = _trial()
-    except Exception as error:  # whatever it is, it is what the reader came for
+    except Exception as error:  # any failure is a finding
         trial = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
         faults.append(f"trial run {trial}")
     cluster = None
@@ -107,10 +107,13 @@ def _trial() -> str:
     import gymnasium as gym
 
     from resolvent.inference.infer import infer
+    from resolvent.inference.options import InferenceOptions
     from resolvent.rl.collect import collect
 
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    first, *others = (infer(traces, engine=engine).machines for engine in ENGINES)
+    first, *others = (
+        infer(traces, options=InferenceOptions(engine=engine)).machines for engine in ENGINES
+    )
     for other in others:
         if dict(first) != dict(other):
             raise ResolventError("the engines found different machines in the house")

@@ -1,342 +1,220 @@
-"""`resolvent infer`: a file of traces → a file of machines, and how they were found."""
+"""`resolvent infer`: a file of traces → a file of machines, and how they were inferred."""
 
-import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from resolvent._util.docstrings import descriptions
 from resolvent._util.progress import Progress
 from resolvent._util.text import amount, short
-from resolvent.cli.held_out import HeldOutShare, NoHeldOut
-from resolvent.cli.options import (
-    Damaged,
-    Json,
-    On,
-    Outputs,
-    Resume,
-    choice,
+from resolvent.cli.inputs import (
+    LABELING_FLAGS,
+    TableOptions,
+    check_targets,
     columns_to_read,
-    names_in,
+    files_read,
+    note_unused,
+    opened,
+    takes_table,
 )
-from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import command, name_text, print_json, saying_warnings
-from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.cli.targets import check_targets
+from resolvent.cli.options import (
+    Json,
+    ShortOutput,
+    Traces,
+    first_sentence,
+    flag,
+    option,
+    setting,
+    takes,
+)
+from resolvent.cli.output import (
+    SHARD_STAGES,
+    command,
+    name_text,
+    print_json,
+    rounded,
+    saying_warnings,
+    shard_text,
+)
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
-from resolvent.inference.cross_validation import HoldoutReport, holdout_report
+from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HoldoutReport, holdout_report
 from resolvent.inference.engine import ENGINES
 from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
+from resolvent.inference.infer import infer as infer_traces
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.preprocess.discretize import Discretizer
-from resolvent.preprocess.labeling import LABEL_ORIGINS
-from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay.corpus import READING
 from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
-from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.scan.listing import uri_text
-from resolvent.viz.merge_log import log_lines
 from resolvent.viz.terminal import Amount, ProgressBar
 
 _TOO_MANY_STATES = 500
-"""So many are found where traces are few, and then merging takes longer and longer."""
+"""Number of states that suggests too few traces: merging takes longer and longer."""
 
 _MOST_WEAK = 100
-"""So many weak states of a machine are in the JSON."""
+"""Maximum number of weak states of a machine in the JSON."""
 
-_DEFAULTS = InferenceOptions()
+_RARE = {
+    "discretise": "Intervals for numbers in observations: auto, or quantile, uniform or kmeans "
+    "with their number, such as quantile:6.",
+    **{name: first_sentence(descriptions(InferenceOptions)[name]) for name in ("effort", "refine")},
+    "held_out": f"Share of the traces to test on, after inferring once more without them; 0 for "
+    f"none. By default {SHARE:g}, unless inferring took more than {MAX_SECONDS:.0f} seconds.",
+}
+"""Options without a flag, given by `--set`, with their descriptions."""
 
-_REDUCTIONS = "What the paper's ablation switches off"
+_ABLATION = "Steps of the paper's algorithm, to leave out"
 
 
-def _above_zero(seconds: float | None) -> float | None:
-    if seconds is not None and not seconds > 0:
+def _above_zero(seconds: float) -> float:
+    if not seconds > 0:
         raise typer.BadParameter(f"{seconds:g} is not above 0")
     return seconds
 
 
-@takes_table(writes=True)
+Rare = Annotated[
+    list[str] | None,
+    option(
+        "NAME=VALUE",
+        "A rarer option; repeatable.\n\n"
+        + "\n\n".join(f"{name}: {text}" for name, text in _RARE.items()),
+        "--set",
+    ),
+]
+
+
+@takes_table(writes=True, format=True)
+@takes(
+    "options",
+    *LABELING_FLAGS,
+    flag(infer_traces, "noise"),
+    flag(infer_traces, "strategy", choices=STRATEGIES),
+    flag(InferenceOptions, "trivial", kind=list[str], metavar="LABEL"),
+    flag(InferenceOptions, "reward_digits", min=0),
+    flag(InferenceOptions, "seed"),
+    flag(InferenceOptions, "time_limit", parse=_above_zero),
+    flag(InferenceOptions, "engine", choices=ENGINES),
+    flag(InferenceOptions, "on", metavar="WORKERS"),
+    flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
+    flag(InferenceOptions, "supplement", "--no-supplement", negated=True, panel=_ABLATION),
+    flag(InferenceOptions, "remove_redundant", "--keep-redundant", negated=True, panel=_ABLATION),
+    flag(InferenceOptions, "remove_trivial", "--keep-trivial", negated=True, panel=_ABLATION),
+)
 def infer(
-    source: Place,
+    source: Traces,
     table: TableOptions,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", metavar="FILE", help="Write the machines here, as JSON.", show_default=False
-        ),
-    ] = None,
-    outputs: Outputs = None,
-    labels: Annotated[
-        str,
-        choice(
-            "--labels",
-            (*LABEL_ORIGINS, "auto"),
-            "What machines read as labels: those of the traces; what is seen or done, each as a "
-            "label; or the events found in that.",
-        ),
-    ] = "given",
-    noise: Annotated[
-        str,
-        choice(
-            "--noise",
-            ("auto", "none"),
-            "Where no machines explain all traces: find the most likely ones, and say how much "
-            "noise there is; or refuse the traces.",
-        ),
-    ] = "auto",
-    discretise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW",
-            help="Put numbers in observations into intervals: auto for as many as pay, or "
-            "quantile, uniform or kmeans with a number of intervals, such as quantile:6.",
-            show_default="numbers are taken as they are",
-        ),
-    ] = None,
-    strategy: Annotated[
-        str,
-        choice(
-            "--strategy",
-            STRATEGIES,
-            "Merge by most evidence, in the paper's order, or by what answers tell, once or with "
-            "second thoughts; search for the smallest machine; or prove it the smallest.",
-        ),
-    ] = _DEFAULTS.strategy.name,
-    timing: Annotated[
-        str | None,
-        choice(
-            "--timing",
-            LabelTiming,
-            "Which labels are read before a step is answered.",
-            show_default="current; for labels that are made, current-with-initial",
-        ),
-    ] = None,
-    trivial: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABEL",
-            help="A label known to change nothing, besides 'no event'; may be given repeatedly. "
-            "Without it the traces say which labels change nothing.",
-            show_default=False,
-        ),
-    ] = None,
-    reward_digits: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Round rewards to N decimals."),
-    ] = _DEFAULTS.reward_digits,
-    refine: Annotated[
-        bool | None,
-        typer.Option(
-            "--refine/--no-refine",
-            help="Learn from few traces, replay all, add what cannot be explained; by default "
-            f"above {REFINE_ABOVE_STEPS:,} steps.",
-            show_default=False,
-        ),
-    ] = _DEFAULTS.refine,
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, help="The seed of the search.")
-    ] = _DEFAULTS.seed,
-    effort: Annotated[
-        float,
-        typer.Option(metavar="X", min=0, help="How much the search may try, 1 being some seconds."),
-    ] = _DEFAULTS.effort,
-    on: On = "threads",
-    resume: Resume = None,
-    damaged: Damaged = "refuse",
-    held_out: HeldOutShare = None,
-    no_held_out: NoHeldOut = False,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            callback=_above_zero,
-            help="Stop after S seconds with the best machines so far, and say which are not "
-            "finished; with exit code 3 where files that are gone through in pieces take so long. "
-            "What is held out counts; reading traces into memory before, and writing the machines "
-            "at the end, do not.",
-        ),
-    ] = _DEFAULTS.time_limit,
-    engine: Annotated[
-        str, choice("--engine", ENGINES, "The compiled engine, or the one written to be read.")
-    ] = _DEFAULTS.engine,
-    format: Annotated[  # noqa: A002
-        str | None, choice("--format", FORMATS, "Read TRACES as this, not as its content says.")
-    ] = None,
-    no_supplement: Annotated[
-        bool,
-        typer.Option(
-            "--no-supplement",
-            help="Do not tell the other machines the Transition Machine's state.",
-            rich_help_panel=_REDUCTIONS,
-        ),
-    ] = False,
-    keep_redundant: Annotated[
-        bool,
-        typer.Option(
-            "--keep-redundant",
-            help="Search also with steps that always have the same outcome.",
-            rich_help_panel=_REDUCTIONS,
-        ),
-    ] = False,
-    keep_trivial: Annotated[
-        bool,
-        typer.Option(
-            "--keep-trivial",
-            help="Search also with labels taken as trivial.",
-            rich_help_panel=_REDUCTIONS,
-        ),
-    ] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Tell on standard error how states were merged, a line a decision.",
-        ),
-    ] = False,
+    options: dict[str, Any],
+    output: ShortOutput = None,
+    rare: Rare = None,
     json: Json = False,
 ) -> None:
     """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
-    if keep_trivial and trivial:
+    if "remove_trivial" in options and "trivial" in options:
         raise OptionError("--keep-trivial and --trivial exclude each other: leave out one")
-    if no_held_out and held_out is not None:
-        raise OptionError("--held-out and --no-held-out exclude each other: leave out one")
+    settings = dict(map(_rare_setting, rare or ()))
+    share = settings.pop("held_out", None)
     output = table.target(output)
     if output is not None:
         check_targets(output, inputs=(*files_read(source),))
-    options = InferenceOptions(
-        outputs=names_in(outputs),
-        discretise=_intervals(discretise),
-        noise=noise,  # type: ignore[arg-type]
-        labels=labels,  # type: ignore[arg-type]  # Options makes of both what they should be
-        strategy=STRATEGIES[strategy],
-        timing=timing,  # type: ignore[arg-type]
-        trivial=tuple(trivial) if trivial else _DEFAULTS.trivial,
-        supplement=not no_supplement,
-        remove_redundant=not keep_redundant,
-        remove_trivial=not keep_trivial,
-        refine=refine,
-        reward_digits=reward_digits,
-        engine=engine,
-        seed=seed,
-        effort=effort,
-        time_limit=time_limit,
-        on=on,
-        resume=resume,
-    )
-    columns = columns_to_read(options.outputs or ())
+    chosen = InferenceOptions(**options, **settings)
+    columns = columns_to_read(chosen.outputs or ())
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        traces = opened(
-            source,
-            table,
-            columns,
-            bar,
-            in_pieces=refine is not False,
-            format=format,
-            damaged=damaged,
-        )
+        traces = opened(source, table, columns, bar, in_shards=chosen.refine is not False)
         seconds_reading = time.perf_counter() - started
-        # What is in memory is searched by several, if it is searched.
-        say_what_is_idle(traces, on if options.strategy.merges else "threads", resume)
+        # Searches in memory run side by side as well.
+        on = str(chosen.on)
+        note_unused(traces, on if chosen.strategy.merges else None, options.get("cache_dir"))
 
         def show(machine: str, now: Progress, again: str = "") -> None:
-            _show(bar, options.strategy, machine, now, again)
+            _show(bar, chosen.strategy, machine, now, again)
 
         started = time.perf_counter()
         if on.startswith("ray") and isinstance(traces, TraceDataset):
-            bar.announce(
-                f"waiting for Ray{on.removeprefix('ray').replace(':', ' at ', 1)}", at_once=True
-            )
-        result = infer_with(options, traces, show)
+            address = on.removeprefix("ray").replace(":", " at ", 1)
+            bar.announce(f"waiting for Ray{address}", at_once=True)
+        result = infer_with(chosen, traces, show)
         took = time.perf_counter() - started
-        about = _About(took)
-        if not no_held_out:
+        held_out = HoldoutReport()
+        if share != 0:
             bar.announce("held out: choosing traces")
-            test = holdout_report(
+            held_out = holdout_report(
                 result,
                 traces,
-                held_out,
+                share,
                 took,
                 lambda machine, now: show(machine, now, "held out: "),
             )
-            about = replace(about, held_out=test)
-        if isinstance(traces, TraceSet):
-            about = replace(about, weak=weaknesses(result.machines, traces))
+        weak = weaknesses(result.machines, traces) if isinstance(traces, TraceSet) else {}
     if output is not None:
         result.machines.save(output)
-    if verbose:
-        for line in log_lines(result):
-            print(line, file=sys.stderr)
+    total = seconds_reading + took + held_out.seconds
     if json:
-        print_json(_figures(result, about, seconds_reading, output))
-    else:
-        _print_summary(result, about, seconds_reading, source, output)
+        figures = result.as_dict()
+        measured = {"held_out": held_out.seconds, "total": total}
+        seconds = rounded({"read": seconds_reading}) | figures["seconds"] | rounded(measured)
+        weak_states = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in weak.items()}
+        figures |= held_out.figures() | {"weak": weak_states, "seconds": seconds}
+        print_json({**figures, "output": None if output is None else str(output)})
+        return
+    print(f"{name_text(uri_text(source))}: ", end="")
+    _print_summary(result)
+    for line in (*held_out.lines(), *_weak_lines(weak)):
+        print(line)
+    print(f"read in {seconds_reading:.3f} s, {total:.3f} s in all")
+    _print_notes(result, held_out)
+    if output is None:
+        print("\nnothing was written: add -o machines.json to keep the machines")
+        return
+    print(f"\nwrote {name_text(output)}")
+    print(f"next: {command('show', output)}")
+    print(f"      {command('check', output)} OTHER_TRACES")
 
 
-@dataclass(frozen=True)
-class _About:
-    """What is said of machines without being asked: how they foretell, and what is weak.
+def _rare_setting(text: str) -> tuple[str, Any]:
+    """Return an option of `--set` with its value.
 
-    Inferring them `took` so many seconds.
+    >>> _rare_setting("effort=2"), _rare_setting("discretise=uniform:4")
+    (('effort', 2), ('discretise', Discretizer('uniform', bins=4)))
     """
-
-    took: float
-    held_out: HoldoutReport = field(default_factory=HoldoutReport)
-    weak: Mapping[str, Weakness] = field(default_factory=dict)
-
-    def figures(self) -> dict[str, Any]:
-        """Return it as JSON values, by machine."""
-        weak = {kind: one.as_dict(_MOST_WEAK) for kind, one in self.weak.items()}
-        return {**self.held_out.figures(), "weak": weak}
-
-    def lines(self) -> list[str]:
-        """Say it for people."""
-        lines = self.held_out.lines()
-        for kind, one in self.weak.items():
-            name = f" ({short(kind)} machine)" if len(self.weak) > 1 else ""
-            lines += [line if line[0] == " " else f"weak{name}: {line}" for line in one.lines()]
-        return lines
+    name, value = setting(text)
+    if name == "held_out":
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+            raise OptionError(f"--set {text}: give a share of the traces, from 0 to below 1")
+    elif name not in _RARE:
+        raise OptionError(
+            f"--set {text}: there is no option {name}: choose one of {', '.join(_RARE)}"
+        )
+    elif name == "discretise" and isinstance(value, str):
+        return name, _intervals(value)
+    return name, value
 
 
-def _intervals(how: str | None) -> Discretizer | Literal["auto"] | None:
-    """Return how numbers are put into intervals, by what a user writes.
-
-    >>> _intervals("uniform:4")
-    Discretise('uniform', bins=4)
-    """
-    if how is None or how == "auto":
-        return how  # type: ignore[return-value]
-    method, colon, count = how.partition(":")
+def _intervals(method: str) -> Discretizer | Literal["auto"]:
+    """Return the intervals for numbers that a user describes, as in uniform:4."""
+    if method == "auto":
+        return "auto"
+    method, colon, count = method.partition(":")
     if colon and not count.isdecimal():
-        raise OptionError(f"--discretise {how}: write a number of intervals, as in quantile:6")
+        raise OptionError(
+            f"discretise={method}:{count}: write a number of intervals, as quantile:6"
+        )
     return Discretizer(method, int(count)) if colon else Discretizer(method)
-
-
-def _may_be_scarce(result: InferenceResult, about: _About) -> bool:
-    """Whether a stronger search is worth a try: merging errs when evidence is thin."""
-    if about.held_out.is_all_right or result.unfinished:
-        return False
-    most = max(one.states for one in result.statistics.values())
-    return result.options.strategy.merges and most > 4 and result.steps < 100_000
 
 
 def _show(
     bar: ProgressBar, strategy: Strategy, machine: str, now: Progress, again: str = ""
 ) -> None:
-    """Show how far the search for a machine is; `again` says that it is not the first one."""
-    if machine in (READING, REPLAYING):
+    """Show the progress of the search for a machine; `again` is a prefix for a second one."""
+    if machine in SHARD_STAGES:
         if machine == REPLAYING:
             machine = f"{machine}, round {now.round}"
-        text = f"{machine}: {now.done:,} of {amount(now.total, 'piece')}"
+        text = shard_text(machine, now)
         of = Amount(now.steps, "steps") if now.steps else None
     elif machine == DISCOVERING_LABELS:
         text, of = "looking for events", None
@@ -347,29 +225,12 @@ def _show(
         if strategy.merges and now.states > _TOO_MANY_STATES:
             text = f"{now.states:,} states? try --strategy search"
         of = Amount(now.total, "nodes") if strategy.merges else None
-    fraction = now.fraction
-    # How long a proof will take nobody can tell.
-    bar.show(again + text, fraction, of=of, stage=again + machine, steady=not strategy.proves)
-
-
-def _figures(
-    result: InferenceResult, about: _About, reading: float, output: Path | None
-) -> dict[str, object]:
-    figures = result.as_dict()
-    again = about.held_out.seconds
-    total = reading + about.took + again
-    seconds = {"read": round(reading, 6), **figures["seconds"], "held_out": round(again, 6)}
-    seconds["total"] = round(total, 6)
-    return {
-        **figures,
-        **about.figures(),
-        "seconds": seconds,
-        "output": None if output is None else str(output),
-    }
+    # The duration of a proof cannot be estimated.
+    bar.show(again + text, now.fraction, of=of, stage=again + machine, steady=not strategy.proves)
 
 
 def _proven(states: int, least: int | None) -> str:
-    """Say how many states are proven to be needed.
+    """Return the number of states that are proven necessary as text.
 
     >>> _proven(7, 6), _proven(7, 7), _proven(7, None)
     ('at least 6', 'all', '')
@@ -379,25 +240,21 @@ def _proven(states: int, least: int | None) -> str:
     return "all" if least >= states else f"at least {least:,}"
 
 
-def _print_summary(
-    result: InferenceResult, about: _About, reading: float, source: str, output: Path | None
-) -> None:
+def _print_summary(result: InferenceResult) -> None:
     from resolvent.viz.terminal import show, table
 
-    found = f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}"
-    print(f"{name_text(uri_text(source))}: {found}\n")
-    rows = []
-    for kind, one in result.statistics.items():
-        numbers = (one.prefix_tree_nodes, one.merges)
-        rows.append(
-            [
-                result.machines[kind].title,
-                f"{one.states:,}",
-                _proven(one.states, result.lower_bounds.get(kind)),
-                *(f"{number:,}" for number in numbers),
-                f"{one.seconds:.3f}",
-            ]
-        )
+    print(f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
+    rows = [
+        [
+            result.machines[name].title,
+            f"{statistics.states:,}",
+            _proven(statistics.states, result.lower_bounds.get(name)),
+            f"{statistics.prefix_tree_nodes:,}",
+            f"{statistics.merges:,}",
+            f"{statistics.seconds:.3f}",
+        ]
+        for name, statistics in result.statistics.items()
+    ]
     header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 6)))
     print()
@@ -406,31 +263,36 @@ def _print_summary(
             print(f"labels {line}")
     else:
         print(f"events, made of what is seen and done\n{result.events}")
-    for kind, certificate in result.certificates.items():
-        print(f"{result.machines[kind].title}: {certificate}")
-    for line in result.tried_text():
-        print(f"tried: {line}")
-    for line in result.ran_text():
-        print(f"side by side: {line}")
-    for line in result.noise_text():
-        print(f"noise: {line}")
+    for name, certificate in result.certificates.items():
+        print(f"{result.machines[name].title}: {certificate}")
+    for title, lines in (
+        ("tried", result.tried_text()),
+        ("side by side", result.ran_text()),
+        ("noise", result.noise_text()),
+    ):
+        for line in lines:
+            print(f"{title}: {line}")
     print(f"learned from {result.learned_from}")
-    for line in about.lines():
-        print(line)
-    total = reading + about.took + about.held_out.seconds
-    print(f"read in {reading:.3f} s, {total:.3f} s in all")
+
+
+def _weak_lines(weak: Mapping[str, Weakness]) -> list[str]:
+    """Return lines about the weak states of machines."""
+    lines = []
+    for name, weakness in weak.items():
+        title = f" ({short(name)} machine)" if len(weak) > 1 else ""
+        lines += [line if line[0] == " " else f"weak{title}: {line}" for line in weakness.lines()]
+    return lines
+
+
+def _print_notes(result: InferenceResult, held_out: HoldoutReport) -> None:
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
     if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
-    if _may_be_scarce(result, about):
-        harder = "--effort 10" if result.options.strategy.searches else "--strategy search"
+    most = max(statistics.states for statistics in result.statistics.values())
+    is_scarce = result.options.strategy.merges and most > 4 and result.steps < 100_000
+    if is_scarce and not (held_out.is_all_right or result.unfinished):
+        harder = "--set effort=10" if result.options.strategy.searches else "--strategy search"
         print(f"few traces for so many states: with more of them or {harder} there may be fewer")
     for warning in result.warnings:
         print(warning)
-    if output is None:
-        print("\nnothing was written: add -o machines.json to keep the machines")
-        return
-    print(f"\nwrote {name_text(output)}")
-    print(f"next: {command('show', output)}")
-    print(f"      {command('check', output)} OTHER_TRACES")

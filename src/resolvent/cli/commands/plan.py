@@ -1,4 +1,4 @@
-"""`resolvent plan`: machines + traces → the best way to act, what it is worth, what to try next."""
+"""`resolvent plan`: machines + traces → a policy, its value, and the next experiment."""
 
 import sys
 import time
@@ -8,25 +8,42 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium as gym
-import typer
 
 from resolvent._util.text import amount
-from resolvent.cli.environments import Imports, Settings, built_in_worlds, make_environment
-from resolvent.cli.gathering import shown_by
+from resolvent.cli.inputs import (
+    TableOptions,
+    check_targets,
+    files_read,
+    note_unused,
+    opened,
+    takes_table,
+)
 from resolvent.cli.options import (
-    Damaged,
-    Gamma,
+    Episodes,
+    Imports,
     Json,
     Machines,
     MaxSteps,
     On,
-    RewardRange,
+    Seed,
+    Settings,
+    ShortOutput,
+    Traces,
+    built_in_worlds,
     choice,
+    environment_maker,
+    flag,
+    option,
+    takes,
 )
-from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import command, name_text, print_json, saying_warnings
-from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.cli.targets import check_targets
+from resolvent.cli.output import (
+    command,
+    name_text,
+    print_json,
+    rounded,
+    saying_warnings,
+    shown_by,
+)
 from resolvent.machines import load
 from resolvent.planning.plan import Plan
 from resolvent.planning.plan import plan as plan_for
@@ -35,67 +52,56 @@ from resolvent.viz.terminal import Amount, ProgressBar
 
 
 @takes_table(writes=True)
+@takes(
+    "options",
+    flag(plan_for, "gamma", text="The discount of a reward one step later."),
+    flag(
+        plan_for,
+        "reward_range",
+        text="The lowest and highest reward of unknown steps, instead of those of TRACES.",
+    ),
+    flag(
+        plan_for,
+        "trust_constants",
+        text="Assume an output that was always the same also in states where it was not observed.",
+    ),
+    flag(plan_for, "confidence", text="The confidence of bounds if outputs are noisy."),
+)
 def plan(
     machines: Machines,
-    traces: Place,
+    traces: Traces,
     table: TableOptions,
-    gamma: Gamma = 0.95,
-    reward_range: RewardRange = None,
-    trust_constants: Annotated[
-        bool,
-        typer.Option(
-            "--trust-constants",
-            help="Believe an answer that was always the same also in states where no trace asks.",
-        ),
-    ] = False,
-    confidence: Annotated[
-        float,
-        typer.Option(metavar="P", help="How sure bounds are to be where answers are noisy."),
-    ] = 0.95,
+    options: dict[str, Any],
     environment: Annotated[
         str | None,
-        typer.Option(
-            metavar="ENV",
-            help="Act by the plan in this environment: a Gymnasium id, or module:Class.",
+        option(
+            "ENV",
+            "Execute the plan in this environment: a Gymnasium id, or module:Class.",
             autocompletion=built_in_worlds,
-            show_default=False,
         ),
     ] = None,
     settings: Settings = None,
     imports: Imports = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many episodes to act.")
-    ] = 100,
-    seed: Annotated[
-        int, typer.Option(metavar="S", min=0, help="The same seed gives the same episodes.")
-    ] = 0,
+    episodes: Episodes = 100,
+    seed: Seed = 0,
     max_steps: MaxSteps = None,
     on_unseen: Annotated[
         str | None,
         choice(
             "--on-unseen",
             ("raise", "random"),
-            "What to do where the plan knows nothing.",
-            show_default="raise, or random if answers are noisy",
+            "In a situation that the plan does not know, raise an error or act at random.",
+            show_default="raise, or random if outputs are noisy",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            metavar="FILE",
-            help="Write the policy here, as JSON: what to do in every situation.",
-            show_default=False,
-        ),
-    ] = None,
+    output: ShortOutput = None,
     on: On = "threads",
-    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
-    """Find the best way to act from machines and traces, with no further interaction.
+    """Find the best policy from machines and traces, with no further interaction.
 
-    Says what the plan is worth at least, by how much another could be better at
-    most, and which step nobody has taken is worth trying next.
+    Prints the value that the plan has at least, the most by which another one could be better,
+    and the untried step to try next.
     """
     output = table.target(output)
     if output is not None:
@@ -103,16 +109,13 @@ def plan(
     stored = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, (), bar, damaged=damaged)
-        say_what_is_idle(given, on)
+        given = opened(traces, table, (), bar)
+        note_unused(given, on)
         planning = time.perf_counter()
         found = plan_for(
             stored,
             given,
-            gamma=gamma,
-            reward_range=reward_range,
-            trust_constants=trust_constants,
-            confidence=confidence,
+            **options,
             on=on,
             progress=shown_by(bar),
         )
@@ -125,7 +128,7 @@ def plan(
         runs = _run(
             found,
             environment,
-            lambda: make_environment(environment, settings, imports),
+            environment_maker(environment, settings, imports),
             {"episodes": episodes, "seed": seed, "max_steps": max_steps, "on_unseen": on_unseen},
         )
         seconds["run"] = time.perf_counter() - acting
@@ -138,7 +141,7 @@ def plan(
                 "steps": found.model.steps,
                 "run": None if runs is None else runs.as_dict(),
                 "output": None if output is None else str(output),
-                "seconds": {name: round(value, 6) for name, value in seconds.items()},
+                "seconds": rounded(seconds),
             }
         )
         return

@@ -3,21 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from resolvent.cli.gathering import gathered
-from resolvent.cli.options import (
-    Damaged,
-    Json,
-    Machines,
-    On,
+from resolvent.cli.inputs import (
+    TableOptions,
+    check_targets,
     columns_of,
+    files_read,
+    note_unused,
+    opened,
+    takes_table,
 )
-from resolvent.cli.places import Place, files_read, opened, say_what_is_idle
-from resolvent.cli.printing import name_text, print_json, saying_warnings
-from resolvent.cli.tables import TableOptions, takes_table
-from resolvent.cli.targets import check_targets
+from resolvent.cli.options import Json, Machines, On, ShortOutput, Traces, option
+from resolvent.cli.output import name_text, print_json, saying_warnings, shown_by
 from resolvent.errors import OptionError
+from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import load
 from resolvent.viz.terminal import ProgressBar
 
@@ -25,36 +23,24 @@ from resolvent.viz.terminal import ProgressBar
 @takes_table(writes=True)
 def report(
     machines: Machines,
-    traces: Place,
+    traces: Traces,
     table: TableOptions,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", metavar="FILE", help="Where to write: .html.", show_default="required"),
-    ] = None,
+    output: ShortOutput = None,
     curve: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Show a learning curve: the file of `resolvent train --curve`.",
-            show_default=False,
-        ),
+        option("FILE", "A learning curve to show: the file of `resolvent train --curve`."),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Show a policy: the file of `resolvent train -o` or `resolvent plan -o`.",
-            show_default=False,
-        ),
+        option("FILE", "A policy to show: the file of `resolvent train -o` or `plan -o`."),
     ] = None,
     on: On = "threads",
-    damaged: Damaged = "refuse",
     json: Json = False,
 ) -> None:
     """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
-    The page needs no network and nothing beside it. Whatever the machines
-    predict wrong, it shows; `resolvent check` tells by its exit code.
+    The page needs no network and no other files. It lists wrong predictions; the exit code of
+    `resolvent check` is for scripts.
     """
     from resolvent.viz.report.learning import read_policy, read_returns
     from resolvent.viz.report.page import report as write
@@ -67,9 +53,9 @@ def report(
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, columns_of(loaded), bar, damaged=damaged)
-        say_what_is_idle(given, on)
-        evidence = gathered(loaded, given, on, bar)
+        given = opened(traces, table, columns_of(loaded), bar)
+        note_unused(given, on)
+        evidence = evaluate(loaded, given, on=on, progress=shown_by(bar))
         bar.show("writing the page", 0.0)
         write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)
     if json:

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from resolvent._util.text import amount
-from resolvent.cli.options import Json, OnIfAsked
-from resolvent.cli.printing import command, name_text, print_json
-from resolvent.cli.targets import check_folder
+from resolvent.cli.inputs import check_folder
+from resolvent.cli.options import Json, OnIfAsked, option
+from resolvent.cli.output import command, name_text, print_json
 from resolvent.paper.experiments.methods import METHODS
 from resolvent.paper.report import troubles, write_report
 from resolvent.paper.reproduce import EXPERIMENTS
@@ -40,7 +40,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help=f"Which to run: {', '.join(EXPERIMENTS)}; all if none is named.",
+            help=f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
             callback=_known,
             autocompletion=lambda: list(EXPERIMENTS),
             show_default=False,
@@ -52,44 +52,38 @@ def reproduce(
     ] = False,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            metavar="S",
-            help="Seconds of the processor for each run.",
-            show_default="1800, or 20 with --quick",
-        ),
+        option("S", "Processor seconds of each run.", show_default="1800, or 20 with --quick"),
     ] = None,
     repetitions: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="How often, each time with another seed.",
+        option(
+            "N",
+            "Number of repetitions, each with its own seed.",
             show_default="3, and 10 of the learning curve; 1 and 3 with --quick",
         ),
     ] = None,
     methods: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "NAME",
+            f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}.",
             "--method",
-            metavar="NAME",
-            help=f"Of the baselines only this one; may be repeated: {', '.join(METHODS)}.",
             callback=_known_method,
             autocompletion=lambda: list(METHODS),
-            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where the results are kept."),
+        option("FOLDER", "The folder for the results.", "--output", "-o"),
     ] = Path("results"),
     on: OnIfAsked = None,
     json: Json = False,
 ) -> None:
-    """Run the paper's experiments again, and set its figures beside what comes out.
+    """Run the paper's experiments again, and compare the results with its figures.
 
-    Each run is kept as soon as it is done: after an interruption the same command
-    goes on. What hits a limit, fails or is not installed is recorded as such, and what hit a
-    limit the first time is not repeated. With --on many run at once, and their seconds are
-    not those of a machine with nothing else to do.
+    Each run is saved when it is done: after an interruption the same command continues. Runs that
+    reach a limit, fail or are not installed are recorded as such; a run that reached a limit the
+    first time is not repeated. With --on runs share the machine, and take longer than alone.
     """
     check_folder(output)
     settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
@@ -110,7 +104,7 @@ def reproduce(
 
         def finished(done: int, of: int, run: Run, record: dict[str, Any]) -> None:
             bar.clear()
-            print(f"[{done}/{of}] {run}: {_told(record)}", file=log, flush=True)
+            print(f"[{done}/{of}] {run}: {_outcome_text(record)}", file=log, flush=True)
 
         try:
             results = run_all(
@@ -141,16 +135,16 @@ def reproduce(
     print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")
 
 
-def _told(record: dict[str, Any]) -> str:
-    """Write in a few words what became of a run."""
-    words = [str(record["status"])]
+def _outcome_text(record: dict[str, Any]) -> str:
+    """Return the outcome of a run as text."""
+    parts = [str(record["status"])]
     if record["status"] in ("error", "not installed"):
-        words.append(str(record["error"]))
+        parts.append(str(record["error"]))
     if "seconds" in record:
-        words.append(f"{record['seconds']:.3g} s")
+        parts.append(f"{record['seconds']:.3g} s")
     if "verdict" in record:
-        words.append(f"{amount(record['states'], 'state')}, {record['verdict']}")
-    return ", ".join(words)
+        parts.append(f"{amount(record['states'], 'state')}, {record['verdict']}")
+    return ", ".join(parts)
 
 
 def _as_dict(one: Any) -> dict[str, Any]:

@@ -8,21 +8,16 @@ import typer
 
 from resolvent._util.files import atomic_write
 from resolvent._util.text import listed, short
-from resolvent.cli.options import Json, choice, columns_of
+from resolvent.cli.inputs import check_targets, columns_of
+from resolvent.cli.options import Json, choice, option
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.printing import name_text, print_json
-from resolvent.cli.targets import check_targets
+from resolvent.cli.output import name_text, print_json
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
-from resolvent.machines.io.mealy_dot import to_mealy_dot
 from resolvent.machines.io.reward_machine_text import encode_reward_machine
 from resolvent.machines.knowledge import TableEntry
 from resolvent.traces import read_traces
-from resolvent.viz.dot import to_dot, to_mermaid
-from resolvent.viz.png import to_png
-from resolvent.viz.svg import to_svg
 from resolvent.viz.terminal import ProgressBar
-from resolvent.viz.text import to_text
 
 _PICTURES = ("svg", "png")
 _ALL = ("all", "both")
@@ -38,36 +33,32 @@ def show(
         choice(
             "--format",
             _FORMATS,
-            "Tables; a picture; a drawing's source; a Mealy machine for AALpy and LearnLib; a "
-            "reward machine as Toro Icarte's code reads it.",
+            "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, "
+            "or a reward machine in the format of Toro Icarte's code.",
             show_default="text",
         ),
     ] = None,
     machine: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Which machine to show: transition, reward, or what else MACHINES has.",
-        ),
+        option("NAME", "Name of the machine: transition, reward, or another one of MACHINES."),
     ] = _ALL[0],
     every_output: Annotated[
         bool, typer.Option("--all", help="In text, show every output instead of the first 20.")
     ] = False,
     complete: Annotated[
         bool,
-        typer.Option("--complete", help="In mealy, answer 'unseen' to what was never seen."),
+        typer.Option("--complete", help="In mealy, output 'unseen' for steps never observed."),
     ] = False,
     traces: Annotated[
         Path | None,
-        typer.Option(
-            metavar="TRACES",
-            help="In reward-machine: what MACHINES was inferred from, to tell what labels pay.",
-            show_default=False,
+        option(
+            "TRACES",
+            "With reward-machine: the traces of MACHINES, for the rewards of labels.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead."),
+        option("FILE", "Write to a file instead.", "--output", "-o"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -91,7 +82,7 @@ def show(
     if traces is not None:
         shown: str | bytes = _reward_machine(loaded, traces)
     elif format == "png":
-        shown = to_png(chosen[0])
+        shown = chosen[0].to_png()
     else:
         drawn = (_drawn(one, format or "text", every_output, complete) for one in chosen)
         shown = "\n".join(drawn)
@@ -152,18 +143,15 @@ def _check_chosen(
 def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) -> str:  # noqa: A002
     match format:
         case "dot":
-            return to_dot(machine)
+            return machine.to_dot()
         case "mermaid":
-            return to_mermaid(machine)
+            return machine.to_mermaid()
         case "svg":
-            return to_svg(machine)
+            return machine.to_svg()
         case "mealy":
-            return to_mealy_dot(machine, complete=complete)
-    return (
-        to_text(machine, most_outputs=len(machine.output_value))
-        if every_output
-        else to_text(machine)
-    )
+            return machine.to_mealy_dot(complete=complete)
+    most = {"most_outputs": len(machine.output_value)} if every_output else {}
+    return machine.to_text(**most)
 
 
 def _reward_machine(machines: Machines, source: Path) -> str:

@@ -1,114 +1,89 @@
-"""`resolvent solve`: an environment → the best way to act, or what is still open, in a folder."""
+"""`resolvent solve`: an environment → the best policy, or what is still open, in a folder."""
 
 import sys
 from contextlib import redirect_stdout
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from resolvent._util.folders import recover
-from resolvent.cli.environments import Environment, Imports, Settings, make_environment
-from resolvent.cli.options import Gamma, Json, MaxSteps, RewardRange, choice
-from resolvent.cli.printing import command, name_text, print_json, saying_warnings
-from resolvent.cli.targets import check_folder
+from resolvent.cli.inputs import check_folder
+from resolvent.cli.options import (
+    LABEL_SOURCES,
+    Environment,
+    Imports,
+    Json,
+    Settings,
+    environment_maker,
+    flag,
+    flags,
+    option,
+    takes,
+)
+from resolvent.cli.output import command, name_text, print_json, saying_warnings
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
-from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.viz.terminal import ProgressBar
 
+_STATES = (
+    "Maximum number of states of a machine, if more than are found: longer sequences of labels are "
+    "tested then."
+)
+_NOISE = "In a random world: continue with probabilities (auto), or stop (none)."
+_FLAGS = (
+    flag(solve_environment, "labels", choices=LABEL_SOURCES),
+    *flags(solve_environment, "budget", "target"),
+    flag(solve_environment, "states", text=_STATES),
+    *flags(solve_environment, "gamma", "reward_range"),
+    flag(solve_environment, "noise", text=_NOISE),
+    *flags(solve_environment, "max_steps", "seed"),
+)
+_DEFAULTS = {parameter.name: parameter.default for parameter in _FLAGS}
 
+
+@takes("options", *_FLAGS)
 def solve(
     environment: Environment,
     output: Annotated[
         Path,
-        typer.Option(
+        option(
+            "FOLDER",
+            "The folder for machines, traces and the policy, also after an interruption.",
             "--output",
             "-o",
-            metavar="FOLDER",
-            help="Where to keep machines, traces, the policy and why it stopped; also when it is "
-            "interrupted.",
-            show_default=False,
         ),
     ],
+    options: dict[str, Any],
     settings: Settings = None,
     imports: Imports = None,
-    budget: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many steps to take at most.")
-    ] = 100_000,
-    target: Annotated[
-        float,
-        typer.Option(metavar="X", min=0, help="How far below the best the plan may be at most."),
-    ] = 0.0,
-    gamma: Gamma = 0.95,
-    reward_range: RewardRange = None,
-    labels: Annotated[
-        str,
-        choice(
-            "--labels",
-            ("auto", *LABEL_ORIGINS),
-            "What a label is made of: given by the environment, or what is seen and done; auto "
-            "takes those given, if there are any.",
-        ),
-    ] = "auto",
-    states: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many states the world may have at most: longer words of labels are tested.",
-            show_default="as many as are found",
-        ),
-    ] = None,
-    noise: Annotated[
-        str,
-        choice(
-            "--noise",
-            ("auto", "none"),
-            "What to do about a world that turns out to be random: go on with chances, or stop.",
-        ),
-    ] = "auto",
-    max_steps: MaxSteps = None,
-    seed: Annotated[
-        int, typer.Option(metavar="S", min=0, help="The same seed gives the same result.")
-    ] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from what the folder holds.")
+        bool, typer.Option("--resume", help="Continue from the contents of the folder.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Explore an environment on purpose until nothing better is possible, and say why it stops.
+    """Explore an environment until no policy is provably better, and say why it stops.
 
     Ctrl-C keeps everything: --resume goes on from there.
     """
-    said = dict(locals())
     check_folder(output)
-    before = None
+    previous = None
     recover(output)
     if (output / ABOUT).exists():
         if not resume:
             raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
-        before = Solution.load(output)
+        previous = Solution.load(output)
     elif resume:
         raise OptionError(f"--resume: {output} holds nothing to go on from")
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar, saying_warnings():
-        world = make_environment(environment, settings, imports)
+        world = environment_maker(environment, settings, imports)()
         try:
             solved = solve_environment(
                 world,
-                labels=labels,
-                budget=budget,
-                target=target,
-                states="found" if states is None else states,
-                gamma=gamma,
-                reward_range=reward_range,
-                noise=noise,  # type: ignore[arg-type]
-                max_steps=max_steps,
-                seed=seed,
-                resume=before,
+                **options,
+                resume=previous,
                 folder=output,
                 progress=lambda now: bar.show(_line(now), None, stage="solving"),
             )
@@ -120,11 +95,12 @@ def solve(
         print(solved)
         print(f"\nwrote {name_text(output)}")
         if solved.statement.kind in ("budget", "interrupted"):
-            said["budget"] = 2 * budget if solved.statement.kind == "budget" else budget
-            again = (*_given(said), "--resume")
-            print(f"\nnext: {command('solve', environment, '-o', output, *again)}")
+            more = 2 if solved.statement.kind == "budget" else 1
+            again = {**options, "budget": more * options["budget"]}
+            words = [*_typed({"set": settings, "import": imports, **again}), "--resume"]
+            print(f"\nnext: {command('solve', environment, '-o', output, *words)}")
         elif solved.statement.kind == "readings":
-            found = "-o", "machines.json", "--labels", "auto", "--discretise", "auto"
+            found = "-o", "machines.json", "--labels", "auto", "--set", "discretise=auto"
             print(f"\nnext: {command('infer', output / TRACES, *found)}")
         else:
             files = output / MACHINES, output / TRACES
@@ -133,42 +109,26 @@ def solve(
         raise typer.Exit(130)
 
 
-_ONCE_MORE = {
-    "settings": "--set",
-    "imports": "--import",
-    "budget": "--budget",
-    "target": "--target",
-    "gamma": "--gamma",
-    "reward_range": "--reward-range",
-    "labels": "--labels",
-    "states": "--states",
-    "noise": "--noise",
-    "max_steps": "--max-steps",
-}
-"""What whoever resumes has to say again, if it was said."""
+def _typed(values: dict[str, Any]) -> list[str]:
+    """Return options as they are typed, without defaults and the seed, which the folder has.
 
-
-def _given(said: dict[str, Any]) -> list[str]:
-    """Return the options that were given, as they are typed.
-
-    >>> _given({**dict.fromkeys(_ONCE_MORE), "settings": ["length=5"], "reward_range": (0.0, 2.5)})
+    >>> _typed({"set": ["length=5"], "reward_range": (0.0, 2.5), "gamma": 0.95})
     ['--set', 'length=5', '--reward-range', '0.0', '2.5']
     """
-    typed: list[str] = []
-    for name, option in _ONCE_MORE.items():
-        value = said[name]
-        if value is None or value == signature(solve).parameters[name].default:
+    words: list[str] = []
+    for name, value in values.items():
+        if value is None or name == "seed" or value == _DEFAULTS.get(name):
             continue
+        flag_name = f"--{name.replace('_', '-')}"
         if isinstance(value, list):
-            typed += [word for one in value for word in (option, one)]
+            words += [word for text in value for word in (flag_name, text)]
         else:
-            values = value if isinstance(value, tuple) else (value,)
-            typed += [option, *map(str, values)]
-    return typed
+            words += [flag_name, *map(str, value if isinstance(value, tuple) else (value,))]
+    return words
 
 
 def _line(now: Round) -> str:
-    """Say in one line how far it is, and what it wants to know.
+    """Return one line about the state of the search.
 
     >>> _line(Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "whether the plan holds"))
     '96 steps, 1 × 3 states, worth 0.57 (at most 14.6), asks whether the plan holds'

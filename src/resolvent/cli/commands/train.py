@@ -1,177 +1,114 @@
 """`resolvent train`: a Gymnasium environment → a policy learned by trying, and how it went."""
 
+import math
 import sys
 import time
 from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import gymnasium as gym
-import typer
 
 from resolvent._util.text import amount
-from resolvent.cli.environments import Environment, Imports, Settings, make_environment
-from resolvent.cli.options import Json, MaxSteps, choice
-from resolvent.cli.printing import command, name_text, print_json
-from resolvent.cli.targets import check_targets
-from resolvent.cli.training_report import TrainingReport
+from resolvent.cli.inputs import check_targets
+from resolvent.cli.options import (
+    Environment,
+    Imports,
+    Json,
+    Output,
+    Settings,
+    environment_maker,
+    flag,
+    flags,
+    option,
+    takes,
+)
+from resolvent.cli.output import command, name_text, print_json
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
-from resolvent.rl.q_table import check_curve_name
-from resolvent.rl.tabular import TabularView, tabular_view
-from resolvent.rl.trainer import ENGINES
+from resolvent.rl.q_table import QTable, check_curve_name
+from resolvent.rl.tabular import Evaluation, TabularView, tabular_view
 from resolvent.rl.trainer import q_learning as learn
 from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
 from resolvent.viz.curves import check_picture_name, draw_curves, import_matplotlib
 from resolvent.viz.terminal import Amount, ProgressBar
 
-_FROM_A_MODEL = "What the machines' model can add"
+_FROM_A_MODEL = "With a model of the machines and traces"
 
 
+_AT_THE_ENDS = 100
+"""Number of first and of last episodes that are averaged."""
+
+
+@takes(
+    "options",
+    flag(learn, "episodes", "--episodes", "-n"),
+    flag(learn, "seed", text="The same seed gives the same policy."),
+    *flags(learn, "alpha", "gamma", "epsilon", "epsilon_decay", "epsilon_min"),
+    *flags(learn, "max_steps", "engine", "evaluate_every"),
+    flag(learn, "counterfactual", panel=_FROM_A_MODEL),
+    flag(learn, "shaping", panel=_FROM_A_MODEL),
+)
 def train(
     environment: Environment,
+    options: dict[str, Any],
     machines: Annotated[
         Path | None,
-        typer.Option(
-            metavar="MACHINES",
-            help="Show the learner the states of these machines, which `resolvent infer` wrote.",
-            show_default=False,
+        option(
+            "FILE",
+            "Show the learner the states of these machines, which `resolvent infer -o` wrote.",
         ),
     ] = None,
     stack: Annotated[
         int | None,
-        typer.Option(metavar="K", min=1, help="Show the learner the last K observations instead."),
+        option("K", "Show the learner the last K observations instead.", min=1),
     ] = None,
     settings: Settings = None,
     imports: Imports = None,
-    episodes: Annotated[
-        int, typer.Option("--episodes", "-n", metavar="N", min=1, help="How many to learn from.")
-    ] = 1500,
-    seed: Annotated[
-        int, typer.Option(metavar="S", min=0, help="The same seed gives the same policy.")
-    ] = 0,
-    alpha: Annotated[
-        float, typer.Option(metavar="X", min=0, max=1, help="How far a value moves at each step.")
-    ] = 0.1,
-    gamma: Annotated[
-        float,
-        typer.Option(metavar="X", min=0, max=1, help="The discount of what comes a step later."),
-    ] = 0.95,
-    epsilon: Annotated[
-        float,
-        typer.Option(metavar="X", min=0, max=1, help="How often an action is random, at first."),
-    ] = 0.3,
-    epsilon_decay: Annotated[
-        float,
-        typer.Option(
-            metavar="X", min=0, max=1, help="What that is multiplied by after each episode."
-        ),
-    ] = 0.995,
-    epsilon_min: Annotated[
-        float, typer.Option(metavar="X", min=0, max=1, help="What it never falls below.")
-    ] = 0.01,
-    initial_value: Annotated[
-        float, typer.Option(metavar="X", help="What every action is taken to be worth at first.")
-    ] = 0.0,
-    max_steps: MaxSteps = None,
     traces: Annotated[
         Path | None,
-        typer.Option(
-            metavar="TRACES",
-            help="Traces of the environment, from which the model is built.",
-            show_default=False,
+        option(
+            "FILE",
+            "Traces of the environment, to build the model from.",
             rich_help_panel=_FROM_A_MODEL,
         ),
     ] = None,
-    counterfactual: Annotated[
-        bool,
-        typer.Option(
-            "--counterfactual",
-            help="Learn from each step also what it does in other states of the machines.",
-            rich_help_panel=_FROM_A_MODEL,
-        ),
-    ] = False,
-    shaping: Annotated[
-        bool,
-        typer.Option(
-            "--shaping",
-            help="Pay for moving to more promising states of the machines.",
-            rich_help_panel=_FROM_A_MODEL,
-        ),
-    ] = False,
-    evaluate_every: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="In a built-in world, note in the curve what the policy is worth after every N "
-            "episodes.",
-            show_default=False,
-        ),
-    ] = None,
-    engine: Annotated[
-        str, choice("--engine", ENGINES, "Step the environment, or play on its tables.")
-    ] = "auto",
     curve: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the learning curve here: .csv or .json.", show_default=False
-        ),
+        Path | None, option("FILE", "The file to write the learning curve to: .csv or .json.")
     ] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw the learning curve here: .svg or .png.", show_default=False
-        ),
+        Path | None, option("FILE", "The file to draw the learning curve in: .svg or .png.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the policy here, as JSON.",
-            show_default=False,
-        ),
-    ] = None,
+    output: Output = None,
     json: Json = False,
 ) -> None:
     """Learn to act in an environment by tabular Q-learning, as in the paper.
 
-    With --machines the learner sees observation, Transition Machine state and
-    Reward Machine state; without, only what the environment shows.
+    With --machines the learner observes the states of the machines as well; without, only the
+    observations of the environment.
     """
+    episodes, gamma, seed = options["episodes"], options["gamma"], options["seed"]
+    counterfactual, shaping = options["counterfactual"], options["shaping"]
     _check_options(machines, stack, traces, counterfactual, shaping)
     _check_targets(curve, picture, output, inputs=(machines, traces))
     # Environments may print what they like; standard output is for the result.
     with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        plain = make_environment(environment, settings, imports)
+        plain = environment_maker(environment, settings, imports)()
         try:
             env = _in_view(plain, machines, stack)
             model = _model(env, traces, bar) if counterfactual or shaping else None
             started = time.perf_counter()
             learned = learn(
                 env,
-                episodes=episodes,
-                seed=seed,
-                alpha=alpha,
-                gamma=gamma,
-                epsilon=epsilon,
-                epsilon_decay=epsilon_decay,
-                epsilon_min=epsilon_min,
-                initial_value=initial_value,
-                max_steps=max_steps,
                 model=model,
-                counterfactual=counterfactual,
-                shaping=shaping,
-                engine=engine,  # type: ignore[arg-type]
-                evaluate_every=evaluate_every,
+                **options,
                 progress=bar.stage(f"learning in {environment}", Amount(episodes, "episodes")),
             )
             seconds = time.perf_counter() - started
-            found = learned.evaluate(env, seed=seed, max_steps=max_steps or 10_000)
+            found = learned.evaluate(env, seed=seed, max_steps=options.get("max_steps", 10_000))
             optimum = _optimum(env, gamma)
         finally:
             plain.close()
@@ -187,7 +124,7 @@ def train(
             optimum=optimum,
             title=environment,
         )
-    report = TrainingReport(learned, found, optimum, seconds)
+    report = _Report(learned, found, optimum, seconds)
     if json:
         files = {"output": output, "curve": curve, "picture": picture}
         named = {name: None if path is None else str(path) for name, path in files.items()}
@@ -207,6 +144,75 @@ def train(
         print(f"\nwith memory: {command('train', environment, '--machines', 'machines.json')}")
 
 
+@dataclass(frozen=True)
+class _Report:
+    """The learned values, their evaluation, the optimum if it is known, and the duration."""
+
+    learned: QTable
+    evaluation: Evaluation
+    optimum: float | None
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        value = self.evaluation.value if math.isfinite(self.evaluation.value) else None
+        return {
+            "episodes": len(self.learned.curve),
+            "steps": int(self.learned.curve.steps.sum()),
+            "situations": len(self.learned.situations),
+            "engine": self.learned.engine,
+            "first": self._mean(slice(_AT_THE_ENDS)),
+            "last": self._mean(slice(-_AT_THE_ENDS, None)),
+            "evaluation": {
+                "value": value,
+                "ended": self.evaluation.ended,
+                "exact": self.evaluation.exact,
+                "optimum": self.optimum,
+            },
+            "evaluations": [
+                asdict(each) | {"value": each.value if math.isfinite(each.value) else None}
+                for each in self.learned.evaluations
+            ],
+            "seconds": round(self.seconds, 6),
+        }
+
+    def __str__(self) -> str:
+        steps = int(self.learned.curve.steps.sum())
+        rate = f"{steps / self.seconds:,.0f} steps a second, {self.learned.engine} engine"
+        lines = []
+        for name, part in (("first", slice(_AT_THE_ENDS)), ("last", slice(-_AT_THE_ENDS, None))):
+            mean = self._mean(part)
+            lines.append(
+                f"{name + ' ' + amount(mean['episodes'], 'episode'):<20} mean return "
+                f"{mean['return']:.4g}, mean length {mean['steps']:.4g}"
+            )
+        lines += [
+            f"{'what was learned':<20} {self._worth()}",
+            f"{'it took':<20} {amount(steps, 'step')}, {self.seconds:.2f} s ({rate})",
+            f"{'it met':<20} {amount(len(self.learned.situations), 'situation')}",
+        ]
+        return "\n".join(lines)
+
+    def _mean(self, part: slice) -> dict[str, Any]:
+        curve = self.learned.curve
+        return {
+            "episodes": len(curve.returns[part]),
+            "return": float(curve.returns[part].mean()),
+            "discounted_return": float(curve.discounted_returns[part].mean()),
+            "steps": float(curve.steps[part].mean()),
+        }
+
+    def _worth(self) -> str:
+        over = "exactly, over all starts" if self.evaluation.exact else "in 100 episodes"
+        text = f"is worth {self.evaluation.value:.4g} discounted, {over}"
+        if self.optimum is not None:
+            text += f"; the best possible is {self.optimum:.4g}"
+        if self.evaluation.ended < 1:
+            what = "of starts never end" if self.evaluation.exact else "of them were cut"
+            text += f"; {1 - self.evaluation.ended:.0%} {what}"
+        return text
+
+
 def _check_options(
     machines: Path | None,
     stack: int | None,
@@ -216,9 +222,9 @@ def _check_options(
 ) -> None:
     if machines is not None and stack is not None:
         raise OptionError("--machines and --stack exclude each other: leave out one")
-    for flag, given in (("--counterfactual", counterfactual), ("--shaping", shaping)):
-        if given and (machines is None or traces is None):
-            raise OptionError(f"{flag} needs a model: give --machines and --traces")
+    for name, is_on in (("--counterfactual", counterfactual), ("--shaping", shaping)):
+        if is_on and (machines is None or traces is None):
+            raise OptionError(f"{name} needs a model: give --machines and --traces")
 
 
 def _check_targets(

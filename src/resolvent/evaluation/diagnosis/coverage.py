@@ -179,7 +179,7 @@ def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> 
     if fractions:
         text += (
             "they look like continuous readings. Round them, or put them into intervals, by "
-            "discretise='auto' (--discretise auto), so that equal situations look equal."
+            "discretise='auto' (--set discretise=auto), so that equal situations look equal."
         )
     else:
         text += (

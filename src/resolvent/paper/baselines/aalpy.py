@@ -221,7 +221,8 @@ def aalpy(
     >>> import gymnasium as gym, resolvent as rs
     >>> from resolvent.machines import is_isomorphic
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
-    >>> pair, ours = aalpy(traces).machine, rs.infer(traces, strategy="rpni", trivial=[]).machines
+    >>> options = rs.InferenceOptions(strategy="rpni", trivial=[])
+    >>> pair, ours = aalpy(traces).machine, rs.infer(traces, options=options).machines
     >>> is_isomorphic(pair.transition, ours.transition), is_isomorphic(pair.reward, ours.reward)
     (True, True)
     """

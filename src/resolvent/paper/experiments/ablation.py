@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from resolvent.inference.infer import infer
+from resolvent.inference.options import InferenceOptions
 from resolvent.paper.baselines.outcome import Outcome
 from resolvent.paper.experiments.worlds import about, gathered, judged, world_called
 from resolvent.paper.processes import Clock
@@ -64,13 +65,15 @@ def ablate(
     with clock:
         result = infer(
             seen,
-            outputs=("observation", "reward"),
-            strategy=strategy,
-            trivial=(),
-            noise="none",
-            refine=False,
-            time_limit=clock.limit,
-            **PARTS[part],
+            options=InferenceOptions(
+                outputs=("observation", "reward"),
+                strategy=strategy,  # type: ignore[arg-type]  # the options look it up
+                trivial=(),
+                noise="none",
+                refine=False,
+                time_limit=clock.limit,
+                **PARTS[part],
+            ),
         )
     nodes = {name: getattr(result, name).prefix_tree_nodes for name in ("transition", "reward")}
     outcome = Outcome(

@@ -188,7 +188,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         traces, self._finished = self._finished.trace_set(), _FinishedEpisodes()
         self._traces.append(traces)
         if self.result is None:
-            self.result = infer(traces, **self._infer_options)
+            self.result = infer(traces, options=InferenceOptions(**self._infer_options))
         else:
             self.result = self.result.update(traces)
         machines = self.result.machines

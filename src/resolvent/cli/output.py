@@ -1,4 +1,4 @@
-"""Results → standard output: one JSON object, or lines for people."""
+"""Results, warnings and progress → one JSON object, lines for people, and a progress bar."""
 
 import json
 import os
@@ -6,14 +6,18 @@ import shlex
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount, visible
 from resolvent.errors import ResumeWarning, TableWarning
+from resolvent.replay.corpus import READING
+from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceSet
+from resolvent.viz.terminal import Amount, ProgressBar
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -21,12 +25,15 @@ def print_json(value: dict[str, Any]) -> None:
     print(json.dumps(value, allow_nan=False))  # ASCII, whatever the terminal's encoding
 
 
+SHARD_STAGES: Final = READING, REPLAYING
+"""Stages of work on scanned files, whose progress counts shards."""
+
 _OURS: Final = TableWarning, ResumeWarning
 
 
 @contextmanager
 def saying_warnings() -> Iterator[None]:
-    """Say on standard error what of a table is not read, or of a folder not used, as it turns out.
+    """Print warnings about tables and folders on standard error, one line each, as they come.
 
     >>> with saying_warnings():
     ...     warnings.showwarning.__name__
@@ -41,14 +48,14 @@ def saying_warnings() -> Iterator[None]:
             before(message, category, *where, **more)
 
     with warnings.catch_warnings():
-        for one in _OURS:
-            warnings.simplefilter("always", one)
+        for category in _OURS:
+            warnings.simplefilter("always", category)
         warnings.showwarning = say
         yield
 
 
 def size(traces: TraceSet) -> str:
-    """Write how many traces and steps there are."""
+    """Return the numbers of traces and steps as text."""
     return f"{amount(len(traces), 'trace')}, {amount(traces.steps, 'step')}"
 
 
@@ -86,3 +93,27 @@ def program_name() -> str:
     if shutil.which("resolvent") is None and Path(sys.argv[0]).name == "resolvent":
         return os.path.relpath(sys.argv[0])
     return "resolvent"
+
+
+def shown_by(bar: ProgressBar) -> Listener:
+    """Return a listener that shows the progress of stages on a bar."""
+
+    def show(stage: str, now: Progress) -> None:
+        if stage in SHARD_STAGES:
+            bar.show(
+                shard_text(stage, now), now.fraction, of=Amount(now.steps, "steps"), stage=stage
+            )
+        else:
+            bar.show(stage, now.fraction)
+
+    return show
+
+
+def shard_text(stage: str, now: Progress) -> str:
+    """Return the number of shards that a stage has finished as text."""
+    return f"{stage}: {now.done:,} of {amount(now.total, 'shard')}"
+
+
+def rounded(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Return seconds to the microsecond, for JSON."""
+    return {name: round(value, 6) for name, value in seconds.items()}

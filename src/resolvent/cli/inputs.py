@@ -1,0 +1,394 @@
+"""TRACES and its columns on the command line → traces; files to write → checks of them."""
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from resolvent._util.files import link_target
+from resolvent._util.startup import is_command
+from resolvent._util.storage import is_address
+from resolvent._util.text import amount, visible
+from resolvent.cli.options import LABEL_SOURCES, flag, names_in, takes
+from resolvent.cli.output import saying_warnings
+from resolvent.errors import OptionError, ResolventError
+from resolvent.inference.infer import infer
+from resolvent.inference.refinement import REFINE_ABOVE_STEPS
+from resolvent.machines import Machine
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_traces, scan_traces
+from resolvent.traces.io.formats import FORMATS, minari_id, written_format
+from resolvent.traces.scan.listing import columns_at, files_of, is_glob
+from resolvent.traces.schema import DEFAULT_COLUMNS, CommandLineValue
+from resolvent.viz.terminal import ProgressBar
+
+FILE_ROWS = 10_000_000
+"""Maximum number of rows of a Parquet file that is read whole, not shard by shard."""
+
+_PARQUET_MAGIC = b"PAR1"
+
+# --- Columns of a table -------------------------------------------------------------------------
+
+_PANEL = "Columns of a table or log (CSV, or Parquet of another layout)"
+_READING = "How TRACES is read"
+_IN_READING = ("format", "damaged")
+
+_FLAGS = (
+    *(
+        flag(read_table, name, kind=list[str], metavar="COLUMN", panel=_PANEL)
+        for name in ("episode", "order", "observation", "action")
+    ),
+    flag(read_table, "reward", metavar="COLUMN", panel=_PANEL),
+    *(
+        flag(read_table, name, kind=list[str], metavar="COLUMN", panel=_PANEL)
+        for name in ("label", "next_observation", "next_label")
+    ),
+    *(
+        flag(read_table, name, metavar="COLUMN", panel=_PANEL)
+        for name in ("terminated", "truncated")
+    ),
+    flag(read_log, "input", kind=list[str], metavar="COLUMN", panel=_PANEL),
+    flag(read_table, "final_observation", kind=str, metavar="VALUE", panel=_PANEL),
+    flag(read_table, "label_separator", panel=_PANEL),
+    flag(read_table, "delimiter", metavar="CHAR", panel=_PANEL),
+    flag(read_table, "missing", kind=list[str], panel=_PANEL),
+)
+_FORMAT = flag(
+    read_traces, "format", choices=FORMATS, text="The format, instead of the one of the content.",
+    panel=_READING,
+)  # fmt: skip
+_DAMAGED = flag(
+    scan_traces, "damaged", text="Refuse Parquet files that cannot be read, or skip them.",
+    show_default=True, panel=_READING,
+)  # fmt: skip
+
+
+def _output_flag(writes: bool) -> Any:
+    text = "With --input: a column with an output of the system, or NAME=COLUMN."
+    if writes:
+        text += " Without: the file to write, as -o."
+    return flag(read_log, "output", kind=list[str], text=text, metavar="COLUMN", panel=_PANEL)
+
+
+LABELING_FLAGS = (
+    flag(
+        infer,
+        "outputs",
+        kind=str,
+        parse=names_in,
+        metavar="NAMES",
+        show_default="observation and reward; terminated if need be; all outputs of a log",
+    ),
+    flag(infer, "labels", choices=LABEL_SOURCES),
+    flag(
+        infer,
+        "timing",
+        choices=LabelTiming,
+        show_default="current; for derived labels, current-with-initial",
+    ),
+)
+"""Flags for the outputs and labels of machines."""
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The columns of a table or log by role, none for a file of traces, and how to read files.
+
+    `--output` names a column of a log with `--input`, and otherwise the file that is written.
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    output: Sequence[str] = ()
+    format: str | None = None
+    damaged: str = "refuse"
+
+    def target(self, short: Path | None) -> Path | None:
+        """Return the file to write: that of `-o`, or of `--output` if it names no column."""
+        if "input" in self.columns or not self.output:
+            return short
+        if short is not None or len(self.output) > 1:
+            raise OptionError(
+                "there are several files to write to: give one, or name the log's --input if "
+                "--output is a column"
+            )
+        return Path(self.output[0])
+
+    def read(self, source: Path, columns: Sequence[str], bar: ProgressBar) -> TraceSet:
+        """Read a file of traces, a table or a log, with further columns of these names.
+
+        Rows that are not read are reported on standard error.
+        """
+        progress = bar.reading(source)
+        if not self.columns:
+            return read_traces(source, columns=columns, progress=progress, format=self.format)
+        csv = {name: self.columns[name] for name in _CSV_ONLY if name in self.columns}
+        read: Callable[..., TraceSet] = read_log if "input" in self.columns else read_table
+        roles = self._roles(str(source), columns)
+        with saying_warnings():
+            return read(source, progress=progress, **csv, **roles)
+
+    def scan(self, place: str, columns: Sequence[str] = ()) -> TraceDataset:
+        """Open files of traces, or of a table or log, to be read shard by shard."""
+        roles = self._roles(place, columns) if self.columns else {"columns": columns}
+        return scan_traces(place, **roles, damaged=self.damaged)  # type: ignore[arg-type]
+
+    def _roles(self, place: str, columns: Sequence[str]) -> dict[str, Any]:
+        """Return columns by the parameters of `read_log` or `read_table` that they are for."""
+        roles = {
+            name: value[0] if isinstance(value, list) and len(value) == 1 else value
+            for name, value in self.columns.items()
+            if name not in _CSV_ONLY
+        }
+        if "input" not in roles:
+            if "final_observation" in roles:
+                roles["final_observation"] = CommandLineValue(roles["final_observation"])
+            return {"outputs": columns, **roles}
+        for name in roles:
+            if name not in ("input", "episode", "order"):
+                raise OptionError(
+                    f"--input is for a log of inputs and outputs, --{name.replace('_', '-')} for "
+                    f"a table of observations and actions: give one or the other"
+                )
+        outputs = {name: name for name in columns} | self._named_outputs(place)
+        if not outputs:
+            raise OptionError("--input needs --output: name the column with the log's outputs")
+        return {"output": outputs, **roles}
+
+    def _named_outputs(self, place: str) -> dict[str, str]:
+        """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none has this name."""
+        from resolvent.traces.io.sources import open_table
+
+        known: list[str] = []
+        if any("=" in text for text in self.output):
+            is_file = Path(place).exists()
+            delimiter = self.columns.get("delimiter")
+            known = open_table(place, delimiter=delimiter).names if is_file else columns_at(place)
+        outputs: dict[str, str] = {}
+        for text in self.output:
+            name, _, column = (text, "", text) if text in known else text.partition("=")
+            if name in outputs:
+                raise OptionError(
+                    f"there are several --output called `{visible(name)}`: give each its own "
+                    f"name, as in other={visible(column or name)}"
+                )
+            outputs[name] = column or name
+        return outputs
+
+
+_CSV_ONLY = ("delimiter", "missing")
+
+
+def takes_table(
+    *,
+    writes: bool = False,
+    format: bool = False,  # noqa: A002
+    damaged: bool = True,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the flags of `TableOptions`, its argument `table`.
+
+    `writes` is for commands whose `-o` names a file.
+    """
+
+    def build(values: dict[str, Any]) -> TableOptions:
+        reading = {name: values.pop(name) for name in _IN_READING if name in values}
+        output = values.pop("output", ())
+        if output and not (writes or "input" in values):
+            raise OptionError("--output is a column of a log: name that of its --input, too")
+        return TableOptions(values, output, **reading)
+
+    reading = [*[_FORMAT] * format, *[_DAMAGED] * damaged]
+    return takes("table", *reading, *_FLAGS, _output_flag(writes), build=build)
+
+
+# --- Traces -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Switch the garbage collector off while traces are read, and for good if this is a command.
+
+    A million labels are millions of objects, none of them garbage, and each search through them
+    takes about a second.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        if is_command():
+            gc.freeze()
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@reading()
+def opened(
+    place: str,
+    table: TableOptions,
+    columns: Sequence[str],
+    bar: ProgressBar,
+    *,
+    in_shards: bool = True,
+) -> TraceSet | TraceDataset:
+    """Read traces, or only open them if there are many and not all are needed at once.
+
+    If damaged files are skipped, they are always only opened.
+    """
+    path = Path(place)
+    elsewhere = _is_elsewhere(place)
+    if table.damaged == "skip":
+        if path.is_file() and not _is_parquet(path):
+            raise OptionError(f"{place} is no Parquet file: leave out --damaged skip")
+        return table.scan(place, columns)
+    if elsewhere and table.format not in (None, "parquet"):
+        raise OptionError(f"{place} is read as Parquet: leave out the format {table.format!r}")
+    if not elsewhere and not path.is_dir() and not _is_parquet(path):
+        return table.read(path, columns, bar)
+    files = files_of(place)
+    partitioned = path.is_dir() and any(Path(file.path).parent != path.absolute() for file in files)
+    by_scanning = elsewhere or (partitioned and bool(table.columns))
+    most = FILE_ROWS if path.is_file() else REFINE_ABOVE_STEPS
+    if by_scanning or (in_shards and _rows_of(place) > most):
+        scanned = table.scan(place, columns)
+        return scanned if in_shards and scanned.rows > REFINE_ABOVE_STEPS else scanned.read_all()
+    return table.read(path, columns, bar)
+
+
+def note_unused(
+    traces: TraceSet | TraceDataset, on: str | None, cache_dir: str | None = None
+) -> None:
+    """Note on standard error that traces in memory need neither workers nor a cache."""
+    asked = [f"--on {on}"] * (on not in (None, "threads"))
+    asked += [f"--cache-dir {cache_dir}"] * (cache_dir is not None)
+    if asked and isinstance(traces, TraceSet):
+        print(
+            f"resolvent: note: {amount(traces.steps, 'step')} were read into memory, where there "
+            f"is nothing to do for {visible(' and '.join(asked))}",
+            file=sys.stderr,
+        )
+
+
+def files_read(place: str) -> list[Path]:
+    """Return the files and folders on this machine that TRACES names."""
+    if not _is_elsewhere(place):
+        return [Path(place)]
+    return [Path(file.path) for file in files_of(place) if file.root is None]
+
+
+def columns_to_read(outputs: Sequence[str]) -> list[str]:
+    """Return those of the columns to predict that are read only if they are named.
+
+    >>> columns_to_read(["observation", "reward", "cost", "terminated"])
+    ['cost']
+    """
+    return [name for name in outputs if name not in DEFAULT_COLUMNS]
+
+
+def columns_of(machines: Mapping[str, Machine]) -> list[str]:
+    """Return the columns that traces need to test machines on them."""
+    return columns_to_read([machine.predicts for machine in machines.values()])
+
+
+def _is_elsewhere(place: str) -> bool:
+    return is_address(place) or (is_glob(place) and not Path(place).exists())
+
+
+def _is_parquet(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+    except OSError:
+        return False  # the reader reports why
+
+
+def _rows_of(place: str) -> int:
+    from resolvent.traces.scan.shards import read_footers
+
+    return sum(sum(footer.groups) for footer in read_footers(files_of(place), ())[1])
+
+
+# --- Files to write -----------------------------------------------------------------------------
+
+
+def check_targets(*paths: Path | None, inputs: tuple[Path | None, ...] = ()) -> None:
+    """Refuse files that cannot be written, that are one file, or that the command reads.
+
+    Two paths are one file also by links and hard links, and by other spellings of folders.
+    """
+    targets = [path for path in paths if path is not None]
+    for path in targets:
+        for source in inputs:
+            if source is not None and _would_replace(path, source):
+                raise OptionError(
+                    f"cannot write {path}: it would replace what is read from {source}; "
+                    f"name another file"
+                )
+        _check_writable(path)
+    for first, second in combinations(targets, 2):
+        if _is_same(first, second):
+            also = "" if first == second else f", which is the same file as {first}"
+            raise OptionError(
+                f"cannot write two things to {second}{also}: give each a file of its own"
+            )
+
+
+def check_trace_target(
+    path: Path,
+    format: str | None = None,  # noqa: A002
+    *inputs: Path | None,
+) -> None:
+    """Refuse traces to write as `check_targets` does, or if the file's name tells no format."""
+    if minari_id(path) is None:
+        check_targets(path, inputs=inputs)
+        written_format(path, format)
+
+
+def check_folder(path: Path) -> Path:
+    """Return the target of links to a file or folder, or refuse links in a circle."""
+    try:
+        return link_target(path)
+    except OSError:
+        raise ResolventError(
+            f"cannot write {path}: links lead from it back to it; name another place"
+        ) from None
+
+
+def _check_writable(path: Path) -> None:
+    folder = path.parent
+    if path.is_dir():
+        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
+    if not folder.exists():
+        raise ResolventError(
+            f"cannot write {path}: the folder {folder} does not exist; make it first"
+        )
+    if not folder.is_dir():
+        raise ResolventError(f"cannot write {path}: {folder} is not a folder")
+    target = check_folder(path)
+    written = path if target.exists() and not target.is_file() else target.parent
+    if not written.exists():
+        raise ResolventError(
+            f"cannot write {path}: it is a link into {target.parent}, which does not exist"
+        )
+    if not os.access(written, os.W_OK):
+        raise ResolventError(f"cannot write {path}: permission denied")
+
+
+def _would_replace(target: Path, source: Path) -> bool:
+    """Return whether writing a file changes a file that is read, or one of a folder's."""
+    if not target.is_file():  # pipes and terminals may be read and written at once
+        return False
+    files = source.rglob("*.parquet") if source.is_dir() else [source]
+    return any(file.exists() and target.samefile(file) for file in files)
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.is_file() and first.samefile(second)
+    return link_target(first) == link_target(second)
