@@ -41,31 +41,6 @@ AT_THE_WRITE = 0.6
 """This share of kills waits until a file is being written, the others come at any moment."""
 
 
-WORLD = "resolvent/RandomWorld-v0"
-LONG = (
-    f"collect {WORLD} -n 100000 -o out.jsonl",
-    "infer long.jsonl --set held_out=0 --engine python --keep-redundant --no-supplement -o out.json",
-    "infer long.jsonl --strategy search --effort 50 -o out.json",
-    "infer long.jsonl --strategy exact -o out.json",
-    "infer long.jsonl --labels auto -o out.json",
-    "infer long.parquet -o out.json",
-    "check long.json long.parquet --evidence",
-    "report long.json long.jsonl -o out.html",
-    "diagnose long.jsonl",
-    "convert long.jsonl out.jsonl.gz",
-    "plan long.json long.jsonl -o out.json",
-    f"train {WORLD} -n 1000000 --max-steps 500 -o out.json",
-    f"train {WORLD} -n 100000 --max-steps 500 --engine python -o out.json",
-    f"solve {WORLD} --budget 1000000 -o out",
-    "reproduce ablation --quick -o out",
-    "demo",
-)
-"""Commands that take seconds, for who presses Ctrl-C."""
-
-AT_MOST = 0.2
-"""Seconds of processor time that a command may take to end."""
-
-
 @dataclass
 class Counts:
     """What was tried, how often, and what came of it."""
@@ -334,50 +309,6 @@ class Bench:
                         words = " ".join(command.words)
                         self.counts.found_wrong(f"read-only, {words}: {code}, {told[-300:]}")
                     self._judge("read_only_folders", one, f"exit code {code}")
-
-    def interrupts(self, most: int) -> None:
-        """Press Ctrl-C: a command ends at once, says so in a line, and leaves nothing half done."""
-        if not most:
-            return
-        folder = self.work / "interrupts"
-        folder.mkdir()
-        for words in (
-            f"collect {WORLD} -n 1500 --max-steps 300 -o long.jsonl",
-            "convert long.jsonl long.parquet",
-            "infer long.jsonl --set held_out=0 -o long.json",
-        ):
-            self._did(folder, words.split())
-        slowest = dict.fromkeys(LONG, 0.0)
-        for number in range(most):
-            words = LONG[number % len(LONG)]
-            target = folder / words.split(" -o ")[-1]
-            before = content_of(folder)
-            child = Trial(folder, Command(tuple(words.split()), ()), before).start()
-            time.sleep(self.draw.uniform(0.05, 3.0))
-            used = processor_seconds(child)
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGINT)
-            _, status, usage = os.wait4(child, 0)
-            code = os.waitstatus_to_exitcode(status)
-            with suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            told = (folder / ".stderr").read_text()
-            if code == 130:
-                took = usage.ru_utime + usage.ru_stime - used
-                slowest[words] = max(slowest[words], took)
-                self.counts.add("interrupts", "at once" if took < AT_MOST else "later")
-                right = "resolvent: interrupted" in told and "Traceback" not in told
-            else:
-                self.counts.add("interrupts", "done before" if code == 0 else f"exit code {code}")
-                right = code == 0
-            changed = any(
-                content_of(folder).get(name) != content for name, content in before.items()
-            )
-            if not right or changed or (parts_in(folder) and words.split()[0] != "reproduce"):
-                self.counts.found_wrong(f"Ctrl-C, {words}: exit code {code}, {told[-300:]}")
-            if target.name.startswith("out"):
-                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
-        self.counts.slowest = {words: round(took, 3) for words, took in slowest.items()}
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ counting(ScanPass), counting(ReplayPass)
 folder, kept, output = sys.argv[1:]
 roles = json.loads(sys.stdin.read())
 print("begun", flush=True)
-result = rs.infer(rs.scan_traces(folder, **words), options=rs.InferenceOptions(cache_dir=kept))
+result = rs.infer(rs.scan_traces(folder, **roles), resume=kept)
 result.machines.save(output)
 print(json.dumps(done))
 """
@@ -141,7 +141,7 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
         scanned = rs.scan_traces(folder, **ROLES)
         before = time.perf_counter()
         rs.infer(scanned, options=rs.InferenceOptions(on="ray"))  # the first one begins the workers
-        begun, before = time.perf_counter() - before, time.perf_counter()
+        first, before = time.perf_counter() - before, time.perf_counter()
         rs.infer(scanned, options=rs.InferenceOptions(on="ray"))
         usual = time.perf_counter() - before
         say(f"undisturbed: {first:.1f} s at first, then {usual:.1f} s")
@@ -152,7 +152,7 @@ def _killed_on_ray(ray: Any, say: Any, folder: Path, expected: str, trials: int,
             timer = threading.Timer(after, lambda: what.append(kill(draw)))  # noqa: B023
             before = time.perf_counter()
             timer.start()
-            found = digest(rs.infer(scanned, options=rs.InferenceOptions(on="ray")), folder.parent)
+            result = digest(rs.infer(scanned, options=rs.InferenceOptions(on="ray")), folder.parent)
             took = time.perf_counter() - before
             timer.join()
             same += result == expected

@@ -200,9 +200,9 @@ def _count_from_zero(schema: Any) -> None:
 def stub() -> str:
     """Return what type checkers read of the public names, which are imported at their first use."""
     lines = ["# Written by docs/generate.py: edit the table in __init__.py instead.", ""]
+    lines += [f"from resolvent import {name} as {name}" for name in resolvent.PACKAGES]
     for module, names in resolvent.NAMES.items():
         lines += [f"from {module} import {name} as {name}" for name in names]
-    lines += [f"from resolvent import {name} as {name}" for name in resolvent.PACKAGES]
     lines += ["", "__version__: str", "", "__all__ = ["]
     constants_first = sorted(
         resolvent.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)

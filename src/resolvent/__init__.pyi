@@ -1,5 +1,14 @@
 # Written by docs/generate.py: edit the table in __init__.py instead.
 
+from resolvent import config as config
+from resolvent import errors as errors
+from resolvent import evaluation as evaluation
+from resolvent import inference as inference
+from resolvent import machines as machines
+from resolvent import paper as paper
+from resolvent import rl as rl
+from resolvent import worlds as worlds
+from resolvent import wrappers as wrappers
 from resolvent.errors import ContradictoryTraces as ContradictoryTraces
 from resolvent.errors import OptionError as OptionError
 from resolvent.errors import ResolventError as ResolventError
@@ -27,29 +36,20 @@ from resolvent.machines import load as load
 from resolvent.noise.model import Noise as Noise
 from resolvent.planning.plan import Plan as Plan
 from resolvent.planning.plan import plan as plan
+from resolvent.preprocess.discretize import Discretizer as Discretizer
+from resolvent.preprocess.labeling import LabelingFunction as LabelingFunction
+from resolvent.preprocess.timing import LabelTiming as LabelTiming
 from resolvent.rl.collect import collect as collect
 from resolvent.rl.trainer import q_learning as q_learning
 from resolvent.rl.wrappers.augment import AugmentObservation as AugmentObservation
-from resolvent.preprocess.timing import LabelTiming as LabelTiming
-from resolvent.preprocess.discretize import Discretizer as Discretizer
 from resolvent.traces.io.formats import read_traces as read_traces
 from resolvent.traces.io.read_table import read_log as read_log
 from resolvent.traces.io.read_table import read_table as read_table
-from resolvent.preprocess.labeling import LabelingFunction as LabelingFunction
 from resolvent.traces.scan.dataset import TraceDataset as TraceDataset
 from resolvent.traces.scan.dataset import scan_traces as scan_traces
 from resolvent.traces.trace import Trace as Trace
 from resolvent.traces.trace_set import TraceSet as TraceSet
-from resolvent.display.report.writing import report as report
-from resolvent import config as config
-from resolvent import errors as errors
-from resolvent import evaluation as evaluation
-from resolvent import inference as inference
-from resolvent import machines as machines
-from resolvent import paper as paper
-from resolvent import rl as rl
-from resolvent import worlds as worlds
-from resolvent import wrappers as wrappers
+from resolvent.viz.report.page import report as report
 
 __version__: str
 
