@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from resolvent import _core
-from resolvent.errors import ContradictoryTraces
 from resolvent.exploration.buffer import Columns, Episode
 from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.hypothesis import EFFORT, Hypothesis
@@ -20,7 +19,8 @@ from resolvent.exploration.repair import explains
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import OutputTable, QueriedSteps, TransitionTables
-from resolvent.inference.infer import infer_with
+from resolvent.inference.conflict import Conflict
+from resolvent.inference.infer import try_infer
 
 DISTINGUISH: Final = "which of two machines is right"
 
@@ -216,11 +216,10 @@ class AlternativeHypotheses:
         believed, hypothesis = self._widened(self.model.tables), self.hypothesis
         options = replace(hypothesis.options, seed=hypothesis.options.seed + 1, effort=EFFORT)
         traces = hypothesis.buffer.traces(0, self.open_episodes)
-        try:
-            machines = infer_with(options, traces).machines
-        except ContradictoryTraces:  # repair may succeed where inference fails
+        result = try_infer(options, traces)
+        if isinstance(result, Conflict):  # repair may succeed where inference fails
             return
-        tables = TransitionTables.of(machines, hypothesis.buffer)
+        tables = TransitionTables.of(result.machines, hypothesis.buffer)
         if tables.names == believed.names and sum(tables.sizes) <= sum(believed.sizes):
             wide = self._widened(tables)
             steps = QueriedSteps.of_columns(wide, self._columns())

@@ -6,18 +6,17 @@ also where repair adds a state, but then thoroughly only after some more steps.
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from resolvent.errors import ContradictoryTraces
 from resolvent.exploration.buffer import Buffer, Columns, Episode
 from resolvent.exploration.repair import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import outputs_of
-from resolvent.inference.infer import infer_with
+from resolvent.inference.infer import try_infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.preprocess.timing import LabelTiming
@@ -99,12 +98,14 @@ class Hypothesis:
             effort *= 0.5 ** sum(columns.steps >= many for many in MANY_STEPS)
         if believed is not None:
             effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
-        result: InferenceResult | None = None
+        result: InferenceResult | Conflict | None = None
         if believed is not None and self._needs_termination(believed, columns, last):
             outputs = *outputs_of(self.options, traces), TERMINATED
-            with suppress(ContradictoryTraces):  # episodes end by chance, then
-                result = self._smallest_result(traces, any_timing, effort, outputs)
-        result = result or self._smallest_result(traces, any_timing, effort, self.options.outputs)
+            result = self._smallest_result(traces, any_timing, effort, outputs)
+        if result is None or isinstance(result, Conflict):  # episodes end at random, if it is one
+            result = self._smallest_result(traces, any_timing, effort, self.options.outputs)
+        if isinstance(result, Conflict):
+            raise result.error()
         tables = TransitionTables.of(result.machines, self.buffer)
         if believed is not None and self._stays(believed, tables, columns):
             self.options = replace(self.options, timing=believed.timing)
@@ -138,31 +139,27 @@ class Hypothesis:
 
     def _smallest_result(
         self, traces: TraceSet, any_timing: bool, effort: float, outputs: tuple[str, ...] | None
-    ) -> InferenceResult:
+    ) -> InferenceResult | Conflict:
         """Infer machines, with and without first labels if either may be; return the smaller ones.
 
-        The first label may matter, as the cue of a T-maze does, or be of no meaning yet.
+        The first label may matter, as the cue of a T-maze does, or be of no meaning yet. If no
+        machines explain the traces, return the first conflict.
         """
         options = replace(self.options, effort=effort, outputs=outputs)
         timings: list[Any] = [options.timing]
         if any_timing:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
-        results: list[InferenceResult] = []
-        contradictions: list[ContradictoryTraces] = []
-        for timing in timings:
-            try:
-                results.append(infer_with(replace(options, timing=timing), traces))
-            except ContradictoryTraces as error:
-                contradictions.append(error)
+        attempts = [try_infer(replace(options, timing=timing), traces) for timing in timings]
+        results = [result for result in attempts if not isinstance(result, Conflict)]
         if not results:
             if not self.options.remove_trivial:
-                raise contradictions[0]
+                return attempts[0]
             # The number of steps without an event may matter.
-            with suppress(ContradictoryTraces):
-                results.append(infer_with(replace(options, remove_trivial=False), traces))
-            if not results:
-                raise contradictions[0]
+            result = try_infer(replace(options, remove_trivial=False), traces)
+            if isinstance(result, Conflict):
+                return attempts[0]
             self.options = replace(self.options, remove_trivial=False)
+            results = [result]
         best = min(results, key=_n_states)
         self.options = replace(self.options, timing=best.options.timing)
         return best

@@ -10,7 +10,8 @@ from typing import Any, Final
 from resolvent.errors import ContradictoryTraces
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
-from resolvent.inference.infer import EVERYTHING, infer_with
+from resolvent.inference.conflict import Conflict
+from resolvent.inference.infer import EVERYTHING, infer_with, try_infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.preprocess import event_discovery
@@ -193,9 +194,8 @@ def count_states(
     4
     """
     options = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=QUICK_EFFORT)
-    try:
-        result = infer_with(options, traces)
-    except ContradictoryTraces:
+    result = try_infer(options, traces)
+    if isinstance(result, Conflict):
         return None
     return sum(machine.states for machine in result.machines.values())
 

@@ -125,8 +125,18 @@ def infer_with(
     rewards: RewardLevels | None = None,
 ) -> InferenceResult:
     """Infer machines as `infer` does, with checked options and known levels of rewards."""
+    return _or_raise(try_infer(options, traces, progress, rewards))
+
+
+def try_infer(
+    options: InferenceOptions,
+    traces: TraceSet | TraceDataset,
+    progress: Listener | None = None,
+    rewards: RewardLevels | None = None,
+) -> InferenceResult | Conflict:
+    """Infer machines, or return the conflict that no machines within the options explain."""
     with telling_of_memory("machines were inferred"), get_executor(options.on):
-        return _or_raise(_inferred(options, traces, progress, rewards))
+        return _inferred(options, traces, progress, rewards)
 
 
 def update(
