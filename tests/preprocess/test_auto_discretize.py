@@ -1,6 +1,7 @@
 """Edges that are found where they help to tell what comes next."""
 
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -82,7 +83,8 @@ def test_order_and_number_of_traces_make_no_difference():
 
 
 def test_the_sampled_steps_do_not_depend_on_the_order_of_traces(monkeypatch):
-    monkeypatch.setattr("resolvent.preprocess.auto_discretize.MOST_STEPS", 700)
+    # By its path the package's function of this name would be found.
+    monkeypatch.setattr(sys.modules[auto_discretize.__module__], "MOST_STEPS", 700)
     logs = thermostat(0, days=12, minutes=100)
     mixed = list(logs)
     random.Random(1).shuffle(mixed)

@@ -51,7 +51,9 @@ def stepwise(machines, traces):
         for step, action in enumerate(trace.actions):
             seen, came = trace.observations[step], trace.observations[step + 1]
             mixed = {
-                output: float(belief._shares @ belief._asked("transition", seen, action, output))
+                output: float(
+                    belief._shares @ belief._likelihood("transition", seen, action, output)
+                )
                 for output in machines.transition.outputs
             }
             right += max(mixed, key=mixed.__getitem__) == came

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from picture_machines import machine_of
 from PIL import ImageFont
-from resolvent.machines.support import Support
 
 from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
+from resolvent.machines.counts import Support
 from resolvent.noise import AlternativeTransitions
 from resolvent.viz.dot import edges, to_dot
 from resolvent.viz.picture import MOST_ARROWS, picture_of, set_in_lines, shortened, width

@@ -12,7 +12,7 @@ from resolvent.errors import ModelError
 from resolvent.evaluation import evidence_pass
 from resolvent.evaluation.gathering import collect_evidence
 from resolvent.replay import replaying
-from resolvent.viz.report.contents import contents, verdict
+from resolvent.viz.report.contents import contents, score_summary
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_assumed_answers_are_counted_apart():
 
 
 def test_a_verdict_without_mistakes_says_what_is_assumed():
-    said = verdict(lamp_machines().score(rs.TraceSet([lit_wait(0)])))
+    said = score_summary(lamp_machines().score(rs.TraceSet([lit_wait(0)])))
     assert said == {
         "kind": "right",
         "text": "Every step of every trace is predicted, and right. "

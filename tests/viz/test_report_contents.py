@@ -7,7 +7,7 @@ from report_worlds import has_read
 import resolvent as rs
 from noisy_worlds import noisy_house
 from resolvent.evaluation.gathering import collect_evidence
-from resolvent.viz.report.contents import contents, verdict
+from resolvent.viz.report.contents import contents, score_summary
 from resolvent.viz.report.machine import MOST_IN_MATRIX
 from resolvent.viz.report.traces import MOST_STEPS, grid_map
 from synthetic_pair import synthetic
@@ -147,7 +147,7 @@ def test_replays_walk_as_the_traces_do(house, said):
 def test_a_mismatch_is_shown(house):
     pair, _ = house
     traces = rs.TraceSet([UNLOCKED])
-    said = verdict(pair.score(traces))
+    said = score_summary(pair.score(traces))
     assert said["kind"] == "wrong"
     assert "('corridor', 'up')" in said["text"]
     player = played(pair, traces)
@@ -162,7 +162,7 @@ def test_what_was_never_shown_is_no_prediction(house):
     pair, _ = house
     calm = rs.Trace(["corridor"] * 3, [[]] * 3, ["down"] * 2, [0] * 2)
     traces = rs.TraceSet([rs.Trace(["corridor", "attic"], [[], []], ["fly"], [0]), calm])
-    assert verdict(pair.score(traces)) == {
+    assert score_summary(pair.score(traces)) == {
         "kind": "unseen",
         "text": "No prediction is wrong; for 1 step there is none.",
     }

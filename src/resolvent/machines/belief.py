@@ -30,14 +30,14 @@ class Belief:
     """Probability of each state of each machine of a set, given the steps of an episode so far.
 
     Call `reset` with the label of an episode's first observation, and `step` with each step.
-    Labels are wrong, and initial states hidden, with the rates in `machines.doubt`; without
-    doubt the belief is in one state, unless no state explains the outputs.
+    `machines.doubt` holds the rates of wrong labels and the probabilities of hidden initial
+    states; if it is empty, the belief is in one state, unless no state explains the outputs.
 
     >>> from resolvent.worlds import House
     >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
     >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
-    >>> doubt = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
-    >>> belief = Belief(House().machines().replacing(doubt=doubt))
+    >>> uncertainty = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
+    >>> belief = Belief(House().machines().replacing(doubt=uncertainty))
     >>> belief.reset(None)
     >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
     >>> belief.probabilities["transition"].round(2).tolist()
@@ -93,7 +93,7 @@ class Belief:
     def step(
         self, observation: Symbol, action: Symbol, outcomes: Mapping[str, Any], label: Any
     ) -> None:
-        """Update by a step: its outcomes by the columns that machines predict, and its label."""
+        """Update by a step: its outcomes by column name, and its label."""
         self.weigh(observation, action, outcomes)
         self.read(label)
 
@@ -127,7 +127,7 @@ class Belief:
         if self._true_label_chances is not None and recorded in self._labels:
             row = self._true_label_chances[self._labels.index(recorded)]
             chances = dict(zip(self._labels, row, strict=True))
-        elif recorded and not any(recorded in one.labels for one in self.machines.values()):
+        elif recorded and not any(recorded in machine.labels for machine in self.machines.values()):
             return None
         rows = np.arange(len(self.joint))
         matrix = np.zeros((len(rows), len(rows)))
@@ -147,17 +147,18 @@ class Belief:
 
     def _label_chances(self) -> NDArray[np.float64] | None:
         """Return the probability of each true label given the recorded one: [recorded, true]."""
-        doubt = self.machines.doubt
-        if doubt.label_noise is None:
+        uncertainty = self.machines.doubt
+        noise = uncertainty.label_noise
+        if noise is None:
             return None
         silence = self._labels.index(NO_EVENT) if NO_EVENT in self._labels else NONE
         table = _core.true_label_chances(
             len(self._labels),
             silence=silence,
-            missed=doubt.label_noise.missed,
-            added=doubt.label_noise.false,
-            swapped=doubt.label_noise.swapped,
-            shares=np.array(list(doubt.label_shares.values())),
+            missed=noise.missed,
+            added=noise.false,
+            swapped=noise.swapped,
+            shares=np.array(list(uncertainty.label_shares.values())),
         )
         return table.reshape(len(self._labels), len(self._labels))
 
@@ -189,9 +190,9 @@ class Belief:
 
 
 def fill_unknown(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace unknown probabilities of an output by the mean of the known ones: no evidence.
+    """Replace unknown probabilities (nan) of each output by the mean of the known ones.
 
-    There is a row for each output and a column for each state, nan where the query is unseen.
+    There is a row for each output and a column for each state.
 
     >>> fill_unknown(np.array([[0.2, np.nan, 0.6], [np.nan] * 3])).tolist()
     [[0.2, 0.4, 0.6], [1.0, 1.0, 1.0]]
@@ -203,7 +204,7 @@ def fill_unknown(chance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _next_states(machines: Machines, states: NDArray[np.int64], label: Label) -> NDArray[np.int64]:
-    """Return the states after rows of states; a machine without such a transition stays."""
+    """Return the states after reading a label; a machine without such a transition stays."""
     after = states.copy()
     for column, machine in enumerate(machines.values()):
         code = machine.labels.get(label)

@@ -138,8 +138,8 @@ def machine_of_tables(
 def restore_loops(machine: M, dropped: tuple[int, ...], histories: Histories) -> M:
     """Return a machine with the labels it was inferred without: loops in the states that read them.
 
-    In other states they stay unseen. Unlike labels known to be trivial these
-    were merely not seen to change anything, and a machine does not guess.
+    In other states they stay unseen: these labels were not observed to change anything, but
+    unlike trivial labels are not assumed to change nothing.
     """
     if not dropped or machine.support is None:
         return machine
@@ -162,7 +162,7 @@ def with_sample_counts(machine: M, samples: SampleSet) -> M:
     """Return the machine with the outputs and counts of noisy samples.
 
     The machine and the samples share their codes. Transitions that no sample takes are removed.
-    Each output belongs to the state it was observed in; none is assumed of other states.
+    Each output holds in the state it was observed in only.
     """
     states = machine.replay(samples.beta, samples.offsets)
     rows = np.flatnonzero((samples.alpha >= 0) & (states >= 0))
@@ -199,9 +199,8 @@ def decisions_of(
 ) -> tuple[MergeDecision, ...]:
     """Return the events of state merging as decisions about the states of its machine.
 
-    Each blue node hangs from one red state by one label, so every event decides one transition,
-    and there are at most as many decisions as transitions. `histories` are those that were
-    merged, without trivial labels.
+    Each blue node is the child of one red state by one label, so every event decides one
+    transition. `histories` are those that were merged, without trivial labels.
     """
     node, parent, label = _core.history_columns(histories.tree)
     states = np.zeros(len(parent), np.int32)
@@ -223,10 +222,9 @@ def decisions_of(
 def description_bits(machine: Machine) -> float:
     """Return the description length of a machine in bits; the fewer, the more probable it is.
 
-    All machines that explain the same traces fix every output in them, so only the machine has
-    to be described: the number of states, the target of each observed transition, and the
-    output of each observed query in each state. Trivial labels and constant outputs cost
-    nothing, since all these machines share them. See docs/decisions/inference.md.
+    Described are the number of states, the target of each observed transition, and the output
+    of each observed query in each state. Trivial labels and constant outputs cost nothing, since
+    all machines that explain the same traces share them. See docs/decisions/inference.md.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -242,7 +240,7 @@ def description_bits(machine: Machine) -> float:
 
 
 def _transition_bits(table: NDArray[np.int32]) -> float:
-    """Return the bits for the targets in a table [state, label] with −1 for never read.
+    """Return the bits for the targets in a table [state, label]; −1 is unseen.
 
     First which transitions are loops: by state, since all labels loop in a sink, or by label,
     since those that change nothing loop in all states. Then the other targets, by how often

@@ -70,7 +70,7 @@ def is_isomorphic(first: Machine, second: Machine) -> bool:
 
 
 def is_minimal(machine: Machine) -> bool:
-    """Return whether no two states behave the same, "unseen" as a behavior of its own.
+    """Return whether no two states have the same behavior; unseen is a distinct behavior.
 
     By partition refinement: states are split by their outputs, then by their next states, until
     nothing changes. Outputs that vary are the same if each has the same share.
@@ -115,9 +115,7 @@ def history_text(history: Sequence[Label]) -> str:
 
 
 def history_texts(machine: Machine) -> list[str]:
-    """Return the shortest history of each state as text, as `history_text` has it.
-
-    In one pass: the histories of a long chain are together as long as its square.
+    """Return the shortest history of each state as `history_text`, in one pass.
 
     >>> from resolvent.worlds import House
     >>> history_texts(House().machines().transition)
@@ -231,7 +229,7 @@ def _events(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[Label
     targets = np.ascontiguousarray(machine.transitions.T)  # a row for each label
     changed = (targets >= 0) & (targets != np.arange(machine.states))
     classes: dict[bytes, list[int]] = {}
-    # Of very many labels few change anything, and those that act alike have the same row.
+    # Few labels change a state; those with the same transitions have the same row.
     for code in np.flatnonzero(changed.any(1)).tolist():
         row = np.where(changed[code], targets[code], -1)
         classes.setdefault(row.tobytes(), []).append(code)

@@ -17,9 +17,9 @@ from resolvent.traces.vocabulary import Codes
 class Support:
     """How often the traces showed each entry of a machine's tables.
 
-    Kept apart from the machine: repeated traces change this and nothing else. `outputs` counts
-    each query in a state, whatever its output. `constants` are the totals of constant queries,
-    `asked` their counts by state; the latter are empty where only the totals are known.
+    Repeated traces change this part of a machine only. `outputs` counts each query in a state.
+    `constants` are the totals of constant queries, `asked` their counts by state, empty if only
+    the totals are known.
     `rivals` holds the odds of transitions of a machine inferred from noisy traces.
     """
 

@@ -46,8 +46,8 @@ def guessing(machine: M) -> M:
 def with_guesses(moves: Codes, answers: Codes) -> tuple[Codes, Codes]:
     """Return tables [state, label] and [state, query] with a guess for every −1.
 
-    Only queries without an output in any state keep it. A label that loops in other states is
-    assumed to loop, one that leads to a state to lead there. Ties prefer the loop, then the
+    Queries without an output in any state keep −1. A label that loops in other states is
+    assumed to loop, a label with another target to lead there. Ties prefer the loop, then the
     lowest code.
 
     >>> transitions = np.array([[1, 0], [-1, 1], [2, 2]], np.int32)

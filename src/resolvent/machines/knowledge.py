@@ -34,7 +34,7 @@ class Basis(StrEnum):
     known. UNSEEN: there is no output.
 
     >>> Basis.ASSUMED, str(Basis.ASSUMED)
-    (<Knowledge.ASSUMED: 'assumed'>, 'assumed')
+    (<Basis.ASSUMED: 'assumed'>, 'assumed')
     """
 
     WITNESSED = "witnessed"
@@ -60,7 +60,7 @@ class TableEntry(NamedTuple):
 
     @property
     def knowledge(self) -> Basis:
-        """Basis of the output; one for all states is assumed where it was never observed."""
+        """Basis of the output; constant outputs are assumed in states without observation."""
         return Basis.ASSUMED if self.state is None else Basis.WITNESSED
 
 
@@ -69,8 +69,7 @@ class MergeDecision(NamedTuple):
 
     Either `target` is a `new` state, incompatible with all states before it, or the subtree
     after the label was merged into a known state: `agreeing` outputs were equal on both sides,
-    none differed, and `folded` nodes of the prefix tree were removed. A merge with few agreeing
-    outputs has little evidence for it, though none against it.
+    none differed, and `folded` nodes of the prefix tree were removed.
     """
 
     source: int

@@ -4,9 +4,9 @@ The most frequent output of a state and query, with count m of n, has the probab
 (m + s·(1 − noise)) / (n + s), where s is the strength of the smoothing. Any other output, with
 count c, has the share (c + t·b) / (n − m + t) of the rest, where t is the strength for deviating
 outputs, and b its share among the deviating outputs of other states for the same query, mixed
-with the uniform distribution. An output that the machine does not know has a small probability of
-its own, by which all others are reduced. The parameters maximize the leave-one-out likelihood:
-the probability of each output given all others for its query.
+with the uniform distribution. An output that the machine does not know has a small probability,
+by which all others are reduced. The parameters maximize the leave-one-out likelihood: the
+probability of each output given all others for its query.
 """
 
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ _UNIT: Final = 10**9
 class Smoothing:
     """Parameters of smoothing: pseudo-counts, as if further outputs had been observed.
 
-    To each query `strength` outputs are added, a share of `noise` of them deviating; that share
-    depends on the count of the query, in powers of two. To the deviating outputs of a state
-    `odd_strength` are added, distributed as those of other states, and to these `even_strength`,
-    distributed uniformly. `novelty` is the probability of an output the machine does not know.
+    Each query gets `strength` further outputs, a share of `noise` of them deviating; this share
+    depends on the count of the query, in powers of two. The deviating outputs of a state get
+    `odd_strength` more, distributed as those of other states, and the latter `even_strength`
+    more, distributed uniformly. `novelty` is the probability of an unknown output.
     """
 
     noise: tuple[float, ...]
@@ -52,16 +52,15 @@ class Smoothing:
     even_strength: float
     novelty: float
 
-    def noise_of(self, asked: _Numbers) -> _Reals:
+    def noise_of(self, counts: _Numbers) -> _Reals:
         """Return the share of noise for queries with these counts."""
-        return np.array(self.noise)[_noise_bin(asked)]
+        return np.array(self.noise)[_noise_bin(counts)]
 
 
 def smoothing_of(machine: Machine) -> Smoothing:
     """Return the smoothing of a machine's outputs by leave-one-out likelihood.
 
-    Half a deviating output and half an unknown one are added to all others: a machine without
-    any is not certain.
+    Half a deviating and half an unknown output are added, so that no machine is certain.
 
     >>> from resolvent.worlds import House
     >>> smoothing_of(House().machines().reward).noise[0]  # without counts
@@ -100,23 +99,23 @@ def output_probabilities(
     """
     row = machine.output_rows(states, questions)
     constant = places(machine.constant_question, questions)
-    asked = np.zeros(len(row), np.int64)
+    total = np.zeros(len(row), np.int64)
     for place, counts in zip((row, constant), machine.query_counts(), strict=True):
-        asked[place >= 0] = counts[place[place >= 0]]
+        total[place >= 0] = counts[place[place >= 0]]
     main = machine.answer_many(states, questions)
-    count, most = np.where(main == outputs, asked, 0), asked.copy()
+    count, most = np.where(main == outputs, total, 0), total.copy()
     if machine.is_noisy:
         varies, varying_count = _varying_counts(machine, row, outputs)
         count[varies] = varying_count[varies]
         most[varies] = _varying_counts(machine, row, main)[1][varies]
     strength = smoothing.strength
-    of_main = (most + strength * (1 - smoothing.noise_of(asked))) / (asked + strength)
-    deviating = asked - most
+    of_main = (most + strength * (1 - smoothing.noise_of(total))) / (total + strength)
+    deviating = total - most
     pool = _Pool.of(machine)
-    alike = pool.output_counts(questions, outputs) - np.where(main == outputs, 0, count)
-    others = pool.query_counts(questions) - deviating - pool.output_counts(questions, main)
-    base = (alike + smoothing.even_strength / max(len(machine.outputs) - 1, 1)) / (
-        others + smoothing.even_strength
+    elsewhere = pool.output_counts(questions, outputs) - np.where(main == outputs, 0, count)
+    all_elsewhere = pool.query_counts(questions) - deviating - pool.output_counts(questions, main)
+    base = (elsewhere + smoothing.even_strength / max(len(machine.outputs) - 1, 1)) / (
+        all_elsewhere + smoothing.even_strength
     )
     share = (count + smoothing.odd_strength * base) / (deviating + smoothing.odd_strength)
     chance = (1 - smoothing.novelty) * np.where(main == outputs, of_main, (1 - of_main) * share)
@@ -182,10 +181,10 @@ def _values(keys: _Numbers, values: _Numbers, wanted: _Numbers) -> _Numbers:
 
 
 class _Rest(NamedTuple):
-    """The other outputs of a query when one of them is left out, equal cases grouped.
+    """The remaining outputs of a query when one is left out, equal cases grouped.
 
-    Whether the left-out output is the most frequent one of the rest, the count of that one, the
-    size of the rest, and how often this case occurs.
+    Columns: whether the left-out output is the most frequent one of the rest, the count of the
+    latter, the size of the rest, and the number of such cases.
     """
 
     is_main: NDArray[np.bool_]
@@ -194,16 +193,15 @@ class _Rest(NamedTuple):
     times: _Numbers
 
 
-def _noise_bin(asked: _Numbers) -> _Numbers:
+def _noise_bin(counts: _Numbers) -> _Numbers:
     """Return the index of the noise share for queries with these counts."""
-    return np.asarray(np.searchsorted(2 ** np.arange(1, _NOISE_BINS), asked, "right"))
+    return np.asarray(np.searchsorted(2 ** np.arange(1, _NOISE_BINS), counts, "right"))
 
 
 def _noise_and_strength(rest: _Rest) -> tuple[tuple[float, ...], float]:
-    """Return the probability of deviating outputs for each bin, and how alike queries are in it.
+    """Return the share of deviating outputs in each bin, and the strength of the smoothing.
 
-    The share of a bin has a prior of half a deviating output, and as many others as make it the
-    best share for all bins together.
+    The prior of each share is half a deviating output, with its mode at the best overall share.
     """
     count = np.where(rest.is_main, rest.main, rest.all - rest.main)
     bins = _noise_bin(rest.all)
@@ -211,7 +209,7 @@ def _noise_and_strength(rest: _Rest) -> tuple[tuple[float, ...], float]:
     share = np.where(rest.is_main[:, None], 1 - noises, noises)
 
     def fitted(strength: float) -> tuple[float, _Reals]:
-        """Return the log likelihood at the best shares of noise, and these shares."""
+        """Return the maximum log likelihood, and the shares of noise that reach it."""
         chance = (count[:, None] + strength * share) / (rest.all[:, None] + strength)
         losses = rest.times[:, None] * log(chance)
         of_bins = np.array([losses[bins == number].sum(0) for number in range(_NOISE_BINS)])
@@ -231,22 +229,22 @@ def _deviating_strengths(machine: Machine) -> tuple[float, float]:
     """Return `odd_strength` and `even_strength`, both 1 without evidence."""
     spread, pool = machine.spread, _Pool.of(machine)
     stays, main, value = _main_of_rest(machine)
-    some = ~stays & (spread.totals[spread.group] > 1)
-    group, count, main = spread.group[some], spread.count[some], main[some]
-    query, output = spread.question[some], spread.value[some]
+    deviates = ~stays & (spread.totals[spread.group] > 1)
+    group, count, main = spread.group[deviates], spread.count[deviates], main[deviates]
+    query, output = spread.question[deviates], spread.value[deviates]
     is_main = output == spread.main[group]  # the left-out output did not deviate
     left, here = count - 1, spread.totals[group] - 1 - main
-    alike = pool.output_counts(query, output) - np.where(is_main, 0, count)
-    there = pool.query_counts(query) - (spread.totals[group] - spread.most[group])
-    there -= pool.output_counts(query, value[some]) - np.where(is_main, main, 0)
+    elsewhere = pool.output_counts(query, output) - np.where(is_main, 0, count)
+    all_elsewhere = pool.query_counts(query) - (spread.totals[group] - spread.most[group])
+    all_elsewhere -= pool.output_counts(query, value[deviates]) - np.where(is_main, main, 0)
     deviating = len(machine.outputs) - 1
 
     def likelihood(strength: float, even: float) -> float:
-        base = (alike + even / deviating) / (there + even)
+        base = (elsewhere + even / deviating) / (all_elsewhere + even)
         return float((count * log((left + strength * base) / (here + strength))).sum())
 
     odd, even = 1.0, 1.0
-    for _ in range(_ROUNDS if here.any() or there.any() else 0):
+    for _ in range(_ROUNDS if here.any() or all_elsewhere.any() else 0):
         even = max(_DEVIATING_STRENGTHS, key=lambda strength: likelihood(odd, strength))
         odd = max(_DEVIATING_STRENGTHS, key=lambda strength: likelihood(strength, even))
     return float(odd), float(even)
@@ -255,30 +253,30 @@ def _deviating_strengths(machine: Machine) -> tuple[float, float]:
 def _leave_one_out(machine: Machine) -> _Rest:
     """Leave out each output in turn, and group those with the same rest.
 
-    Where one output alone differs from those of all states, and there is noise, the rest is the
-    same in every state, and is pooled over all of them.
+    With noise, the rest of a single output that differs from those of all states is pooled over
+    all states.
     """
     by_state, constant = machine.query_counts()
     spread = machine.spread
     single = np.delete(np.arange(len(by_state)), machine.spread_rows[spread.starts])
-    alike = np.concatenate([by_state[single], constant])
+    uniform = np.concatenate([by_state[single], constant])
     stays, main, _ = _main_of_rest(machine)
     rows = np.stack(
         [
-            np.concatenate([alike - 1, spread.count - 1]),
-            np.concatenate([np.ones(len(alike), bool), stays]),
-            np.concatenate([alike - 1, main]),
-            np.concatenate([alike - 1, spread.totals[spread.group] - 1]),
-            np.concatenate([alike, spread.count]),
+            np.concatenate([uniform - 1, spread.count - 1]),
+            np.concatenate([np.ones(len(uniform), bool), stays]),
+            np.concatenate([uniform - 1, main]),
+            np.concatenate([uniform - 1, spread.totals[spread.group] - 1]),
+            np.concatenate([uniform, spread.count]),
         ]
     )
     if machine.is_noisy:
         query = np.concatenate([machine.output_question[single], spread.question])
         value = np.concatenate([machine.output_value[single], spread.value])
         count = np.concatenate([by_state[single], spread.count])
-        place, others = _exceptions(query, value, count, len(machine.outputs))
+        place, remaining = _exceptions(query, value, count, len(machine.outputs))
         place = np.where(place < len(single), place, place + len(constant))
-        rows[1:4, place] = np.stack([np.zeros_like(others), others, others])
+        rows[1:4, place] = np.stack([np.zeros_like(remaining), remaining, remaining])
     rows = rows[:, rows[3] > 0]
     rows = rows[:, np.lexsort(rows[:4])]
     is_first = np.ones(rows.shape[1], bool)
@@ -292,10 +290,7 @@ def _leave_one_out(machine: Machine) -> _Rest:
 def _exceptions(
     query: _Numbers, value: Codes, count: _Numbers, width: int
 ) -> tuple[_Numbers, _Numbers]:
-    """Return the rows of single outputs that differ from all others for their query.
-
-    Only where the others are equal; and their number.
-    """
+    """Return the rows of each query's only exception to equal outputs, and the number of these."""
     keys, group = np.unique(query * width + value, return_inverse=True)
     times = np.bincount(group, count, len(keys)).astype(np.int64)
     _, first, of_key, outputs = np.unique(
@@ -309,9 +304,9 @@ def _exceptions(
 
 
 def _main_of_rest(machine: Machine) -> tuple[NDArray[np.bool_], _Numbers, Codes]:
-    """Return for each output that varies whether it stays the most frequent one with one less.
+    """Return for each varying output whether it stays the most frequent one with a count less.
 
-    And the count of the most frequent one of the rest, and its code.
+    Also return the count and the code of the most frequent output of the rest.
     """
     spread = machine.spread
     first, second = spread.by_count[spread.starts], spread.by_count[spread.starts + 1]
@@ -328,7 +323,7 @@ def _main_of_rest(machine: Machine) -> tuple[NDArray[np.bool_], _Numbers, Codes]
 class Calibration(NamedTuple):
     """The steps whose most likely output had a probability from `lower` to `upper`.
 
-    In a calibrated machine, about a share of `predicted` is right.
+    If the machine is calibrated, `right` is about `predicted`.
     """
 
     lower: float
@@ -391,7 +386,7 @@ class PredictionSums:
 
     @property
     def log_loss(self) -> float | None:
-        """Mean of −ln p over these steps; None if there are none."""
+        """Mean of −ln p over these steps; None without steps."""
         return self.loss / _UNIT / self.steps if self.steps else None
 
     @property
@@ -424,6 +419,6 @@ class PredictionSums:
 
 
 def _total(values: _Reals, count: _Numbers) -> int:
-    """Return the weighted sum of values in billionths; as two numbers, which do not overflow."""
+    """Return the weighted sum of values in billionths; two summands avoid overflow."""
     high, low = np.divmod(np.rint(values * _UNIT).astype(np.int64), 1 << 20)
     return (int(high @ count) << 20) + int(low @ count)

@@ -55,13 +55,13 @@ class _Kind:
 class Machine:
     """A finite machine: labels move its state, and each state has outputs for queries.
 
-    States are 0 … n−1, of which 0 is initial, in canonical (breadth-first) order.
+    States are 0 … n−1 in canonical (breadth-first) order; 0 is the initial state.
     `transitions[state, label]` is the next state, or −1 where it was never observed;
-    labels in `trivial` loop on every state. Outputs that depend on the state are three parallel
-    columns sorted by state and query, each of them observed; those that do not are
-    `constant_*`, and `asked_*`, sorted likewise, are the states in which these were observed.
-    A query is `observation code * number of actions + action code`. `decisions` are the steps of
-    state merging in order, where they are known.
+    labels in `trivial` loop on every state. Outputs that depend on the state, all observed, are
+    three parallel columns sorted by state and query. Outputs that do not are `constant_*`;
+    `asked_*`, sorted likewise, are the states where these were observed. A query is
+    `observation code * number of actions + action code`. `decisions` are the steps of state
+    merging in order, if known.
 
     If a query has several outputs in a state, because of noise, its output is the most frequent
     one, and `spread` holds all of them with their counts.
@@ -155,7 +155,7 @@ class Machine:
     def output(self, state: State, observation: Any, action: Any, *, assumed: bool = True) -> Any:
         """Return the output for an observation and an action, or `UNSEEN`.
 
-        With `assumed=False`, only outputs that were observed in this very state count.
+        With `assumed=False`, only outputs observed in this state count.
 
         Paper: 𝒢.
 
@@ -172,7 +172,7 @@ class Machine:
             self._check_state(state)
         query = self._query(observation, action)
         constant = self._constants.get(query)
-        if constant is not None and (assumed or (state, query) in self._asked):
+        if constant is not None and (assumed or (state, query) in self._observed_constants):
             return self.outputs[constant]
         if state is UNSEEN:
             return UNSEEN
@@ -233,23 +233,22 @@ class Machine:
     def confidence(self, state: State, label: Iterable[str]) -> float:
         """Return the probability of a transition's target against its likeliest alternative.
 
-        Known of machines inferred from noisy traces, given all traces and all other
-        transitions. It is nan where that is not known: without noise, for labels that are read
-        often and change nothing, where the label was never read, and where there is no other
-        state. `support.rivals` holds the odds.
+        Computed for machines inferred from noisy traces, given all other transitions. It is nan
+        without noise, for labels that are read often and change nothing, for labels never read in
+        the state, and for machines with one state. `support.rivals` holds the odds.
 
         >>> from resolvent.worlds import House
         >>> House().machines().transition.confidence(0, {"key"})
         nan
         """
-        rivals = None if self.support is None else self.support.rivals
-        if state is UNSEEN or self.step(state, label) is UNSEEN or rivals is None:
+        alternatives = None if self.support is None else self.support.rivals
+        if state is UNSEEN or self.step(state, label) is UNSEEN or alternatives is None:
             return nan
         code = self.labels.code(as_label(label))
-        if rivals.target[state, code] < 0:
+        if alternatives.target[state, code] < 0:
             return nan
         # Below 0 the other target is likelier; no number is as small as e to the −700.
-        return 1 / (1 + exp(min(-float(rivals.log_odds[state, code]), 700.0)))
+        return 1 / (1 + exp(min(-float(alternatives.log_odds[state, code]), 700.0)))
 
     def knowledge(self, state: State, observation: Any, action: Any) -> Basis:
         """Return the basis of the output for an observation and an action.
@@ -262,7 +261,7 @@ class Machine:
         query = self._query(observation, action)
         if state is not UNSEEN:
             self._check_state(state)
-            if (state, query) in self._answers or (state, query) in self._asked:
+            if (state, query) in self._answers or (state, query) in self._observed_constants:
                 return Basis.WITNESSED
         return Basis.ASSUMED if query in self._constants else Basis.UNSEEN
 
@@ -323,8 +322,8 @@ class Machine:
     def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
         """Return the state at every step of many traces; −1 from an unseen label on.
 
-        `labels_read` holds codes of this machine's labels (see `codes_of`), −1
-        where nothing is read, anything at or above their number for an unknown one.
+        `labels_read` holds codes of this machine's labels (see `codes_of`): −1 for no label,
+        the number of labels or more for an unknown label.
         """
         table = np.ascontiguousarray(self.transitions.ravel())
         return _core.walk_states(table, len(self.labels), labels_read, offsets)
@@ -341,7 +340,7 @@ class Machine:
         by_state = look_up(self._output_keys, self.output_value, keys)
         constant = look_up(self.constant_question, self.constant_value, questions)
         if not assumed:
-            constant[~is_member(self._asked_keys, keys)] = -1
+            constant[~is_member(self._observed_keys, keys)] = -1
         return np.where(constant >= 0, constant, by_state)
 
     def knowledge_many(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -353,19 +352,19 @@ class Machine:
         keys = self._keys(states, questions)
         levels = np.full(len(keys), UNSEEN_CODE, np.int8)
         levels[is_member(self.constant_question, questions)] = GENERALIZED_CODE
-        is_observed = is_member(self._output_keys, keys) | is_member(self._asked_keys, keys)
+        is_observed = is_member(self._output_keys, keys) | is_member(self._observed_keys, keys)
         levels[is_observed] = OBSERVED_CODE
         return levels
 
     def witnessing(self, states: Codes, questions: NDArray[np.int64]) -> Self:
         """Return the machine with these constant queries marked as observed in these states.
 
-        Rows with a state or query of −1, and those whose output depends on the
-        state, change nothing. Support then holds no counts by state.
+        Rows with a state or query of −1, and queries whose output depends on the state, are
+        ignored. Support then holds no counts by state.
         """
         is_new = is_member(self.constant_question, questions) & (states >= 0)
         keys, _ = distinct_numbers(
-            np.concatenate([self._asked_keys, self._keys(states[is_new], questions[is_new])]),
+            np.concatenate([self._observed_keys, self._keys(states[is_new], questions[is_new])]),
             self.states * self._queries,
         )
         state, query = np.divmod(keys, max(self._queries, 1))
@@ -394,7 +393,7 @@ class Machine:
         return self.output_rows(self.spread.state, self.spread.question)
 
     def is_minimal(self) -> bool:
-        """Return whether no two states behave the same, "unseen" as a behavior of its own."""
+        """Return whether no two states have the same behavior; unseen is a distinct behavior."""
         from resolvent.machines.compare import is_minimal
 
         return is_minimal(self)
@@ -403,9 +402,8 @@ class Machine:
         """Return this machine with a guess wherever a label or a query is `UNSEEN` in a state.
 
         The guess is the behavior of the other states, weighted by their similarity. States keep
-        their numbers. Guesses cannot be distinguished from observed behavior in the returned
-        machine, and it has no support: use `knowledge` of this one. A label or query that no
-        state has seen stays `UNSEEN`.
+        their numbers. The returned machine does not mark its guesses and has no support: use
+        `knowledge` of this one. A label or query unseen in all states stays `UNSEEN`.
 
         >>> import gymnasium as gym
         >>> import resolvent as rs
@@ -523,7 +521,7 @@ class Machine:
         return observation_code * len(self.actions) + action_code
 
     def _varying(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
-        """Return the counts of a row with several outputs; nothing for another row."""
+        """Return the counts of the outputs of a query that vary in a state; empty otherwise."""
         if state is UNSEEN:
             return {}
         outputs = self.spread.rows.get((state, self._query(observation, action)), ())
@@ -534,14 +532,15 @@ class Machine:
         if state is UNSEEN:
             return 0
         key, support = np.array([state * self._queries + query]), self.support
-        row, asked = (int(places(keys, key)[0]) for keys in (self._output_keys, self._asked_keys))
-        if row < 0 and asked < 0:
+        keys = self._output_keys, self._observed_keys
+        row, constant_row = (int(places(column, key)[0]) for column in keys)
+        if row < 0 and constant_row < 0:
             return 0
         if support is None or (row < 0 and not len(support.asked)):
             raise ModelError(
                 "this machine does not hold how often a state was asked: infer it from traces"
             )
-        return int(support.outputs[row] if row >= 0 else support.asked[asked])
+        return int(support.outputs[row] if row >= 0 else support.asked[constant_row])
 
     def _keys(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return one number for each state and query, −1 where either is −1."""
@@ -558,11 +557,11 @@ class Machine:
         return self.output_state.astype(np.int64) * self._queries + self.output_question
 
     @cached_property
-    def _asked_keys(self) -> NDArray[np.int64]:
+    def _observed_keys(self) -> NDArray[np.int64]:
         return self.asked_state.astype(np.int64) * self._queries + self.asked_question
 
     @cached_property
-    def _asked(self) -> frozenset[tuple[int, int]]:
+    def _observed_constants(self) -> frozenset[tuple[int, int]]:
         columns = (self.asked_state.tolist(), self.asked_question.tolist())
         return frozenset(zip(*columns, strict=True))
 

@@ -1,4 +1,4 @@
-"""Machines over the same labels together: the memory that makes the environment Markovian."""
+"""Sets of machines over the same labels: the memory that makes the environment Markovian."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -53,9 +53,9 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Machines(Mapping[str, Machine]):
     """Any number of machines that read labels in the same way, by name.
 
-    They come in a fixed order: the Transition Machine, the Reward Machine, then the
-    others by name. `senses` is the preprocessing of raw steps before the machines read them;
-    `doubt` is set where states are uncertain: labels are noisy or initial states hidden.
+    The order is fixed: the Transition Machine, the Reward Machine, then the others by name.
+    `senses` is the preprocessing of raw steps; `doubt` is set if states are uncertain: labels are
+    noisy or initial states hidden.
 
     >>> from resolvent.worlds import House
     >>> machines = House().machines()
@@ -139,7 +139,7 @@ class Machines(Mapping[str, Machine]):
     def guessing(self) -> Self:
         """Return these machines with a guess wherever something is `UNSEEN` in a state.
 
-        For predictions where any output is better than none; see `Machine.guessing`.
+        Use it if any output is better than none; see `Machine.guessing`.
 
         >>> import gymnasium as gym, resolvent as rs
         >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=30, seed=0)
@@ -200,9 +200,8 @@ class Machines(Mapping[str, Machine]):
     def difference(self, other: "Machines") -> "Experiment | None":
         """Return the shortest experiment on which other machines predict otherwise, or None.
 
-        It decides between two sets of machines that explain the same traces.
-        `result.machines.replacing(certificate.alternative)` is the set with the machine that
-        exact inference has found beside its own.
+        The experiment decides between two sets of machines that explain the same traces, such as
+        `result.machines` and `result.machines.replacing(certificate.alternative)`.
         """
         from resolvent.evaluation.experiments import distinguishing_sequence
 

@@ -1,4 +1,4 @@
-"""How well machines predict the steps of traces, in figures; `replay` counts them."""
+"""Scores: numbers of steps that machines predict right and wrong; `replay` counts them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,7 @@
-"""Augmented states: an observation and the states of machines; and which of them end episodes.
+"""Augmented states (an observation and the states of machines), and steps that end episodes.
 
 The machines are those that matter for acting: the Transition Machine, the Reward Machine and,
-if there is one, the machine that predicts when episodes end.
+if present, the machine that predicts when episodes end.
 """
 
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ class Termination:
     def after(self, *step: Any) -> bool | None:
         """Return whether a step ends the episode; None if it sometimes did.
 
-        False means that it was never observed to end there.
+        False means that no observed episode ended with it.
 
         >>> Termination(frozenset({("hall", 0, 1, "sit")})).after("hall", 0, 1, "sit")
         True

@@ -1,4 +1,4 @@
-"""What traces leave uncertain about machines: the state they are in, and where transitions lead."""
+"""Uncertainty about the state of machines and about the targets of their transitions."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -53,7 +53,7 @@ class LabelNoise:
 
 @dataclass(frozen=True)
 class StateUncertainty:
-    """Why the state cannot be read off the labels, and what is needed to infer it.
+    """Why labels do not determine the state, and the probabilities needed to infer it.
 
     Attributes:
         label_noise: Rates at which recorded labels differ from the true ones, which machines
@@ -92,12 +92,12 @@ class StateUncertainty:
 
 @dataclass(frozen=True, eq=False)
 class AlternativeTransitions:
-    """For each transition, the likeliest other target and how much less likely that is.
+    """For each transition, the likeliest other target, and the odds against it.
 
-    `target` is [state, label]. It is −1 where a transition has no alternative: where it is never
-    read, where its label is read often and changes no state at all, as "no event" is assumed
-    to, or where there is one state only. `log_odds` is the logarithm of the odds of the present
-    target against the alternative.
+    `target` is [state, label]. It is −1 for transitions without an alternative: those never
+    taken, those by a label that is read often and changes no state, and those of a machine with
+    one state. `log_odds` is the logarithm of the odds of the present target against the
+    alternative.
     """
 
     target: Codes
@@ -105,7 +105,7 @@ class AlternativeTransitions:
 
 
 def _percent(share: float) -> str:
-    """Return a share with two digits, so that a small one does not read as none.
+    """Return a share in percent with two significant digits.
 
     >>> _percent(0.0507), _percent(0.00012), _percent(0), _percent(0.5)
     ('5.1%', '0.012%', '0%', '50%')

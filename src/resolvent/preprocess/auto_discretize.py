@@ -1,4 +1,4 @@
-"""Automatic discretization: edges at those values that help most to predict the next step.
+"""Automatic discretization: edges at the values that help most to predict the next step.
 
 Input: traces whose observations, or actions, are numbers. Output: a fitted `Discretizer`.
 """
@@ -35,8 +35,8 @@ PRICE = log2(COARSE * FINE)  # bits that an edge has to save: those of its posit
 PRICE_A_STEP = 0.1
 """Further bits that an edge has to save at each step if it only predicts numbers.
 
-The last digits of nearly any number predict its next ones, the more so with more steps; but
-each interval is another observation that machines have to see in each state.
+Given enough steps, even the last digits of a number help to predict its next value, but each
+interval adds an observation that machines have to see in each state.
 """
 
 
@@ -53,18 +53,18 @@ def auto_discretize(
 
     Starting with one interval for each number, the edge is added that saves most bits of the
     outputs' code, given the action, the observation, and one step of history, until no edge
-    saves more than its own position costs. Then edges are moved to their best positions, and
-    those that have become superfluous are removed.
+    saves more than its position costs. Then edges are moved to their best positions, and
+    superfluous ones removed.
 
     Args:
         traces: The traces to learn from; 5,000 to 20,000 steps of them are used.
-        outputs: The outputs to predict, as in `infer`; by default those that `infer` predicts by
-            default, and the ends of episodes.
+        outputs: The outputs to predict, as in `infer`; by default those of `infer`, and the ends
+            of episodes.
         bins: Maximum number of intervals of a number.
         columns: The numbers to discretize, as in `Discretizer`.
         ints: Whether ints are discretized, too.
-        of: `"observation"` or `"action"`: which of them has the numbers; by default
-            observations, and the inputs of a log, which has no observations.
+        of: `"observation"` or `"action"`, where the numbers are; by default observations, or
+            the inputs of a log.
 
     A heater is on from below 18 degrees until 22:
 
@@ -153,8 +153,8 @@ class _Search:
     def _best(self, gains: dict[tuple[int, float], float]) -> tuple[int, float] | None:
         """Return the edge with the largest gain; None if none is worth its price.
 
-        The gain of an edge seldom rises when others are added. So edges are evaluated in the
-        order of their last gains, until these are below the best present one.
+        The gain of an edge seldom rises when others are added, so edges are evaluated in the
+        order of their last gains, until these are below the best present gain.
         """
         best, best_gain = None, PRICE
         for candidate in sorted(gains, key=lambda candidate: -gains[candidate]):
@@ -211,7 +211,7 @@ class _Search:
                         break
 
     def _gain(self, number: int, edges: Edges) -> float:
-        """Return the bits saved by other edges of a number; negative with an edge less."""
+        """Return the bits saved by changing a number's edges, less the price of added ones."""
         bits = self._bits(number, edges)
         n_added = len(edges) - len(self.edges[number])
         price = n_added * PRICE_A_STEP * len(self.code.steps)

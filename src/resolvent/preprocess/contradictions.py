@@ -12,16 +12,14 @@ from resolvent.traces.trace_set import TraceSet
 SampleBuilder: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
 """Returns the samples for one machine, without supplement.
 
-The supplement is a function of the label history, so the samples with it contradict each other
-exactly where those without it do.
+The supplement is a function of the label history, so it neither adds nor removes contradictions.
 """
 
 
 class ContradictoryRows(Exception):  # noqa: N818
     """Two rows with the same label history and α-input, but different outputs.
 
-    Of all such pairs it is the first: by label history in shortlex order, then by α-input, then
-    by row.
+    It is the first such pair: by label history in shortlex order, then by α-input, then by row.
     """
 
     def __init__(self, first: int, second: int) -> None:

@@ -1,4 +1,4 @@
-"""Discretization: observations that are numbers → observations that are names of intervals.
+"""Discretization: numbers in observations or actions → names of intervals.
 
 `numbers_in` finds the numbers in observations or actions, `Discretizer.fit` the edges for them,
 and `Discretizer.on` replaces them.
@@ -44,24 +44,22 @@ _FIELDS = {"method", "bins", "columns", "ints", "of", "intervals", "sizes"}
 class Discretizer:
     """Replaces the numbers in observations by intervals, so that similar observations are equal.
 
-    A new one holds options. `fit` computes intervals from data and returns one that has them;
-    `Discretizer.at` takes the edges of intervals. Only these can be called with an observation,
-    or used `on` traces.
+    A new discretizer holds options only. `fit` returns one with intervals computed from data,
+    `Discretizer.at` one with the given edges. Only these can be called with an observation, or
+    used `on` traces.
 
-    Floats are discretized. Ints, strings and everything else stay as they are, and so do arrays
-    of more than one dimension or more than 64 numbers, which are pictures or signals.
+    Floats are discretized. All else stays as it is: ints, strings, and arrays of more than one
+    dimension or more than 64 numbers (pictures and signals).
 
     Args:
         method: `"quantile"` for intervals with equally many values, `"uniform"` for intervals
             of one width, `"kmeans"` for intervals around cluster centers, which needs
             scikit-learn.
-        bins: Maximum number of intervals of each number: one for all, or a row with one for
-            each.
+        bins: Maximum number of intervals, for all numbers or a row with one for each.
         columns: The numbers to discretize: positions in a row, keys of a mapping, or tuples of
             these for nested ones; ints count if named. By default all floats.
         ints: Whether ints are discretized, too.
-        of: `"observation"` or `"action"`: which of them has the numbers. The inputs of a log are
-            actions.
+        of: `"observation"` or `"action"`, where the numbers are; inputs of a log are actions.
 
     >>> from resolvent.traces import Trace
     >>> cart = TraceSet([Trace([-0.3, 0.04, 0.1, 0.4], [None] * 4, "lrr")])
@@ -102,7 +100,7 @@ class Discretizer:
     def at(
         cls, edges: Sequence[float] | Mapping[Any, Sequence[float]], *, of: str = OBSERVATION
     ) -> "Discretizer":
-        """Return one with these edges, for all numbers or for each by its place.
+        """Return a discretizer with these edges, for all numbers or for each by its place.
 
         An edge belongs to the interval above it. Numbers without edges stay as they are. A
         row of one number is that number.
@@ -137,11 +135,11 @@ class Discretizer:
         return {self._text(place): list(row.edges) for place, row in self.intervals or ()}
 
     def fit(self, data: TraceSet | ArrayLike, seed: int = 0) -> "Discretizer":
-        """Return one with intervals for the numbers in traces or in an array.
+        """Return a discretizer with intervals for the numbers in traces or in an array.
 
         Equal traces count once, so that repeated traces change nothing. An array has a number,
-        or a row of numbers, for each observation. `seed` is that of k-means. With explicit
-        edges, or those of `auto_discretize`, it is returned unchanged.
+        or a row of numbers, for each observation. `seed` is that of k-means. A discretizer
+        with given edges, or those of `auto_discretize`, is returned unchanged.
 
         >>> Discretizer("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
         Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
@@ -167,7 +165,7 @@ class Discretizer:
     def with_intervals(
         self, content: "Content", intervals: Mapping[Place, Intervals], method: str | None = None
     ) -> "Discretizer":
-        """Return one with these intervals, for observations of this shape."""
+        """Return a discretizer with these intervals, for observations of this shape."""
         prefixes = {place[:length] for place in intervals for length in range(len(place))}
         sizes = tuple((place, size) for place, size in content.sizes if place in prefixes)
         return replace(
@@ -231,7 +229,7 @@ class Discretizer:
         return Parts((0,), (self._reader,), 1) if is_row else self._reader
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON values, from which `from_dict` makes an equal one.
+        """Return the discretizer as JSON values, which `from_dict` reads.
 
         >>> Discretizer.at({"heat": [20]}).as_dict()
         {'method': 'given', 'bins': [2], 'intervals': [{'at': ['heat'], 'edges': [20.0]}]}
@@ -258,7 +256,7 @@ class Discretizer:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Discretizer":
-        """Return the one that `as_dict` wrote; `ModelError` if a field is wrong.
+        """Return the discretizer that `as_dict` wrote; `ModelError` if a field is wrong.
 
         >>> halves = Discretizer(bins=2).fit([0.5, 1.5, 4.0, 4.5])
         >>> Discretizer.from_dict(halves.as_dict()) == halves

@@ -34,7 +34,7 @@ from resolvent.traces.vocabulary import Codes, distinct_pairs
 Inferred = TypeVar("Inferred")
 
 SOURCES: Final[tuple[LabelOrigin, ...]] = ("observation", "action", "action+observation")
-"""What labels may be derived from, in the order of trial."""
+"""Sources of labels, in the order of trial."""
 
 UNMET: Final = -1  # next state of a source that was never read in a state
 _MAX_LETTERS: Final = 24
@@ -52,8 +52,8 @@ class DerivedLabels(NamedTuple):
 class DiscoveredLabels(Generic[Inferred]):
     """Discovered labels, when they are read, and the result of inference with them.
 
-    `states` are the numbers of states that explain each output, so that no machine needs more;
-    empty if each source is a label of its own.
+    `states` has the number of states that explain each output, an upper bound for its machine;
+    empty if each source is a separate label.
     """
 
     labelling: LabelingFunction
@@ -75,10 +75,9 @@ def discover_labels(
     """Discover the labels with which machines explain all outputs.
 
     Labels recorded in the traces are ignored. `infer` takes labeled traces and the label timing,
-    and raises `ContradictoryTraces` if no machines explain them. If no few events explain
-    everything, each observation is a label or each action, whichever has the inferred result of
-    the smaller `length`; or each pair of both. If nothing explains the traces, the contradiction
-    of the latter is raised.
+    and raises `ContradictoryTraces` if no machines explain them. If a few events do not explain
+    all outputs, each observation or each action is a label, whichever has the inferred result of
+    smaller `length`, or else each pair of both. If these fail, too, their contradiction is raised.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
@@ -167,7 +166,7 @@ def _tables(
     observed: Codes | None = None
     for predicts in outputs:
         steps = event_steps(traces, labelling, predicts, observed)
-        table = _table_of_known_events(steps, tables, limits)
+        table = _table_of_earlier_events(steps, tables, limits)
         if table is None:
             table = best_table(steps, limits)
         if steps.count_unexplained(table):
@@ -181,7 +180,7 @@ def _tables(
     return tables
 
 
-def _table_of_known_events(
+def _table_of_earlier_events(
     steps: EventSteps, tables: Sequence[tuple[EventSteps, Table]], limits: SearchLimits
 ) -> Table | None:
     """Explain an output by the classes of events of an earlier one; None if that fails."""
@@ -205,8 +204,8 @@ def events_of(
 ) -> DerivedLabels:
     """Return the sources that move a state as events, with a label for each class.
 
-    `tables` has the steps and the table of each output. Sources that never contradict each
-    other, and move some state to the same one, are of one class.
+    `tables` has the steps and the table of each output. Sources form a class if they never
+    contradict each other and move some state to the same target.
     """
     sources, _ = labelling.sources(traces)
     rows = np.concatenate([_met_rows(steps, table) for steps, table in tables], axis=1)
@@ -256,7 +255,7 @@ def _met_rows(steps: EventSteps, table: Table) -> Table:
 
 
 def _classes(rows: Table, stay: NDArray[np.int64]) -> list[list[int]]:
-    """Return the indices of the rows that move something, in classes that act alike."""
+    """Return the indices of the rows that change a state, in classes of consistent rows."""
     is_move = (rows != UNMET) & (rows != stay)
     order = np.lexsort([np.arange(len(rows)), -(rows != UNMET).sum(1), -is_move.sum(1)])
     class_rows: list[NDArray[np.int64]] = []
@@ -278,7 +277,7 @@ def _classes(rows: Table, stay: NDArray[np.int64]) -> list[list[int]]:
 def _named(
     labelling: LabelingFunction, sources: Sequence[Symbol], classes: list[list[int]]
 ) -> dict[Symbol, str]:
-    """Return the label of each source in a class, made of the names of the class's members."""
+    """Return the label of each source in a class, composed of the names of its members."""
     events: dict[Symbol, str] = {}
     for indices in classes:
         members = sorted((sources[index] for index in indices), key=symbol_order)

@@ -1,9 +1,8 @@
 """Expectation maximization for classes of sources that move hidden states.
 
-For worlds with many events, each of which alone reveals little. A source is a mixture of
-classes; class 0 moves nothing, each other class moves every state somewhere. Both become
-sharper with each round, and in the end each source has one class and each class one row of
-the table.
+It suits worlds with many events that each reveal little. A source is a mixture of classes;
+class 0 changes no state, each other class is a distribution of targets for each state. In the
+end each source has its likeliest class, and each class one row of the table.
 """
 
 from dataclasses import dataclass
@@ -80,7 +79,7 @@ class Mixture:
 def first_mixture(
     steps: EventSteps, *, states: int, classes: int, random: np.random.Generator
 ) -> Mixture:
-    """Return a random mixture whose classes differ, but whose states and sources hardly do."""
+    """Return a random mixture with different classes and nearly equal states and sources."""
     stay = np.eye(states)
     moves = 0.2 * stay + 0.8 / states + random.random((classes, states, states))
     moves /= moves.sum(2, keepdims=True)

@@ -94,7 +94,7 @@ def best_table(steps: EventSteps, limits: SearchLimits) -> Table:
 
 
 def _grown_tables(steps: EventSteps, limits: SearchLimits) -> Iterator[Table]:
-    """Grow tables on some traces, and the best of them on all if it does not explain all."""
+    """Grow tables on some traces; grow the best on all if it does not explain all of them."""
     is_small = steps.n_sources <= FEW_SOURCES
     attempts = 1 if is_small else _ATTEMPTS
     work = int(limits.effort * _WORK) // (_ATTEMPTS if is_small else 1)
@@ -182,7 +182,7 @@ class _Growth:
         return Candidate(self.description.of(table, counts), table, counts)
 
     def shorter(self, best: Candidate, candidate: Candidate) -> Candidate:
-        """Return the shorter one; a candidate near the best is trimmed before."""
+        """Return the shorter candidate, after trimming one that is near the best."""
         if candidate.length < best.length + _NEAR * (1.0 + best.length):
             candidate = self.trimmed(candidate)
         return candidate if candidate.length < best.length - _MIN_IMPROVEMENT else best
@@ -205,8 +205,7 @@ class _Growth:
     def counters(self) -> list[Candidate]:
         """Return the best tables in which one source counts modulo some number.
 
-        Counting is not found move by move if a source is read again and again: each number by
-        itself is rare.
+        Adding single moves does not find counters if a source is read often: each count is rare.
         """
         candidates: list[Candidate] = []
         sources = np.unique(self.steps.source)
@@ -222,7 +221,7 @@ class _Growth:
         return candidates[:_MAX_COUNTERS]
 
     def regrown(self, best: Candidate) -> Candidate:
-        """Remove each move by itself and grow the table again, as long as that helps."""
+        """Remove single moves and grow the table again, as long as that helps."""
         is_improved = True
         while is_improved:
             is_improved = False
@@ -238,7 +237,7 @@ class _Growth:
         return best
 
     def random_start(self, best: Candidate, starts: Sequence[Candidate]) -> Candidate:
-        """Return a table to grow from: one of the first, or mostly the best after mutation."""
+        """Return a table to grow from: mostly the best after mutation, or one of the first."""
         if self.random.random() < _RESTART:
             return starts[int(self.random.integers(len(starts)))]
         return self.evaluate(self._mutated(best.table))
@@ -263,7 +262,7 @@ class _Growth:
         return table
 
     def _promising(self, candidate: Candidate, randomness: float) -> list[_Move]:
-        """Return moves by how much they would shorten the outputs' part by themselves."""
+        """Return moves, sorted by their single gains in the outputs' part of the description."""
         counts = candidate.counts
         n_states = candidate.table.shape[1]
         length = self.description.of_outputs(counts)

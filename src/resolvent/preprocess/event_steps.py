@@ -1,8 +1,8 @@
-"""Steps as the discovery of events sees them, and the length of their description.
+"""Steps for the discovery of events, and the length of their description.
 
 Input: traces without labels. Output: columns of sources, which may be events, and of outputs.
-A *table* says which state each source leads to from each state; the shorter the description of
-the table and of all outputs given it, the better it explains the steps.
+A *table* holds the next state for each source and state; the shorter the description of the
+table and of all outputs given it, the better it explains the steps.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ class EventSteps:
 
     `source` and `output` are codes, `NONE` if nothing is read, or if the query has only one
     output. `query_of` is the query of each output. The second half of the `n_sources` are those
-    at the start of episodes, which may act otherwise than after a step.
+    at the start of episodes, which may have other effects than after a step.
     """
 
     source: Codes
@@ -115,7 +115,7 @@ class EventSteps:
         return rooted
 
     def read_counts(self, table: Table) -> Counts:
-        """Return how often each source is read in each state, by [source, state]."""
+        """Return the number of times each source is read in each state, by [source, state]."""
         n_states = table.shape[1]
         before = np.zeros(len(self.source), np.int64)
         before[1:] = self.states(table)[:-1]
@@ -126,7 +126,7 @@ class EventSteps:
         return counts.reshape(self.n_sources, n_states)
 
     def read_as(self, classes: NDArray[np.int64]) -> "EventSteps":
-        """Return steps that read the class of each source; classes of starts are separate ones.
+        """Return steps that read the class of each source; starts have separate classes.
 
         `classes` has the class of each source after a step; a source of class `NONE` is not read.
         """
@@ -192,8 +192,7 @@ def _varying_outputs(query: Counts, output: Counts) -> tuple[Codes, Counts]:
 def distinct_traces(traces: TraceSet) -> TraceSet:
     """Return each different trace once, in an order that depends only on their contents.
 
-    The first traces are a fair sample of all, so that a search may begin with them. Labels
-    are ignored.
+    The first traces are a fair sample of all. Labels are ignored.
 
     >>> from resolvent.traces import Trace
     >>> first, second = Trace([0, 1], [None] * 2, "a"), Trace([0, 2], [None] * 2, "a")
@@ -217,8 +216,7 @@ def distinct_traces(traces: TraceSet) -> TraceSet:
 class DescriptionLength:
     """The length of a description of a table, and of all outputs given it, in nats.
 
-    Outputs are described one after another by how often their state gave them to the same query
-    before: a state that always gives the same output takes next to nothing.
+    Outputs are coded in sequence, by the counts of earlier outputs of the same query and state.
     """
 
     def __init__(self, steps: EventSteps) -> None:

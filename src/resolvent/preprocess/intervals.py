@@ -1,4 +1,4 @@
-"""Intervals: observations with numbers → the same with the names of intervals in place of these.
+"""Intervals: numbers in observations → names of intervals.
 
 `intervals_of` finds the edges for the values of one number. `Intervals` discretizes one number,
 `Parts` the parts of a tuple, and `coded` many observations at once.
@@ -40,7 +40,7 @@ LARGEST = 1e300  # largest absolute value; the distances of larger ones may be t
 MOVED = 0.01  # largest share of an interval's values that may change sides when edges are rounded
 SHIFTED = 0.05  # largest share of an interval's width by which rounding may shift its edges
 MOST_CLUSTERED = 20_000
-"""Maximum number of values for k-means; of more, it uses evenly spaced ones in sorted order."""
+"""Maximum number of values for k-means; a larger set is sampled evenly in sorted order."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Intervals:
 
 
 def number_text(number: float) -> str:
-    """Write a number in as few digits as distinguish it from all others.
+    """Write a number with the fewest digits that distinguish it from all others.
 
     >>> number_text(18.0), number_text(-0.05), number_text(1e-7)
     ('18', '-0.05', '1e-07')
@@ -188,7 +188,7 @@ METHODS: dict[str, Callable[[Floats, int, int], Intervals]] = {
 
 
 def rounded(edges: Floats, values: Floats) -> Floats:
-    """Round edges to as few decimals as keep nearly all of the sorted values on their sides.
+    """Round edges to the fewest decimals that keep nearly all sorted values on their sides.
 
     >>> values = np.array([0.0, 1 / 3, 2 / 3, 1])
     >>> rounded(np.array([1 / 3, 2 / 3]), values).tolist()
@@ -215,7 +215,7 @@ def rounded(edges: Floats, values: Floats) -> Floats:
 
 
 def _rounded_centers(centers: Floats) -> Floats:
-    """Round centers to as few decimals as change none by over a tenth of the smallest gap.
+    """Round centers to the fewest decimals that change none by over a tenth of the least gap.
 
     >>> _rounded_centers(np.array([0.1234, 0.5678])).tolist()
     [0.1, 0.6]

@@ -1,4 +1,4 @@
-"""Labels derived from observations and actions, for worlds in which nobody names events.
+"""Labels derived from observations and actions, for worlds without recorded labels.
 
 Input: `TraceSet`, or single live steps. Output: the same traces with other labels, or a label.
 """
@@ -47,8 +47,8 @@ class LabelingFunction:
     label is an observation, an action, or a pair `(action, observation)`, which is
     `(observation,)` at the start.
 
-    With `events`, these sources have the label listed there, and all others are no event.
-    Without, each source is a label of its own. A label of several propositions is a set.
+    `events` maps sources to their labels; all other sources are no event. Without it, each
+    source is a separate label. A label of several propositions is a set.
 
     >>> from resolvent.traces import Trace
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
@@ -201,8 +201,8 @@ def _checked_events(events: Any) -> dict[Symbol, str | Label]:
     """Return the label of each source, sorted by source; `OptionError` if one is invalid."""
     if not isinstance(events, Mapping):
         raise OptionError(
-            f"events is a {type(events).__name__}: give a mapping of what is seen or done to "
-            "the event that it is, such as {'attic': 'key'}"
+            f"events is a {type(events).__name__}: give a mapping of observations or actions to "
+            "events, such as {'attic': 'key'}"
         )
     checked: dict[Symbol, str | Label] = {}
     for source, name in events.items():
@@ -229,7 +229,7 @@ def as_labeling_function(
 ) -> LabelingFunction:
     """Return the labeling function for an option's value.
 
-    `found`: whether the error for a wrong word may suggest "auto", which the caller handles.
+    `found`: whether the error for a wrong word suggests "auto", which the caller handles.
 
     >>> as_labeling_function("observation").reads
     'observation'

@@ -2,9 +2,8 @@
 
 `steps_of` turns traces into columns; `PredictiveCode` encodes each output, and the next
 observation's intervals, by counts in a context: the action, the present observation, and one
-step of history. An interval costs only the bits beyond those of its overall frequency.
-Predicting nothing is thus free, and a useful prediction costs less than that: wide intervals
-gain nothing by being easy to predict.
+step of history. An interval costs the difference from the bits of its overall frequency: a
+useful prediction costs less than 0, and wide intervals gain nothing by being easy to predict.
 """
 
 import math
@@ -44,7 +43,7 @@ class Codes(NamedTuple):
 class StepNumber:
     """A number's value before, at and after each step.
 
-    It is not a number where text stands in its place, and before the first step of a trace.
+    It is nan if text takes its place, and before the first step of a trace.
     """
 
     before: Floats
@@ -54,7 +53,7 @@ class StepNumber:
 
 @dataclass(frozen=True)
 class Steps:
-    """The columns of steps to encode, and those to encode them by.
+    """The columns of steps to encode, and the columns of their contexts.
 
     Attributes:
         numbers: The numbers to discretize.
@@ -106,8 +105,8 @@ def steps_of(
 ) -> Steps:
     """Return at most `most` steps of traces, with the numbers at these places.
 
-    `outputs` are columns of steps, `"observation"` and `"terminated"`. `of` says whether
-    observations or actions have the numbers.
+    `outputs` are columns of steps, `"observation"` and `"terminated"`. `of` names the column
+    with the numbers: observations or actions.
     """
     rows = min(traces.steps, most)
     is_first = np.zeros(traces.steps, bool)
@@ -196,7 +195,7 @@ class _Context(NamedTuple):
 
 
 class PredictiveCode:
-    """Encodes the same steps under different edges; unchanged parts are computed once.
+    """Encodes the same steps under different edges; caches unchanged parts.
 
     Each output has the cheapest of a few contexts: the action with the observation, alone or
     with the observation before, the outputs before or the label; for outputs other than numbers
@@ -279,8 +278,8 @@ class PredictiveCode:
     def _min_bits(self, output: Codes, contexts: Sequence[_Context]) -> float:
         """Return the bits of an output in its cheapest context.
 
-        Each context counts the outputs so far, starting from half a count for each value: the
-        estimator of Krichevsky and Trofimov. The cost of learning a context is thus included.
+        Each context uses the estimator of Krichevsky and Trofimov: counts of the outputs so far,
+        plus one half. The cost of learning a context is thus included.
         """
         if output.kinds == 1:
             return 0.0

@@ -2,11 +2,11 @@
 
 Input: `SampleSet` or `Histories`. Output: a smaller one, and a record of the removed parts,
 which the machine gets back. Redundant alphas have one output everywhere. Trivial labels change
-no state; `assess_labels` tests this by deleting them. A contradiction proves a label needed, for
-good: samples that contradict without it also do so without it and others, so each label can be
-tested by itself. The absence of contradictions proves little, since most histories occur once.
-A label is therefore dropped on positive evidence only: its deletion made histories equal, and
-their outputs agreed. See docs/decisions/preprocess.md.
+no state; `assess_labels` tests this by deleting them. A contradiction proves that a label is
+needed, whatever else is deleted, so each label can be tested alone. The absence of contradictions
+proves little, since most histories occur once. A label is therefore dropped on positive evidence
+only: its deletion made histories equal, and their outputs agreed. See
+docs/decisions/preprocess.md.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,9 +26,9 @@ from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 MIN_EVIDENCE_BITS: Final = 64.0
-"""Evidence, in bits, needed in every context that matters for a label to be dropped."""
+"""Least evidence, in bits, in every common context for a label to be dropped."""
 
-COMMON_CONTEXT: Final = 0.02  # least share of a label's occurrences for a context to matter
+COMMON_CONTEXT: Final = 0.02  # least share of a label's occurrences for a common context
 MAX_LABELS: Final = 16
 """Number of labels tested together, most frequent first; each costs a pass over the tree.
 
@@ -75,8 +75,7 @@ def remove_redundant(samples: SampleSet) -> tuple[SampleSet, ConstantOutputs]:
 def trivial_codes(labels: Vocabulary[Label], named: Iterable[Label | str] = ()) -> tuple[int, ...]:
     """Return the codes of the trivial labels: "no event" if it occurs, and the named ones.
 
-    A name is a label or its text. A name that does not occur is an error, for it is most likely
-    a typing mistake.
+    A name is a label or its text. A name that does not occur raises `OptionError`.
 
     >>> labels = Vocabulary([frozenset(), frozenset({"key"}), frozenset({"sofa"})])
     >>> trivial_codes(labels), trivial_codes(labels, ["sofa"])
@@ -126,7 +125,7 @@ class Triviality(StrEnum):
 
 
 class TrivialityBasis(StrEnum):
-    """The reason for a verdict."""
+    """The basis of a triviality test's result."""
 
     EVIDENCE = "evidence"
     SEARCH = "search"
@@ -138,8 +137,8 @@ class TrivialityBasis(StrEnum):
 class TrivialityTest:
     """Whether one machine can do without a label, and the evidence.
 
-    `agreements` counts outputs that agree once the deletion of the label has made their
-    histories equal; `witness` are two steps that contradict each other then.
+    `agreements` counts outputs that agree after the deletion of the label made their histories
+    equal; `witness` are two steps that contradict each other after it.
 
     >>> print(TrivialityTest(frozenset({"sofa"}), Triviality.TRIVIAL, agreements=1204))
     sofa: trivial: 1,204 answers agree without it, none disagrees
@@ -154,7 +153,7 @@ class TrivialityTest:
     witness: tuple[Location, Location] | None = None
 
     def renumbered(self, numbers: NDArray[np.int64]) -> "TrivialityTest":
-        """Return the verdict with new trace numbers."""
+        """Return the result with new trace numbers."""
         if self.witness is None:
             return self
         (first, first_step), (second, second_step) = self.witness
@@ -162,7 +161,7 @@ class TrivialityTest:
         return replace(self, witness=witness)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the verdict as JSON values."""
+        """Return the result as JSON values."""
         return {
             "label": sorted(self.label),
             "verdict": str(self.verdict),
@@ -200,7 +199,7 @@ class TrivialityTest:
 def declared_trivial(
     labels: Vocabulary[Label], trivial: Iterable[int]
 ) -> tuple[TrivialityTest, ...]:
-    """Return the verdicts on labels that the user named trivial, and on "no event"."""
+    """Return the results for labels that the user named trivial, and for "no event"."""
     bases = {
         code: TrivialityBasis.DEFAULT if labels[code] == NO_EVENT else TrivialityBasis.GIVEN
         for code in trivial
@@ -222,9 +221,9 @@ def assess_labels(
 
     Args:
         samples: The samples, with all labels.
-        beyond_no_event: Whether other labels than "no event" may be called trivial.
+        beyond_no_event: Whether other labels than "no event" are tested.
         among: Marks the traces to use; all if None.
-        in_time: Labels left when it returns False are not judged.
+        in_time: Labels left when it returns False are not tested.
     """
     offsets, rows = samples.offsets, None
     if among is not None:
@@ -239,22 +238,22 @@ def assess_labels(
     deletion = _LabelDeletion(samples)
     deletion.test_no_event()
     if beyond_no_event:
-        deletion.test_other_labels(in_time)
-    # Of very many labels hardly any is judged.
+        deletion.test_events(in_time)
+    # With many labels, most are not tested.
     undecided, default = Triviality.UNDECIDED, TrivialityBasis.DEFAULT
-    verdicts = [TrivialityTest(label, undecided, default) for label in samples.labels]
+    tests = [TrivialityTest(label, undecided, default) for label in samples.labels]
     for code in {*deletion.trivial, *deletion.contradictions, *deletion.agreements}:
         witness = deletion.contradictions.get(code)
-        verdict = Triviality.UNDECIDED if witness is None else Triviality.NEEDED
+        triviality = Triviality.UNDECIDED if witness is None else Triviality.NEEDED
         is_tested = witness is not None or code in deletion.agreements
-        verdicts[code] = TrivialityTest(
+        tests[code] = TrivialityTest(
             samples.labels[code],
-            Triviality.TRIVIAL if code in deletion.trivial else verdict,
+            Triviality.TRIVIAL if code in deletion.trivial else triviality,
             TrivialityBasis.EVIDENCE if is_tested else TrivialityBasis.DEFAULT,
             deletion.agreements.get(code, 0),
             None if witness is None else (place(witness[0]), place(witness[1])),
         )
-    return tuple(verdicts)
+    return tuple(tests)
 
 
 class _LabelDeletion:
@@ -283,7 +282,7 @@ class _LabelDeletion:
                 return
         self.is_consistent = self._contradiction() is None
 
-    def test_other_labels(self, in_time: Callable[[], bool]) -> None:
+    def test_events(self, in_time: Callable[[], bool]) -> None:
         if not self.is_consistent or not in_time():
             return
         _, _, read = _core.history_columns(self.histories.tree)
@@ -302,7 +301,7 @@ class _LabelDeletion:
                 return
 
     def _delete_each(self, codes: list[int]) -> list[int]:
-        """Delete each label by itself; return those with enough evidence for dropping them."""
+        """Delete each label alone; return those with enough evidence for dropping them."""
         droppable = []
         results = _core.delete_labels(
             self.histories.tree,
@@ -317,7 +316,7 @@ class _LabelDeletion:
                 continue
             self.agreements[code] = agreements
             is_common = occurrences >= max(COMMON_CONTEXT * occurrences.sum(), 1)
-            # Of many labels each may make a rare context: then all are one.
+            # With many labels all contexts may be rare; they are then joined into one.
             evidence = bits[is_common].min() if is_common.any() else bits.sum()
             if evidence >= MIN_EVIDENCE_BITS:
                 droppable.append(code)

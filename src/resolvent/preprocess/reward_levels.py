@@ -22,9 +22,8 @@ _MAX_SHOWN = 8  # maximum number of levels in the text
 class RewardLevels:
     """Replaces each reward by the nearest of the values that rewards vary around.
 
-    With noise added, hardly two rewards are equal, so that machines could not predict them.
-    Levels make rewards few again. If levels are so close that noise moves some rewards from one
-    to the next, the remaining errors show in the machine's distribution.
+    Machines cannot predict rewards with noise, since hardly two are equal. If levels are so close
+    that noise moves some rewards to the next level, the machine's distribution shows these errors.
 
     Attributes:
         centres: The values that rewards vary around, ascending.
@@ -77,7 +76,7 @@ class RewardLevels:
     def mistaken(self, values: Sequence[float]) -> NDArray[np.float64]:
         """Return the probability that a reward of each value (row) has each level (column).
 
-        Values that are no centers are always right.
+        Exact values keep their level with probability 1.
 
         >>> RewardLevels((0.0, 2.0), 1.0).mistaken([0.0, 2.0]).round(2).tolist()
         [[0.84, 0.16], [0.16, 0.84]]
@@ -93,7 +92,7 @@ class RewardLevels:
         return confusion
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the levels as JSON values, from which `from_dict` makes equal ones.
+        """Return the levels as JSON values, which `from_dict` reads.
 
         >>> RewardLevels((0.0, 1.0), 0.1).as_dict()
         {'centres': [0.0, 1.0], 'sigma': 0.1}

@@ -1,7 +1,7 @@
 """Observation supplement: pair each observation with the state of the Transition Machine.
 
-Where the next observation depends on history, the reward often seems to do so as well. A
-Reward Machine that reads (observation, TM state) need not track that history itself.
+If the next observation depends on history, the reward often depends on the same history. A
+Reward Machine that reads (observation, TM state) need not track it.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ def supplement(traces: TraceSet, states: Codes) -> ObservationColumn:
 
     `states` has the state at each step, −1 if a replay found none.
 
-    Paper: StateSupp, "Observation Supplement Algorithm". Departure: the state is the one after
-    the labels that the timing says were read, not always l_{t-1}.
+    Paper: StateSupp, "Observation Supplement Algorithm". Departure: the label timing determines
+    the labels read, not always up to l_{t-1}.
     """
     if np.any(states < 0):
         trace, step = traces.place(int(np.argmax(states < 0)))

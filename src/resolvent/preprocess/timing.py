@@ -1,7 +1,7 @@
 """Label timing: the labels that a machine has read when it predicts a step. Applied only here.
 
-The paper's definition of a resolvent has the machine read l_1 … l_t before it answers
-(o_t, a_t); its printed samples and its supplement algorithm have it read l_0 … l_{t-1}.
+By the paper's definition of a resolvent, the machine reads l_1 … l_t before it answers
+(o_t, a_t); by its printed samples and its supplement algorithm, l_0 … l_{t-1}.
 `labels_read` applies a timing to traces, `LabelReader` to live steps. See
 docs/decisions/preprocess.md.
 """

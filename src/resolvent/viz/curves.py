@@ -35,9 +35,9 @@ def draw_curves(
 ) -> None:
     """Draw learning curves into a file, .png or .svg; the same curves give the same SVG.
 
-    Each name stands for one line: the mean over its curves (one for each seed, equally long), each
-    smoothed over the last `window` episodes, with a band of one standard deviation. `optimum` is
-    drawn as a dashed line.
+    The line of each name is the mean over its curves (one for each seed, equally long), smoothed
+    over the last `window` episodes, with a band of one standard deviation. `optimum` is a dashed
+    line.
 
     Raises:
         MissingExtra: when matplotlib is not installed.

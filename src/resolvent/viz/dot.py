@@ -16,7 +16,7 @@ from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import label_text
 
 CONFIDENT: Final = 0.99
-"""Least confidence of a transition of a noisy machine that is drawn without doubt."""
+"""Least confidence for a transition of a noisy machine to be drawn as certain."""
 
 _RARE = 2
 """Maximum number of times that a rare edge was taken."""
@@ -34,7 +34,7 @@ class Edge(NamedTuple):
     times: int | None
     """Number of times the edge was taken; None if the machine has no counts."""
     width: float | None
-    """Line width by `times`; of noisy machines with counts only."""
+    """Line width by `times`; only for noisy machines with counts."""
     is_uncertain: bool
     """Whether a label may lead elsewhere, at odds of less than 100 to 1; if there is a `width`."""
 

@@ -2,8 +2,8 @@
 
 Input: sizes of boxes and of the texts of arrows. Output: a `Layout` of their positions.
 
-Graphviz runs as WebAssembly in a sandbox (a wheel); without it, the program `dot` is used if there
-is one. It receives sizes and numbers only, never a text of the user's.
+Graphviz runs as WebAssembly in a sandbox (a wheel); without it, the program `dot` is used. It
+receives sizes and numbers only, never a text of the user.
 """
 
 import importlib
@@ -75,7 +75,7 @@ def lay_out(boxes: Sequence[Size], links: Sequence[Link]) -> Layout:
     """Place boxes in layers from left to right, earlier ones first, box 0 entered from a dot.
 
     Raises:
-        MissingExtra: when Graphviz is there neither as a wheel nor as a program.
+        MissingExtra: when Graphviz is not installed, as a wheel or as a program.
     """
     graph = json.loads(_run_graphviz(_source(boxes, links)))
     _, _, width, height = map(float, graph["bb"].split(","))
@@ -115,7 +115,7 @@ def _source(boxes: Sequence[Size], links: Sequence[Link]) -> str:
 
 
 def _filler(size: Size) -> str:
-    """Write a text of small letters that takes the room of a text of this size.
+    """Write a text of small letters with about this size.
 
     The wheel is built without HTML-like labels, which would set a size.
     """

@@ -1,8 +1,7 @@
-"""Choose what a picture of a machine shows: boxes for states, texts for arrows, and notes.
+"""Choose the content of a picture of a machine: boxes for states, texts for arrows, and notes.
 
-Input: a machine. Output: a `Picture`, its texts cut and set in lines, without any position.
-With more than 60 arrows no line can be followed: each state is then reached by one arrow, and its
-box says where its other labels lead.
+Input: a machine. Output: a `Picture`, its texts cut and set in lines, without positions. Above 60
+arrows, only one arrow leads to each state, and boxes list the targets of other labels.
 """
 
 import unicodedata
@@ -51,7 +50,7 @@ class StateBox:
     leads_out: bool
     """Whether a transition leads to a state that is not drawn."""
     moves: tuple[str, ...] = ()
-    """Successors for labels that have no arrow of their own."""
+    """Successors for labels without an arrow."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def _box(machine: Machine, state: int, leads_out: bool, folded: list[Edge]) -> S
 
 
 def _move_lines(state: int, folded: list[Edge]) -> list[str]:
-    """Write in short lines where labels without an arrow lead: first those that stay."""
+    """Write the targets of labels without an arrow in short lines, loops first."""
     ordered = sorted(folded, key=lambda edge: (edge.target != state, edge.target))
     lines = [
         move_line("stays" if edge.target == state else f"→ {edge.target}", edge.labels)
@@ -137,7 +136,7 @@ def _move_lines(state: int, folded: list[Edge]) -> list[str]:
 
 
 def move_line(target: str, labels: Sequence[str]) -> str:
-    """Name as many labels as fit in a line, and count the others.
+    """Name the labels that fit in a line, and count the others.
 
     >>> move_line("→ 7", [f"label {number}" for number in range(12)])
     '→ 7: label 0, 11 more'
@@ -152,13 +151,13 @@ def move_line(target: str, labels: Sequence[str]) -> str:
 
 
 def _first(texts: Sequence[str], count: int) -> list[str]:
-    """Return the first texts and, if there are others, their number."""
+    """Return the first texts and the number of the others, if any."""
     left_out = len(texts) - count
     return [*texts[:count], *([f"{left_out} more"] if left_out > 0 else [])]
 
 
 def _varying(machine: Machine, state: int) -> list[str]:
-    """List the outputs of a state that vary, first those with most exceptions."""
+    """List the varying outputs of a state, those with most exceptions first."""
     spread = machine.spread
     rows = np.flatnonzero(spread.state[spread.starts] == state)
     ordered = rows[np.argsort(spread.most[rows] - spread.totals[rows], kind="stable")]
@@ -192,7 +191,7 @@ def _cut_symbol(symbol: Symbol) -> str:
 
 
 def _state_name(history: tuple[Label, ...]) -> tuple[str, ...]:
-    """Name a state by the labels that lead to it; of many, by their number and the last two."""
+    """Name a state by the labels that lead to it, or by their number and the last two."""
     if not history:
         return ("start",)
     labels = []
@@ -219,7 +218,7 @@ def _arrow(edge: Edge) -> Arrow:
 
 
 def _label_lines(labels: Sequence[str]) -> list[str]:
-    """Set labels in at most three lines: as many as fit, and the number of the others."""
+    """Set the labels that fit in at most three lines, and the number of the others."""
     count = min(len(labels), _MOST_LABELS)
     texts = [shortened(label, LABEL_SIZE, _LABEL_WIDTH) for label in labels[:count]]
     texts += labels[count:]  # only counted
@@ -324,22 +323,21 @@ def listed(texts: Sequence[str], most: int = MOST_LISTED) -> str:
     >>> listed(["key", "bell", "lamp"]), listed(["key", "bell", "lamp"], 9)
     ('key, bell, lamp', 'key, bell, … and 1 more')
     """
-    shown: list[str] = []
+    parts: list[str] = []
     length = 0
     for text in texts:
         length += len(text)
-        if shown and length > most:
+        if parts and length > most:
             break
-        shown.append(text if len(text) <= most else _cut(text, most))
-    left_out = len(texts) - len(shown)
-    return ", ".join([*shown, *([f"{_ELLIPSIS} and {left_out:,} more"] if left_out else [])])
+        parts.append(text if len(text) <= most else _cut(text, most))
+    left_out = len(texts) - len(parts)
+    return ", ".join([*parts, *([f"{_ELLIPSIS} and {left_out:,} more"] if left_out else [])])
 
 
 def set_in_lines(parts: Sequence[str], size: float, most: float) -> list[str]:
     """Set parts in lines about `most` wide, a comma after each but the last.
 
-    A part written from right to left has a line for itself: beside others it
-    would be read in the wrong place.
+    A part written from right to left has a separate line, since mixed lines change its place.
 
     >>> set_in_lines(["key", "bell", "lamp"], 10, 60)
     ['key, bell,', 'lamp']

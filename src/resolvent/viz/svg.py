@@ -1,7 +1,7 @@
 """Draw machines as SVG, for light and dark screens or for paper.
 
-Graphviz only says where things go: its own SVG has one font size per state and measures letters
-outside Latin too narrow (docs/decisions/viz.md).
+Graphviz only computes positions: its SVG has one font size per state and measures letters outside
+Latin too narrow (docs/decisions/viz.md).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -85,8 +85,8 @@ def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     """Draw a machine as an SVG image; the same machine gives the same text.
 
     States are named by the shortest label sequence that leads to them; shortened texts are shown
-    in full on hovering. With more than 60 arrows, only those that first lead to a state are drawn,
-    and states list where other labels lead. Of more than `most_states` states, those reached first
+    in full on hovering. Above 60 arrows, only the first that leads to each state is drawn, and
+    states list the targets of other labels. Above `most_states` states, only those reached first
     are drawn, with a note.
 
     >>> import gymnasium as gym, resolvent as rs
@@ -96,14 +96,14 @@ def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     ('<svg', True)
 
     Raises:
-        MissingExtra: when Graphviz is there neither as a wheel nor as a program.
+        MissingExtra: when Graphviz is not installed, as a wheel or as a program.
     """
     check_arguments(to_svg, locals())
     return draw(machine, most_states, SCREEN_STYLE)
 
 
 def svg_or_nothing(machine: Machine) -> str | None:
-    """Draw a machine, or return None, which makes a notebook show the machine's text."""
+    """Draw a machine, or return None without Graphviz, so that a notebook shows its text."""
     try:
         return to_svg(machine)
     except ResolventError:
@@ -111,7 +111,7 @@ def svg_or_nothing(machine: Machine) -> str | None:
 
 
 def html_of_machines(machines: Iterable[Machine]) -> str | None:
-    """Draw machines one below the other, each under its name; None where that is impossible."""
+    """Draw machines one below the other, each under its name; None without Graphviz."""
     parts = []
     for machine in machines:
         picture = svg_or_nothing(machine)

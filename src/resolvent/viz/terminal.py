@@ -85,9 +85,9 @@ class ProgressBar:
     ) -> None:
         """Show the current work and the fraction done; costs a look at the clock.
 
-        The pace is measured from the start of each stage, which is the text unless it has a name.
-        The remaining time is shown for `steady` work only. If the fraction cannot be known, it is
-        None, and the line has no bar.
+        The pace is measured from the start of each stage, named by the text unless `stage` is
+        given. The remaining time is shown for `steady` work only. With an unknown fraction, None,
+        the line has no bar.
         """
         now = time.monotonic()
         if not self._is_wanted:

@@ -1,7 +1,7 @@
 """Write machines as plain text: tables, or a list of states for large machines of a log.
 
-Transitions are shown by label, and outputs only where they depend on the state; of outputs that
-vary, the most likely one and its share.
+Transitions are listed by label, and outputs only if they depend on the state. Varying outputs are
+written as the most likely one and its share.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 _FEWEST_STATES_LISTED = 13
-"""Least number of states that are listed line by line; a table of them is wider than a screen."""
+"""Least number of states listed line by line, since a table would be wider than a screen."""
 
 _SHORT_NAMES = {"transition": "TM", "reward": "RM"}
 _OUTPUT_NAMES = {"observation": "the next observation", "terminated": "whether the episode ends"}
@@ -129,7 +129,7 @@ def _output_text(machine: Machine, state: int, observation: Symbol, action: Symb
 def _inputs(machine: Machine) -> dict[int, Symbol] | None:
     """Return the action of each label code if every label is an action, else None.
 
-    In a log they are the same: an input is the action, and its name is the label read.
+    In a log, an input is the action, and its name is the label read.
     """
     if len(machine.observations) != 1 or machine.supplemented:
         return None
@@ -143,7 +143,7 @@ def _inputs(machine: Machine) -> dict[int, Symbol] | None:
 def _state_lines(machine: Machine, inputs: dict[int, Symbol]) -> Iterator[str]:
     """Write for each state its inputs, each with the output after a slash, by successor.
 
-    Inputs that were never read in a state are left out.
+    Inputs unseen in a state are left out.
     """
     observation = machine.observations[0]
     for state, path in enumerate(history_texts(machine)):

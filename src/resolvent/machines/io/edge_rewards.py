@@ -120,7 +120,7 @@ class EdgeRewardMachine:
     ) -> tuple[Label, ...] | None:
         """Return a shortest label sequence on which two machines differ, or None.
 
-        They differ in a reward, or where only one has ended. By default all labels over the
+        They differ in a reward, or if only one episode has ended. By default all labels over the
         propositions of both are tried.
 
         >>> coffee = Edge(0, 1, Guard.parse("coffee"), 1)
@@ -140,15 +140,15 @@ class EdgeRewardMachine:
                 continue
             for label in alphabet:
                 target, reward = self.step(pair[0], label)
-                other_target, other_reward = other.step(pair[1], label)
+                second_target, second_reward = other.step(pair[1], label)
                 history = (*histories[pair], label)
-                if reward != other_reward or (
-                    self.has_ended(target) != other.has_ended(other_target)
+                if reward != second_reward or (
+                    self.has_ended(target) != other.has_ended(second_target)
                 ):
                     return history
-                if (target, other_target) not in histories:
-                    histories[target, other_target] = history
-                    queue.append((target, other_target))
+                if (target, second_target) not in histories:
+                    histories[target, second_target] = history
+                    queue.append((target, second_target))
         return None
 
     def save(self, path: str | Path) -> None:
@@ -161,9 +161,9 @@ class EdgeRewardMachine:
     def from_pair(cls, pair: Machines, traces: TraceSet) -> "EdgeRewardMachine":
         """Return the Reward Machine of a set of machines with its rewards on the edges.
 
-        `traces` are those it was inferred from, for the reward of each state and label. A label
-        whose step always ended the episode leads to one added terminal state, as does one after
-        which no step was observed. Labels that were not observed in a state have no edge.
+        `traces` are those of its inference; they give the reward of each state and label. A
+        label whose step always ended the episode, or was never followed by one, leads to an added
+        terminal state. Labels that were not observed in a state have no edge.
 
         >>> import resolvent as rs
         >>> from resolvent.worlds import House
@@ -173,8 +173,7 @@ class EdgeRewardMachine:
         ((0, 0.0), (1, 1.0))
 
         Raises:
-            ModelError: when the reward depends on more than state and label, and
-                so no such machine exists.
+            ModelError: when the reward depends on more than state and label.
         """
         from resolvent.replay.edge_rewards import edge_rewards
 
@@ -236,8 +235,8 @@ def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
         for name in term.forbidden:
             excluded |= requiring.get(name, 0)
         if overlapping := every & ~excluded:
-            other = terms[(overlapping & -overlapping).bit_length() - 1][0]
-            first[number] = min(other, first.get(number, other))
+            second = terms[(overlapping & -overlapping).bit_length() - 1][0]
+            first[number] = min(second, first.get(number, second))
     return min(first.items(), default=None)
 
 

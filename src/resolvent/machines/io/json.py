@@ -39,8 +39,7 @@ FORMAT = "resolvent-machines"
 VERSION = 2
 
 _ASKED_BYTES = 24
-"""Bytes for each pair of a state and a constant query while a file is read. Sets of states are
-shared, so that a small file can name very many pairs."""
+"""Bytes for each pair of a state and a constant query while a file is read."""
 
 _CELL_BYTES = 12
 """Bytes for each transition table entry: its target and its count."""
@@ -87,7 +86,7 @@ def encode(machines: Machines) -> bytes:
                 machine.supplemented,
                 machine.digits,
                 _stored_tables(machine),
-                _stored_asked(machine),
+                _observed_sets(machine),
                 _stored_spread(machine),
             )
             for machine in machines.values()
@@ -160,7 +159,7 @@ def decode(data: bytes, source: str = "machines") -> Machines:
 
 
 def _in_lines(content: schema.File) -> bytes:
-    """Encode with each entry that may be long on a line of its own."""
+    """Encode with each entry that may be long on a separate line."""
     lines = []
     for name, value in _entries(content):
         if name == "machines":
@@ -214,7 +213,7 @@ def _stored_tables(machine: Machine) -> schema.Tables:
     )
 
 
-def _stored_asked(machine: Machine) -> schema.Asked | UnsetType:
+def _observed_sets(machine: Machine) -> schema.Asked | UnsetType:
     if not len(machine.asked_state):
         return UNSET
     states_of: dict[int, list[int]] = {query: [] for query in machine.constant_question.tolist()}
@@ -232,18 +231,18 @@ def _stored_spread(machine: Machine) -> list[tuple[int, int, int]] | UnsetType:
 
 def _stored_support(machine: Machine, support: Support) -> schema.Support:
     is_known = machine.transitions >= 0
-    rivals: list[tuple[int, int, float]] = []
+    alternatives: list[tuple[int, int, float]] = []
     if support.rivals is not None:
         target = support.rivals.target[is_known]
         log_odds = np.round(support.rivals.log_odds[is_known], _ODDS_DECIMALS)
         row = np.flatnonzero(target >= 0)
-        rivals = _rows(row, target[row], log_odds[row])
+        alternatives = _rows(row, target[row], log_odds[row])
     return schema.Support(
         transitions=support.transitions[is_known].tolist(),
         by_state=support.outputs.tolist(),
         constant=support.constants.tolist(),
         asked=support.asked.tolist() or UNSET,
-        rivals=rivals or UNSET,
+        rivals=alternatives or UNSET,
     )
 
 
@@ -331,7 +330,7 @@ def _machine(
     _check_rising(source * n_labels + label, "transitions")
     _check_rising(state * (n_observations * n_actions) + query, "by_state")
     _check_rising(constant, "constant")
-    asked_state, asked_query = _asked(stored.asked, constant, n)
+    observed_state, observed_query = _observed_pairs(stored.asked, constant, n)
     machine = machine_class(stored.predicts)(
         labels=labels,
         observations=observations,
@@ -344,8 +343,8 @@ def _machine(
         output_value=value.astype(np.int32),
         constant_question=constant,
         constant_value=constant_value.astype(np.int32),
-        asked_state=asked_state,
-        asked_question=asked_query,
+        asked_state=observed_state,
+        asked_question=observed_query,
         predicts=stored.predicts,
         supplemented=stored.supplemented,
         digits=stored.digits,
@@ -367,20 +366,20 @@ def _machine(
     return machine
 
 
-def _asked(
+def _observed_pairs(
     stored: schema.Asked | UnsetType, queries: _Numbers, states: int
 ) -> tuple[Codes, _Numbers]:
-    """Return the states and constant queries that were asked in them, sorted by both."""
+    """Return the states and the constant queries observed in them, sorted by both."""
     if isinstance(stored, UnsetType):
         return np.empty(0, np.int32), np.empty(0, np.int64)
     if len(stored.rows) != len(queries):
         raise ValueError("asked does not fit the constant answers")
     if list(dict.fromkeys(stored.rows)) != list(range(len(stored.sets))):
         raise ValueError("asked names its sets in another order than they have")
-    for states_asked in stored.sets:
-        (column,) = _columns([(state,) for state in states_asked], (states,), "asked")
+    for members in stored.sets:
+        (column,) = _columns([(state,) for state in members], (states,), "asked")
         _check_rising(column, "asked")
-    sizes = np.array([len(states_asked) for states_asked in stored.sets], np.int64)[stored.rows]
+    sizes = np.array([len(members) for members in stored.sets], np.int64)[stored.rows]
     check_table(int(sizes.sum()), 1, _ASKED_BYTES, "asked: the pairs of a state and a question")
     state = np.array([state for row in stored.rows for state in stored.sets[row]], np.int32)
     order = np.argsort(state, kind="stable")  # within a state, queries stay in their order
@@ -412,14 +411,14 @@ def _spread(stored: Sequence[tuple[int, int, int]], machine: Machine) -> OutputC
 
 def _support(machine: Machine, stored: schema.Support) -> Support:
     is_known = machine.transitions >= 0
-    asked = [] if isinstance(stored.asked, UnsetType) else stored.asked
+    by_observed = [] if isinstance(stored.asked, UnsetType) else stored.asked
     if (len(stored.transitions), len(stored.by_state), len(stored.constant)) != (
         int(np.count_nonzero(is_known)),
         len(machine.output_value),
         len(machine.constant_value),
-    ) or len(asked) not in (0, len(machine.asked_state)):
+    ) or len(by_observed) not in (0, len(machine.asked_state)):
         raise ValueError("support does not fit the tables")
-    counts = [*stored.transitions, *stored.by_state, *stored.constant, *asked]
+    counts = [*stored.transitions, *stored.by_state, *stored.constant, *by_observed]
     if counts and not 0 <= min(counts) <= max(counts) <= _MAX_COUNT:
         raise ValueError(f"support holds a count that is not from 0 to {_MAX_COUNT:,}")
     by_state = np.array(stored.by_state, np.int64)
@@ -432,12 +431,14 @@ def _support(machine: Machine, stored: schema.Support) -> Support:
         table,
         by_state,
         np.array(stored.constant, np.int64),
-        np.array(asked, np.int64),
-        None if isinstance(stored.rivals, UnsetType) else _rivals(stored.rivals, machine),
+        np.array(by_observed, np.int64),
+        None if isinstance(stored.rivals, UnsetType) else _alternatives(stored.rivals, machine),
     )
 
 
-def _rivals(stored: Sequence[tuple[int, int, float]], machine: Machine) -> AlternativeTransitions:
+def _alternatives(
+    stored: Sequence[tuple[int, int, float]], machine: Machine
+) -> AlternativeTransitions:
     target = np.full(machine.transitions.shape, -1, np.int32)
     log_odds = np.zeros(target.shape)
     cells = np.argwhere(machine.transitions >= 0).tolist()

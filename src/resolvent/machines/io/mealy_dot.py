@@ -31,12 +31,11 @@ def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
     r"""Return a machine as a Mealy machine in DOT, for AALpy and LearnLib.
 
     With `complete`, every state has an output for every input, `unseen` where none is known, and
-    unseen labels lead to one more state, in which only outputs that are the same in all states
-    are known.
+    unseen labels lead to an added state that has only the constant outputs.
 
     AALpy's `load_automaton_from_file(path, "mealy")` and AutomataLib's
-    `DOTParsers.mealy()` read both; AALpy reports that the partial one is not input complete,
-    and raises `KeyError` where an input is missing.
+    `DOTParsers.mealy()` read both. With a partial machine AALpy reports that it is not input
+    complete, and raises `KeyError` for a missing input.
 
     >>> import gymnasium as gym
     >>> import resolvent as rs

@@ -8,9 +8,8 @@ initial state, a list of terminal states, and one edge a line::
     (0,0,'!coffee',ConstantRewardFunction(0))
     (0,1,'coffee&!plant',ConstantRewardFunction(0))
 
-Their code evaluates each line as Python; here it is only parsed. Files without the second line,
-as their earlier code has them, are read too: there a state without edges, except for a `True`
-loop, is terminal.
+Their code evaluates each line as Python; here it is only parsed. In files without the second
+line, the format of their earlier code, a state without edges except a `True` loop is terminal.
 """
 
 import math
@@ -42,9 +41,9 @@ _EDGE = f"an edge is written (0,1,'coffee&!plant',{_CONSTANT}(1))"
 
 
 def read_reward_machine(path: str | Path) -> EdgeRewardMachine:
-    r"""Read a reward-machine file; nothing in it is ever run.
+    r"""Read a reward-machine file without running any of it.
 
-    Several edges may join a pair of states. Blank lines and comments are passed over.
+    Several edges may join a pair of states. Blank lines and comments are skipped.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "coffee.txt"
@@ -54,7 +53,7 @@ def read_reward_machine(path: str | Path) -> EdgeRewardMachine:
     (1, 1.0)
 
     Raises:
-        ModelError: when the file cannot be read, pays by anything but a constant,
+        ModelError: when the file cannot be read, has a reward that is not a constant,
             or has two edges that hold for the same label and disagree.
     """
     check_arguments(read_reward_machine, locals())
@@ -115,7 +114,7 @@ def _quoted(formula: str) -> str:
 
 
 def _number(reward: float) -> str:
-    """Write a reward that is a whole number without its point.
+    """Write a reward, an integral one without its decimal point.
 
     >>> _number(1.0), _number(-0.25), _number(1e300)
     ('1', '-0.25', '1e+300')

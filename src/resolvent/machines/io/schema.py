@@ -25,10 +25,9 @@ _SHARE_TOLERANCE = 1e-6
 class Support(msgspec.Struct, forbid_unknown_fields=True):
     """How often the traces showed each row of the tables.
 
-    `asked` counts, for each state and constant question, sorted by both, how often it was asked;
-    only where the machine's `asked` lists these pairs. `rivals` are rows of `transitions` that
-    noise allows to lead elsewhere: the row, the likeliest other state, and the logarithm of the
-    odds of the present target against that state.
+    `asked` counts the pairs of state and constant query that the machine's `asked` lists, sorted
+    by both. `rivals` are alternative targets of `transitions` under noise: the row, the likeliest
+    other state, and the logarithm of the odds of the present target against that state.
     """
 
     transitions: list[int]
@@ -61,7 +60,7 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Asked(msgspec.Struct, forbid_unknown_fields=True):
-    """For each row of `constant`, the number of the set of states in which it was asked.
+    """For each row of `constant`, the number of the set of states with this query.
 
     Many rows share one set, so each set is written once, in the order of its first row.
     """
@@ -114,7 +113,7 @@ class StoredSenses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     """The preprocessing of raw steps before the machines read them.
 
     `labels` names the source of labels; `events` groups these sources, as pairs of a source and
-    the name, or names, of its event. Without `events`, each source is an event of its own.
+    the name, or names, of its event. Without `events`, each source is a separate event.
     `discretise` describes the intervals that numbers are put into before that, and `rewards`
     the levels of rewards that vary.
     """
@@ -147,16 +146,17 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     provenance: Provenance | None
 
 
-def stored_senses(senses: Preprocessor) -> StoredSenses | UnsetType:
+def stored_senses(preprocessor: Preprocessor) -> StoredSenses | UnsetType:
     """Return the preprocessing as a file holds it; `UNSET` if raw steps are read as they are."""
-    if senses.are_plain:
+    if preprocessor.are_plain:
         return UNSET
-    labeling = senses.labelling
+    labeling = preprocessor.labelling
+    discretizer, levels = preprocessor.discretise, preprocessor.rewards
     return StoredSenses(
         labels=labeling.reads,
         events=None if labeling.events is None else labeling.plain_events(),
-        discretise=None if senses.discretise is None else senses.discretise.as_dict(),
-        rewards=None if senses.rewards is None else senses.rewards.as_dict(),
+        discretise=None if discretizer is None else discretizer.as_dict(),
+        rewards=None if levels is None else levels.as_dict(),
     )
 
 
@@ -183,14 +183,14 @@ def senses_in(stored: StoredSenses | UnsetType) -> Preprocessor:
     )
 
 
-def stored_doubt(doubt: StateUncertainty) -> StoredDoubt | UnsetType:
+def stored_doubt(uncertainty: StateUncertainty) -> StoredDoubt | UnsetType:
     """Return the uncertainty of states as a file holds it; `UNSET` if there is none."""
-    if not doubt:
+    if not uncertainty:
         return UNSET
-    noise = doubt.label_noise
+    noise = uncertainty.label_noise
     label_shares, starts = (
         [(sorted(label), share) for label, share in shares.items()]
-        for shares in (doubt.label_shares, doubt.starts)
+        for shares in (uncertainty.label_shares, uncertainty.starts)
     )
     return StoredDoubt(
         label_noise=None if noise is None else (noise.missed, noise.false, noise.swapped),

@@ -53,7 +53,7 @@ def contents(
 
 
 def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, Any]:
-    """Return the sizes of the machines, how well they predict, and sentences on their origin."""
+    """Return the sizes of the machines, their score, and sentences on their origin."""
     return {
         "figures": [
             *(
@@ -63,7 +63,7 @@ def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, A
             ["traces", f"{evidence.traces:,}"],
             ["steps", f"{evidence.steps:,}"],
         ],
-        "verdict": _noisy_verdict(machines, score) or verdict(score),
+        "verdict": _calibration_summary(machines, score) or score_summary(score),
         "sentences": [
             *_origin(machines, evidence),
             _TIMING[machines.timing],
@@ -74,7 +74,7 @@ def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, A
     }
 
 
-def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
+def _calibration_summary(machines: Machines, score: Score) -> dict[str, Any] | None:
     """Return whether noisy machines are wrong more often than noise explains."""
     if not any(machine.is_noisy for machine in machines.values()):
         return None
@@ -82,32 +82,32 @@ def _noisy_verdict(machines: Machines, score: Score) -> dict[str, Any] | None:
     words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
     text = f"Answers vary because of noise. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())
-    return _verdict("right" if is_right else "wrong", text, score)
+    return _outcome("right" if is_right else "wrong", text, score)
 
 
-def verdict(score: Score) -> dict[str, Any]:
+def score_summary(score: Score) -> dict[str, Any]:
     """Return whether the machines explain the traces: `kind` is right, unseen or wrong.
 
     `place` is the trace and step of the first wrong prediction. Generalized outputs are counted
     apart.
 
     >>> from resolvent.machines import MachineScore
-    >>> verdict(Score({"reward": MachineScore(right=7, assumed_right=2)}))["text"]
+    >>> score_summary(Score({"reward": MachineScore(right=7, assumed_right=2)}))["text"]
     'Every step of every trace is predicted, and right. Of the answers 2 are assumed, none wrong.'
     """
     assumed = _assumed_text(score)
     if score.first_mismatch is not None:
         wrong = amount(sum(counts.all_wrong for counts in score.values()), "wrong prediction")
-        return _verdict("wrong", f"{wrong}.{assumed} First: {score.first_mismatch}", score)
+        return _outcome("wrong", f"{wrong}.{assumed} First: {score.first_mismatch}", score)
     unseen = max(counts.unseen for counts in score.values())
     if unseen:
         text = f"No prediction is wrong; for {amount(unseen, 'step')} there is none."
-        return _verdict("unseen", f"{text}{assumed}", score)
+        return _outcome("unseen", f"{text}{assumed}", score)
     text = "Every step of every trace is predicted, and right."
-    return _verdict("right", f"{text}{assumed}", score)
+    return _outcome("right", f"{text}{assumed}", score)
 
 
-def _verdict(kind: str, text: str, score: Score) -> dict[str, Any]:
+def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
     first = score.first_mismatch
     place = {} if first is None else {"place": [first.trace, first.step]}
     return {"kind": kind, "text": short(text, 600), **place}
@@ -134,7 +134,7 @@ def _origin(machines: Machines, evidence: Evidence) -> list[str]:
 
 
 def _reductions(machine: Machine) -> list[str]:
-    """Describe the labels and outputs that took no part in the search for a machine."""
+    """Describe the labels and outputs excluded from the search for a machine."""
     name = short(machine.title)
     sentences = []
     if machine.trivial:

@@ -105,9 +105,9 @@ class Gallery:
         left_out = len(self._left_out) + pictures.count(None)
         if not left_out:
             return []
-        shown = amount(len(pictures) - pictures.count(None), "picture")
+        number = amount(len(pictures) - pictures.count(None), "picture")
         return [
-            f"The page holds {shown} of observations, and leaves out {left_out:,} others to stay "
+            f"The page holds {number} of observations, and leaves out {left_out:,} others to stay "
             "small."
         ]
 

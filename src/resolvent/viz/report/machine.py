@@ -65,7 +65,7 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
     machine = evidence.machine
     steps = np.zeros(machine.states, np.int64)
     np.add.at(steps, evidence.answers.state, evidence.answers.count)
-    others = _others_distinguished(machine)
+    distinguished = _states_distinguished(machine)
     reachable = set(machine.reachable())
     unseen: dict[int, list[str]] = {}
     for state, label in evidence.completeness.unseen_transitions:
@@ -80,7 +80,7 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
             "moves": _transitions(evidence, state),
             "unread": unseen.get(state, [])[:_MOST_LABELS],
             "unread_count": len(unseen.get(state, [])),
-            "answers": _distinguishing_outputs(machine, others, state, gallery),
+            "answers": _distinguishing_outputs(machine, distinguished, state, gallery),
         }
         for state in range(min(machine.states, MOST_STATES))
     ]
@@ -101,23 +101,23 @@ def _transitions(evidence: MachineEvidence, state: int) -> list[dict[str, Any]]:
     ]
 
 
-def _others_distinguished(machine: Machine) -> NDArray[np.int64]:
-    """Return for each output that depends on the state the number of states it distinguishes."""
+def _states_distinguished(machine: Machine) -> NDArray[np.int64]:
+    """Return for each state-dependent output the number of states it distinguishes."""
     _, query = np.unique(machine.output_question, return_inverse=True)
     width = max(len(machine.outputs), 1)
     _, output = np.unique(query * width + machine.output_value, return_inverse=True)
-    others: NDArray[np.int64] = np.bincount(query)[query] - np.bincount(output)[output]
-    return others
+    states: NDArray[np.int64] = np.bincount(query)[query] - np.bincount(output)[output]
+    return states
 
 
 def _distinguishing_outputs(
-    machine: Machine, others: NDArray[np.int64], state: int, gallery: Gallery
+    machine: Machine, distinguished: NDArray[np.int64], state: int, gallery: Gallery
 ) -> list[dict[str, Any]]:
     """Return the outputs of a state that distinguish it from most other states."""
     rows = np.arange(*np.searchsorted(machine.output_state, [state, state + 1]))
-    best = rows[np.argsort(-others[rows], kind="stable")][:_MOST_QUERIES]
+    best = rows[np.argsort(-distinguished[rows], kind="stable")][:_MOST_QUERIES]
     outputs = []
-    for row in best[others[best] > 0].tolist():
+    for row in best[distinguished[best] > 0].tolist():
         number = int(machine.output_question[row])
         query = query_of(machine, number)
         share = main_share(machine, state, *machine.question(number))
@@ -126,7 +126,7 @@ def _distinguishing_outputs(
             {
                 "question": gallery.caption(query.observation, short(str(query))),
                 "output": gallery.output_caption(machine, output, share),
-                "others": int(others[row]),
+                "others": int(distinguished[row]),
             }
         )
     return outputs
@@ -140,15 +140,15 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
     """
     machine, separations = evidence.machine, evidence.separations
     experiments = evidence.experiments
-    shown = 0 if separations.left_out else min(machine.states, MOST_IN_MATRIX)
+    n_states = 0 if separations.left_out else min(machine.states, MOST_IN_MATRIX)
     columns = separations.questions, separations.support, separations.depth
     pairs = [
         (first, second, separations.number(first, second))
-        for first, second in combinations(range(shown), 2)
+        for first, second in combinations(range(n_states), 2)
     ]
     weakest = separations.weakest(_MOST_WEAK_PAIRS)
     return {
-        "shown": shown,
+        "shown": n_states,
         "matrix": [
             [first, second, *(int(column[pair]) for column in columns)]
             for first, second, pair in pairs
@@ -189,7 +189,7 @@ def _separating_query(pair: Separation, gallery: Gallery) -> Caption:
 
 
 def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
-    """Return the labels and outputs that took no part in the search, the first of them."""
+    """Return the first labels and outputs excluded from the search."""
     answers = []
     for number, value in zip(
         machine.constant_question[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
@@ -208,9 +208,9 @@ def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
 def timeline(machine: Machine) -> dict[str, Any] | None:
     """Return the decisions that led to a machine; None without a log.
 
-    `columns` are all of them in order, several to a column if there are many; `rows` are the first
-    of them, [number, decision, agreeing, folded], the counts None for a new state; `weakest` are
-    the merges with fewest agreeing outputs, of equals those that folded most first.
+    `columns` are the decisions in order, several to a column if there are many; `rows` are the
+    first ones, [number, decision, agreeing, folded], the counts None for a new state; `weakest`
+    are the merges with fewest agreeing outputs, those with most folded nodes first.
     """
     if machine.decisions is None:
         return None

@@ -1,7 +1,7 @@
 """Write the report: one HTML page, whole or not at all.
 
-Data stands in the page as JSON that no browser takes for markup, and its script only ever sets
-text. A content policy by hashes lets nothing else run or load.
+The page holds data as JSON that no browser parses as markup, and its script only sets text. A
+content policy by hashes blocks all other scripts and resources.
 """
 
 import json
@@ -55,9 +55,9 @@ def report(
 ) -> None:
     """Write one HTML page about machines and traces, which any browser shows without a network.
 
-    It shows drawings of the machines, some traces step by step, and the evidence, which is computed
-    unless it is given. `policy` adds a learned policy or a plan, `returns` a learning curve (by
-    default the one of a learned policy). Of a scanned dataset all traces count, and only those
+    It shows drawings of the machines, some traces step by step, and the evidence, computed unless
+    given. `policy` adds a learned policy or a plan, `returns` a learning curve (by default that of
+    a learned policy). Of a scanned dataset all traces count, and only those
     shown are read again; `on` names the workers, as for `infer`.
 
     Observations that are arrays of H×W, H×W×1 or H×W×3 numbers are shown as small pictures.
@@ -75,7 +75,7 @@ def report(
     Raises:
         ModelError: when the evidence is about other machines or traces, or the machines know
             nothing of these traces.
-        OptionError: when `draw_of` fails, or gives no picture.
+        OptionError: when `draw_of` fails, or returns no picture.
     """
     from resolvent.planning.plan import Plan
     from resolvent.planning.plan_io import PlanFile
@@ -157,7 +157,7 @@ def drawing(machine: Machine) -> str:
 
 
 def inert_json(value: Any) -> str:
-    r"""Write JSON that can stand in a script element: no text in it can end that.
+    r"""Write JSON for a script element: no text in it can end the element.
 
     >>> inert_json(["</script>", "\u2028"])
     '["\\u003c/script\\u003e","\\u2028"]'
@@ -167,7 +167,7 @@ def inert_json(value: Any) -> str:
 
 
 def _content_policy(script: str, styles: tuple[str, ...], has_pictures: bool) -> str:
-    """Allow this script, these style sheets and pictures that the page holds, and nothing else."""
+    """Allow only this script, these style sheets, and pictures that the page holds."""
     allowed = " ".join(map(_hash, styles))
     return (
         f"default-src 'none'; script-src {_hash(script)}; style-src {allowed}; "

@@ -27,7 +27,7 @@ Cell = tuple[int, int]
 
 
 class _Captions:
-    """Captions that are written once each, however often they occur."""
+    """Distinct captions, numbered in order of their first use."""
 
     def __init__(self) -> None:
         self.all: list[Caption] = []
@@ -65,8 +65,8 @@ def replays(
 
     A step is a list of numbers: the captions of its observation, of the label read and of its
     action; then for each machine the captions of the recorded and of the predicted output, its
-    state (−1 if unknown), whether the prediction is right (1, 0, or −1 without prediction), and 1
-    if it is generalized only.
+    state (−1 if unknown), whether the prediction is right (1, 0, or −1 without prediction), and
+    whether it is generalized.
     """
     captions = _Captions()
     first = score.first_mismatch
@@ -91,40 +91,40 @@ def replays(
 def _steps(
     machines: Machines, trace: TraceSet, start: int, captions: _Captions, gallery: Gallery
 ) -> list[list[Any]]:
-    shown = slice(start, start + MOST_STEPS)
-    seen = trace.at_step(trace.observation_codes)[shown]
-    read = labels_read(trace, machines.timing)[shown]
+    window = slice(start, start + MOST_STEPS)
+    seen = trace.at_step(trace.observation_codes)[window]
+    read = labels_read(trace, machines.timing)[window]
     columns = [
         captions.numbers(seen, gallery.caption, trace.observations),
         captions.numbers(read, event_text, trace.labels),
-        captions.numbers(trace.action_codes[shown], value_text, trace.actions),
+        captions.numbers(trace.action_codes[window], value_text, trace.actions),
     ]
-    asked = step_queries(machines, trace, states_at_steps(machines, trace)).values()
-    predictions = (_predictions(steps, trace, shown, captions, gallery) for steps in asked)
+    queries = step_queries(machines, trace, states_at_steps(machines, trace)).values()
+    predictions = (_predictions(steps, trace, window, captions, gallery) for steps in queries)
     return [list(step) for step in zip(*columns, *predictions, strict=True)]
 
 
 def _predictions(
-    asked: StepQueries, trace: TraceSet, shown: slice, captions: _Captions, gallery: Gallery
+    queries: StepQueries, trace: TraceSet, window: slice, captions: _Captions, gallery: Gallery
 ) -> list[list[int]]:
     """Return the numbers of a machine for some steps of a trace."""
-    machine = asked.machine
+    machine = queries.machine
     if machine.predicts == "observation":
         values: Sequence[Any] = trace.observations
         codes = trace.after_step(trace.observation_codes)
     else:
         values, codes = trace.column(machine.predicts)
-    predicted = asked.predicted[shown]
-    basis = machine.knowledge_many(asked.states, asked.questions)[shown]
+    predicted = queries.predicted[window]
+    basis = machine.knowledge_many(queries.states, queries.questions)[window]
 
     def caption_of(output: Any) -> Caption:
         return gallery.output_caption(machine, output)
 
     columns = (
-        captions.numbers(codes[shown], caption_of, values),
+        captions.numbers(codes[window], caption_of, values),
         captions.numbers(predicted, caption_of, machine.outputs, unknown=value_text(UNSEEN)),
-        asked.states[shown].tolist(),
-        np.where(predicted < 0, -1, predicted == asked.outputs[shown]).tolist(),
+        queries.states[window].tolist(),
+        np.where(predicted < 0, -1, predicted == queries.outputs[window]).tolist(),
         (basis == GENERALIZED_CODE).astype(int).tolist(),
     )
     return [list(row) for row in zip(*columns, strict=True)]
@@ -135,7 +135,7 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
 
     They do if each is a pair (x, y) of integers, or an integer that counts the cells of a square
     column by column, and if nine of ten transitions stay in a cell or lead to a neighbor. `depends`
-    of a cell holds the places of the machines whose outputs there depend on their state.
+    of a cell holds the numbers of the machines with outputs there that depend on their state.
     """
     cells = cells_of(list(evidence.shown.alphabets.observations))
     if cells is None or not _moves_are_short(evidence, cells):
@@ -223,7 +223,7 @@ def _labels(evidence: Evidence) -> dict[Symbol, list[str]]:
 
 
 def _state_dependent(machine: Machine) -> set[Symbol]:
-    """Return the observations in which the output for some action depends on the state."""
+    """Return the observations with an action whose output depends on the state."""
     codes = set((machine.output_question // len(machine.actions)).tolist())
     seen = (machine.observations[code] for code in codes)
     return {
