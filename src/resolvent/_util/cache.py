@@ -94,7 +94,7 @@ class Packing:
         return msgspec.msgpack.encode(_packed(value, name_of))
 
     def unpack(self, content: bytes) -> Any:
-        """Return the value that bytes stand for; `ValueError` if they stand for none."""
+        """Return the value encoded in bytes; `ValueError` if they encode none."""
         import msgspec
 
         named = {cls.__name__: cls for cls in self.kinds}
@@ -260,10 +260,10 @@ class Store:
     def distrust(self, key: str) -> None:
         """Warn that the file of a key is unusable, and is made again."""
         why = "is damaged, or of another version, and is made again"
-        warnings.warn(f"{self._shown}/{_name(key)} {why}", ResumeWarning, stacklevel=3)
+        warnings.warn(f"{self._display_name}/{_name(key)} {why}", ResumeWarning, stacklevel=3)
 
     def put(self, key: str, content: bytes) -> None:
-        """Write bytes under a key, instead of those that are there."""
+        """Write bytes under a key, replacing existing ones."""
         packed = zlib.compress(content, 1)
         content = _MAGIC + _digest(key, packed) + packed
         if not self._is_address:
@@ -279,7 +279,7 @@ class Store:
                 file.write(content)
             return
         system, remote_path, root = self._located(key)
-        with _reaching(self._shown, root):
+        with _reaching(self._display_name, root):
             folder = remote_path.rpartition("/")[0]
             if urlsplit(self.place).scheme in _OBJECT_STORES:
                 with system.open_output_stream(remote_path) as stream:
@@ -299,13 +299,13 @@ class Store:
                 return None
             except OSError as error:
                 raise TraceError(
-                    f"{self._shown}/{_name(key)} cannot be read "
+                    f"{self._display_name}/{_name(key)} cannot be read "
                     f"({(error.strerror or str(error)).lower()}): name another folder"
                 ) from error
         from pyarrow import fs
 
         system, path, root = self._located(key)
-        with _reaching(self._shown, root):
+        with _reaching(self._display_name, root):
             info = system.get_file_info(path)
             if info.type is not fs.FileType.File:
                 return None
@@ -320,7 +320,7 @@ class Store:
         return file_system(root)[0], f"{path_of(self.place).rstrip('/')}/{_name(key)}", root
 
     @property
-    def _shown(self) -> str:
+    def _display_name(self) -> str:
         if not self._is_address:
             return self.place
         from resolvent._util.storage import without_secrets
@@ -408,8 +408,8 @@ class CachedFunction(Generic[Piece, Result]):
 class CachingWorkers:
     """Workers that cache results: each is computed once for all that it depends on.
 
-    That is the function with all its fields, and the piece, with the files it is read from as
-    these were when they were opened. `results` lists the functions whose results are cached.
+    That is the function with all its fields, and the piece, with the state of its files when
+    they were opened. `results` lists the functions whose results are cached.
     """
 
     workers: Workers
@@ -457,7 +457,7 @@ class CachingWorkers:
         return self.workers.first(work, pieces, enough, called=called)
 
     def close(self) -> None:
-        """Release what was started for the work; more work starts it again."""
+        """Release the workers; more work starts them again."""
         self.workers.close()
 
     def cached(self, work: Callable[[Piece], Result]) -> Callable[[Piece], Result]:

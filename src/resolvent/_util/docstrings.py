@@ -1,4 +1,4 @@
-"""Descriptions of parameters, read from docstrings: one text for Python, the docs and the flags."""
+"""Descriptions of parameters, read from docstrings for the docs and the command line."""
 
 import inspect
 import re
@@ -19,10 +19,10 @@ def descriptions(described: Any) -> dict[str, str]:
     >>> descriptions(descriptions)
     {}
     """
-    found = _LIST.search(inspect.getdoc(described) or "")
-    if found is None:
+    section = _LIST.search(inspect.getdoc(described) or "")
+    if section is None:
         return {}
-    entries = re.split(r"^(?=\S)", textwrap.dedent(found[1]), flags=re.MULTILINE)
+    entries = re.split(r"^(?=\S)", textwrap.dedent(section[1]), flags=re.MULTILINE)
     pairs = (" ".join(entry.split()).partition(": ") for entry in entries if entry.strip())
     return {name: text for name, _, text in pairs}
 

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files written atomically."""
 
 import errno
 import os
@@ -54,9 +54,9 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def link_target(path: Path) -> Path:
-    """Return the file that a path stands for once links are followed; it need not exist.
+    """Return the target of a path after following links; it need not exist.
 
-    Writing replaces what a link points to, and the link stays.
+    Writing replaces the target, and the link stays.
 
     Raises:
         OSError: when links lead in a circle.
@@ -93,7 +93,7 @@ T = TypeVar("T")
 
 
 def read_json(path: str | Path, kind: type[T], wanted: str) -> T:
-    """Read a JSON file whose values have to be of a type; `wanted` says what the file should be.
+    """Read a JSON file whose values must have a type; `wanted` describes the expected file.
 
     Raises:
         ModelError: when the file is missing, cannot be read, is not UTF-8, nested too deep, or
@@ -118,7 +118,7 @@ def read_json(path: str | Path, kind: type[T], wanted: str) -> T:
 
 
 def read_content(path: str | Path) -> bytes:
-    """Return what a file holds; `ModelError` says in one line why it cannot be read."""
+    """Return the content of a file; `ModelError` says in one line why it cannot be read."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
@@ -128,7 +128,7 @@ def read_content(path: str | Path) -> bytes:
 
 
 def decode_json(content: bytes, kind: type[T]) -> T:
-    """Decode JSON whose values have to be of a type; `ValueError` says in words why it is not.
+    """Decode JSON whose values must have a type; `ValueError` describes the mismatch.
 
     >>> decode_json(b'["a"]', list[int])
     Traceback (most recent call last):

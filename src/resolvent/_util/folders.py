@@ -1,4 +1,4 @@
-"""Folders written whole or not at all, whatever happens meanwhile."""
+"""Folders written atomically."""
 
 import os
 import re
@@ -16,15 +16,15 @@ _numbers = count()
 
 @contextmanager
 def whole_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
-    """Give a new folder that takes the place of one when the block ends well.
+    """Yield a new folder that replaces the existing one when the block succeeds.
 
-    The one that is there may hold these files alone. Whoever is killed between two names leaves
-    the old one under a hidden name: `recover` brings it back.
+    The existing one may hold only these files. If the process is killed between the two
+    renames, the old folder keeps a hidden name: `recover` restores it.
     """
     try:
         if folder.exists() and not folder.is_dir():
             raise ResolventError(f"cannot write {folder}: it is a file; name a folder")
-        if folder.is_dir() and any(one.name not in files for one in folder.iterdir()):
+        if folder.is_dir() and any(path.name not in files for path in folder.iterdir()):
             raise ResolventError(
                 f"cannot write {folder}: it holds other things; name a new folder, or an empty one"
             )
@@ -33,18 +33,18 @@ def whole_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
     except OSError as error:
         raise ResolventError(f"cannot write {short(str(folder))}: {error.strerror}") from error
     mark = f"{os.getpid()}-{next(_numbers)}"
-    made = target.with_name(f".{target.name}.{mark}.part")
+    part = target.with_name(f".{target.name}.{mark}.part")
     old = target.with_name(f".{target.name}.{mark}.old")
     try:
-        made.mkdir(parents=True)
-        yield made
+        part.mkdir(parents=True)
+        yield part
         if target.exists():
             target.rename(old)
-        made.rename(target)
+        part.rename(target)
     except OSError as error:
         raise ResolventError(f"cannot write {folder}: {error.strerror}") from error
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(part, ignore_errors=True)
         if target.exists():
             shutil.rmtree(old, ignore_errors=True)
         elif old.exists():
@@ -52,13 +52,13 @@ def whole_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
 
 
 def recover(folder: Path) -> None:
-    """Bring back a folder whose writer was killed, and remove what it left behind.
+    """Restore a folder whose writer was killed, and remove the writer's temporary folders.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     (Path(place) / ".solved.999999999-0.old").mkdir()
     ...     recover(Path(place) / "solved")
-    ...     [one.name for one in Path(place).iterdir()]
+    ...     [path.name for path in Path(place).iterdir()]
     ['solved']
     """
     target = folder.resolve()
@@ -66,17 +66,17 @@ def recover(folder: Path) -> None:
         return
     pattern = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-\d+\.(part|old)")
     for left in sorted(target.parent.iterdir()):
-        found = pattern.fullmatch(left.name)
-        if found is None or _runs(int(found[1])):
+        match = pattern.fullmatch(left.name)
+        if match is None or _runs(int(match[1])):
             continue
-        if found[2] == "old" and not target.exists():
+        if match[2] == "old" and not target.exists():
             left.rename(target)
         else:
             shutil.rmtree(left, ignore_errors=True)
 
 
 def _runs(process: int) -> bool:
-    """Whether there is such a process; ours counts, since another thread of it may write."""
+    """Whether a process exists; ours counts, since another of its threads may write."""
     if os.name == "nt":  # where a signal 0 is no question
         return process == os.getpid()
     try:

@@ -1,8 +1,7 @@
 """Figures, rows and lines → small HTML for notebooks.
 
-Whatever comes in is text, cut where it is long and escaped, or a picture that its own
-address holds; nothing is fetched, nothing runs, and colours are the notebook's own, dark
-or light.
+All input is text, cut if long and escaped, or a picture in a data URI; nothing is fetched or
+executed, and colours are the notebook's own, dark or light.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from resolvent._util.text import short
 
 MOST_ROWS = 10
-"""How many rows a table shows."""
+"""Number of rows that a table shows."""
 
 _MOST_LINES = 30
 _LONGEST_CELL, _LONGEST_LINE = 60, 300
@@ -22,14 +21,14 @@ _PIXELS = 'style="image-rendering:pixelated;vertical-align:middle;outline:1px so
 
 
 class Pictured(NamedTuple):
-    """A text with pictures before it: of each the address, which holds it, its width and height."""
+    """A text with pictures before it: the data URI, width and height of each."""
 
     text: str
     pictures: Sequence[tuple[str, int, int]]
 
 
 def panel(title: str, *parts: str) -> str:
-    """Put parts that the other functions made below a title.
+    """Put the results of the other functions below a title.
 
     >>> panel("2 < 3", "<p>so</p>")
     '<div style="overflow-x:auto"><p><b>2 &lt; 3</b></p><p>so</p></div>'
@@ -39,7 +38,7 @@ def panel(title: str, *parts: str) -> str:
 
 
 def figures(rows: Iterable[tuple[str, object]]) -> str:
-    """Write names and what they are, one row for each.
+    """Write names and values, one row for each.
 
     >>> figures([("steps", 7)]).endswith('<td style="text-align:left">7</td></tr></table>')
     True
@@ -51,28 +50,28 @@ def figures(rows: Iterable[tuple[str, object]]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int = 0) -> str:
-    """Write the first rows of a table that has `count` of them, and how many more there are.
+    """Write the first rows of a table of `count` rows, and the number of rows left out.
 
     >>> table(["room"], [["hall"]], 3).endswith("</table><p>… and 2 more</p>")
     True
     """
-    shown = list(islice(rows, MOST_ROWS))
+    first_rows = list(islice(rows, MOST_ROWS))
     head = "".join(f"<th {_LEFT}>{_safe(name)}</th>" for name in header)
-    body = ("".join(f"<td {_LEFT}>{_cell(value)}</td>" for value in row) for row in shown)
-    left = count - len(shown)
+    body = ("".join(f"<td {_LEFT}>{_cell(value)}</td>" for value in row) for row in first_rows)
+    left = count - len(first_rows)
     return _table([head, *body]) + (f"<p>… and {left:,} more</p>" if left > 0 else "")
 
 
 def lines(text: str) -> str:
-    """Write lines of text as they stand, the first of them where there are many.
+    """Write lines of text unchanged, only the first if there are many.
 
     >>> lines("a & b")
     '<pre style="white-space:pre-wrap">a &amp; b</pre>'
     """
-    told = text.splitlines()
-    cut = ["…"] * (len(told) > _MOST_LINES)
-    shown = "\n".join(_safe(line, _LONGEST_LINE) for line in [*told[:_MOST_LINES], *cut])
-    return f'<pre style="white-space:pre-wrap">{shown}</pre>'
+    all_lines = text.splitlines()
+    cut = ["…"] * (len(all_lines) > _MOST_LINES)
+    body = "\n".join(_safe(line, _LONGEST_LINE) for line in [*all_lines[:_MOST_LINES], *cut])
+    return f'<pre style="white-space:pre-wrap">{body}</pre>'
 
 
 def _table(rows: Iterable[str]) -> str:

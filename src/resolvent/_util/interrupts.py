@@ -1,4 +1,4 @@
-"""Signals that ask to stop → whether anybody did, for work that can be gone on with."""
+"""Signals that ask to stop, for work that can be resumed."""
 
 import signal
 import threading
@@ -9,20 +9,23 @@ from typing import Any
 
 @contextmanager
 def stop_requests() -> Iterator[Callable[[], bool]]:
-    """Give a function that says whether somebody asked to stop; asking twice stops at once."""
-    asked: list[int] = []
+    """Yield a function that says whether a stop was requested; a second request stops at once."""
+    requests: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
 
     def note(number: int, frame: Any) -> None:
-        if asked:
+        if requests:
             raise KeyboardInterrupt
-        asked.append(number)
+        requests.append(number)
 
-    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        signal_number: signal.signal(signal_number, note)
+        for signal_number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        yield lambda: bool(asked)
+        yield lambda: bool(requests)
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)

@@ -18,15 +18,17 @@ Many = NDArray[Any] | Sequence[float]
 
 _ROOT_OF_PI = 1.7724538509055160273
 _TAIL, _TERMS = 2.0, 100
-"""From where on the tail of `erfc` is a fraction, and how many terms both ways have."""
+"""Start of the tail of `erfc`, computed as a fraction, and the number of terms."""
 
 
-def _of_each(one: Callable[[float], float], many: Callable[[Reals], Reals], x: float | Many) -> Any:
+def _of_each(
+    scalar: Callable[[float], float], vector: Callable[[Reals], Reals], x: float | Many
+) -> Any:
     """Apply a function of the core to a number, or to each number of an array of any shape."""
     if isinstance(x, int | float):
-        return one(x)
+        return scalar(x)
     numbers = np.asarray(x, np.float64)
-    return many(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
+    return vector(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
 
 
 @overload
@@ -99,7 +101,7 @@ def erfc(x: float) -> float:
 
 
 def log_of_sum(x: ArrayLike, y: ArrayLike) -> Any:
-    """Return ln(eˣ + eʸ), of which one at least is not −∞.
+    """Return ln(eˣ + eʸ); at least one of x and y must not be −∞.
 
     >>> float(log_of_sum(-np.inf, 3.0))
     3.0
@@ -109,7 +111,7 @@ def log_of_sum(x: ArrayLike, y: ArrayLike) -> Any:
 
 
 def geometric(first: float, last: float, number: int) -> Reals:
-    """Return so many numbers from the first to the last, each the same multiple of the one before.
+    """Return `number` values from `first` to `last`, with a constant ratio.
 
     >>> geometric(1.0, 4.0, 3).round(9).tolist()
     [1.0, 2.0, 4.0]
@@ -120,7 +122,7 @@ def geometric(first: float, last: float, number: int) -> Reals:
 
 
 def powers(base: float, number: int) -> Reals:
-    """Return base⁰, base¹, …, so many of them, each the one before times the base.
+    """Return base⁰, base¹, … as products, `number` values in total.
 
     >>> powers(0.5, 4).tolist()
     [1.0, 0.5, 0.25, 0.125]
@@ -136,12 +138,12 @@ def product(left: ArrayLike, right: ArrayLike) -> Any:
     >>> product([[1, 2], [3, 4]], [1, 10]).tolist(), float(product([1, 2], [3, 4]))
     ([21.0, 43.0], 11.0)
     """
-    one, other = np.asarray(left, np.float64), np.asarray(right, np.float64)
-    inner = one.shape[-1]
-    if inner != other.shape[0]:
-        raise ValueError(f"tables of {one.shape} and {other.shape} numbers cannot be multiplied")
-    shape = (*one.shape[:-1], *other.shape[1:])
+    first, second = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    inner = first.shape[-1]
+    if inner != second.shape[0]:
+        raise ValueError(f"tables of {first.shape} and {second.shape} numbers cannot be multiplied")
+    shape = (*first.shape[:-1], *second.shape[1:])
     if not inner or 0 in shape:
         return np.zeros(shape)[()]
-    factors = np.ascontiguousarray(one).ravel(), np.ascontiguousarray(other).ravel()
+    factors = np.ascontiguousarray(first).ravel(), np.ascontiguousarray(second).ravel()
     return _core.product(*factors, inner).reshape(shape)[()]

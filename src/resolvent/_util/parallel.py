@@ -109,7 +109,7 @@ class Workers(Protocol):
         """
 
     def close(self) -> None:
-        """Release what was started for the work; more work starts it again."""
+        """Release the workers; more work starts them again."""
 
 
 class _PoolWorkers(ABC):
@@ -126,7 +126,7 @@ class _PoolWorkers(ABC):
 
     @abstractmethod
     def _runs(self, pieces: Sequence[Piece]) -> Sequence[Sequence[Piece]]:
-        """Return runs of neighboring pieces, each of which is one task to combine."""
+        """Return runs of neighboring pieces, one for each task to combine."""
 
     @staticmethod
     @abstractmethod
@@ -267,7 +267,7 @@ class Processes(_PoolWorkers):
 
     They are started with the first work, which takes a second or so, and wait for more until
     `close`. Each uses one core. A script has to call this below `if __name__ == "__main__":`, as
-    with all processes that Python starts by importing the script anew.
+    with all processes that Python starts by importing the script again.
     """
 
     name = "processes"

@@ -1,17 +1,17 @@
-"""How far long work is → whoever listens: one event, whatever is being done."""
+"""The progress of long work, as one type of event."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 
 class Progress(NamedTuple):
-    """So much is `done` of a `total`, which is 0 while it is not known.
+    """The amount `done` of a `total`, which is 0 while unknown.
 
-    A search for a machine also says how many `states` it has found and how many are still
-    `undecided`; its total are the nodes of the prefix tree.
+    A search for a machine also reports the number of `states` found and of those still
+    `undecided`; its total is the number of nodes of the prefix tree.
 
-    Going through pieces of files says in which `round` it is, about how many `steps` they hold
-    together, and for how many `seconds` it has lasted.
+    A pass over pieces of files reports its `round`, the approximate number of `steps` in all
+    pieces, and its duration in `seconds`.
 
     >>> Progress(3, 12, 250, 1000).fraction, Progress(0, 0, 0, 0).fraction
     (0.25, 0.0)
@@ -30,26 +30,26 @@ class Progress(NamedTuple):
 
     @property
     def fraction(self) -> float:
-        """How much of the work is done: 0 to 1."""
+        """The share of the work done: 0 to 1."""
         return self.done / max(self.total, 1)
 
     @property
     def steps_per_second(self) -> float | None:
-        """About how many steps are gone through in a second; None where nobody knows."""
+        """The approximate number of steps per second; None if unknown."""
         if not (self.steps and self.seconds):
             return None
         return self.steps * self.fraction / self.seconds
 
     @property
     def seconds_left(self) -> float | None:
-        """About how long it will take at this pace; None where nobody knows."""
+        """The approximate time left at this pace; None if unknown."""
         if not (self.seconds and self.done and self.total):
             return None
         return self.seconds * (self.total - self.done) / self.done
 
 
 Listener: TypeAlias = Callable[[str, Progress], object]
-"""Told now and then what is being done, such as the machine that is inferred, and how far it is."""
+"""Called regularly with the name of the stage, such as the inferred machine, and its progress."""
 
 FractionListener: TypeAlias = Callable[[float], object]
-"""Told now and then how much of a single task is done, such as reading a file: 0 to 1."""
+"""Called regularly with the finished share of one task, such as reading a file: 0 to 1."""

@@ -1,6 +1,6 @@
 """Run pieces of work as tasks of a Ray cluster, or of a Ray of this machine alone.
 
-Ray schedules, moves results, and tries again what was lost with a worker or a node; results are
+Ray schedules, moves results, and repeats work lost with a worker or a node; results are
 combined near the data. See docs/decisions/util.md.
 """
 
@@ -233,7 +233,7 @@ def _combined(combine: Callable[[Result, Result], Result], *results: Result) -> 
 
 
 class _Actor:
-    """A process of its own for one piece."""
+    """A separate process for one piece."""
 
     def run(self, work: Callable[[Piece], Result], piece: Piece) -> Result:
         return fold(work, None, [piece])[0]

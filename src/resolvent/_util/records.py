@@ -1,4 +1,4 @@
-"""Records that hold arrays, compared by what the arrays hold."""
+"""Records that hold arrays, compared by their content."""
 
 from dataclasses import fields
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 
 
 class ByValue:
-    """Makes frozen dataclasses with arrays in them equal if all their fields are.
+    """Makes frozen dataclasses with arrays equal if all their fields are.
 
-    Of floats, NaN counts as equal to itself: it stands for "not known".
+    NaN counts as equal to itself: it stands for an unknown number.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, eq=False)
@@ -23,18 +23,18 @@ class ByValue:
         if type(other) is not type(self):
             return NotImplemented
         return all(
-            _equal(getattr(self, one.name), getattr(other, one.name))
-            for one in fields(self)  # type: ignore[arg-type]
+            _equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)  # type: ignore[arg-type]
         )
 
     def __hash__(self) -> int:
-        values = (getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
-        return hash(tuple(one.shape for one in values if isinstance(one, np.ndarray)))
+        values = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+        return hash(tuple(array.shape for array in values if isinstance(array, np.ndarray)))
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray):
-        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-    if type(one) is dict and type(other) is dict:
-        return list(one) == list(other) and all(_equal(one[key], other[key]) for key in one)
-    return bool(one == other)
+def _equal(left: Any, right: Any) -> bool:
+    if isinstance(left, np.ndarray):
+        return np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+    if type(left) is dict and type(right) is dict:
+        return list(left) == list(right) and all(_equal(left[key], right[key]) for key in left)
+    return bool(left == right)

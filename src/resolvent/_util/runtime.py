@@ -1,4 +1,4 @@
-"""This installation → what it is made of: packages, how the core was built, extras present."""
+"""This installation: packages, the build of the core, extras present."""
 
 import importlib
 import platform
@@ -25,7 +25,7 @@ EXTRAS = {
     "ray": 'inference over a cluster, on="ray"',
     "stable-baselines": "Stable-Baselines3 with the memory of machines",
 }
-"""What each extra is for."""
+"""The purpose of each extra."""
 
 _MODULES = {
     "pillow": "PIL",
@@ -36,9 +36,9 @@ _MODULES = {
 
 @dataclass(frozen=True)
 class Package:
-    """A package that Resolvent makes use of: what is wanted, and what is there.
+    """A package that Resolvent uses: the wanted and the installed version.
 
-    `version` is None when it is not installed; `trouble` is empty when it can be used.
+    `version` is None if it is not installed; `trouble` is empty if it can be used.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Package:
 
 
 def system() -> dict[str, str]:
-    """Say what this runs on."""
+    """Describe the system."""
     return {
         "resolvent": metadata.version("resolvent"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -74,7 +74,7 @@ def _global_lock() -> str:
 
 
 def core() -> dict[str, str]:
-    """Say how the compiled core was built.
+    """Describe the build of the compiled core.
 
     >>> sorted(core())
     ['compiler', 'flags', 'nanobind', 'target', 'type']
@@ -83,30 +83,34 @@ def core() -> dict[str, str]:
 
 
 def dependencies() -> Iterator[Package]:
-    """Look at the packages without which nothing works."""
+    """Return the required packages."""
     return map(look_at, requirements_of("resolvent"))
 
 
 def extra(name: str) -> Iterator[Package]:
-    """Look at the packages that an extra asks for."""
+    """Return the packages of an extra."""
     return map(look_at, requirements_of("resolvent", extras=[name]))
 
 
 def requirements_of(name: str, extras: Iterable[str] = ()) -> Iterator[Requirement]:
-    """Return what a package asks for here: always, or only when one of these extras is wanted."""
+    """Yield the requirements of a package: the unconditional ones, or those of some extras."""
     chosen = list(extras)
-    for one in map(Requirement, metadata.requires(name) or ()):
-        always = one.marker is None or one.marker.evaluate({"extra": ""})
+    for requirement in map(Requirement, metadata.requires(name) or ()):
+        always = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if always == (not chosen) and (
-            always or any(one.marker and one.marker.evaluate({"extra": each}) for each in chosen)
+            always
+            or any(
+                requirement.marker and requirement.marker.evaluate({"extra": each})
+                for each in chosen
+            )
         ):
-            yield one
-            if one.extras and _installed(one.name) is not None:
-                yield from requirements_of(one.name, one.extras)
+            yield requirement
+            if requirement.extras and _installed(requirement.name) is not None:
+                yield from requirements_of(requirement.name, requirement.extras)
 
 
 def look_at(requirement: Requirement) -> Package:
-    """Say whether what is required is there, and whether it can be imported."""
+    """Check that a requirement is installed and can be imported."""
     version = _installed(requirement.name)
     if version is None:
         trouble = "not installed"

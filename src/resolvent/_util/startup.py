@@ -1,6 +1,6 @@
 """How the command `resolvent` begins: before anything else of this package is imported.
 
-In other programs that import the package, nothing is done here.
+Other programs that import the package are not affected.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # built in: `signal` takes a while
@@ -13,7 +13,7 @@ _AS_MODULE = _FIRST == "-m" and sys.orig_argv[1:].count("resolvent") > 0
 
 
 def is_command() -> bool:
-    """Whether this process is the command `resolvent`, and not a program of somebody else."""
+    """Whether this process is the command `resolvent`, rather than another program."""
     path = os.path
     of_scripts = path.dirname(path.realpath(_FIRST)) == path.dirname(sys.executable)
     named = path.splitext(path.basename(_FIRST))[0] == "resolvent"
@@ -35,7 +35,7 @@ def _leave_out_current_folder() -> None:
 
 
 def _end_at_once(number: int, frame: object) -> None:
-    """End a command that is still being imported, or is done: there is nothing to tidy up."""
+    """End a command that is still being imported, or is done: it has nothing to clean up."""
     os.write(2, b"resolvent: interrupted\n" if number == 2 else b"resolvent: ended by a signal\n")
     os._exit(128 + number)
 
@@ -48,9 +48,9 @@ if _AS_MODULE and sys.path and not sys.flags.safe_path:
 
 
 def end_by_exceptions() -> None:
-    """Have Ctrl-C, and a request to end, raise `KeyboardInterrupt` from now on.
+    """Make Ctrl-C and termination requests raise `KeyboardInterrupt` from now on.
 
-    So what is under way is left as it is left on Ctrl-C: half-written files are removed.
+    So half-written files are removed, as on Ctrl-C.
     """
     if signal.getsignal(signal.SIGINT) in (_end_at_once, signal.default_int_handler):
         signal.signal(signal.SIGINT, _interrupt)
@@ -59,9 +59,9 @@ def end_by_exceptions() -> None:
 
 
 def end_at_once() -> None:
-    """Have Ctrl-C, and a request to end, end this process at once from now on: all is done.
+    """Make Ctrl-C and termination requests end this process at once from now on.
 
-    While Python takes itself apart, an exception would be a traceback and change nothing else.
+    While Python is finalized, an exception would only be a traceback.
     """
     for number, ours in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _end)):
         if signal.getsignal(number) is ours:
@@ -69,12 +69,12 @@ def end_at_once() -> None:
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C or a request to end has come: libraries may have made another error of it."""
+    """Whether Ctrl-C or a termination request has come: libraries may raise another error then."""
     return _interrupted
 
 
 def was_ended() -> bool:
-    """Whether a request to end has come, as `kill` and shutdowns send it."""
+    """Whether a termination request has come, as from `kill` and shutdowns."""
     return _ended
 
 
@@ -102,9 +102,9 @@ def is_off() -> bool:
 
 
 def is_kept_off() -> bool:
-    """Whether the lock is off, and whoever started this Python wants it to stay so."""
-    asked = sys._xoptions.get("gil", os.environ.get("PYTHON_GIL"))
-    return is_off() and asked == "0"
+    """Whether the lock is off, as requested when Python was started."""
+    setting = sys._xoptions.get("gil", os.environ.get("PYTHON_GIL"))
+    return is_off() and setting == "0"
 
 
 def check() -> None:

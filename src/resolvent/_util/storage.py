@@ -110,15 +110,15 @@ def file_system(root: str | None) -> tuple[Any, str]:
     if root.startswith(_PUBLIC):
         return _without_credentials(root)
     base, mark, query = root.partition("?")
-    shown = without_secrets(root).rstrip("/")
-    with reaching(shown, root):
+    address = without_secrets(root).rstrip("/")
+    with reaching(address, root):
         try:
             system, path = fs.FileSystem.from_uri(f"{base}x{mark}{query}")
         except pa.ArrowInvalid as error:
             reason = _first_line(error)
             why = "" if "@" in reason else f" ({reason})"  # it may spell out a password
             raise TraceError(
-                f"{shown} is no address that can be opened{why}: give one that begins with file, "
+                f"{address} is no address that can be opened{why}: give one that begins with file, "
                 f"s3, gs, abfs or hdfs, or a path"
             ) from None
     return system, path.removesuffix("x")
@@ -174,7 +174,7 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
 
 
 def is_missing(error: Exception) -> bool:
-    """Whether an error means that there is no such file."""
+    """Whether an error means that a file does not exist."""
     return isinstance(error, FileNotFoundError) or _says(_first_line(error), _MISSING)
 
 

@@ -1,4 +1,4 @@
-"""Numbers and texts → words that are plain to read, and safe to show."""
+"""Numbers and texts → words that are easy to read, and safe to show."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from math import exp, floor, log
 
 
 def amount(number: int, noun: str) -> str:
-    """Write a number of things, thousands apart.
+    """Write a number of things, with thousands separators.
 
     >>> amount(1, "trace"), amount(18239, "step")
     ('1 trace', '18,239 steps')
@@ -15,7 +15,7 @@ def amount(number: int, noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, and only all of it as 100%.
+    """Write a share in percent; only 1 is written as 100%.
 
     >>> percent(0.951), percent(0.999), percent(1), percent(0.001), percent(0)
     ('95%', '>99%', '100%', '<1%', '0%')
@@ -28,7 +28,7 @@ def percent(share: float) -> str:
 
 
 def odds_text(log_odds: float) -> str:
-    """Write how many times as likely something is, given the logarithm of that.
+    """Write a likelihood ratio, given its logarithm.
 
     >>> odds_text(-27.6), odds_text(-1.2), odds_text(0.5), odds_text(1000)
     ('10⁻¹² as likely', '0.3 times as likely', '1.6 times as likely', '10⁴³⁴ times as likely')
@@ -43,10 +43,10 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def visible(text: str) -> str:
-    r"""Write out what does not show or would change how the rest shows, as Python does.
+    r"""Escape invisible characters and those that change the display of others, as Python does.
 
-    These are control characters, which XML forbids, and marks that turn the
-    direction of writing.
+    These are control characters, which XML forbids, and marks that change the direction of
+    writing.
 
     >>> visible("key"), visible("two\nlines"), visible("\u202eyek")
     ('key', 'two\\nlines', '\\u202eyek')
@@ -60,13 +60,13 @@ def short(text: str, most: int = 120) -> str:
     >>> short("corridor"), short("a" * 20, 7)
     ('corridor', 'aaa…aaa')
     """
-    shown = visible(text)
+    safe = visible(text)
     half = (most - 1) // 2
-    return shown if len(shown) <= most else f"{shown[:half]}…{shown[-half:]}"
+    return safe if len(safe) <= most else f"{safe[:half]}…{safe[-half:]}"
 
 
 def listed(names: Iterable[str], between: str = ", ") -> str:
-    """Write names that users chose one after the other, each as `short` does.
+    """Write names chosen by users, separated, each as `short` does.
 
     >>> listed(["cost", "fault"])
     'cost, fault'

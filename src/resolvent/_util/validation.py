@@ -1,4 +1,4 @@
-"""What a public call is given → refused in one line where it is not what its signature says."""
+"""Check the arguments of public calls against their signatures, with errors of one line."""
 
 import errno
 import inspect
@@ -21,13 +21,13 @@ _MANY = (Iterable, Mapping)
 
 
 def check_arguments(
-    function: Callable[..., object], given: Mapping[str, Any], *, leaving: Iterable[str] = ()
+    function: Callable[..., object], arguments: Mapping[str, Any], *, leaving: Iterable[str] = ()
 ) -> None:
-    """Refuse arguments that are of other types than the signature of their function says.
+    """Refuse arguments whose types do not match the signature of their function.
 
-    `given` holds them by name: `locals()`, at the beginning of the function. Those in `leaving`
-    are for the function to judge. Numbers of NumPy count as numbers, lists as tuples; what a
-    signature gives a name in quotes for, or `Any`, is taken as it is.
+    `arguments` holds them by name: `locals()`, at the beginning of the function. Those in
+    `leaving` are left to the function. NumPy numbers count as numbers, lists as tuples; names in
+    quotes and `Any` in a signature accept everything.
 
     >>> def wait(seconds: float, until: Literal["noon", "night"] | None = None) -> None:
     ...     check_arguments(wait, locals())
@@ -40,12 +40,12 @@ def check_arguments(
     resolvent.errors.OptionError: until='dawn': give 'noon', 'night' or None
     """
     for name, kind in _kinds_of(function).items():
-        if name in given and name not in leaving and not _fits(given[name], kind):
-            raise OptionError(f"{name}={shown(given[name])}: give {_either(_words(kind))}")
+        if name in arguments and name not in leaving and not _fits(arguments[name], kind):
+            raise OptionError(f"{name}={shown(arguments[name])}: give {_either(_words(kind))}")
 
 
 def shown(value: object) -> str:
-    """Write any value in one short line, even one that cannot write itself.
+    """Write any value in one short line, even one whose `repr` fails.
 
     >>> shown([1, 2]), shown("a" * 200)[:5]
     ('[1, 2]', "'aaaa")
@@ -57,7 +57,7 @@ def shown(value: object) -> str:
 
 
 def is_single(value: object) -> bool:
-    """Whether a value says that it can be gone through, and cannot: an array of one number.
+    """Whether a value claims to be iterable, but is not: an array of one number.
 
     >>> is_single(np.array(3)), is_single(np.array([3]))
     (True, False)
@@ -66,7 +66,7 @@ def is_single(value: object) -> bool:
 
 
 def needs_arguments(function: Callable[..., object]) -> bool:
-    """Whether a function cannot be called with nothing, as far as its signature says.
+    """Whether a function cannot be called without arguments, according to its signature.
 
     >>> needs_arguments(len), needs_arguments(lambda size=3: size)
     (True, False)
@@ -84,18 +84,19 @@ def needs_arguments(function: Callable[..., object]) -> bool:
 def _kinds_of(function: Callable[..., object]) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters.values()
     return {
-        one.name: one.annotation
-        for one in parameters
-        if one.annotation is not one.empty and one.kind is not one.VAR_KEYWORD
+        parameter.name: parameter.annotation
+        for parameter in parameters
+        if parameter.annotation is not parameter.empty
+        and parameter.kind is not parameter.VAR_KEYWORD
     }
 
 
 def _fits(value: Any, kind: Any) -> bool:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in get_args(kind))
+        return any(_fits(value, choice) for choice in get_args(kind))
     if origin is Literal:
-        return any(type(value) is type(one) and value == one for one in get_args(kind))
+        return any(type(value) is type(choice) and value == choice for choice in get_args(kind))
     if kind in (None, NoneType):
         return value is None
     if kind is bool:
@@ -121,18 +122,18 @@ def _fits_tuple(value: Any, kinds: tuple[Any, ...]) -> bool:
     if not isinstance(value, tuple | list):
         return False
     if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return all(_fits(one, kinds[0]) for one in value)
+        return all(_fits(element, kinds[0]) for element in value)
     return len(value) == len(kinds) and all(map(_fits, value, kinds))
 
 
 def _fits_parts(value: Any, origin: type, kinds: tuple[Any, ...]) -> bool:
-    """Whether what is in a collection fits, as far as it can be looked at without using it up."""
+    """Whether the elements of a collection fit, if they can be read without using it up."""
     if isinstance(value, np.ndarray):
         return not is_single(value)
     if issubclass(origin, Mapping):
-        return len(kinds) != 2 or all(_fits(one, kinds[0]) for one in value)
+        return len(kinds) != 2 or all(_fits(element, kinds[0]) for element in value)
     if len(kinds) == 1 and isinstance(value, list | tuple | set | frozenset):
-        return isinstance(kinds[0], TypeVar) or all(_fits(one, kinds[0]) for one in value)
+        return isinstance(kinds[0], TypeVar) or all(_fits(element, kinds[0]) for element in value)
     return True
 
 
@@ -156,20 +157,20 @@ _SAID = {
 
 
 def _words(kind: Any) -> list[str]:
-    """Return what may be given, in words."""
+    """Return the accepted values, in words."""
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return list(dict.fromkeys(word for one in get_args(kind) for word in _words(one)))
+        return list(dict.fromkeys(word for part in get_args(kind) for word in _words(part)))
     if origin is Literal:
-        return [repr(one) for one in get_args(kind)]
+        return [repr(choice) for choice in get_args(kind)]
     if origin is tuple:
-        return ["a tuple of " + " and ".join(w for one in get_args(kind) for w in _words(one))]
+        return ["a tuple of " + " and ".join(w for part in get_args(kind) for w in _words(part))]
     if isinstance(kind, type) and kind in _SAID:
         return [_SAID[kind]]
     if kind is None:
         return ["None"]
     if origin is not None and issubclass(origin, _MANY):
-        inside = [word for one in get_args(kind) for word in _words(one)]
+        inside = [word for part in get_args(kind) for word in _words(part)]
         return [f"a {'mapping' if issubclass(origin, Mapping) else 'list'} of {_either(inside)}"]
     named = origin if isinstance(origin, type) else kind
     return ["a function" if named is Callable else f"a {getattr(named, '__name__', named)}"]
@@ -194,18 +195,18 @@ _raised: list["Limits"] = []
 
 @dataclass(frozen=True)
 class Limits:
-    """Sets other limits on what may be read or built, for this process inside a `with`.
+    """Sets limits on the sizes of inputs and tables, for this process inside a `with`.
 
-    What is not given stays as it is. Environment variables set limits from outside, as
-    commands need it: `RESOLVENT_MAX_LABELS=5000000`, `RESOLVENT_MAX_TABLE_BYTES=8G`.
+    Limits that are not given are unchanged. Environment variables set limits for
+    commands: `RESOLVENT_MAX_LABELS=5000000`, `RESOLVENT_MAX_TABLE_BYTES=8G`.
 
     Attributes:
         line_bytes: The longest line of a text file, after decompression; usually 256 MiB.
-        decompressed_bytes: What a compressed text file may hold, however small it is; usually
-            1 GiB. Larger ones may always hold 200 times their size.
-        labels: How many different labels there may be; usually 1,048,576.
-        table_bytes: The largest table that a file of a machine or a world, or labels and states
-            that are found, may ask for; usually 2 GiB.
+        decompressed_bytes: The largest content of a small compressed text file; usually
+            1 GiB. Larger files may always hold 200 times their size.
+        labels: The largest number of different labels; usually 1,048,576.
+        table_bytes: The largest table for a file of a machine or a world, or for the labels and
+            states found; usually 2 GiB.
 
     >>> import resolvent as rs
     >>> days = [rs.Trace(["hall", "attic"], [None, f"day {day}"], ["up"]) for day in range(3)]
@@ -223,9 +224,9 @@ names; if that is meant, set RESOLVENT_MAX_LABELS=4 or use resolvent.Limits(labe
 
     def __post_init__(self) -> None:
         for name in _DEFAULTS:
-            given = getattr(self, name)
-            if given is not None and (type(given) is not int or given < 1):
-                raise OptionError(f"{name}={given!r} is no limit: use a whole number from 1 on")
+            bound = getattr(self, name)
+            if bound is not None and (type(bound) is not int or bound < 1):
+                raise OptionError(f"{name}={bound!r} is no limit: use a whole number from 1 on")
 
     def __enter__(self) -> "Limits":
         _raised.append(self)
@@ -236,23 +237,23 @@ names; if that is meant, set RESOLVENT_MAX_LABELS=4 or use resolvent.Limits(labe
 
 
 def limit(name: str) -> int:
-    """Return a limit as it is now: as `Limits` says, else the environment, else as usual.
+    """Return the current limit: from `Limits`, else the environment, else the default.
 
     >>> limit("labels")
     1048576
     """
     for limits in reversed(_raised):
-        if (given := getattr(limits, name)) is not None:
-            return int(given)
+        if (bound := getattr(limits, name)) is not None:
+            return int(bound)
     text = os.environ.get(_variable(name))
     return _DEFAULTS[name] if text is None else _number(text, _variable(name))
 
 
-def check_limit(name: str, asked: int, what: str, advice: str = "") -> None:
-    """Raise `TooLarge` if more is asked for than a limit allows.
+def check_limit(name: str, requested: int, what: str, advice: str = "") -> None:
+    """Raise `TooLarge` if a request exceeds a limit.
 
-    `what` says what is so much, as a subject with its verb, and `advice` what to do about it
-    but for raising the limit.
+    `what` names the request, as a subject with its verb, and `advice` the remedies other than
+    raising the limit.
 
     >>> check_limit("table_bytes", 3 << 30, "a table of 3 GiB is", "use fewer labels; ")
     Traceback (most recent call last):
@@ -261,15 +262,15 @@ labels; if that is meant, set RESOLVENT_MAX_TABLE_BYTES=3221225472 or use \
 resolvent.Limits(table_bytes=3221225472)
     """
     most = limit(name)
-    if asked > most:
-        shown = bytes_text(most) if name.endswith("_bytes") else f"{most:,}"
+    if requested > most:
+        bound = bytes_text(most) if name.endswith("_bytes") else f"{most:,}"
         raise TooLarge(
-            f"{what} more than the limit of {shown}: {advice}{how_to_raise(name, asked)}"
+            f"{what} more than the limit of {bound}: {advice}{how_to_raise(name, requested)}"
         )
 
 
 def check_table(rows: int, columns: int, bytes_each: int, what: str) -> None:
-    """Raise `TooLarge` if a table of so many entries takes more memory than the limit.
+    """Raise `TooLarge` if a table of this size takes more memory than the limit.
 
     >>> check_table(10**5, 10**5, 4, "states by labels")
     Traceback (most recent call last):
@@ -277,9 +278,9 @@ def check_table(rows: int, columns: int, bytes_each: int, what: str) -> None:
 the limit of 2 GiB: if that is meant, set RESOLVENT_MAX_TABLE_BYTES=40000000000 or use \
 resolvent.Limits(table_bytes=40000000000)
     """
-    asked = rows * columns * bytes_each
-    size = f"{rows:,} by {columns:,}, take {bytes_text(asked)}"
-    check_limit("table_bytes", asked, f"{what}, {size},")
+    requested = rows * columns * bytes_each
+    size = f"{rows:,} by {columns:,}, take {bytes_text(requested)}"
+    check_limit("table_bytes", requested, f"{what}, {size},")
 
 
 def check_expansion(name: str, held: int, size: int) -> None:
@@ -300,7 +301,7 @@ RESOLVENT_MAX_DECOMPRESSED_BYTES=8589934592 or use resolvent.Limits(decompressed
 
 
 def how_to_raise(name: str, enough: int) -> str:
-    """Say how a limit is raised, to a number that is enough."""
+    """Describe how to raise a limit to a sufficient number."""
     return (
         f"if that is meant, set {_variable(name)}={enough} or use resolvent.Limits({name}={enough})"
     )
@@ -308,7 +309,7 @@ def how_to_raise(name: str, enough: int) -> str:
 
 @contextmanager
 def telling_of_memory(work: str) -> Iterator[None]:
-    """Say that memory ran out, rather than that anything is damaged, where it did.
+    """Report that memory ran out, rather than that a file is damaged.
 
     >>> with telling_of_memory("house.jsonl was read"):
     ...     bytearray(1 << 62)
@@ -330,7 +331,7 @@ the data; use less of it at once, or a machine with more memory
 
 
 def ran_out_of_memory(error: BaseException) -> bool:
-    """Whether an error is about memory; Arrow has its own, and zstd says it in words."""
+    """Whether an error is about memory; Arrow has its own type, and zstd only a message."""
     return (
         isinstance(error, MemoryError)
         or getattr(error, "errno", None) == errno.ENOMEM
@@ -339,7 +340,7 @@ def ran_out_of_memory(error: BaseException) -> bool:
 
 
 def bytes_text(number: int) -> str:
-    """Write a number of bytes in the unit that suits it.
+    """Write a number of bytes in a suitable unit.
 
     >>> bytes_text(300), bytes_text(2 << 30), bytes_text(3 << 19)
     ('300 bytes', '2 GiB', '1.5 MiB')

@@ -112,7 +112,7 @@ def _run(arguments: list[str]) -> int:
 def _open_missing_streams() -> None:
     """Open `/dev/null` for standard streams that are closed.
 
-    Otherwise the next file that is opened would take their place, and receive what is printed.
+    Otherwise the next opened file would take their place, and receive the output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:

@@ -163,14 +163,14 @@ class TableOptions:
         """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none has this name."""
         from resolvent.traces.io.sources import open_table
 
-        known: list[str] = []
+        columns: list[str] = []
         if any("=" in text for text in self.output):
             is_file = Path(place).exists()
             delimiter = self.columns.get("delimiter")
-            known = open_table(place, delimiter=delimiter).names if is_file else columns_at(place)
+            columns = open_table(place, delimiter=delimiter).names if is_file else columns_at(place)
         outputs: dict[str, str] = {}
         for text in self.output:
-            name, _, column = (text, "", text) if text in known else text.partition("=")
+            name, _, column = (text, "", text) if text in columns else text.partition("=")
             if name in outputs:
                 raise OptionError(
                     f"there are several --output called `{visible(name)}`: give each its own "
@@ -263,12 +263,12 @@ def note_unused(
     traces: TraceSet | TraceDataset, on: str | None, cache_dir: str | None = None
 ) -> None:
     """Note on standard error that traces in memory need neither workers nor a cache."""
-    asked = [f"--on {on}"] * (on not in (None, "threads"))
-    asked += [f"--cache-dir {cache_dir}"] * (cache_dir is not None)
-    if asked and isinstance(traces, TraceSet):
+    options = [f"--on {on}"] * (on not in (None, "threads"))
+    options += [f"--cache-dir {cache_dir}"] * (cache_dir is not None)
+    if options and isinstance(traces, TraceSet):
         print(
             f"resolvent: note: {amount(traces.steps, 'step')} were read into memory, where there "
-            f"is nothing to do for {visible(' and '.join(asked))}",
+            f"is nothing to do for {visible(' and '.join(options))}",
             file=sys.stderr,
         )
 
@@ -344,7 +344,7 @@ def check_trace_target(
     format: str | None = None,  # noqa: A002
     *inputs: Path | None,
 ) -> None:
-    """Refuse traces to write as `check_targets` does, or if the file's name tells no format."""
+    """Refuse traces to write as `check_targets` does, or if the file's name has no format."""
     if minari_id(path) is None:
         check_targets(path, inputs=inputs)
         written_format(path, format)

@@ -43,7 +43,7 @@ def flag(
 ) -> inspect.Parameter:
     """Return the flag for a parameter of a function or record, by its declaration there.
 
-    `negated` is for a switch that turns off what the parameter turns on.
+    `negated` is for a switch that turns the parameter off.
     """
     declared = inspect.signature(source).parameters[name]
     declared_kind, literals = _kind_of(declared.annotation)
@@ -93,19 +93,24 @@ def takes(
     Flags without a value are left out, so that defaults are those of the function called.
     """
     # A prefix keeps the names apart from those of the command's own parameters.
-    added = [one.replace(name=f"{group}_{one.name}") for one in parameters]
+    added = [parameter.replace(name=f"{group}_{parameter.name}") for parameter in parameters]
 
     def extended(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
         def with_flags(*arguments: Any, **options: Any) -> None:
-            values = {one.name: options.pop(f"{group}_{one.name}", None) for one in parameters}
+            values = {
+                parameter.name: options.pop(f"{group}_{parameter.name}", None)
+                for parameter in parameters
+            }
             stated = {name: value for name, value in values.items() if value not in (None, [])}
             command(*arguments, **{group: build(stated)}, **options)
 
         signature = inspect.signature(command)
-        own = [one for one in signature.parameters.values() if one.name != group]
+        own = [parameter for parameter in signature.parameters.values() if parameter.name != group]
         with_flags.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
-        with_flags.__annotations__ = {one.name: one.annotation for one in (*own, *added)}
+        with_flags.__annotations__ = {
+            parameter.name: parameter.annotation for parameter in (*own, *added)
+        }
         return with_flags
 
     return extended
@@ -185,13 +190,13 @@ def built_in_worlds(incomplete: str) -> list[str]:
 
 def choice(flag_name: str, names: Iterable[str], text: str, **typer_options: Any) -> Any:
     """Return an option that takes one of some names and refuses any other at once."""
-    known = tuple(names)
+    allowed = tuple(names)
     return typer.Option(
         flag_name,
         metavar="NAME",
-        help=_with_names(text, known),
-        callback=_callback(functools.partial(_one_of, known)),
-        autocompletion=lambda: list(known),
+        help=_with_names(text, allowed),
+        callback=_callback(functools.partial(_one_of, allowed)),
+        autocompletion=lambda: list(allowed),
         **typer_options,
     )
 

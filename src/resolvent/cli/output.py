@@ -89,7 +89,7 @@ def name_text(name: str | Path) -> str:
 
 
 def program_name() -> str:
-    """Return what to type to run this program again: its name, or its path if need be."""
+    """Return the command that runs this program again: its name, or its path if necessary."""
     if shutil.which("resolvent") is None and Path(sys.argv[0]).name == "resolvent":
         return os.path.relpath(sys.argv[0])
     return "resolvent"

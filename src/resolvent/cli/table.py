@@ -38,7 +38,7 @@ _WIDEST = 100
 
 
 def help_text() -> str:
-    """Return what `resolvent --help` prints, as wide as the terminal."""
+    """Return the text of `resolvent --help`, as wide as the terminal."""
     width = min(_columns(), _WIDEST)
     purpose = "Infer the smallest memory that makes a partially observable world Markovian."
     exits = (

@@ -1,9 +1,8 @@
-"""A machine and the world it was learned in → on how much of that world it is right.
+"""A machine and the world it was learned in → its number of wrong and unseen answers.
 
-Nothing is sampled: machine and world are walked together, by every action from every
-start, through all that can be reached. That shows which state of the machine stands
-for which of the truth: if each for one and no two for the same, the machine is the
-true one but for the names of its states, as far as it was shown.
+Nothing is sampled: machine and world are explored together, with every action from
+every start. If this relates the states of the machine one to one to the true states,
+the machine is the true one up to the names of states, as far as it was observed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,11 +22,11 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Judgement:
-    """How many answers are wrong or unseen, of all that the world can ask.
+    """The numbers of wrong and unseen answers among all that the world can ask.
 
-    A question is one action where world and machine can be at the same time. A pair
-    of machines is wrong where one of them is, and else unseen where one of them is.
-    `true_states` says whether its states are those of the truth, one for one.
+    A question is one action in one joint state of world and machine. A pair of machines is
+    wrong if either one is, and otherwise unseen if either one is. `true_states` says
+    whether its states correspond one to one to the true states.
     """
 
     answers: int
@@ -37,10 +36,10 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """Say it in a word or two.
+        """Summarize the judgement in a word or two.
 
-        With the true states answers can still be wrong: a question that had one answer
-        wherever it was seen is given that answer everywhere.
+        Answers can be wrong even with the true states: a question whose answer was always the
+        same in the traces is given that answer everywhere.
 
         >>> Judgement(100, 0, 3, True).verdict, Judgement(100, 0, 0, False).verdict
         ('true states', 'right, other states')
@@ -51,7 +50,7 @@ class Judgement:
 
 
 def judge_pair(pair: MachinePair, world: Mechanics) -> Judgement:
-    """Compare what both machines predict with what the world does.
+    """Compare the predictions of both machines with the world.
 
     >>> from resolvent.worlds import House
     >>> judge_pair(House().machines(), House().mechanics).verdict
@@ -68,29 +67,29 @@ def judge_pair(pair: MachinePair, world: Mechanics) -> Judgement:
         first = [table[state, labels] for table, state in zip(tables, first, strict=True)]
     true, q, u = _reached(world, [starts, *first], tables)
 
-    shown = _codes(pair.transition.observations, world.observations)[world.observation_of]
+    seen = _codes(pair.transition.observations, world.observations)[world.observation_of]
     shown_with_state = _paired(pair, world)
     led_to = _codes(pair.transition.outputs, world.observations)[world.observation_of]
     rewards, codes = np.unique(world.reward, return_inverse=True)
     paid = _codes(pair.reward.outputs, rewards.tolist())[codes.reshape(world.reward.shape)]
     wrong = unseen = 0
     for action, name in enumerate(world.actions):
-        moved = _answered(pair.transition, q, shown[true], name)
+        moved = _answered(pair.transition, q, seen[true], name)
         pays = _answered(pair.reward, u, shown_with_state[world.observation_of[true], q], name)
         failed = (moved >= 0) & (moved != led_to[world.following[true, action]])
         failed |= (pays >= 0) & (pays != paid[true, action])
         wrong += int(np.count_nonzero(failed))
         unseen += int(np.count_nonzero(((moved < 0) | (pays < 0)) & ~failed))
-    known = (q < pair.transition.states) & (u < pair.reward.states)
-    same = _one_for_one(world.transition_memory[true[known]], q[known])
-    same = same and _one_for_one(world.reward_memory[true[known]], u[known])
+    defined = (q < pair.transition.states) & (u < pair.reward.states)
+    same = _one_for_one(world.transition_memory[true[defined]], q[defined])
+    same = same and _one_for_one(world.reward_memory[true[defined]], u[defined])
     return Judgement(len(true) * len(world.actions), wrong, unseen, same)
 
 
 def judge_edges(machine: EdgeRewardMachine, world: Mechanics) -> Judgement:
-    """Compare what a machine pays, and when it ends, with what the world does.
+    """Compare the rewards and the end of a machine with those of the world.
 
-    It reads no label at the start. Where it has ended too early it is asked no more.
+    It reads no label at the start. After a premature end it is not asked again.
     """
     states = sorted(machine.states - machine.terminal)
     ended = len(states)
@@ -117,23 +116,22 @@ def judge_edges(machine: EdgeRewardMachine, world: Mechanics) -> Judgement:
     return Judgement(len(true) * len(world.actions) + early, wrong + early, 0, same)
 
 
-def _one_for_one(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether two columns name the same things.
+def _one_for_one(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    """Whether two columns are equal up to renaming.
 
     >>> _one_for_one(np.array([0, 1, 1]), np.array([7, 3, 3]))
     True
     """
-    pairs = np.unique(np.stack([one, other]), axis=1).shape[1]
-    return bool(pairs == len(np.unique(one)) == len(np.unique(other)))
+    pairs = np.unique(np.stack([left, right]), axis=1).shape[1]
+    return bool(pairs == len(np.unique(left)) == len(np.unique(right)))
 
 
 def _reached(
     world: Mechanics, first: Sequence[Integers], tables: Sequence[Integers]
 ) -> list[Integers]:
-    """Return where world and machines can be together while an episode goes on, as columns.
+    """Return the joint states of world and machines reachable in an episode, as columns.
 
-    A table says where a label leads from a state; its last row stands for any state
-    that is not known.
+    A table maps state and label to the next state; its last row is the unknown state.
     """
     sizes = (world.states, *(len(table) for table in tables))
     reached = np.zeros(np.prod(sizes), bool)
@@ -144,48 +142,52 @@ def _reached(
         keys = []
         for action in range(len(world.actions)):
             on = ~world.ends[true, action]
-            led = world.following[true[on], action].astype(np.int64)
-            read = world.label_of[led]
-            moved = [table[one[on], read] for table, one in zip(tables, states, strict=True)]
-            keys.append(np.ravel_multi_index((led, *moved), sizes))
-        found = np.concatenate(keys)
-        frontier = np.unique(found[~reached[found]])
+            after = world.following[true[on], action].astype(np.int64)
+            read = world.label_of[after]
+            moved = [table[column[on], read] for table, column in zip(tables, states, strict=True)]
+            keys.append(np.ravel_multi_index((after, *moved), sizes))
+        successors = np.concatenate(keys)
+        frontier = np.unique(successors[~reached[successors]])
     columns = np.unravel_index(np.flatnonzero(reached), sizes)
     return [np.asarray(column, np.int64) for column in columns]
 
 
 def _steps(machine: Machine, world: Mechanics) -> Integers:
-    """Return where each label of the world leads from each state; the last state is "unseen"."""
+    """Return the target of each label in each state; the last state is "unseen"."""
     table = np.full((machine.states + 1, len(world.labels)), machine.states, np.int64)
     for code, label in enumerate(world.labels):
-        known = machine.labels.get(label)
-        if known is not None:
-            targets = machine.transitions[:, known]
+        label_code = machine.labels.get(label)
+        if label_code is not None:
+            targets = machine.transitions[:, label_code]
             table[:-1, code] = np.where(targets < 0, machine.states, targets)
     return table
 
 
 def _codes(vocabulary: Vocabulary[Any], values: Iterable[Any]) -> Integers:
-    """Return the code of each value, −1 for one that is not known."""
-    found = (vocabulary.get(value) for value in values)
-    return np.array([-1 if code is None else code for code in found], np.int64)
+    """Return the code of each value, −1 if it is not in the vocabulary."""
+    codes = (vocabulary.get(value) for value in values)
+    return np.array([-1 if code is None else code for code in codes], np.int64)
 
 
 def _paired(pair: MachinePair, world: Mechanics) -> Integers:
-    """Return what the Reward Machine calls each observation in each state of the other."""
+    """Return the Reward Machine's code of each observation in each Transition Machine state."""
     states = pair.transition.states
-    known = pair.reward.observations
+    vocabulary = pair.reward.observations
     if not pair.reward.supplemented:
-        return np.repeat(_codes(known, world.observations)[:, None], states + 1, axis=1)
-    pairs = ((shown, state) for shown in world.observations for state in (*range(states), None))
-    return _codes(known, pairs).reshape(len(world.observations), states + 1)
+        return np.repeat(_codes(vocabulary, world.observations)[:, None], states + 1, axis=1)
+    pairs = (
+        (observation, state)
+        for observation in world.observations
+        for state in (*range(states), None)
+    )
+    return _codes(vocabulary, pairs).reshape(len(world.observations), states + 1)
 
 
-def _answered(machine: Machine, states: Integers, shown: Integers, action: Any) -> Integers:
-    """Return the code of what a machine answers, −1 where it does not know."""
+def _answered(machine: Machine, states: Integers, observations: Integers, action: Any) -> Integers:
+    """Return the codes of a machine's answers, −1 for unknown ones."""
     done = machine.actions.get(action)
     if done is None:
         return np.full(len(states), -1, np.int64)
-    questions = np.where(shown < 0, -1, shown * len(machine.actions) + done)
-    known = np.where(states == machine.states, -1, states).astype(np.int32)
-    return machine.answer_many(known, questions).astype(np.int64)
+    questions = np.where(observations < 0, -1, observations * len(machine.actions) + done)
+    memory = np.where(states == machine.states, -1, states).astype(np.int32)
+    return machine.answer_many(memory, questions).astype(np.int64)

@@ -21,7 +21,7 @@ from resolvent.viz.terminal import show, table
 
 
 class Moment(NamedTuple):
-    """One step of a trace: the memory then, and (next observation, reward) twice."""
+    """One step of a trace: the memory before it, and (next observation, reward) twice."""
 
     episode: int
     step: int
@@ -35,7 +35,7 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True)
 class HouseStory:
-    """All that the demo found out; meanings are by state."""
+    """All results of the demo; meanings are by state."""
 
     picture: str
     result: InferenceResult
@@ -55,7 +55,7 @@ class HouseStory:
 
 
 def tell(story: HouseStory, program: str) -> None:
-    """Print the story on standard output; `program` is what to type for `resolvent`."""
+    """Print the story on standard output; `program` is the name to type for `resolvent`."""
     _tell_problem(story)
     _tell_machines(story)
     _tell_check(story)
@@ -105,7 +105,7 @@ def _tell_check(story: HouseStory) -> None:
     _say(
         f"On {len(story.fresh):,} new episodes, {story.fresh.steps:,} steps, the machines predict "
         f"{score.transition.all_right:,} next observations and {score.reward.all_right:,} rewards "
-        f"right and {sum(one.all_wrong for one in score.values())} wrong. Here the same room and "
+        f"right and {sum(part.all_wrong for part in score.values())} wrong. Here the same room and "
         f"action end differently, and memory tells which:",
     )
     header = ["episode", "step", "sees, does", "remembers", "predicted", "happened"]
@@ -114,7 +114,7 @@ def _tell_check(story: HouseStory) -> None:
         memory = story.transition_meanings[moment.transition_state]
         rooms = (_answer(room) for room, _ in (moment.predicted, moment.happened))
         rows.append(_row(moment, memory, *rooms))
-    for moment in _one_for_each_state(story.fresh_sits):
+    for moment in _first_in_each_state(story.fresh_sits):
         memory = story.reward_meanings[moment.reward_state]
         rewards = (f"reward {_answer(paid)}" for _, paid in (moment.predicted, moment.happened))
         rows.append(_row(moment, memory, *rewards))
@@ -157,9 +157,11 @@ def _tell_next(story: HouseStory, program: str) -> None:
 def _machine_table(
     machine: Machine, meanings: Sequence[str], verb: str, story: HouseStory
 ) -> Table:
-    """One row a state: what it means, where events lead, and the answers that depend on it."""
+    """Return one row a state: its meaning, its transitions, and the answers that depend on it."""
     labels = [label for label in machine.labels if label not in machine.trivial_labels]
-    asked = [machine.question(number) for number in sorted(set(machine.output_question.tolist()))]
+    questions = [
+        machine.question(number) for number in sorted(set(machine.output_question.tolist()))
+    ]
 
     def name(observation: Any, action: Any) -> str:
         if isinstance(observation, tuple):  # supplemented with a Transition Machine state
@@ -168,13 +170,13 @@ def _machine_table(
         return f"{observation}, {action}\n{verb}"
 
     events = (f"on {label_text(label)}" for label in labels)
-    header = ["state", "meaning", *events, *(name(*one) for one in asked)]
+    header = ["state", "meaning", *events, *(name(*question) for question in questions)]
     rows = [
         [
             str(state),
             meanings[state],
             *(_answer(machine.step(state, label)) for label in labels),
-            *(_answer(machine.output(state, *question)) for question in asked),
+            *(_answer(machine.output(state, *question)) for question in questions),
         ]
         for state in range(machine.states)
     ]
@@ -206,12 +208,12 @@ def _before_and_after(moments: Sequence[Moment]) -> tuple[Moment, ...]:
     return ()
 
 
-def _one_for_each_state(moments: Sequence[Moment]) -> list[Moment]:
+def _first_in_each_state(moments: Sequence[Moment]) -> list[Moment]:
     """Find the first moment in each Reward Machine state."""
-    found: dict[int, Moment] = {}
+    first_moments: dict[int, Moment] = {}
     for moment in moments:
-        found.setdefault(moment.reward_state, moment)
-    return [found[state] for state in sorted(found)]
+        first_moments.setdefault(moment.reward_state, moment)
+    return [first_moments[state] for state in sorted(first_moments)]
 
 
 def _happened(moments: Sequence[Moment]) -> Iterator[tuple[Any, Any]]:

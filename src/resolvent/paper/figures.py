@@ -1,4 +1,4 @@
-"""Results → pictures: how long each method takes, and what is learned; PNG or SVG."""
+"""Results → figures: the seconds of each method, and the learning curves; PNG or SVG."""
 
 import importlib
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from resolvent.paper import tables as paper
 from resolvent.paper.experiments import comparison, policy
 from resolvent.paper.experiments.methods import METHODS
 from resolvent.paper.store import Results
-from resolvent.paper.summary import Summary, taken
+from resolvent.paper.summary import Summary, seconds_of
 from resolvent.paper.tables import shares
 from resolvent.viz.curves import import_matplotlib
 
@@ -24,9 +24,9 @@ _NO_METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None}, "png": {"Soft
 
 
 def draw_baselines(path: Path, results: Results) -> None:
-    """Draw the seconds of each method on each grid, what hit a limit marked as such."""
+    """Draw the seconds of each method on each grid; runs stopped at a limit are marked."""
     records = results.of(comparison.EXPERIMENT)
-    grids = [one for one in comparison.GRIDS if any(r["setting"] == one for r in records)]
+    grids = [grid for grid in comparison.GRIDS if any(r["setting"] == grid for r in records)]
     names = [name for name in METHODS if any(r["method"] == name for r in records)]
     with _figure(path, (3.0 + 2.6 * len(grids), 1.4 + 0.32 * len(names))) as figure:
         panels = figure.subplots(1, len(grids), sharey=True, sharex=True, squeeze=False)[0]
@@ -52,22 +52,22 @@ def draw_baselines(path: Path, results: Results) -> None:
 
 
 def draw_policy(path: Path, results: Results) -> None:
-    """Draw what learners were paid while learning, and what their policies were worth."""
-    records = [one for one in results.of(policy.EXPERIMENT) if one["status"] == "found"]
+    """Draw the rewards of learners while learning, and the worth of their policies."""
+    records = [record for record in results.of(policy.EXPERIMENT) if record["status"] == "found"]
     with _figure(path, (10.0, 4.0)) as figure:
         left, right = figure.subplots(1, 2)
         for (name, learner), colour in zip(policy.LEARNERS.items(), _COLOURS, strict=True):
-            found = Summary.of(records, policy.SETTING, name).records
-            if not found:
+            repetitions = Summary.of(records, policy.SETTING, name).records
+            if not repetitions:
                 continue
-            paid = [np.array(one["returns"]) for one in found]
+            paid = [np.array(record["returns"]) for record in repetitions]
             episodes = np.arange(1, len(paid[0]) + 1) * policy.BIN
             _draw_band(left, episodes, paid, learner.title, colour)
-            worth = [np.array(list(shares(one).values())) for one in found]
-            _draw_band(right, np.array(found[0]["worth"]["episode"]), worth, None, colour)
+            worth = [np.array(list(shares(record).values())) for record in repetitions]
+            _draw_band(right, np.array(repetitions[0]["worth"]["episode"]), worth, None, colour)
         left.set_title("total reward while learning, as in the paper", fontsize=10)
         left.set_ylabel("total reward (dashed: the most)")
-        for most in {one["most"] for one in records}:
+        for most in {record["most"] for record in records}:
             left.axhline(most, color="0.4", linestyle="--", linewidth=1)
             left.set_ylim(-2 * most, 1.15 * most)  # what is below is of no interest
         right.set_title(
@@ -91,7 +91,7 @@ def draw_policy(path: Path, results: Results) -> None:
 
 @contextmanager
 def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
-    """Give a figure to draw into, and write it; the same drawing gives the same SVG."""
+    """Yield a figure to draw into, then write it; the same drawing gives the same SVG."""
     matplotlib = import_matplotlib()
     kind = path.suffix[1:]
     with matplotlib.rc_context(_STYLE):
@@ -103,18 +103,18 @@ def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
             figure.savefig(file, format=kind, dpi=150, metadata=_NO_METADATA[kind])
 
 
-def _draw_method(axes: Any, row: int, one: Summary) -> None:
-    for record in one.records:
-        seconds = taken(record)
+def _draw_method(axes: Any, row: int, summary: Summary) -> None:
+    for record in summary.records:
+        seconds = seconds_of(record)
         if record["status"] in ("found", "no solution"):
             colour = _GOOD if record.get("verdict") in ("exact", "true states") else _BAD
             axes.plot(seconds, row, "o", color=colour, markersize=4, alpha=0.5)
         elif record["status"] in ("time limit", "memory limit") and seconds:
             axes.plot(seconds, row, ">", color="0.2", fillstyle="none", markersize=7)
-    if one.all_finished:
-        axes.plot(one.median(), row, "|", color="black", markersize=9)
-    elif one.records and not any(map(taken, one.records)):
-        word = one.records[0]["status"]
+    if summary.all_finished:
+        axes.plot(summary.median(), row, "|", color="black", markersize=9)
+    elif summary.records and not any(map(seconds_of, summary.records)):
+        word = summary.records[0]["status"]
         axes.text(0.02, row, word, transform=axes.get_yaxis_transform(), va="center", color=_BAD)
 
 

@@ -1,4 +1,4 @@
-"""A run → its record, in a process of its own, so that limits are kept whatever it does."""
+"""A run → its record, from a separate process, so that limits hold whatever the run does."""
 
 import importlib
 import multiprocessing
@@ -26,7 +26,7 @@ SECONDS_BETWEEN_LOOKS: Final = 0.1
 SECONDS_OF_PATIENCE = 2.0
 """How long after its limit a method is ended, at least."""
 WALL_SECONDS_A_SECOND = 10
-"""How many seconds may pass for each one that a method may have of the processor."""
+"""Limit of wall-clock seconds for each processor second of the time limit."""
 
 _MARK: Final = "RESOLVENT_RUNS_APART"
 _STARTED: Final = "started"
@@ -39,7 +39,7 @@ if _MARK in os.environ:  # this is where runs come from, and whoever started it 
 
 
 class Clock:
-    """Measures what is done under it: wall-clock seconds, processor seconds, memory."""
+    """Measures the work inside the block: wall-clock seconds, processor seconds, memory."""
 
     def __init__(self, limit: float, tell: Callable[[str], object] = lambda word: None) -> None:
         self.limit = limit
@@ -72,14 +72,13 @@ def run_apart(
     memory_limit_mb: float,
     tick: Callable[[], object] = lambda: None,
 ) -> dict[str, Any]:
-    """Do one run in a process of its own and return its record, whatever happens.
+    """Do one run in a separate process and return its record, whatever happens.
 
-    The record has a "status": what the run says of itself ("found", "no solution",
-    …), or "time limit", "memory limit", "not installed", or "error" with the "error".
-    The time limit is in seconds of the processor, so that it is the same however busy the
-    machine is. Preparations and the judgement of the result do not count against it. A
-    method that does not stop by itself is ended a little later, and one that only waits after
-    ten times the limit; `tick` is called now and then meanwhile.
+    The record has a "status": that of the run ("found", "no solution", …), or "time limit",
+    "memory limit", "not installed", or "error" with the "error". The time limit is in
+    processor seconds, so that it does not depend on the load of the machine. Preparations and
+    the judgement of the result do not count. A method that does not stop is killed a little
+    later, and one that only waits after ten times the limit; `tick` is called meanwhile.
     """
     context = _context()
     ours, theirs = context.Pipe(duplex=False)
@@ -94,8 +93,8 @@ def run_apart(
         while True:
             if not ours.poll(SECONDS_BETWEEN_LOOKS):
                 tick()
-                if (broken := watch.broken_limit()) is not None:
-                    return run.identity | broken
+                if (exceeded := watch.broken_limit()) is not None:
+                    return run.identity | exceeded
                 continue
             try:
                 message = ours.recv()
@@ -103,7 +102,7 @@ def run_apart(
                 process.join()
                 return run.identity | {"status": "error", "error": _ending(process.exitcode)}
             if isinstance(message, dict):
-                return run.identity | _kept(message, time_limit)
+                return run.identity | _apply_time_limit(message, time_limit)
             watch.heard(message)
     finally:
         if process.pid is not None:
@@ -113,7 +112,7 @@ def run_apart(
 
 
 class _Watch:
-    """What a process has used so far, against its limits."""
+    """The resources that a process has used so far, against its limits."""
 
     def __init__(self, process: int, time_limit: float, memory_limit_mb: float) -> None:
         self._of_process = Path(f"/proc/{process}")
@@ -122,7 +121,7 @@ class _Watch:
         self._started: tuple[float, float | None] | None = None
 
     def heard(self, word: str) -> None:
-        """Take note that the clock was started or stopped."""
+        """Note that the clock was started or stopped."""
         self._started = (time.monotonic(), self._processor()) if word == _STARTED else None
 
     def broken_limit(self) -> dict[str, Any] | None:
@@ -135,30 +134,30 @@ class _Watch:
         if processor is not None and self._started[1] is not None:
             used = processor - self._started[1]
         memory = self._memory_mb()
-        told = {
+        usage = {
             "seconds": round(seconds, 6),
             "processor_seconds": round(used, 6),
             "memory_mb": memory,
             "ended_from_outside": True,
         }
         if memory is not None and memory > self._memory_limit_mb:
-            return {"status": "memory limit", **told}
+            return {"status": "memory limit", **usage}
         # Methods that know of their limit end a little after it, and may have something to show.
         patience = max(SECONDS_OF_PATIENCE, self._time_limit / 20)
         waits = seconds > WALL_SECONDS_A_SECOND * self._time_limit + patience
         if waits or used > self._time_limit + patience:
-            return {"status": "time limit", **told}
+            return {"status": "time limit", **usage}
         return None
 
     def _processor(self) -> float | None:
-        """Return the seconds it has had of the processor, where the system tells."""
+        """Return the processor seconds it has used, where the system provides them."""
         with suppress(OSError):
             fields = (self._of_process / "stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return None
 
     def _memory_mb(self) -> float | None:
-        """Return the most memory it has had, where the system tells."""
+        """Return its peak memory, where the system provides it."""
         with suppress(OSError):
             for line in (self._of_process / "status").read_text(encoding="ascii").splitlines():
                 if line.startswith("VmHWM"):
@@ -166,22 +165,22 @@ class _Watch:
         return None
 
 
-def _kept(record: dict[str, Any], time_limit: float) -> dict[str, Any]:
-    """Return a record in which nothing that took longer than its limit has been found."""
+def _apply_time_limit(record: dict[str, Any], time_limit: float) -> dict[str, Any]:
+    """Return a record whose status is "time limit" if the run took longer than its limit."""
     if record.get("status") == "found" and record.get("processor_seconds", 0.0) > time_limit:
         return record | {"status": "time limit"}
     return record
 
 
 def _ending(code: int | None) -> str:
-    """Write how a process ended that said nothing."""
+    """Describe the end of a process that sent no record."""
     if code is not None and code < 0:
         return f"its process was ended by {signal.Signals(-code).name}"
     return f"its process ended with code {code}"
 
 
 def _context() -> Any:
-    """Return where processes come from: a small server that has imported all there is to import."""
+    """Return the context that starts processes: a small server with all modules imported."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -191,7 +190,7 @@ def _context() -> Any:
 
 @contextmanager
 def _interruptions_wait() -> Iterator[None]:
-    """Let Ctrl-C wait until a process has begun: half begun, it would complain aloud."""
+    """Delay Ctrl-C until a process has started: earlier it would print a traceback."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -211,7 +210,7 @@ def _interruptions_wait() -> Iterator[None]:
 
 
 def _work(pipe: Connection, run: Run, time_limit: float) -> None:
-    """What the process does: run, send when the clock starts and stops, then send the record."""
+    """Run in the process: signal the clock's start and stop, then send the record."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     clock.now = time.process_time
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -222,25 +221,25 @@ def _work(pipe: Connection, run: Run, time_limit: float) -> None:
 
 
 def record_of(run: Run, clock: Clock) -> dict[str, Any]:
-    """Do a run here and return what to keep of it, a failure included."""
+    """Do a run in this process and return its record, failures included."""
     try:
         for module in run.needs:
             importlib.import_module(module)
-        told = function_called(run.call)(clock, **run.arguments)
-        told = msgspec.json.decode(msgspec.json.encode(told))  # what a file will give back
+        record = function_called(run.call)(clock, **run.arguments)
+        record = msgspec.json.decode(msgspec.json.encode(record))  # what a file will give back
     except TimeLimitReached:
-        told = {"status": "time limit"}
+        record = {"status": "time limit"}
     except MemoryError:
-        told = {"status": "memory limit"}
+        record = {"status": "memory limit"}
     except (MissingExtra, ModuleNotFoundError) as error:
         what = str(error)
         if run.extra is not None:
             what = f'pip install "resolvent[{run.extra}]"'
-        told = {"status": "not installed", "error": what}
+        record = {"status": "not installed", "error": what}
     except Exception as error:
         text = " ".join(str(error).split())
-        told = {"status": "error", "error": f"{type(error).__name__}: {text}"}
-    return {"status": told.pop("status"), **clock.figures, **told}
+        record = {"status": "error", "error": f"{type(error).__name__}: {text}"}
+    return {"status": record.pop("status"), **clock.figures, **record}
 
 
 def _end_with_parent() -> None:
@@ -251,6 +250,6 @@ def _end_with_parent() -> None:
 
 
 def _peak_mb() -> float:
-    """Return the most memory that this process has had."""
+    """Return the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (1024 if sys.platform != "darwin" else 1024**2), 1)

@@ -1,4 +1,4 @@
-"""Results → what a folder of them shows: a page of tables, and figures."""
+"""Results → a page of tables, and figures."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def write_report(folder: Path, results: Results) -> list[Path]:
 
 
 def markdown(results: Results, lack: str | None = None) -> str:
-    """Write the page of tables; `lack` is why there are no figures, if there are none."""
+    """Write the page of tables; `lack` is the reason for missing figures."""
     blocks = ["# The paper's experiments, run again", conditions(results.about), LEGEND]
     blocks += [table.markdown() for table in tables(results)]
     if failures := troubles(results):
@@ -61,9 +61,11 @@ def markdown(results: Results, lack: str | None = None) -> str:
 
 
 def conditions(about: dict[str, Any]) -> str:
-    """Say how and where results were made."""
+    """Describe how and where results were made."""
     machine, settings = about["machine"], about["settings"]
-    packages = ", ".join(f"{name} {one}" for name, one in about["packages"].items() if one)
+    packages = ", ".join(
+        f"{name} {version}" for name, version in about["packages"].items() if version
+    )
     return (
         f"`{about['command']}`, with a limit of {settings['time_limit']:,.0f} s and "
         f"{settings['memory_limit_mb'] / 1024:.0f} GB a run, on {machine['processor']} "
@@ -74,22 +76,22 @@ def conditions(about: dict[str, Any]) -> str:
 
 
 def troubles(results: Results) -> list[str]:
-    """Say which runs failed, and why; each reason once for a method."""
-    found: dict[str, None] = {}
-    for one in results.records:
-        if one["status"] in ("error", "not installed"):
-            place = f"{one['experiment']}, {one['setting']}, {one['method']}"
-            found[f"{place}: {one['status']}, {one['error']}"] = None
-    return [*found, *_different_traces(results)]
+    """List failed runs with their reasons; each reason once for a method."""
+    reasons: dict[str, None] = {}
+    for record in results.records:
+        if record["status"] in ("error", "not installed"):
+            place = f"{record['experiment']}, {record['setting']}, {record['method']}"
+            reasons[f"{place}: {record['status']}, {record['error']}"] = None
+    return [*reasons, *_different_traces(results)]
 
 
 def _different_traces(results: Results) -> list[str]:
-    """Say where methods of one repetition did not see the same traces, which never should be."""
+    """List repetitions whose methods saw different traces, which is an error."""
     seen: dict[tuple[str, str, int], set[str]] = {}
-    for one in results.records:
-        if "traces_sha256" in one:
-            place = (one["experiment"], one["setting"], one["repetition"])
-            seen.setdefault(place, set()).add(one["traces_sha256"])
+    for record in results.records:
+        if "traces_sha256" in record:
+            place = (record["experiment"], record["setting"], record["repetition"])
+            seen.setdefault(place, set()).add(record["traces_sha256"])
     return [
         f"{experiment}, {setting}, repetition {repetition}: methods saw different traces"
         for (experiment, setting, repetition), digests in seen.items()
@@ -104,7 +106,7 @@ _LEFT_OUT = ("arguments", "details", "memory_before_mb")
 
 
 def compact(results: Results) -> Results:
-    """Return results without what tables and figures do not need."""
+    """Return results without the fields that tables and figures do not need."""
     records = [
         {name: value for name, value in record.items() if name not in _LEFT_OUT}
         for record in results.records
@@ -113,7 +115,7 @@ def compact(results: Results) -> Results:
 
 
 def section(results: Results) -> str:
-    """Write the generated part: how it was made, and all tables."""
+    """Write the generated part: the conditions, and all tables."""
     blocks = [conditions(results.about), LEGEND]
     blocks += [table.markdown() for table in tables(results)]
     if failures := troubles(results):
@@ -128,8 +130,8 @@ def with_section(page: str, text: str) -> str:
     >>> with_section(page, "new").replace(BEGIN, "<").replace(END, ">").split()
     ['mine', '<', 'new', '>', 'yours']
     """
-    before, found, rest = page.partition(BEGIN)
+    before, opened, rest = page.partition(BEGIN)
     _, closed, after = rest.partition(END)
-    if not (found and closed):
+    if not (opened and closed):
         raise ResolventError(f"the page has no part between '{BEGIN}' and '{END}': add the lines")
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"

@@ -1,4 +1,4 @@
-"""What to run: the three experiments, at full length or in a few minutes."""
+"""The three experiments, at full length or in a few minutes."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -17,7 +17,7 @@ MEMORY_LIMIT_MB: Final = 8_192.0
 
 @dataclass(frozen=True)
 class Settings:
-    """How often, how long and how much; a folder of results holds those of one setting only."""
+    """Repetitions, limits and lengths; all results of a folder have the same settings."""
 
     quick: bool
     time_limit: float
@@ -32,7 +32,7 @@ class Settings:
         return asdict(self)
 
     def runs(self, experiment: str) -> Iterator[Run]:
-        """Go through the runs of an experiment."""
+        """Yield the runs of an experiment."""
         if experiment == comparison.EXPERIMENT:
             return comparison.runs(self.repetitions)
         if experiment == ablation.EXPERIMENT:
@@ -67,10 +67,10 @@ def settings(
 
 
 Listener = Callable[[int, int, Run], object]
-"""Told now and then how many runs are done, of how many, and which one is going on."""
+"""Called regularly with the number of finished runs, that of all runs, and the current run."""
 
 Finished = Callable[[int, int, Run, dict[str, Any]], object]
-"""Told of each run that is done: how many are, of how many, which one, and its record."""
+"""Called after each run with the numbers of finished and of all runs, the run, and its record."""
 
 
 def reproduce(
@@ -83,13 +83,13 @@ def reproduce(
     going_on: Listener = lambda done, of, run: None,
     finished: Finished = lambda done, of, run, record: None,
 ) -> Results:
-    """Do the runs of some experiments, or of some methods in them, that a folder lacks.
+    """Do the missing runs of some experiments, or of some methods in them.
 
-    Returns all that it then holds.
+    Returns all results of the folder.
 
-    They are done one by one, so that each has the machine to itself, or `on` workers side by side:
-    then each record names the processor, and seconds are those of a machine that had more to do.
-    What ran into a limit the first time is not repeated: it would cost as much again.
+    Runs are done one by one, so that each has the machine to itself, or side by side with `on`
+    workers: then each record names the processor, and seconds are those of a busier machine.
+    A run that hits a limit is not repeated.
     """
     runs = [
         run
@@ -118,7 +118,7 @@ def reproduce(
 class _Apart:
     """Does runs under limits.
 
-    Each has a process of its own, wherever its worker is: workers know of no limits, and one that
+    Each has a separate process, also on a worker: workers have no limits, and a process that
     had done another run before would have its memory.
     """
 
@@ -138,9 +138,9 @@ def _side_by_side(
 ) -> None:
     done = 0
 
-    def kept(made: tuple[Run, dict[str, Any]]) -> bool:
+    def keep(outcome: tuple[Run, dict[str, Any]]) -> bool:
         nonlocal done
-        run, record = made
+        run, record = outcome
         store.add(run, record | {"arguments": run.arguments})
         done += 1
         finished(done, len(runs), run, record)
@@ -150,4 +150,4 @@ def _side_by_side(
         for again in (False, True):  # whether a run is repeated depends on how the first one ended
             left = [run for run in runs if bool(run.repetition) == again and store.wants(run)]
             done = sum(store.has(run) for run in runs)
-            workers.first(apart, left, kept, called="reproducing")
+            workers.first(apart, left, keep, called="reproducing")

@@ -1,4 +1,4 @@
-"""One run of an experiment: what is to be done, as JSON values, and what it is called."""
+"""One run of an experiment: its call, as JSON values, and its name."""
 
 import importlib
 from collections.abc import Callable
@@ -11,8 +11,8 @@ class Run:
     """One method in one setting, once.
 
     `call` names a function as "module:function". It gets a `Clock` and the arguments,
-    and returns JSON values; what it does under the clock is what is measured. The
-    modules in `needs` are imported before that, and `extra` is what installs them.
+    and returns JSON values; only its work under the clock is measured. The modules in
+    `needs` are imported before that, and `extra` installs them.
     """
 
     experiment: str
@@ -26,7 +26,7 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What tells it from all other runs."""
+        """The fields that identify the run."""
         return {
             "experiment": self.experiment,
             "setting": self.setting,
@@ -36,7 +36,7 @@ class Run:
 
     @property
     def file(self) -> str:
-        """Where its record lies, in the folder of results."""
+        """The path of its record, in the folder of results."""
         return f"runs/{self.experiment}/{self.setting}--{self.method}--{self.repetition}.json"
 
     def __str__(self) -> str:
@@ -50,5 +50,5 @@ def function_called(path: str) -> Callable[..., Any]:
     3.0
     """
     module, _, name = path.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function

@@ -1,4 +1,4 @@
-"""A folder of results: one file for each run, and one that says how and where they were made."""
+"""A folder of results: one file for each run, and one that describes how they were made."""
 
 import os
 import platform
@@ -33,7 +33,7 @@ _PACKAGES: Final = (
 
 @dataclass(frozen=True)
 class Results:
-    """What a folder holds: how it was made, and the records of all runs in it."""
+    """The content of a folder: how it was made, and the records of all runs."""
 
     about: dict[str, Any]
     records: list[dict[str, Any]]
@@ -43,12 +43,12 @@ class Results:
         return [record for record in self.records if record["experiment"] == experiment]
 
     def lines(self) -> bytes:
-        """Write all of it as JSON lines, how it was made first."""
+        """Write all of it as JSON lines, `about` first."""
         return b"\n".join(map(msgspec.json.encode, (self.about, *self.records))) + b"\n"
 
     @classmethod
     def read(cls, folder: Path) -> "Results":
-        """Read all that a folder holds."""
+        """Read all results of a folder."""
         if not (folder / _ABOUT).exists():
             raise ResolventError(f"{folder} holds no results: make some with `resolvent reproduce`")
         records = sorted((folder / "runs").rglob("[!.]*.json"))
@@ -65,7 +65,7 @@ class Results:
 
 
 class Store:
-    """A folder of results that runs are added to; made if it is not there.
+    """A folder of results that runs are added to; created if missing.
 
     Raises:
         ResolventError: when the folder holds something else, or results of another
@@ -100,18 +100,18 @@ class Store:
         return not (first.exists() and _read(first).get("status") in _LIMITS)
 
     def add(self, run: Run, record: dict[str, Any]) -> None:
-        """Keep the record of a run, whole or not at all."""
+        """Store the record of a run atomically."""
         path = self.folder / run.file
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, record)
 
     def results(self) -> Results:
-        """Return all that was kept so far."""
+        """Return all results stored so far."""
         return Results.read(self.folder)
 
 
 def here() -> dict[str, Any]:
-    """Return what results depend on: the machine, without its name, and versions."""
+    """Return the conditions of results: the machine, without its name, and versions."""
     return {
         "machine": {
             "processor": _processor(),
@@ -124,27 +124,31 @@ def here() -> dict[str, Any]:
     }
 
 
-def _check_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    if found.get("format") != FORMAT:
+def _check_same(folder: Path, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if stored.get("format") != FORMAT:
         raise ResolventError(
             f"{folder} holds results in another format: name another folder with -o"
         )
     for name, ours in wanted.items():
-        theirs = found.get(name)
+        theirs = stored.get(name)
         if theirs == ours:
             continue
         what, is_now = name, f"{theirs} there, {ours} here"
         if isinstance(ours, dict) and isinstance(theirs, dict):
-            key = next(one for one in (*ours, *theirs) if ours.get(one) != theirs.get(one))
+            key = next(
+                candidate
+                for candidate in (*ours, *theirs)
+                if ours.get(candidate) != theirs.get(candidate)
+            )
             what, is_now = f"{name}: {key}", f"{theirs.get(key)} there, {ours.get(key)} here"
         raise OptionError(
             f"{folder} holds results that do not go with these ({what}, {is_now}): repeat "
-            f"'{found.get('command')}' to go on with those, or name another folder with -o"
+            f"'{stored.get('command')}' to go on with those, or name another folder with -o"
         )
 
 
 def _processor() -> str:
-    """Return what the processor is called, where the system tells."""
+    """Return the name of the processor, where the system provides it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Repetitions of a run → one figure for tables: a median and a range, or why there is none."""
+"""Repetitions of a run → one figure for tables: a median and a range, or a failure."""
 
 import statistics
 from collections import Counter
@@ -18,25 +18,29 @@ class Summary:
     @classmethod
     def of(cls, records: Iterable[Record], setting: str, method: str) -> "Summary":
         """Pick the records of a method in a setting."""
-        picked = (one for one in records if (one["setting"], one["method"]) == (setting, method))
-        return cls(sorted(picked, key=lambda one: int(one["repetition"])))
+        picked = (
+            record
+            for record in records
+            if (record["setting"], record["method"]) == (setting, method)
+        )
+        return cls(sorted(picked, key=lambda record: int(record["repetition"])))
 
     @property
     def finished(self) -> list[Record]:
-        """Those that came to an end by themselves."""
-        return [one for one in self.records if one["status"] in ("found", "no solution")]
+        """The records of finished runs."""
+        return [record for record in self.records if record["status"] in ("found", "no solution")]
 
     @property
     def all_finished(self) -> bool:
-        """Whether all did."""
+        """Whether all runs finished."""
         return bool(self.records) and len(self.finished) == len(self.records)
 
     def median(self) -> float:
-        """Return the median of the seconds of those that finished."""
-        return float(statistics.median(taken(one) for one in self.finished))
+        """Return the median seconds of finished runs."""
+        return float(statistics.median(seconds_of(record) for record in self.finished))
 
     def seconds(self) -> str:
-        """Write how long it took, or how it failed.
+        """Write the seconds, or the failure.
 
         >>> Summary([{"status": "found", "seconds": n / 4} for n in (1, 2, 3)]).seconds()
         '0.50 (0.25–0.75)'
@@ -46,58 +50,63 @@ class Summary:
         if not self.records:
             return ""
         texts = []
-        if done := [taken(one) for one in self.finished]:
+        if done := [seconds_of(record) for record in self.finished]:
             texts.append(spread(done))
-        for status in dict.fromkeys(one["status"] for one in self.records):
-            failed = [one for one in self.records if one["status"] == status]
+        for status in dict.fromkeys(record["status"] for record in self.records):
+            failed = [record for record in self.records if record["status"] == status]
             if status in ("found", "no solution"):
                 continue
             text = str(status)
             if status == "time limit":
-                text = f"> {min(taken(one) for one in failed):,.0f}"
+                text = f"> {min(seconds_of(record) for record in failed):,.0f}"
             elif status == "memory limit":
-                text = f"memory limit ({max(one.get('memory_mb') or 0 for one in failed):,.0f} MB)"
+                peak = max(record.get("memory_mb") or 0 for record in failed)
+                text = f"memory limit ({peak:,.0f} MB)"
             texts.append(text if len(failed) == len(self.records) else f"{text} ({len(failed)}×)")
         return ", ".join(texts)
 
     def states(self, name: str = "states") -> str:
-        """Write a number of states, or the range of it.
+        """Write the number of states, or its range.
 
         >>> Summary([{"states": 9}, {"states": 4}, {"status": "error"}]).states()
         '4–9'
         """
-        found = [one[name] for one in self.records if one.get(name) is not None]
-        if not found:
+        numbers = [record[name] for record in self.records if record.get(name) is not None]
+        if not numbers:
             return "–"
-        return str(found[0]) if len(set(found)) == 1 else f"{min(found)}–{max(found)}"
+        return str(numbers[0]) if len(set(numbers)) == 1 else f"{min(numbers)}–{max(numbers)}"
 
     def verdict(self) -> str:
-        """Write what the comparison with the truth says, and how often if not always the same."""
-        found = Counter(one["verdict"] for one in self.records if "verdict" in one)
-        if not found:
+        """Write the verdict, with counts if there are several."""
+        counts = Counter(record["verdict"] for record in self.records if "verdict" in record)
+        if not counts:
             return "–"
-        if found.total() == len(self.records) and len(found) == 1:
-            return str(next(iter(found)))
-        return ", ".join(f"{word} ({count}×)" for word, count in found.most_common())
+        if counts.total() == len(self.records) and len(counts) == 1:
+            return str(next(iter(counts)))
+        return ", ".join(f"{word} ({count}×)" for word, count in counts.most_common())
 
     def wrong(self, field: str, of: str) -> str:
-        """Write which share of answers is wrong, on average over the repetitions."""
-        found = [one[field]["wrong"] / one[field][of] for one in self.records if one.get(field)]
-        return percent(statistics.mean(found)) if found else "–"
+        """Write the share of wrong answers, averaged over the repetitions."""
+        fractions = [
+            record[field]["wrong"] / record[field][of]
+            for record in self.records
+            if record.get(field)
+        ]
+        return percent(statistics.mean(fractions)) if fractions else "–"
 
 
-def taken(record: Record) -> float:
-    """Return the seconds of the processor, or those on the clock where the system tells no others.
+def seconds_of(record: Record) -> float:
+    """Return the processor seconds, or the wall-clock seconds if they are missing.
 
-    >>> taken({"seconds": 9.0, "processor_seconds": 4.0}), taken({"seconds": 9.0}), taken({})
-    (4.0, 9.0, 0.0)
+    >>> seconds_of({"seconds": 9.0, "processor_seconds": 4.0}), seconds_of({"seconds": 9.0})
+    (4.0, 9.0)
     """
     name = "processor_seconds" if "processor_seconds" in record else "seconds"
     return float(record.get(name, 0.0))
 
 
 def spread(values: Sequence[float]) -> str:
-    """Write the median and, of several, the range."""
+    """Write the median and, of several values, the range."""
     middle = number(statistics.median(values))
     if len(values) == 1:
         return middle
@@ -105,7 +114,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def number(value: float) -> str:
-    """Write seconds with two digits that count, or all before the point.
+    """Write seconds with two significant digits, or without decimals from 10.
 
     >>> number(0.01234), number(1.26), number(4174.6)
     ('0.012', '1.3', '4,175')
@@ -118,7 +127,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share; what is not nothing does not look like it.
+    """Write a share; a small one is never written as 0.
 
     >>> percent(0.0), percent(0.00001), percent(0.125)
     ('0', '< 0.01%', '12.50%')

@@ -1,4 +1,4 @@
-"""Results → tables with the paper's figures beside, as data: Markdown and terminals show them."""
+"""Results → tables as data, beside the paper's figures."""
 
 import statistics
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 from resolvent.paper.experiments import ablation, comparison, policy
 from resolvent.paper.experiments.methods import METHODS, OURS
 from resolvent.paper.store import Results
-from resolvent.paper.summary import Record, Summary, number, taken
+from resolvent.paper.summary import Record, Summary, number, seconds_of
 
 _LAST = 4
-"""How many of the last bins of a learning curve count as its end."""
+"""Number of last bins that count as the end of a learning curve."""
 
 PARTS = {
     "full": "full pipeline",
@@ -24,7 +24,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a line of explanation, a header and rows; all columns but the first are right."""
+    """A title, a note, a header and rows; all columns but the first are right-aligned."""
 
     title: str
     note: str
@@ -34,7 +34,7 @@ class Table:
     """The columns that a terminal shows, if not all."""
 
     def for_terminals(self) -> "Table":
-        """Return it with no more columns than fit there."""
+        """Return it with only the columns that fit into a terminal."""
         if self.brief is None:
             return self
         rows = [tuple(row[column] for column in self.brief) for row in (self.header, *self.rows)]
@@ -48,14 +48,14 @@ class Table:
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """Go through the tables of all experiments that there are results of."""
+    """Yield the tables of all experiments with results."""
     if records := results.of(comparison.EXPERIMENT):
         for setting in comparison.GRIDS:
-            if any(one["setting"] == setting for one in records):
+            if any(record["setting"] == setting for record in records):
                 yield baseline_table(records, setting)
     if records := results.of(ablation.EXPERIMENT):
         for setting in ablation.SETTINGS:
-            if any(one["setting"] == setting for one in records):
+            if any(record["setting"] == setting for record in records):
                 yield ablation_table(records, setting)
     if records := results.of(policy.EXPERIMENT):
         yield policy_table(records)
@@ -66,23 +66,23 @@ def baseline_table(records: list[Record], setting: str) -> Table:
     ours = Summary.of(records, setting, OURS)
     rows = []
     for name, method in METHODS.items():
-        one = Summary.of(records, setting, name)
-        if not one.records:
+        summary = Summary.of(records, setting, name)
+        if not summary.records:
             continue
         rows.append(
             (
                 method.title,
-                one.seconds(),
-                _times(one, ours) if name != OURS else "1",
-                one.states(),
-                one.verdict(),
-                one.wrong("fresh", "steps"),
-                _memory(one),
+                summary.seconds(),
+                _times(summary, ours) if name != OURS else "1",
+                summary.states(),
+                summary.verdict(),
+                summary.wrong("fresh", "steps"),
+                _memory(summary),
                 SECONDS[setting].get(name, ""),
             )
         )
-    here = [one for one in records if _here(one, setting)]
-    steps = {one["repetition"]: one["steps"] / one["traces"] for one in here}
+    here = [record for record in records if _here(record, setting)]
+    steps = {record["repetition"]: record["steps"] / record["traces"] for record in here}
     length = f", {statistics.mean(steps.values()):.1f} steps long on average" if steps else ""
     size = setting.replace("x", "×")
     return Table(
@@ -105,17 +105,17 @@ def baseline_table(records: list[Record], setting: str) -> Table:
 
 
 def ablation_table(records: list[Record], setting: str) -> Table:
-    """Set the cells of one data setting under each other, a strategy a column."""
+    """Return one row for each part of the pipeline, and one column for each strategy."""
     used = [
         strategy
         for strategy in ablation.STRATEGIES
-        if any(one["method"].endswith(f"--{strategy}") for one in records)
+        if any(record["method"].endswith(f"--{strategy}") for record in records)
     ]
     rows = []
     for part, title in PARTS.items():
         cells = [Summary.of(records, setting, f"{part}--{strategy}") for strategy in used]
-        shown = [_ablation_cell(cell) for cell in cells]
-        rows.append((title, *shown, str(ABLATION[setting][part])))
+        texts = [_ablation_cell(cell) for cell in cells]
+        rows.append((title, *texts, str(ABLATION[setting][part])))
     return Table(
         f"Ablation, {ablation.SETTINGS[setting]:,} traces",
         f"{_repetitions(records, setting)}. States of TM / RM, seconds, and the share of all "
@@ -126,24 +126,24 @@ def ablation_table(records: list[Record], setting: str) -> Table:
 
 
 def policy_table(records: list[Record]) -> Table:
-    """Say what learners reach, as a share of the optimum."""
-    last = max(one.get("episodes", 0) for one in records)
+    """Return the returns of learners, as a share of the optimum."""
+    last = max(record.get("episodes", 0) for record in records)
     rows = []
     for name, learner in policy.LEARNERS.items():
-        one = Summary.of(records, policy.SETTING, name)
-        if not one.finished:
+        summary = Summary.of(records, policy.SETTING, name)
+        if not summary.finished:
             continue
         rows.append(
             (
                 learner.title,
-                _paid(one),
-                _reached(one, policy.PAPER_EPISODES),
-                _reached(one, last),
-                _within(one, 0.99),
-                number(one.median()),
+                _paid(summary),
+                _reached(summary, policy.PAPER_EPISODES),
+                _reached(summary, last),
+                _within(summary, 0.99),
+                number(summary.median()),
             )
         )
-    seeds = len({one["repetition"] for one in records})
+    seeds = len({record["repetition"] for record in records})
     return Table(
         "What is learned in the 25×25 world",
         f"{seeds} seeds, mean ± standard deviation. *Total reward* is what episodes paid while "
@@ -173,54 +173,54 @@ def _here(record: Record, setting: str) -> bool:
 
 
 def _repetitions(records: list[Record], setting: str) -> str:
-    count = len({one["repetition"] for one in records if one["setting"] == setting})
+    count = len({record["repetition"] for record in records if record["setting"] == setting})
     return "One repetition" if count == 1 else f"Median (range) of {count} repetitions"
 
 
-def _times(one: Summary, ours: Summary) -> str:
-    """Write how many times as long a method takes in the median, or at least takes."""
-    stopped = [taken(record) for record in one.records if record["status"] == "time limit"]
-    seconds = sorted([*stopped, *map(taken, one.finished)])
-    if not ours.all_finished or len(seconds) < len(one.records):
+def _times(summary: Summary, ours: Summary) -> str:
+    """Write the ratio of the method's median time to ours, or a lower bound."""
+    stopped = [seconds_of(record) for record in summary.records if record["status"] == "time limit"]
+    seconds = sorted([*stopped, *map(seconds_of, summary.finished)])
+    if not ours.all_finished or len(seconds) < len(summary.records):
         return "–"
     bound = "> " if stopped and seconds[len(seconds) // 2] >= min(stopped) else ""
     return bound + number(statistics.median(seconds) / ours.median())
 
 
-def _memory(one: Summary) -> str:
-    peaks = [record["memory_mb"] for record in one.records if record.get("memory_mb")]
+def _memory(summary: Summary) -> str:
+    peaks = [record["memory_mb"] for record in summary.records if record.get("memory_mb")]
     return f"{max(peaks):,.0f} MB" if peaks else "–"
 
 
-def _ablation_cell(one: Summary) -> str:
-    if not one.records:
+def _ablation_cell(summary: Summary) -> str:
+    if not summary.records:
         return "–"
-    if not one.finished:
-        return f"{one.seconds()} s"
-    states = f"{one.states('tm_states')} / {one.states()}"
-    return f"{states}, {one.seconds()} s, {one.wrong('reachable', 'answers')}"
+    if not summary.finished:
+        return f"{summary.seconds()} s"
+    states = f"{summary.states('tm_states')} / {summary.states()}"
+    return f"{states}, {summary.seconds()} s, {summary.wrong('reachable', 'answers')}"
 
 
-def _paid(one: Summary) -> str:
-    """Write what the last episodes of the paper's schedule paid, and the most they could have."""
-    ends = [statistics.mean(record["returns"][-_LAST:]) for record in one.finished]
+def _paid(summary: Summary) -> str:
+    """Write the reward of the last episodes of the paper's schedule, and the maximum."""
+    ends = [statistics.mean(record["returns"][-_LAST:]) for record in summary.finished]
     text = f"{statistics.mean(ends):.2f} ± {statistics.pstdev(ends):.2f}"
-    return f"{text} of {one.finished[0]['most']:.2f}"
+    return f"{text} of {summary.finished[0]['most']:.2f}"
 
 
-def _reached(one: Summary, episode: int) -> str:
-    found = [shares(record).get(episode) for record in one.finished]
-    known = [share for share in found if share is not None]
-    if not known:
+def _reached(summary: Summary, episode: int) -> str:
+    by_seed = [shares(record).get(episode) for record in summary.finished]
+    reached = [share for share in by_seed if share is not None]
+    if not reached:
         return "–"
-    return f"{statistics.mean(known):.1%} ± {statistics.pstdev(known):.1%}"
+    return f"{statistics.mean(reached):.1%} ± {statistics.pstdev(reached):.1%}"
 
 
-def _within(one: Summary, share: float) -> str:
-    """Write when learners first got within a share of the optimum."""
+def _within(summary: Summary, share: float) -> str:
+    """Write the first episode at which learners were within a share of the optimum."""
     first = [
         next((episode for episode, reached in shares(record).items() if reached >= share), None)
-        for record in one.finished
+        for record in summary.finished
     ]
     there = [episode for episode in first if episode is not None]
     if not there:

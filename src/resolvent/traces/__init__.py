@@ -1,4 +1,4 @@
-"""Traces: files, Gymnasium rollouts → `TraceSet`, what the agent saw."""
+"""Traces: files, Gymnasium rollouts → `TraceSet`, the agent's observations."""
 
 from resolvent.traces.io.formats import read_traces, write_traces
 from resolvent.traces.io.read_table import read_log, read_table

@@ -256,7 +256,7 @@ def as_names(names: Names | None) -> tuple[str, ...]:
 
 def table_roles(**arguments: Any) -> TableSchema:
     """Return the roles that the arguments of `read_table` describe, checked."""
-    several = ("observation", "action", "label", "next_observation", "next_label")
+    repeatable = ("observation", "action", "label", "next_observation", "next_label")
     single = ("reward", "terminated", "truncated")
     fields: dict[str, Any] = {
         "episode": _columns(arguments.get("episode"), "episode", may_be_empty=True),
@@ -265,7 +265,7 @@ def table_roles(**arguments: Any) -> TableSchema:
         "label_separator": arguments.get("label_separator"),
         "final_observation": arguments.get("final_observation"),
     }
-    fields |= {role: _columns(arguments.get(role), role) for role in several}
+    fields |= {role: _columns(arguments.get(role), role) for role in repeatable}
     fields |= {
         role: None if (name := arguments.get(role)) is None else _column(name, role)
         for role in single

@@ -1,7 +1,7 @@
 """Sources of traces that are read shard by shard, so that they need not fit into memory.
 
-Input: trace sets in memory, or scanned files. Output: shards, each a `TraceSet` with vocabularies
-of its own, which can be read repeatedly, in any order and in any process.
+Input: trace sets in memory, or scanned files. Output: shards, each a `TraceSet` with its own
+vocabularies, which can be read repeatedly, in any order and in any process.
 """
 
 import warnings
@@ -56,23 +56,23 @@ def skipped_text(gaps: Mapping[int, SkippedRows]) -> str:
     '1 piece that cannot be read is left out, with 7 rows (a: damaged), and 1 episode beside it \
 that may lack rows'
     """
-    whole = [gap for gap in gaps.values() if gap.whole]
+    skipped = [gap for gap in gaps.values() if gap.whole]
     episodes = sum(gap.episodes for gap in gaps.values())
-    rows = sum(gap.rows or 0 for gap in whole)
-    unknown = sum(gap.rows is None for gap in whole)
+    rows = sum(gap.rows or 0 for gap in skipped)
+    unknown = sum(gap.rows is None for gap in skipped)
     parts = []
-    if whole:
-        counted = [amount(rows, "row")] * (unknown < len(whole))
+    if skipped:
+        counted = [amount(rows, "row")] * (unknown < len(skipped))
         counted += [f"{amount(unknown, 'file')} of unknown length"] * bool(unknown)
-        more = f", and {len(whole) - 1:,} more" * (len(whole) > 1)
-        be = "is" if len(whole) == 1 else "are"
+        more = f", and {len(skipped) - 1:,} more" * (len(skipped) > 1)
+        be = "is" if len(skipped) == 1 else "are"
         parts.append(
-            f"{amount(len(whole), 'piece')} that cannot be read {be} left out, with "
-            f"{' and '.join(counted)} ({whole[0].why}{more})"
+            f"{amount(len(skipped), 'piece')} that cannot be read {be} left out, with "
+            f"{' and '.join(counted)} ({skipped[0].why}{more})"
         )
     if episodes:
-        beside = f" beside {'it' if len(whole) == 1 else 'them'}" if whole else " left out"
-        why = "" if whole else f" ({next(gap.why for gap in gaps.values())})"
+        beside = f" beside {'it' if len(skipped) == 1 else 'them'}" if skipped else " left out"
+        why = "" if skipped else f" ({next(gap.why for gap in gaps.values())})"
         parts.append(f"{amount(episodes, 'episode')}{beside} that may lack rows{why}")
     return ", and ".join(parts)
 
@@ -165,7 +165,7 @@ class ShardInfo(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The first read of a shard: its traces, and what later reads rely on."""
+    """The result of the first read of a shard: its traces, and facts for later reads."""
 
     traces: TraceSet
     skipped: SkippedRows | None = None
@@ -205,7 +205,7 @@ class TraceSource(ABC):
         return _NOTHING
 
     def scan(self, number: int) -> Scan:
-        """Read one shard for the first time: find what has to be skipped, and its row order."""
+        """Read one shard for the first time: find rows to skip, and its row order."""
         return Scan(self.read(number))
 
     def skipping(self, gaps: Mapping[int, SkippedRows]) -> "TraceSource":

@@ -319,8 +319,7 @@ def ordered_propositions(label: Label) -> Collection[str]:
 def difference_text(first: Symbol, second: Symbol) -> str:
     """Describe where two symbols differ; empty if both are printed in full anyway.
 
-    Short names of images and Dicts show that two of them differ, but not in which pixel
-    or key.
+    Short names of images and Dicts do not name the pixel or key that differs.
 
     >>> difference_text(((0,) * 40), ((0,) * 39 + (5,)))
     'differ in 1 of 40 places: [39] is 0 and 5'

@@ -87,7 +87,7 @@ def thumbnails(arrays: Sequence[NDArray[Any]]) -> list[Thumbnail]:
     by_shape: dict[tuple[int, ...], list[NDArray[Any]]] = {}
     for array in arrays:
         by_shape.setdefault(array.shape, []).append(array)
-    scales = {shape: _scale(alike) for shape, alike in by_shape.items()}
+    scales = {shape: _scale(group) for shape, group in by_shape.items()}
     return [thumbnail(_scaled(array, *scales[array.shape])) for array in arrays]
 
 
@@ -124,10 +124,10 @@ def html_of_traces(traces: "TraceSet") -> str:
 
 def _first_steps(traces: "TraceSet") -> Iterator[tuple[int, int, int]]:
     """Yield trace, step and row of the first steps of the first traces."""
-    shown = notebook.MOST_ROWS // min(_TRACES_SHOWN, max(len(traces), 1))
+    count = notebook.MOST_ROWS // min(_TRACES_SHOWN, max(len(traces), 1))
     lengths: list[Any] = np.diff(traces.offsets[: notebook.MOST_ROWS + 1]).tolist()
     for number, length in enumerate(lengths):
-        for step in range(min(length, shown)):
+        for step in range(min(length, count)):
             yield number, step, int(traces.offsets[number]) + step
 
 
@@ -200,10 +200,10 @@ def _scale(arrays: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
     lows = np.array([_channels(array).min(axis=(0, 1)) for array in arrays], float).min(axis=0)
     highs = np.array([_channels(array).max(axis=(0, 1)) for array in arrays], float).max(axis=0)
     low, high = np.minimum(lows, 0), highs
-    whole = all(array.dtype.kind in "bi" for array in arrays)
-    if whole and low.min() == 0 and _CODES < high.max() <= 255:
+    are_integers = all(array.dtype.kind in "bi" for array in arrays)
+    if are_integers and low.min() == 0 and _CODES < high.max() <= 255:
         high = np.full_like(high, 255)
-    elif not whole and low.min() == 0 and high.max() <= 1:
+    elif not are_integers and low.min() == 0 and high.max() <= 1:
         high = np.ones_like(high)
     return low, np.where(high > low, high, low + 1)
 

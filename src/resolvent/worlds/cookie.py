@@ -1,4 +1,4 @@
-"""The cookie world: a button far away decides in which corner a cookie appears."""
+"""The cookie world: a distant button decides in which corner a cookie appears."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,7 +38,7 @@ class Baked(NamedTuple):
 
 
 class CookieRules:
-    """What the cookie world does; see `Cookie`."""
+    """The rules of the cookie world; see `Cookie`."""
 
     actions = tuple(MOVES)
 
@@ -61,7 +61,7 @@ class CookieRules:
         return Baked(cell, state.corner, False, left, "cookie"), 1.0, left == 0
 
     def observation(self, state: Baked) -> str:
-        """Show the cell, a cookie in the same room, and how many are left to eat."""
+        """Show the cell, a cookie in the same room, and the number left to eat."""
         seen = []
         if state.lies and seen_from(state.cell, state.corner):
             seen.append(f"{side(state.corner)} cookie")
@@ -70,7 +70,7 @@ class CookieRules:
         return view(state.cell, seen)
 
     def label(self, state: Baked) -> Label:
-        """Tell what has just happened."""
+        """Return the last event."""
         return frozenset({state.event}) if state.event else NO_EVENT
 
     def transition_memory(self, state: Baked) -> tuple[str, bool]:
@@ -83,9 +83,9 @@ class CookieRules:
 
 
 class Looked(NamedTuple):
-    """Where the agent is, where a cookie lies, and in which room it may be for all that was seen.
+    """The agent's cell, the cookie's, and the rooms that may hold it given the observations.
 
-    `maybe` is "" while no cookie lies anywhere, and "north or south" after a press.
+    `maybe` is "" if there is no cookie, and "north or south" after a press.
     """
 
     cell: Cell
@@ -96,7 +96,7 @@ class Looked(NamedTuple):
 
 
 class PublishedCookieRules:
-    """What the cookie world does as it was published; see `Cookie`."""
+    """The rules of the published cookie world; see `Cookie`."""
 
     actions = tuple(MOVES)
 
@@ -127,16 +127,16 @@ class PublishedCookieRules:
         return state.corner != "" and seen_from(state.cell, state.corner)
 
     def _detected(self, state: Looked) -> Label:
-        """Return what the published detectors tell, at every step."""
+        """Return the output of the published detectors at this step."""
         seen = {"cookie"} if self._sees(state) else set()
         return frozenset({room_of(state.cell)} | seen | ({state.event} if state.event else set()))
 
     def label(self, state: Looked) -> Label:
-        """Tell the room and what is detected there, whenever that changes."""
+        """Return the room and its detected contents whenever they change."""
         return self._detected(state) if state.has_changed else NO_EVENT
 
     def transition_memory(self, state: Looked) -> str:
-        """In which room a cookie may lie."""
+        """The rooms that may hold a cookie."""
         return state.maybe
 
     def reward_memory(self, state: Looked) -> int:
@@ -147,22 +147,22 @@ class PublishedCookieRules:
 class Cookie(World):
     """Press the button, find the cookie, eat it, and go back for the next one.
 
-    Each step that ends on the button takes away the cookie, if one lies, and puts
-    the next one in the next of four corners: north-west, north-east, south-west,
-    south-east, and so on. Eating it pays 1. The agent sees its cell, and a cookie
-    only from within the same room; pressing and eating are its two events.
+    Each step that ends on the button removes the cookie, if any, and puts the next one
+    in the next of four corners: north-west, north-east, south-west, south-east, and so
+    on. Eating it pays 1. The agent sees its cell, and a cookie only from within the same
+    room; pressing and eating are its two events.
 
-    The world does not end by itself, so `gym.make` cuts episodes after 5,000
-    steps. With `cookies=N` the episode ends with the Nth; then the agent also
-    sees how many are left, or else nothing it remembers would tell when.
+    The world has no end, so `gym.make` cuts episodes after 5,000 steps. With `cookies=N`
+    the episode ends with the Nth; then the agent also sees the number left, since
+    otherwise no memory would predict the end.
 
     Memory: 8 TM states, the corner of the last cookie and whether it has been
     eaten (5 with `cookies=1`); one RM state, since a cookie that can be eaten is seen.
 
     With `published=True` chance chooses the corner, and labels are as published: the
-    room with what is detected there, told whenever that changes. Then there are 4 TM
-    states: no cookie, one in either room, one in the north, one in the south. The
-    published world also has `slip=0.05`.
+    room and its detected contents, whenever they change. Then there are 4 TM states: no
+    cookie, one in either room, one in the north, one in the south. The published world
+    also has `slip=0.05`.
 
     >>> machines = Cookie().machines()
     >>> machines.transition.states, machines.reward.states

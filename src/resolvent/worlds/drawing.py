@@ -1,4 +1,4 @@
-"""What a grid world looks like now, as plain data → text or pixels."""
+"""The current state of a grid world, as plain data → text or pixels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ PALETTE: tuple[Colour, ...] = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A grid, what lies on it, the agent, and captions that tell what it cannot see.
+    """A grid, the things on it, the agent, and captions for unobserved facts.
 
     `things` says what lies on a cell, by name; `legend` gives every name its
     letter. Cells in `solid` are walls, or impassable now; `walls` are pairs of
@@ -64,13 +64,13 @@ class Picture:
         return as_pixels(self)
 
     def colour(self, name: str) -> Colour:
-        """Return the colour of what has this name in the legend."""
+        """Return the colour of a name in the legend."""
         position = list(self.legend).index(name)
         return self.colours.get(name, PALETTE[position % len(PALETTE)])
 
 
 def checklist(items: Mapping[str, bool]) -> str:
-    """Write what is done and what is not, for a caption.
+    """Write finished and unfinished tasks, for a caption.
 
     >>> checklist({"Coffee": True, "Stair": False})
     '[x] Coffee  [ ] Stair'
@@ -114,8 +114,8 @@ class _Layout:
     @classmethod
     def of(cls, picture: Picture) -> "_Layout":
         pairs = [sorted(pair) for pair in picture.walls]
-        below = {one[0] for one, other in pairs if one[1] == other[1]}
-        right_of = {one[1] for one, other in pairs if one[0] == other[0]}
+        below = {first[0] for first, second in pairs if first[1] == second[1]}
+        right_of = {first[1] for first, second in pairs if first[0] == second[0]}
         tops, lefts = [1], [1]
         for row in range(picture.rows):
             tops.append(tops[-1] + 1 + (row in below))
@@ -125,7 +125,7 @@ class _Layout:
 
 
 def _lines(picture: Picture, layout: _Layout) -> NDArray[np.bool_]:
-    """Return which characters of the canvas belong to the frame or to a wall."""
+    """Return the characters of the canvas that belong to the frame or to a wall."""
     lines = np.zeros((layout.height, layout.width), bool)
     lines[[0, -1], :] = True
     lines[:, [0, -1]] = True

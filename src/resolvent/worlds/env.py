@@ -36,12 +36,12 @@ class World(gym.Env[Code, Code]):
     """An environment whose mechanics are tables.
 
     Observations and actions are numbers; `observation_names` and `action_names`
-    say what they stand for, and `info["labels"]` which events hold. A reset draws
-    one of the starts, or takes `options={"start": observation}`. With probability
-    `slip` a step carries out one of the other actions, all equally likely.
+    are their names, and `info["labels"]` holds the current events. A reset draws
+    one of the starts, or uses `options={"start": observation}`. With probability
+    `slip` a step executes one of the other actions, all equally likely.
 
-    Subclasses say what is to be remembered (`mechanics`), when labels are to be
-    read (`timing`), and what to draw (`picture`).
+    Subclasses define the states (`mechanics`), when labels are read (`timing`), and
+    the drawing (`picture`).
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -75,16 +75,16 @@ class World(gym.Env[Code, Code]):
 
     @property
     def observation_names(self) -> tuple[Symbol, ...]:
-        """What traces call each observation."""
+        """The names of observations in traces."""
         return tuple(self.mechanics.observations)
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What traces call each action."""
+        """The names of actions in traces."""
         return tuple(self.mechanics.actions)
 
     def machines(self) -> MachinePair:
-        """Return the machines behind this world: the truth, for comparison."""
+        """Return the true machines of this world, for comparison."""
         return self.mechanics.machines(self.timing)
 
     @property
@@ -95,7 +95,7 @@ class World(gym.Env[Code, Code]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Code, dict[str, Any]]:
-        """Begin an episode in a start drawn at random, or in the one asked for."""
+        """Begin an episode in a random start, or in the requested one."""
         super().reset(seed=seed)
         if seed is not None:
             self._chance = None
@@ -106,19 +106,19 @@ class World(gym.Env[Code, Code]):
         return self._observation_of[self._state], dict(self._info[self._state])
 
     def draw_starts(self, episodes: int) -> Codes:
-        """Draw the true states that as many resets would begin in."""
+        """Draw the true initial states of this number of resets."""
         starts = self.mechanics.starts
         return starts[self.np_random.integers(len(starts), size=episodes)]
 
     @property
     def chance(self) -> np.random.Generator:
-        """What decides which steps slip: it follows from the seed, apart from the starts."""
+        """The generator of slips: seeded like the starts, but separate from them."""
         if self._chance is None:
             (self._chance,) = self.np_random.spawn(1)
         return self._chance
 
     def _move(self, action: int) -> int:
-        """Return what an action becomes by chance."""
+        """Return the executed action, which may slip."""
         drawn = self.chance.random((1, self.mechanics.draws))
         return int(self.mechanics.moves(np.array([action]), drawn)[0])
 
@@ -141,7 +141,7 @@ class World(gym.Env[Code, Code]):
 
     @property
     def rolls_out(self) -> bool:
-        """Whether steps are those of the tables, so that whole rollouts tell the same."""
+        """Whether steps follow the tables, so that whole rollouts give the same traces."""
         kind = type(self)
         return kind.step is World.step and kind.reset is World.reset
 
@@ -169,18 +169,18 @@ class World(gym.Env[Code, Code]):
         return picture.ansi() if self.render_mode == "ansi" else picture.rgb_array()
 
     def picture(self, state: int) -> Picture:
-        """Return what to draw in a true state."""
+        """Return the drawing of a true state."""
         raise NotImplementedError
 
 
 def start_showing(mechanics: Mechanics, observation: Any) -> int:
-    """Return the start that shows an observation, given as the environment does."""
+    """Return the start with an observation, which is given as in the environment."""
     seen = mechanics.observation_of[mechanics.starts]
-    found = np.flatnonzero(seen == observation)
-    if not len(found):
-        known = ", ".join(map(str, np.unique(seen)[:10].tolist()))
+    matching = np.flatnonzero(seen == observation)
+    if not len(matching):
+        starts = ", ".join(map(str, np.unique(seen)[:10].tolist()))
         raise OptionError(
-            f"options['start']={shown(observation)}: no episode begins there; starts are {known}"
+            f"options['start']={shown(observation)}: no episode begins there; starts are {starts}"
             + (", …" if len(np.unique(seen)) > 10 else "")
         )
-    return int(mechanics.starts[found[0]])
+    return int(mechanics.starts[matching[0]])

@@ -1,7 +1,6 @@
-"""Grid worlds ↔ JSON files: our own, and the one the paper's authors publish.
+"""Grid worlds ↔ JSON files: our format, and the one the paper's authors publish.
 
-What is in a file is checked before any of it is used, and a file that does not
-hold a world gives a `ModelError` that says what is wrong.
+A file is checked completely before it is used; an invalid file raises a `ModelError`.
 """
 
 import re
@@ -77,7 +76,7 @@ class _AuthorsFile(msgspec.Struct):
 
 
 def save_grid_world(world: GridWorld, path: str | Path) -> None:
-    """Write a world to a JSON file, whole or not at all."""
+    """Write a world to a JSON file atomically."""
     side = world.size + 1
     content = _File(
         format=FORMAT,
@@ -116,7 +115,7 @@ def load_grid_world(path: str | Path) -> GridWorld:
 
 
 class _Wrong(Exception):  # noqa: N818
-    """What is wrong with a file, before anyone knows its name."""
+    """An error in a file whose name is not known yet."""
 
 
 def _decoded(data: bytes) -> GridWorld:
@@ -169,8 +168,8 @@ def _of_authors(file: _AuthorsFile) -> GridWorld:
             _set(tm_table, _state(source), label, _state(target))
     for source, row in rm.transitions.items():
         for label, target in row.items():
-            one, other = _state(source), _state(target)
-            _set(rm_table, place.get(one, one), label, place.get(other, other))
+            left, right = _state(source), _state(target)
+            _set(rm_table, place.get(left, left), label, place.get(right, right))
     for source, paid in rm.rewards.items():
         for label, reward in paid.items():
             state = _state(source)
@@ -214,7 +213,7 @@ def _checked(
     rm_transitions: list[list[int]],
     rm_rewards: list[list[float]],
 ) -> GridWorld:
-    """Make the world if everything in it refers to something that is there."""
+    """Make the world if all references are valid."""
     if size < 1 or labels < 1:
         raise _Wrong(f"size {size} and {labels} labels: use at least 1")
     if size > LARGEST:

@@ -26,11 +26,10 @@ def random_grid_world(
     rm_states: int = 3,
     blocked_share: float = 0.3,
 ) -> GridWorld:
-    """Draw a world whose machines are minimal and can be told apart by walking.
+    """Draw a world whose machines are minimal and can be distinguished by walking.
 
     The defaults are the paper's. Labels lie on all cells with both coordinates
-    odd. Draws that fall short are thrown away, so the same seed gives the same
-    world.
+    odd. Draws that fall short are rejected, so the same seed gives the same world.
 
     >>> world = random_grid_world(0)
     >>> len(world.tm_transitions), len(world.rm_transitions), world == random_grid_world(0)
@@ -68,7 +67,7 @@ def _check(
 
 
 def shortcoming(world: GridWorld) -> str | None:
-    """Say why traces cannot show these machines to be minimal, or None when they can.
+    """Return why traces cannot show that these machines are minimal, or None if they can.
 
     Any two states of a machine must answer differently to some observation and
     action that occur in both: partition refinement that ends in one round.

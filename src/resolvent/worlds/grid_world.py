@@ -26,7 +26,7 @@ MOVES: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
 
 
 _STEP_BYTES: Final = 64
-"""What each cell and action takes in each state of both machines while the tables are made."""
+"""Memory for each cell and action in each state of both machines while tables are made."""
 
 
 class GridTables(NamedTuple):
@@ -59,7 +59,7 @@ class GridWorld:
 
     @property
     def labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return len(self.tm_transitions[0])
 
     @property
@@ -75,7 +75,7 @@ class GridWorld:
 
     @cached_property
     def tables(self) -> GridTables:
-        """Every step at once, and where walking can lead."""
+        """The tables of all steps, and the reachable states."""
         cells, tm_states = len(self.label_at), len(self.tm_transitions)
         check_table(
             cells * len(MOVES),
@@ -91,7 +91,9 @@ class GridWorld:
         arrived = np.where(blocked[:, neighbour], stays, neighbour)  # by TM state, cell, action
 
         # One label more, for cells without: it leads nowhere and pays nothing.
-        label = np.array([self.labels if one is None else one for one in self.label_at])[arrived]
+        label = np.array([self.labels if label is None else label for label in self.label_at])[
+            arrived
+        ]
         tm_states_now = np.arange(tm_states)[:, None, None]
         rm_states_now = np.arange(self.terminal)[:, None, None, None]
         next_tm = _with_no_event(self.tm_transitions)[tm_states_now, label]
@@ -117,18 +119,18 @@ class GridWorld:
         return neighbours
 
     def mechanics(self) -> Mechanics:
-        """Return the world as an environment's tables, of the states that can be reached."""
+        """Return the world as an environment's tables, restricted to reachable states."""
         following, reward, reached = self.tables
         cells, tm_states = len(self.label_at), len(self.tm_transitions)
-        kept = np.flatnonzero(reached)
+        live_states = np.flatnonzero(reached)
         live = int(np.count_nonzero(reached[: len(following)]))
         number = np.cumsum(reached, dtype=np.int32) - 1
-        steps = np.repeat(np.arange(len(kept), dtype=np.int32)[:, None], len(MOVES), axis=1)
-        steps[:live] = number[following[kept[:live]]]
+        steps = np.repeat(np.arange(len(live_states), dtype=np.int32)[:, None], len(MOVES), axis=1)
+        steps[:live] = number[following[live_states[:live]]]
         paid = np.zeros(steps.shape)
-        paid[:live] = reward[kept[:live]]
-        memory, observation = np.divmod(kept.astype(np.int32), np.int32(cells))
-        label = np.array([0 if one is None else one + 1 for one in self.label_at], np.int32)
+        paid[:live] = reward[live_states[:live]]
+        memory, observation = np.divmod(live_states.astype(np.int32), np.int32(cells))
+        label = np.array([0 if label is None else label + 1 for label in self.label_at], np.int32)
         return Mechanics(
             observations=range(cells),
             labels=(NO_EVENT, *(frozenset({str(code)}) for code in range(self.labels))),

@@ -46,7 +46,7 @@ _COLOURS: dict[str, Colour] = {
 
 
 class Visit(NamedTuple):
-    """The room the agent is in, and what it has done in others."""
+    """The agent's room, and what it has done so far."""
 
     room: str
     key_taken: bool = False
@@ -54,7 +54,7 @@ class Visit(NamedTuple):
 
 
 class HouseRules:
-    """What the house does; see `House`."""
+    """The rules of the house; see `House`."""
 
     actions = ("up", "down", "left", "right", "sit")
 
@@ -87,7 +87,7 @@ class HouseRules:
         return state.room
 
     def label(self, state: Visit) -> Label:
-        """Show what is in the room."""
+        """Return the contents of the room."""
         return _LABELS[state.room]
 
     def transition_memory(self, state: Visit) -> bool:
@@ -105,13 +105,13 @@ class House(World):
     The cyanroom is locked until the key has been taken. Being in the orangeroom
     takes the key, being in the cyanroom visits the toilet; neither shows in the
     observation. Sitting in the limegreenroom ends the episode and pays 1 if the
-    toilet has been visited. `info["labels"]` holds what the room shows.
+    toilet has been visited. `info["labels"]` holds the contents of the room.
 
-    With `pays="cyanroom"` it is instead entering the cyanroom that pays 1 and
-    ends the episode, and sitting on the sofa ends it unpaid.
+    With `pays="cyanroom"` entering the cyanroom pays 1 and ends the episode, and
+    sitting on the sofa ends it unpaid.
 
     Memory: two TM states, without and with the key; two RM states, before and
-    after the toilet, but one with `pays="cyanroom"`, where the key tells all.
+    after the toilet, but one with `pays="cyanroom"`, where the key suffices.
 
     Paper: Figure 1, and the example "Transition-Reward Interference".
 
@@ -165,9 +165,9 @@ class HousePicture(Picture):
 
     def ansi(self) -> str:
         """Return the picture as text."""
-        shown = {room: self.things.get(cell, "") for room, cell in _CELLS.items()}
+        things = {room: self.things.get(cell, "") for room, cell in _CELLS.items()}
         cyan, orange, corridor, limegreen = (
-            [f"{line:^15}" for line in (room, shown[room], "(agent)" * (room == self.visit.room))]
+            [f"{line:^15}" for line in (room, things[room], "(agent)" * (room == self.visit.room))]
             for room in _CELLS
         )
         wall, door = "-" * 15, "open" if self.visit.key_taken else "locked"

@@ -40,12 +40,12 @@ def room_of(cell: Cell) -> str:
 
 
 def seen_from(cell: Cell, corner: str) -> bool:
-    """Whether one sees from a cell what lies in a corner."""
+    """Whether a thing in a corner is seen from a cell."""
     return room_of(cell) == room_of(CORNERS[corner])
 
 
 def view(cell: Cell, things: Sequence[str]) -> str:
-    """Return the observation of a cell and of what is seen from there.
+    """Return the observation of a cell and of the things seen from there.
 
     >>> view((8, 2), []), view((3, 2), ["west key", "east key"])
     ('8,2', '3,2: west key, east key')

@@ -1,12 +1,12 @@
 """A world over its true states: rules in, tables out.
 
-The tables are what a built-in environment steps by, what whole rollouts and
-exact values are computed from, and what the world's own machines follow from.
-An agent never sees a true state, only its observation and label.
+The built-in environments step by these tables; whole rollouts, exact values and the
+world's own machines are computed from them. An agent never sees a true state, only its
+observation and label.
 
-All chance is drawn before a step, never by the rules: which action is carried out
-(`slip`) and which of several equally likely things then happens (`chances`). Both
-together are a *move*, and what a move does is certain.
+All chance is drawn before a step, never by the rules: the executed action (`slip`) and
+one of several equally likely outcomes (`chances`). Both together are a *move*, and the
+result of a move is deterministic.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -33,7 +33,7 @@ _ROUNDING = 1e-14
 
 
 class Rules(Protocol[S]):
-    """What a world does, one true state at a time."""
+    """The rules of a world, one true state at a time."""
 
     @property
     def actions(self) -> Sequence[str]:
@@ -45,36 +45,36 @@ class Rules(Protocol[S]):
     def step(self, state: S, action: int) -> tuple[S, float, bool]:
         """Return the next state, the reward, and whether the episode ends.
 
-        In a world with chances, what is given is a move: action · chances + chance.
+        In a world with chances, `action` is a move: action · chances + chance.
         """
 
     def observation(self, state: S) -> Symbol:
-        """Return what the agent sees."""
+        """Return the agent's observation."""
 
     def label(self, state: S) -> Label:
         """Return the events that hold there."""
 
     def transition_memory(self, state: S) -> Hashable:
-        """Return what tells the next observation, besides the present one."""
+        """Return the memory that, with the observation, determines the next one."""
 
     def reward_memory(self, state: S) -> Hashable:
-        """Return what tells the reward, besides the present observation."""
+        """Return the memory that, with the observation, determines the reward."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mechanics:
     """A world as tables; true states are 0 … n−1.
 
-    `observation_of`, `label_of`, `transition_memory` and `reward_memory` go by
+    `observation_of`, `label_of`, `transition_memory` and `reward_memory` are indexed by
     state; `following`, `reward` and `ends` by state and move, which is the action
-    where nothing else is left to chance. Episodes only go on from the first `live`
+    if nothing else is left to chance. Episodes only go on from the first `live`
     states; in the others they are over. `true_states` are the states as the rules
-    name them, where rules made the tables.
+    name them, if rules made the tables.
 
-    With probability `slip` one of the other actions is carried out, all equally
-    likely; then one of `chances` equally likely things happens. `uncertain` says
-    that what is remembered does not tell every answer, since some of it was left to
-    chance; then the world's own machines answer with what is most frequent.
+    With probability `slip` one of the other actions is executed, all equally
+    likely; then one of `chances` equally likely outcomes happens. `uncertain` says
+    that the memory does not determine every answer, since some were left to
+    chance; then the world's own machines give the most frequent answer.
     """
 
     observations: Sequence[Symbol]
@@ -98,7 +98,7 @@ class Mechanics:
     def explore(
         cls, rules: Rules[Any], *, chances: int = 1, uncertain: bool = False
     ) -> "Mechanics":
-        """Follow every move from every start, and number what is met."""
+        """Number all states reachable from the starts."""
         moves = len(rules.actions) * chances
         starts = rules.starts()
         live = dict.fromkeys(starts)
@@ -142,20 +142,20 @@ class Mechanics:
 
     @property
     def states(self) -> int:
-        """How many true states there are."""
+        """The number of true states."""
         return len(self.observation_of)
 
     def machines(self, timing: LabelTiming = LabelTiming.CURRENT) -> MachinePair:
-        """Return the machines behind the world, as traces that show all of it would."""
+        """Return the true machines of the world, as complete traces would show them."""
         return true_pair(self, timing)
 
     @property
     def draws(self) -> int:
-        """How many random numbers a step takes to say which move an action becomes."""
+        """The number of random numbers that turn an action into a move."""
         return (self.slip > 0) + (self.chances > 1)
 
     def moves(self, actions: NDArray[np.int64], drawn: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return what actions become by chance: `drawn` is [step, draw], evenly from 0 to 1.
+        """Return the moves of actions: `drawn` is [step, draw], uniform from 0 to 1.
 
         >>> from dataclasses import replace
         >>> from resolvent.worlds import House
@@ -163,35 +163,35 @@ class Mechanics:
         >>> slippery.moves(np.array([4, 4, 4]), np.array([[0.0], [0.199], [0.5]])).tolist()
         [0, 3, 4]
         """
-        others = len(self.actions) - 1
+        alternatives = len(self.actions) - 1
         moves = actions
-        if self.slip > 0 and others > 0:
+        if self.slip > 0 and alternatives > 0:
             slipped = drawn[:, 0] < self.slip
-            other = np.minimum((drawn[:, 0] / self.slip * others).astype(np.int64), others - 1)
-            moves = np.where(slipped, (actions + 1 + other) % (others + 1), actions)
+            shift = (drawn[:, 0] / self.slip * alternatives).astype(np.int64)
+            shift = np.minimum(shift, alternatives - 1)
+            moves = np.where(slipped, (actions + 1 + shift) % (alternatives + 1), actions)
         if self.chances > 1:
             moves = moves * self.chances + (drawn[:, -1] * self.chances).astype(np.int64)
         return moves
 
     def expected(self, by_move: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is to be expected of each action in each state, given what moves do.
+        """Return the expectation for each action in each state, given values of moves.
 
-        `by_move` is [state, move]; what comes back is [state, action].
+        `by_move` is [state, move]; the result is [state, action].
         """
         actions = len(self.actions)
         by_action: NDArray[np.float64]
         by_action = by_move.reshape(len(by_move), actions, self.chances).mean(axis=2)
         if self.slip == 0 or actions == 1:
             return by_action
-        others = (by_action.sum(axis=1, keepdims=True) - by_action) / (actions - 1)
-        mixed: NDArray[np.float64] = (1.0 - self.slip) * by_action + self.slip * others
+        slipped = (by_action.sum(axis=1, keepdims=True) - by_action) / (actions - 1)
+        mixed: NDArray[np.float64] = (1.0 - self.slip) * by_action + self.slip * slipped
         return mixed
 
     def optimal_values(self, gamma: float) -> NDArray[np.float64]:
-        """Return what the best policy that sees the true state is worth, by state.
+        """Return the expected return of the best policy that sees the true state, by state.
 
-        Value iteration until nothing changes any more but the last digits, so exact
-        up to rounding. Where there is chance, this is what is to be expected.
+        Value iteration until only rounding errors are left.
         """
         values = np.zeros(self.states)
         going_on = np.where(self.ends, 0.0, gamma)
@@ -216,11 +216,11 @@ class Mechanics:
     ) -> TraceSet:
         """Walk at random from the given states until each episode ends.
 
-        Actions come from the generator one after another, as
-        `Discrete.sample` draws them, and what they become by chance from `chance`,
-        so that stepping an environment by both gives the same traces; `chance` is left
-        as if exactly these steps had been made. Gymnasium's `time_limit` calls an
-        episode truncated even when it ends by itself in its last step; `max_steps` does not.
+        Actions come from the generator one after another, as `Discrete.sample` draws them,
+        and their slips from `chance`, so that stepping an environment with both gives the same
+        traces; `chance` is left as if exactly these steps had been made. Gymnasium's
+        `time_limit` calls an episode truncated even when it also ends in its last step;
+        `max_steps` does not.
         """
         if chance is None:
             chance = np.random.default_rng(0)
@@ -245,17 +245,17 @@ class Mechanics:
             if progress is not None:
                 progress(walk.finished / len(starts))
         states, moved, offsets, terminated = walk.take()
-        taken = moved
+        executed = moved
         if self.draws:
             chance.bit_generator.state = before
             chance.random(len(moved) * self.draws)
-            taken = np.concatenate(chosen)[: len(moved)].astype(np.int32)
-        after = np.arange(len(taken)) + np.repeat(np.arange(len(starts)), np.diff(offsets))
+            executed = np.concatenate(chosen)[: len(moved)].astype(np.int32)
+        after = np.arange(len(executed)) + np.repeat(np.arange(len(starts)), np.diff(offsets))
         rewards, reward_codes = self._reward_codes
         return TraceSet.from_columns(
             (self.observations, self.observation_of[states]),
             (self.labels, self.label_of[states]),
-            (self.actions, taken),
+            (self.actions, executed),
             (rewards, reward_codes[states[after], moved]),
             offsets=offsets,
             terminated=terminated,

@@ -55,7 +55,7 @@ _WALLS = _walls()
 
 
 class Errand(NamedTuple):
-    """Where the agent is and what it has done: fetched, or visited in order."""
+    """The agent's place and its progress: things fetched, or places visited in order."""
 
     x: int
     y: int
@@ -63,7 +63,7 @@ class Errand(NamedTuple):
 
 
 class OfficeRules:
-    """What the office does; see `Office`."""
+    """The rules of the office; see `Office`."""
 
     actions = tuple(_MOVES)
 
@@ -75,7 +75,7 @@ class OfficeRules:
         return [Errand(2, 1)]
 
     def step(self, state: Errand, action: int) -> tuple[Errand, float, bool]:
-        """Move unless a wall is in the way; then see to the errand."""
+        """Move unless a wall is in the way; then update the errand."""
         across, up = _MOVES[self.actions[action]]
         here, there = (state.x, state.y), (state.x + across, state.y + up)
         inside = 0 <= there[0] < WIDTH and 0 <= there[1] < HEIGHT
@@ -99,7 +99,7 @@ class OfficeRules:
         return state.x, state.y
 
     def label(self, state: Errand) -> Label:
-        """Show what is there."""
+        """Return the thing at this place."""
         name = _NAME_AT.get((state.x, state.y))
         return NO_EVENT if name is None else frozenset({name})
 
@@ -108,7 +108,7 @@ class OfficeRules:
         return 0
 
     def reward_memory(self, state: Errand) -> frozenset[str]:
-        """What has been fetched, or visited."""
+        """The things fetched, or the places visited."""
         return state.done
 
 
@@ -117,11 +117,11 @@ class Office(World):
 
     `task="coffee"` fetches coffee to the office and `"mail"` the mail, `"both"`
     both in any order, `"patrol"` goes to a, b, c and d in this order. Finishing
-    pays 1 and ends the episode; so does, unpaid, walking into a plant. What has
-    been fetched or visited is not seen.
+    pays 1 and ends the episode; walking into a plant ends it unpaid. Fetched things and
+    visited places are not observed.
 
-    Memory: one TM state, since no move depends on the errand. RM states are what
-    has been done so far: 2 for coffee or mail, 4 for both, 4 for the patrol.
+    Memory: one TM state, since no move depends on the errand. RM states are the
+    progress of the errand: 2 for coffee or mail, 4 for both, 4 for the patrol.
 
     Plants stand in the doorways, so random actions rarely finish: 6 episodes in
     10,000 deliver the coffee, and one in several million does any other errand.
@@ -140,7 +140,7 @@ class Office(World):
         super().__init__(Mechanics.explore(OfficeRules(task)), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
-        """Draw the office and what has been done."""
+        """Draw the office and the progress of the errand."""
         now: Errand = self.mechanics.true_states[state]
         goals = _ROUND if self.task == "patrol" else _FETCHED[self.task]
         verb = "visited" if self.task == "patrol" else "fetched"
@@ -150,7 +150,7 @@ class Office(World):
             _drawn((now.x, now.y)),
             {_drawn(place): name for place, name in _NAME_AT.items()},
             _LETTERS,
-            walls=frozenset((_drawn(one), _drawn(other)) for one, other in _WALLS),
+            walls=frozenset((_drawn(first), _drawn(second)) for first, second in _WALLS),
             captions=(f"{verb}: " + checklist({name: name in now.done for name in goals}),),
         )
 

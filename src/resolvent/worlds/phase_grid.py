@@ -37,7 +37,7 @@ _TASKS = {
 
 
 class Phase(NamedTuple):
-    """Where the agent is, and how much of the task it has done."""
+    """The agent's cell, and its progress in the task."""
 
     row: int
     column: int
@@ -45,7 +45,7 @@ class Phase(NamedTuple):
 
 
 class PhaseGridRules:
-    """What a phase grid does; see `PhaseGrid`."""
+    """The rules of a phase grid; see `PhaseGrid`."""
 
     actions = tuple(_MOVES)
 
@@ -60,7 +60,7 @@ class PhaseGridRules:
         return [Phase(row, column, 0) for row in cells for column in cells]
 
     def step(self, state: Phase, action: int) -> tuple[Phase, float, bool]:
-        """Move, or stay at the edge; either way what the cell shows counts."""
+        """Move, or stay at the edge; either way the label of the cell counts."""
         down, right = _MOVES[self.actions[action]]
         row, column = state.row + down, state.column + right
         if not (0 <= row < self.size and 0 <= column < self.size):
@@ -83,7 +83,7 @@ class PhaseGridRules:
         return 0
 
     def reward_memory(self, state: Phase) -> int:
-        """How much of the task is done."""
+        """The progress in the task."""
         return state.done
 
 
@@ -92,11 +92,11 @@ class PhaseGrid(World):
 
     The task is Coffee → Stair on the 3×3 grid, Coffee → Sofa → Stair on 4×4, and
     Coffee → Sofa → TV → Stair on 5×5. The last place pays 1 and ends the episode;
-    until then nothing shows how far the task has come. Episodes begin on any
-    cell, and its label does not count until it is read again.
+    until then the progress is not observed. Episodes begin on any cell, and its label
+    does not count until it is read again.
 
-    Memory: one TM state, since no move depends on the task; as many RM states as
-    the task has places.
+    Memory: one TM state, since no move depends on the task; one RM state for each
+    place of the task.
 
     >>> grid = PhaseGrid(3)
     >>> grid.machines().transition.states, grid.machines().reward.states
@@ -111,7 +111,7 @@ class PhaseGrid(World):
         super().__init__(Mechanics.explore(self.rules), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
-        """Draw the grid and how far the task has come."""
+        """Draw the grid and the progress in the task."""
         now: Phase = self.mechanics.true_states[state]
         task = self.rules.task
         return Picture(

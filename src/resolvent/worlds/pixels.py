@@ -61,7 +61,7 @@ _SMALLEST, _LARGEST = 18, 72
 
 
 def as_pixels(picture: Picture) -> Pixels:
-    """Draw the grid, below it the legend, then the captions; what is too long is cut off."""
+    """Draw the grid, below it the legend, then the captions; long lines are cut off."""
     size = max(_SMALLEST, min(_LARGEST, _WIDTH // max(picture.rows, picture.columns)))
     width = max(_WIDTH, picture.columns * size)
     legend = _legend_lines(picture, width)
@@ -92,10 +92,10 @@ def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:
             top, left = row * size, column * size
             _draw_cell(image[top : top + size, left : left + size], picture, (row, column))
     half = line // 2
-    for one, other in map(sorted, picture.walls):
-        top, left = other[0] * size, other[1] * size
+    for first, second in map(sorted, picture.walls):
+        top, left = second[0] * size, second[1] * size
         above, before = max(0, top - half), max(0, left - half)
-        if one[0] == other[0]:
+        if first[0] == second[0]:
             image[above : top + size + half, before : left + half] = _WALL
         else:
             image[above : top + half, before : left + size + half] = _WALL
@@ -160,7 +160,7 @@ def _draw_text(image: Pixels, text: str, colour: Colour, dot: int) -> None:
 
 
 def _draw_disc(image: Pixels, radius: float, colour: Colour) -> None:
-    """Draw a disc in the middle, its rim mixed with what is there already."""
+    """Draw a disc in the middle, its rim blended with the background."""
     across = np.arange(len(image)) - (len(image) - 1) / 2
     distance = np.hypot(across[:, None], across[None, :])
     share = np.clip(radius + 0.5 - distance, 0.0, 1.0)[..., None]

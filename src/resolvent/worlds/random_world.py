@@ -14,10 +14,10 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class RandomWorld(World):
-    """A grid on which labels open and close cells, and pay, as two hidden machines say.
+    """A grid whose labels open and close cells, and pay, according to two hidden machines.
 
     The same `world_seed` draws the same world, whose machines are minimal and can
-    be told apart by walking; the other arguments are those of the paper. With
+    be distinguished by walking; the other arguments are those of the paper. With
     `path` the world is read from a file instead, one that `save` wrote or that the
     paper's authors publish. Coordinates run from 0 to `size`, and an observation
     is x·(size+1) + y. Episodes begin on cells with two even coordinates, end when

@@ -25,7 +25,7 @@ ARROWS: Final[dict[str, tuple[str, ...]]] = {
     "go south": ("south",),
     "go anywhere": ("north", "south"),
 }
-"""What the sign may say of the way, and the rooms in which its symbol then pays."""
+"""The directions of the sign, with the rooms whose symbol then pays."""
 
 _ROW = {"north": 1, "south": 15}
 _AT: Final = {
@@ -34,7 +34,7 @@ _AT: Final = {
 
 
 class Search(NamedTuple):
-    """Where the agent is, what the sign says, and whether it has been read."""
+    """The agent's cell, the text of the sign, and whether it has been read."""
 
     cell: Cell
     symbol: str
@@ -44,7 +44,7 @@ class Search(NamedTuple):
 
 
 class SymbolRules:
-    """What the symbol world does; see `Symbol`."""
+    """The rules of the symbol world; see `Symbol`."""
 
     actions = tuple(MOVES)
 
@@ -69,20 +69,20 @@ class SymbolRules:
         return view(state.cell, [state.symbol, state.arrow] if in_sight else [])
 
     def label(self, state: Search) -> Label:
-        """Tell the room, the sign and the symbol reached, whenever that changes."""
+        """Return the room, the sign and the symbol reached, whenever they change."""
         return _detected(state) if state.has_changed else NO_EVENT
 
     def transition_memory(self, state: Search) -> tuple[str, ...]:
-        """What the sign says, once it was read: it still does."""
+        """The text of the sign, once it was read."""
         return (state.symbol, state.arrow) if state.has_read else ()
 
     def reward_memory(self, state: Search) -> int:
-        """Nothing more, since the TM state already tells the sign."""
+        """Nothing more, since the TM state already contains the sign."""
         return 0
 
 
 def _detected(state: Search) -> Label:
-    """Return what the published detectors tell, at every step."""
+    """Return the output of the published detectors at this step."""
     room = room_of(state.cell)
     if room == "east":
         return frozenset({room, state.symbol, state.arrow})
@@ -97,13 +97,13 @@ class Symbol(World):
     room south of it. A sign in the east room names one of them, and says to go north,
     south or anywhere. Reaching the right one pays 1, any other −1; either ends the
     episode. The agent sees its cell, and the sign from within its room. Labels are
-    the room with what is detected there, told whenever that changes. What the sign
-    says is drawn anew for each episode. `gym.make` cuts episodes after 5,000 steps.
+    the room and its detected contents, whenever they change. The text of the sign is
+    drawn for each episode. `gym.make` cuts episodes after 5,000 steps.
 
-    Memory: 10 TM states, nothing read yet or one of nine signs, since the sign says
-    the same again; one RM state, as it is supplemented with the TM's. What the sign
-    will say, and whether a symbol pays before it was read, is left to chance: there the
-    machines answer with one of several things that are equally likely.
+    Memory: 10 TM states, nothing read yet or one of nine signs; one RM state, as it is
+    supplemented with the TM's. The text of an unread sign, and whether a symbol pays before
+    it was read, are left to chance: there the machines give one of several equally likely
+    answers.
 
     >>> machines = Symbol(slip=0.05).machines()
     >>> machines.transition.states, machines.reward.states
@@ -114,7 +114,7 @@ class Symbol(World):
         super().__init__(Mechanics.explore(SymbolRules(), uncertain=True), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
-        """Draw the house, with the symbols and what the sign says."""
+        """Draw the house, with the symbols and the text of the sign."""
         now: Search = self.mechanics.true_states[state]
         return Picture(
             ROWS,

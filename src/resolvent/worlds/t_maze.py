@@ -17,7 +17,7 @@ _CUES = ("up", "down")
 
 
 class Walk(NamedTuple):
-    """How far the agent has come, what the cue said, and which way it turned."""
+    """The agent's position, the cue, and the turn it has made."""
 
     x: int
     cue: str
@@ -25,7 +25,7 @@ class Walk(NamedTuple):
 
 
 class TMazeRules:
-    """What the T-maze does; see `TMaze`."""
+    """The rules of the T-maze; see `TMaze`."""
 
     actions = ("up", "right", "down", "left")
 
@@ -47,7 +47,7 @@ class TMazeRules:
         return state._replace(x=min(max(x, 0), self.length)), 0.0, False
 
     def observation(self, state: Walk) -> str:
-        """Show the place; the cue is to be seen only at the start."""
+        """Show the place; the cue is visible only at the start."""
         if state.turned:
             return f"{state.turned} end"
         if state.x == self.length:
@@ -55,7 +55,7 @@ class TMazeRules:
         return f"cue {state.cue}" if state.x == 0 else f"corridor {state.x}"
 
     def label(self, state: Walk) -> Label:
-        """Show the cue where it is seen."""
+        """Return the cue where it is visible."""
         return frozenset({f"cue {state.cue}"}) if state.x == 0 else NO_EVENT
 
     def transition_memory(self, state: Walk) -> str:
@@ -63,7 +63,7 @@ class TMazeRules:
         return state.cue
 
     def reward_memory(self, state: Walk) -> int:
-        """Nothing more, since the TM state already tells the cue."""
+        """Nothing more, since the TM state already contains the cue."""
         return 0
 
 
@@ -94,7 +94,7 @@ class TMaze(World):
         super().__init__(Mechanics.explore(TMazeRules(length)), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
-        """Draw the maze lying on its side, the cue where it was seen."""
+        """Draw the maze lying on its side, with the cue at its place."""
         now: Walk = self.mechanics.true_states[state]
         junction = self.length
         row = {"": 1, "up": 0, "down": 2}[now.turned]

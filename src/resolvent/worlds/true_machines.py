@@ -1,10 +1,10 @@
-"""A world's tables → the machines behind it, for tests and comparisons.
+"""A world's tables → its true machines, for tests and comparisons.
 
-Nothing is inferred: a machine's states are what the world's author says must be
-remembered, its tables are read off the world. That they are functions at all is
-checked, so an author who forgot something is told. In a world that slips, machines
-say what happens when nothing slips; where chance decides and nothing remembered
-tells how, they answer with what is most frequent over all true states and chances.
+Nothing is inferred: the states of a machine are the memory that the world's author
+defined, and its tables are read off the world. An error is raised if they are not
+functions. In a world that slips, machines describe steps without slips; where chance
+decides and the memory does not determine the outcome, they give the most frequent answer
+over all true states and chances.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -43,8 +43,8 @@ def true_pair(world: "Mechanics", timing: LabelTiming) -> MachinePair:
     # Where episodes are over the state is −1, and nothing is asked any more.
     seen = world.observation_of[: world.live]
     sizes = len(world.observations), transition.states
-    kept, paired = distinct_pairs(seen, q[: world.live], *sizes)
-    pairs = (divmod(key, transition.states) for key in kept.tolist())
+    pair_keys, paired = distinct_pairs(seen, q[: world.live], *sizes)
+    pairs = (divmod(key, transition.states) for key in pair_keys.tolist())
     rewards, reward_codes = np.unique(world.reward, return_inverse=True)
     reward, u = _machine(
         RewardMachine,
@@ -82,12 +82,12 @@ def _machine(
     table, initial = _with_initial(table, world, timing, memory)
     action_of_move = np.arange(world.following.shape[1]) // world.chances
     question = observed[1][live, None].astype(np.int64) * actions + action_of_move
-    asked = len(observed[0]) * actions
-    told = (memory[live, None] * asked + question).ravel(), answered[1][live].ravel()
+    questions = len(observed[0]) * actions
+    samples = (memory[live, None] * questions + question).ravel(), answered[1][live].ravel()
     keys, outputs = (
-        _most_frequent(*told)
+        _most_frequent(*samples)
         if world.uncertain
-        else _function(f"the answer of the {kind.kind} machine", *told)
+        else _function(f"the answer of the {kind.kind} machine", *samples)
     )
     machine, number = machine_of_tables(
         kind,
@@ -97,7 +97,7 @@ def _machine(
         outputs=answered[0],
         transitions=table,
         initial=initial,
-        answers=(keys // asked, keys % asked, outputs),
+        answers=(keys // questions, keys % questions, outputs),
         trivial=_trivial(table, world),
         **more,
     )
@@ -105,7 +105,7 @@ def _machine(
 
 
 def _function(what: str, keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
-    """Return the distinct keys and the one value of each."""
+    """Return the distinct keys, each with its only value."""
     distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
     if np.any(values[first][place] != values):
         raise ModelError(f"{what} does not follow from what this world says must be remembered")
@@ -113,7 +113,7 @@ def _function(what: str, keys: NDArray[np.int64], values: Codes) -> tuple[NDArra
 
 
 def _most_frequent(keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
-    """Return the distinct keys and the value that each has most often, the lowest of several."""
+    """Return the distinct keys, each with its most frequent value, the lowest in a tie."""
     pairs, times = np.unique(np.stack([keys, values]), axis=1, return_counts=True)
     order = np.lexsort((pairs[1], -times, pairs[0]))
     distinct, first = np.unique(pairs[0][order], return_index=True)
@@ -123,7 +123,7 @@ def _most_frequent(keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.i
 def _with_initial(
     table: Codes, world: "Mechanics", timing: LabelTiming, memory: Codes
 ) -> tuple[Codes, int]:
-    """Return the table, the first labels read where the timing does so, and where it begins."""
+    """Return the table, with the first labels if the timing reads them, and the initial state."""
     starts = np.unique(world.starts)
     if timing.first > 0:
         if len(distinct := np.unique(memory[starts])) > 1:

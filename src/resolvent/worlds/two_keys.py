@@ -34,7 +34,7 @@ _INNER_WALLS = frozenset(
 
 
 class Errand(NamedTuple):
-    """Where the agent is, which keys still lie about, and whether it carries one."""
+    """The agent's cell, the keys not taken yet, and whether it carries one."""
 
     cell: Cell
     lying: frozenset[str]
@@ -43,12 +43,12 @@ class Errand(NamedTuple):
 
     @property
     def opened(self) -> int:
-        """How many doors are open: each took a key."""
+        """The number of open doors: each took a key."""
         return 2 - len(self.lying) - self.carrying
 
 
 class TwoKeysRules:
-    """What the two-keys world does; see `TwoKeys`."""
+    """The rules of the two-keys world; see `TwoKeys`."""
 
     actions = tuple(MOVES)
 
@@ -87,22 +87,22 @@ class TwoKeysRules:
         return key in state.lying and seen_from(state.cell, key)
 
     def label(self, state: Errand) -> Label:
-        """Tell what has just happened."""
+        """Return the last event."""
         return frozenset({state.event}) if state.event else NO_EVENT
 
     def transition_memory(self, state: Errand) -> frozenset[str]:
-        """Which keys still lie about; with the hand, that also tells the doors."""
+        """The keys not taken yet, which with the hand also determine the doors."""
         return state.lying
 
     def reward_memory(self, state: Errand) -> int:
-        """Nothing: the goal pays whoever reaches it."""
+        """Nothing: the goal always pays."""
         return 0
 
 
 class Noted(NamedTuple):
-    """An errand, and what was seen of the rooms: how many keys lie in the north and south.
+    """An errand, and the observed numbers of keys in the north and south.
 
-    `lying` is None until one of both rooms was entered; then it follows for the other.
+    `lying` is None until one of both rooms was entered; then the other number follows.
     """
 
     errand: Errand
@@ -111,7 +111,7 @@ class Noted(NamedTuple):
 
 
 class PublishedTwoKeysRules:
-    """What the two-keys world does as it was published; see `TwoKeys`."""
+    """The rules of the published two-keys world; see `TwoKeys`."""
 
     actions = tuple(MOVES)
 
@@ -121,51 +121,51 @@ class PublishedTwoKeysRules:
     def starts(self) -> Sequence[Noted]:
         """Begin with both keys in the north, both in the south, or one in each: equally likely."""
         north, south = ([key for key in CORNERS if key.startswith(room)] for room in _KEY_ROOMS)
-        apart = [(one, other) for one in north for other in south]
+        apart = [(north_key, south_key) for north_key in north for south_key in south]
         # As often as there are ways to have one in each, so that all three are equally likely.
         pairs = [tuple(north)] * len(apart) + apart + [tuple(south)] * len(apart)
         return [Noted(Errand(START, frozenset(pair), False)) for pair in pairs]
 
     def step(self, state: Noted, action: int) -> tuple[Noted, float, bool]:
-        """Do as the two-keys world does, and note what the rooms show."""
+        """Step as the two-keys world does, and note the keys seen in rooms."""
         errand, reward, ended = self._rules.step(state.errand, action)
-        lying = state.lying
-        if lying is not None or room_of(errand.cell) in _KEY_ROOMS:
-            north, south = (_lying(errand, room) for room in _KEY_ROOMS)
-            lying = north, south
+        counts = state.lying
+        if counts is not None or room_of(errand.cell) in _KEY_ROOMS:
+            north, south = (_keys_in(errand, room) for room in _KEY_ROOMS)
+            counts = north, south
         changed = self._detected(errand) != self._detected(state.errand)
-        return Noted(errand._replace(event=""), lying, changed), reward, ended
+        return Noted(errand._replace(event=""), counts, changed), reward, ended
 
     def observation(self, state: Noted) -> str:
         """Show the cell, the hand, keys in the same room, and the doors from the east room."""
         return self._rules.observation(state.errand)
 
     def _detected(self, errand: Errand) -> Label:
-        """Return what the published detectors tell, at every step."""
+        """Return the output of the published detectors at this step."""
         room = room_of(errand.cell)
-        told = {room, "goal"} if errand.cell == GOAL else {room}
+        names = {room, "goal"} if errand.cell == GOAL else {room}
         if errand.carrying:
-            told.add("key in hand")
-        if room in _KEY_ROOMS and (keys := _lying(errand, room)):
-            told.add(("one key", "two keys")[keys - 1])
+            names.add("key in hand")
+        if room in _KEY_ROOMS and (keys := _keys_in(errand, room)):
+            names.add(("one key", "two keys")[keys - 1])
         if room == "east" and (closed := len(DOORS) - errand.opened):
-            told.add(("one door", "two doors")[closed - 1])
-        return frozenset(told)
+            names.add(("one door", "two doors")[closed - 1])
+        return frozenset(names)
 
     def label(self, state: Noted) -> Label:
-        """Tell the room and what is detected there, whenever that changes."""
+        """Return the room and its detected contents whenever they change."""
         return self._detected(state.errand) if state.has_changed else NO_EVENT
 
     def transition_memory(self, state: Noted) -> tuple[int, int] | None:
-        """How many keys lie in each room, as far as that is known."""
+        """The number of keys in each room, as far as known."""
         return state.lying
 
     def reward_memory(self, state: Noted) -> int:
-        """Nothing: the goal pays whoever reaches it."""
+        """Nothing: the goal always pays."""
         return 0
 
 
-def _lying(errand: Errand, room: str) -> int:
+def _keys_in(errand: Errand, room: str) -> int:
     return sum(key.startswith(room) for key in errand.lying)
 
 
@@ -173,20 +173,20 @@ class TwoKeys(World):
     """Fetch two keys, one at a time, to open two doors in a row and reach the goal.
 
     The keys lie in two of four corners, `keys`, of the rooms north and south of a
-    hallway. Whoever comes by with an empty hand takes a key up; it opens the next
-    door and is gone. The goal pays 1 and ends the episode. The agent sees its
+    hallway. An agent with an empty hand takes up a key where it passes one; the key opens
+    the next door and is gone. The goal pays 1 and ends the episode. The agent sees its
     cell, whether it carries a key, keys in the same room, and from the east room
     which doors are closed. Taking up a key, opening a door and reaching the goal
     are its events. `gym.make` cuts episodes after 5,000 steps.
 
-    Memory: 4 TM states, for the keys that still lie about, which no longer shows
-    once the agent has left the room; the hand being seen, they tell the doors as
-    well. One RM state, since the goal always pays.
+    Memory: 4 TM states, for the keys not taken yet, which are no longer observed
+    once the agent has left the room; with the observed hand, they also determine the
+    doors. One RM state, since the goal always pays.
 
-    With `published=True` chance puts the keys, both in the north, both in the south or
-    one in each, and labels are as published: the room with what is detected there, told
-    whenever that changes. Then there are 7 TM states: how many keys lie in each room,
-    or that neither has been seen yet. The published world also has `slip=0.05`.
+    With `published=True` chance places the keys, both in the north, both in the south or
+    one in each, and labels are as published: the room and its detected contents, whenever
+    they change. Then there are 7 TM states: the number of keys in each room, or that
+    neither has been seen yet. The published world also has `slip=0.05`.
 
     >>> machines = TwoKeys().machines()
     >>> machines.transition.states, machines.reward.states
@@ -217,8 +217,8 @@ class TwoKeys(World):
 
     def picture(self, state: int) -> Picture:
         """Draw the house, with all keys and doors."""
-        shown: Errand | Noted = self.mechanics.true_states[state]
-        now = shown.errand if isinstance(shown, Noted) else shown
+        true_state: Errand | Noted = self.mechanics.true_states[state]
+        now = true_state.errand if isinstance(true_state, Noted) else true_state
         things = {GOAL: "goal", **{CORNERS[key]: "key" for key in now.lying}}
         for number, door in enumerate(DOORS):
             things[door] = "open door" if number < now.opened else "closed door"

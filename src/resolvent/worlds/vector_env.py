@@ -80,7 +80,7 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         return self._seen(), self._info(mask.astype(np.bool_))
 
     def step(self, actions: Batch) -> tuple[Batch, Batch, Batch, Batch, dict[str, Any]]:
-        """Step all copies; those that are over are handled as the autoreset mode says."""
+        """Step all copies; finished ones are handled by the autoreset mode."""
         actions = np.asarray(actions)
         if not self.action_space.contains(actions):
             raise OptionError(
@@ -115,10 +115,10 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
             return None
         pictures = (self._one.picture(int(state)) for state in self._state)
         ansi = self.render_mode == "ansi"
-        return tuple(one.ansi() if ansi else one.rgb_array() for one in pictures)
+        return tuple(drawing.ansi() if ansi else drawing.rgb_array() for drawing in pictures)
 
     def _moves(self, actions: Batch) -> Batch:
-        """Return what the copies' actions become by chance, each with draws of its own."""
+        """Return the executed actions of the copies, each with its own draws."""
         if not self.mechanics.draws:
             return actions
         if self._chance is None:
@@ -156,9 +156,9 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
     def _seen(self) -> Batch:
         return self.mechanics.observation_of[self._state].astype(np.int64)
 
-    def _info(self, told: NDArray[np.bool_]) -> dict[str, Any]:
+    def _info(self, has_labels: NDArray[np.bool_]) -> dict[str, Any]:
         codes: Codes = self.mechanics.label_of[self._state]
-        return {"labels": self._label_of[codes], "_labels": told}
+        return {"labels": self._label_of[codes], "_labels": has_labels}
 
 
 def _objects(values: Any) -> Batch:

@@ -1,4 +1,4 @@
-"""`resolvent check`: machines + traces → how many steps they predict right, and why to trust it."""
+"""`resolvent check`: machines + traces → the number of steps they predict right, and evidence."""
 
 import time
 from collections.abc import Callable
@@ -53,9 +53,9 @@ def check(
     loaded = load(machines)
     with ProgressBar() as bar, saying_warnings():
         started = time.perf_counter()
-        given = opened(traces, table, columns_of(loaded), bar)
-        note_unused(given, on)
-        checked = _check(loaded, given, evidence, on, bar, started)
+        source = opened(traces, table, columns_of(loaded), bar)
+        note_unused(source, on)
+        checked = _check(loaded, source, evidence, on, bar, started)
     if json:
         print_json(checked.figures())
     else:
@@ -96,8 +96,8 @@ class _Checked:
         """The machines that predict no step of the traces, right or wrong."""
         return [
             kind
-            for kind, one in self.score.items()
-            if one.unseen and not (one.all_right or one.all_wrong)
+            for kind, machine_score in self.score.items()
+            if machine_score.unseen and not (machine_score.all_right or machine_score.all_wrong)
         ]
 
     def figures(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class _Checked:
         figures: dict[str, Any] = {
             "traces": self.traces,
             "steps": self.steps,
-            **{kind: _figures(one) for kind, one in self.score.items()},
+            **{kind: _figures(machine_score) for kind, machine_score in self.score.items()},
             "seconds": rounded(self.seconds),
         }
         if self.evidence is not None:
@@ -125,18 +125,18 @@ def _check(
     read = time.perf_counter()
     seconds = {"read": read - started}
     if evidence:  # it includes the counts of a replay
-        found = evaluate(machines, traces, on=on, progress=shown_by(bar))
+        evaluation = evaluate(machines, traces, on=on, progress=shown_by(bar))
         scoring = time.perf_counter()
-        score = score_of(machines, found.shown)
+        score = score_of(machines, evaluation.shown)
         seconds["evidence"] = scoring - read
-        counts = found.traces, found.steps
+        counts = evaluation.traces, evaluation.steps
     else:
-        found, scoring = None, read
-        known = score_shards(machines, traces, on, progress=_replaying(traces, bar))
-        score, counts = known.score, (known.traces, known.steps)
+        evaluation, scoring = None, read
+        total = score_shards(machines, traces, on, progress=_replaying(traces, bar))
+        score, counts = total.score, (total.traces, total.steps)
     done = time.perf_counter()
     seconds |= {"replay": done - scoring, "total": done - started}
-    return _Checked(machines, *counts, score, seconds, found)
+    return _Checked(machines, *counts, score, seconds, evaluation)
 
 
 def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[int], None] | None:
@@ -168,12 +168,18 @@ def _print_score(checked: _Checked) -> None:
     score = checked.score
     header = ["", "right", "wrong", "assumed right", "assumed wrong", "unseen"]
     rows = []
-    noisy = any(one.is_noisy for one in checked.machines.values())
+    noisy = any(machine.is_noisy for machine in checked.machines.values())
     if noisy:
         header.append("log loss")
-    for kind, one in score.items():
-        counts = (one.right, one.wrong, one.assumed_right, one.assumed_wrong, one.unseen)
-        loss = "" if one.log_loss is None else f"{one.log_loss:.3f}"
+    for kind, machine_score in score.items():
+        counts = (
+            machine_score.right,
+            machine_score.wrong,
+            machine_score.assumed_right,
+            machine_score.assumed_wrong,
+            machine_score.unseen,
+        )
+        loss = "" if machine_score.log_loss is None else f"{machine_score.log_loss:.3f}"
         rows.append(
             [checked.machines[kind].title, *(f"{count:,}" for count in counts), *[loss] * noisy]
         )
@@ -181,10 +187,10 @@ def _print_score(checked: _Checked) -> None:
     print()
     if score.perfect:
         print("every step is predicted, and right")
-    for one in score.values():
-        if one.first_mismatch is not None:
-            print(f"first mismatch: {visible(str(one.first_mismatch))}")
-    unseen = max(one.unseen for one in score.values())
+    for machine_score in score.values():
+        if machine_score.first_mismatch is not None:
+            print(f"first mismatch: {visible(str(machine_score.first_mismatch))}")
+    unseen = max(machine_score.unseen for machine_score in score.values())
     if checked.without_predictions:
         titles = " and ".join(checked.machines[kind].title for kind in checked.without_predictions)
         print(f"no step is predicted by the {titles}: are these traces of the same world?")

@@ -87,12 +87,12 @@ def collect(
         return
     print(f"wrote {name_text(output)}: {size(traces)}")
     print(f"labels seen: {_some(traces.labels)}")
-    made = () if labels == "given" else ("--labels", labels)
-    print(f"\nnext: {command('infer', output, *made, '-o', 'machines.json')}")
+    flags = () if labels == "given" else ("--labels", labels)
+    print(f"\nnext: {command('infer', output, *flags, '-o', 'machines.json')}")
 
 
 def _some(labels: Sequence[Label]) -> str:
-    """List labels, of which there may be as many as observations."""
+    """List the first of the labels, whose number may be as large as that of observations."""
     named = ", ".join(map(label_text, labels[:_SHOWN]))
     more = len(labels) - _SHOWN
     return f"{named} and {more:,} more" if more > 0 else named

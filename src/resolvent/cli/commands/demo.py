@@ -33,7 +33,7 @@ def demo(json: Json = False) -> None:
                 "transition": story.transition_meanings,
                 "reward": story.reward_meanings,
             },
-            "check": {kind: _figures(one) for kind, one in story.score.items()},
+            "check": {kind: _figures(machine_score) for kind, machine_score in story.score.items()},
             "plan": {
                 "actions": [action for action, _ in story.way],
                 "return": story.planned_return,
@@ -73,7 +73,7 @@ def play() -> HouseStory:
         score=pair.score(fresh),
         fresh_ups=_moments(pair, fresh, "corridor", "up"),
         fresh_sits=_moments(pair, fresh, "limegreenroom", "sit"),
-        way=_way(best),
+        way=_path(best),
         planned_return=float(best.run(house, episodes=1).returns[0]),
         random_return=_mean_return(traces),
         supplemented_states=infer(other_traces).reward.states,
@@ -88,20 +88,20 @@ def _mean_return(traces: TraceSet) -> float:
     return float(paid) / len(traces)
 
 
-def _way(found: Plan) -> tuple[tuple[str, str], ...]:
-    """Return what the plan does and where that leads, from the start to the end."""
-    model, way = found.model, []
+def _path(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Return the actions of the plan, each with the room it leads to."""
+    model, steps = plan.model, []
     here = int(model.starts[0])
     while here >= 0:
-        action = int(found.policy[here])
+        action = int(plan.policy[here])
         here = int(model.following[here, action])
         room = model.named(here)[0] if here >= 0 else "end"
-        way.append((str(model.actions[action]), str(room)))
-    return tuple(way)
+        steps.append((str(model.actions[action]), str(room)))
+    return tuple(steps)
 
 
 def _meanings(machine: Machine, named: dict[tuple[str, ...], str]) -> list[str]:
-    """Say what each state means, by the events after which the machine is in it."""
+    """Return the meaning of each state, by the events that lead to it."""
     meaning = {machine.run({event} for event in events): text for events, text in named.items()}
     return [meaning.get(state, "?") for state in range(machine.states)]
 
@@ -109,18 +109,18 @@ def _meanings(machine: Machine, named: dict[tuple[str, ...], str]) -> list[str]:
 def _moments(
     pair: MachinePair, traces: TraceSet, observation: str, action: str
 ) -> tuple[Moment, ...]:
-    """Find all steps with this observation and action: what is predicted, what happened."""
+    """Return all steps with this observation and action: the prediction and the outcome."""
     states = states_at_steps(pair, traces)
     transition_states, reward_states = states["transition"], states["reward"]
-    found = []
+    moments = []
     for number, trace in enumerate(traces):
-        for step, asked in enumerate(zip(trace.observations, trace.actions, strict=False)):
-            if asked != (observation, action):
+        for step, question in enumerate(zip(trace.observations, trace.actions, strict=False)):
+            if question != (observation, action):
                 continue
             row = traces.offsets[number] + step
             paid = traces.rewards[int(traces.reward_codes[row])]
             q, u = int(transition_states[row]), int(reward_states[row])
-            found.append(
+            moments.append(
                 Moment(
                     number,
                     step,
@@ -132,7 +132,7 @@ def _moments(
                     happened=(trace.observations[step + 1], paid),
                 )
             )
-    return tuple(found)
+    return tuple(moments)
 
 
 def _figures(score: MachineScore) -> dict[str, int]:

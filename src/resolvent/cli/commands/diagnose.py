@@ -31,8 +31,8 @@ def diagnose(
     """
     columns = columns_to_read(options.get("outputs", ()))
     with ProgressBar() as bar, saying_warnings():
-        found = findings_in(opened(source, table, columns, bar), **options)
+        findings = findings_in(opened(source, table, columns, bar), **options)
     if json:
-        print_json(found.as_dict())
+        print_json(findings.as_dict())
     else:
-        print(f"{name_text(uri_text(source))}: {found}")
+        print(f"{name_text(uri_text(source))}: {findings}")

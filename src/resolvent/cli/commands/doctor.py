@@ -36,12 +36,12 @@ def doctor(
     The exit code is 0 if everything that is installed works, and 1 otherwise or if the named
     cluster cannot be reached. An extra that is not installed is no fault.
     """
-    found = _examine(on)
+    findings = _examine(on)
     if json:
-        print_json(found.as_dict())
+        print_json(findings.as_dict())
     else:
-        _print(found)
-    if found.faults:
+        _print(findings)
+    if findings.faults:
         raise typer.Exit(1)
 
 
@@ -58,9 +58,10 @@ class _Findings:
         return {
             "system": system(),
             "core": core(),
-            "dependencies": [one.as_dict() for one in self.needed],
+            "dependencies": [package.as_dict() for package in self.needed],
             "extras": {
-                name: [one.as_dict() for one in packages] for name, packages in self.extras.items()
+                name: [package.as_dict() for package in packages]
+                for name, packages in self.extras.items()
             },
             "programs": {"dot": shutil.which("dot")},
             "trial": self.trial,
@@ -76,12 +77,14 @@ def _examine(on: str | None) -> _Findings:
         for number, name in enumerate(EXTRAS):
             bar.show(f"looking at extra {name}", number / len(EXTRAS))
             extras[name] = list(extra(name))
-    faults = [_fault(one) for one in needed if one.trouble]
+    faults = [_fault(package) for package in needed if package.trouble]
     if global_lock.is_off():
         faults.append(f"Python's global lock is off: {global_lock.ADVICE}")
     for name, packages in extras.items():
-        broken = (one for one in packages if one.trouble and one.version is not None)
-        faults += [f"{_fault(one)} (extra {name})" for one in broken]
+        unusable = (
+            package for package in packages if package.trouble and package.version is not None
+        )
+        faults += [f"{_fault(package)} (extra {name})" for package in unusable]
     try:
         trial = _trial()
     except Exception as error:  # any failure is a finding
@@ -97,9 +100,9 @@ def _examine(on: str | None) -> _Findings:
     return _Findings(needed, extras, trial, cluster, faults)
 
 
-def _fault(one: Package) -> str:
-    version = "" if one.version is None else f" {one.version}"
-    return f"{one.name}{version}: {one.trouble}"
+def _fault(package: Package) -> str:
+    version = "" if package.version is None else f" {package.version}"
+    return f"{package.name}{version}: {package.trouble}"
 
 
 def _trial() -> str:
@@ -111,11 +114,11 @@ def _trial() -> str:
     from resolvent.rl.collect import collect
 
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    first, *others = (
+    first, *rest = (
         infer(traces, options=InferenceOptions(engine=engine)).machines for engine in ENGINES
     )
-    for other in others:
-        if dict(first) != dict(other):
+    for machines in rest:
+        if dict(first) != dict(machines):
             raise ResolventError("the engines found different machines in the house")
     if not first.score(traces).perfect:
         raise ResolventError("the machines found do not explain the traces of the house")
@@ -125,33 +128,36 @@ def _trial() -> str:
     )
 
 
-def _print(found: _Findings) -> None:
+def _print(findings: _Findings) -> None:
     from resolvent.viz.terminal import show, table
 
     for title, facts in (("Resolvent", system()), ("Compiled core", core())):
         show(table([title, ""], facts.items()))
         print()
-    rows = [[one.name, one.version or "", one.wanted, one.trouble] for one in found.needed]
+    rows = [
+        [package.name, package.version or "", package.wanted, package.trouble]
+        for package in findings.needed
+    ]
     show(table(["Dependencies", "version", "wanted", ""], rows))
     print()
-    rows = [_extra_row(name, packages) for name, packages in found.extras.items()]
+    rows = [_extra_row(name, packages) for name, packages in findings.extras.items()]
     show(table(["Extras", "", "for"], rows))
     print()
     if missing := next((row[0] for row in rows if row[1] == _MISSING), None):
         print(f'to add one: pip install "resolvent[{missing}]"')
     print(f"program dot: {shutil.which('dot') or 'not found'}")
     print("shell completion: resolvent --install-completion")
-    if found.cluster is not None:
-        print(f"Ray cluster: {found.cluster}")
-    print(f"trial run: {found.trial}\n")
-    for fault in found.faults:
+    if findings.cluster is not None:
+        print(f"Ray cluster: {findings.cluster}")
+    print(f"trial run: {findings.trial}\n")
+    for fault in findings.faults:
         print(f"fault: {fault}")
-    if not found.faults:
+    if not findings.faults:
         print("all that is installed works")
 
 
 def _extra_row(name: str, packages: list[Package]) -> list[str]:
-    if any(one.version is None for one in packages):
+    if any(package.version is None for package in packages):
         return [name, _MISSING, EXTRAS[name]]
-    there = ", ".join(f"{one.name} {one.version}" for one in packages)
+    there = ", ".join(f"{package.name} {package.version}" for package in packages)
     return [name, there, EXTRAS[name]]

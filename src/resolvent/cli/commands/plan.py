@@ -109,24 +109,24 @@ def plan(
     stored = load(machines)
     started = time.perf_counter()
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, (), bar)
-        note_unused(given, on)
+        source = opened(traces, table, (), bar)
+        note_unused(source, on)
         planning = time.perf_counter()
-        found = plan_for(
+        result = plan_for(
             stored,
-            given,
+            source,
             **options,
             on=on,
             progress=shown_by(bar),
         )
     seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
     if output is not None:
-        found.save(output)
+        result.save(output)
     runs = None
     if environment is not None:
         acting = time.perf_counter()
         runs = _run(
-            found,
+            result,
             environment,
             environment_maker(environment, settings, imports),
             {"episodes": episodes, "seed": seed, "max_steps": max_steps, "on_unseen": on_unseen},
@@ -136,22 +136,22 @@ def plan(
     if json:
         print_json(
             {
-                **found.as_dict(),
-                "traces": found.model.traces,
-                "steps": found.model.steps,
+                **result.as_dict(),
+                "traces": result.model.traces,
+                "steps": result.model.steps,
                 "run": None if runs is None else runs.as_dict(),
                 "output": None if output is None else str(output),
                 "seconds": rounded(seconds),
             }
         )
         return
-    _print_plan(found, runs, environment, output)
-    if environment is None and (found.is_optimal or found.confidence is not None):
+    _print_plan(result, runs, environment, output)
+    if environment is None and (result.is_optimal or result.confidence is not None):
         print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")
 
 
 def _run(
-    found: Plan,
+    result: Plan,
     environment: str,
     make: Callable[[], gym.Env[Any, Any]],
     options: dict[str, Any],
@@ -162,16 +162,16 @@ def _run(
         try:
             episodes = Amount(options["episodes"], "episodes")
             acting = bar.stage(f"acting in {environment}", episodes)
-            return found.run(world, **options, progress=acting)
+            return result.run(world, **options, progress=acting)
         finally:
             world.close()
 
 
 def _print_plan(
-    found: Plan, runs: Runs | None, environment: str | None, output: Path | None
+    result: Plan, runs: Runs | None, environment: str | None, output: Path | None
 ) -> None:
-    print(found)
+    print(result)
     if runs is not None:
         print(f"\nin {environment}: {runs}")
     if output is not None:
-        print(f"\nwrote {name_text(output)}: {amount(len(found.model), 'situation')}")
+        print(f"\nwrote {name_text(output)}: {amount(len(result.model), 'situation')}")

@@ -53,11 +53,11 @@ def report(
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
     with ProgressBar() as bar, saying_warnings():
-        given = opened(traces, table, columns_of(loaded), bar)
-        note_unused(given, on)
-        evidence = evaluate(loaded, given, on=on, progress=shown_by(bar))
+        source = opened(traces, table, columns_of(loaded), bar)
+        note_unused(source, on)
+        evidence = evaluate(loaded, source, on=on, progress=shown_by(bar))
         bar.show("writing the page", 0.0)
-        write(loaded, given, output, evidence=evidence, policy=chosen, returns=returns)
+        write(loaded, source, output, evidence=evidence, policy=chosen, returns=returns)
     if json:
         print_json(
             {

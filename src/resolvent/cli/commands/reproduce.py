@@ -21,14 +21,14 @@ from resolvent.paper.tables import tables
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
 
-def _known(names: list[str] | None) -> list[str] | None:
+def _check_experiments(names: list[str] | None) -> list[str] | None:
     for name in names or ():
         if name not in EXPERIMENTS:
             raise typer.BadParameter(f"'{name}' is not one of {', '.join(EXPERIMENTS)}")
     return names
 
 
-def _known_method(names: list[str] | None) -> list[str] | None:
+def _check_methods(names: list[str] | None) -> list[str] | None:
     for name in names or ():
         if name not in METHODS:
             raise typer.BadParameter(f"'{name}' is not one of {', '.join(METHODS)}")
@@ -41,7 +41,7 @@ def reproduce(
         typer.Argument(
             metavar="EXPERIMENT",
             help=f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
-            callback=_known,
+            callback=_check_experiments,
             autocompletion=lambda: list(EXPERIMENTS),
             show_default=False,
         ),
@@ -68,7 +68,7 @@ def reproduce(
             "NAME",
             f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}.",
             "--method",
-            callback=_known_method,
+            callback=_check_methods,
             autocompletion=lambda: list(METHODS),
         ),
     ] = None,
@@ -123,13 +123,13 @@ def reproduce(
             raise
     written = write_report(output, results)
     if json:
-        found = {"tables": [_as_dict(one) for one in tables(results)]}
+        content = {"tables": [_as_dict(paper_table) for paper_table in tables(results)]}
         files = {"output": str(output), "files": [str(path) for path in written]}
-        print_json({"about": results.about, "runs": len(results.records), **found, **files})
+        print_json({"about": results.about, "runs": len(results.records), **content, **files})
         return
-    for one in (each.for_terminals() for each in tables(results)):
-        print(f"\n{one.title}\n")
-        show(table(one.header, one.rows, right=range(1, len(one.header))))
+    for paper_table in (full.for_terminals() for full in tables(results)):
+        print(f"\n{paper_table.title}\n")
+        show(table(paper_table.header, paper_table.rows, right=range(1, len(paper_table.header))))
     for line in troubles(results):
         print(f"did not run: {line}")
     print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")
@@ -147,5 +147,10 @@ def _outcome_text(record: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _as_dict(one: Any) -> dict[str, Any]:
-    return {"title": one.title, "note": one.note, "header": one.header, "rows": one.rows}
+def _as_dict(result: Any) -> dict[str, Any]:
+    return {
+        "title": result.title,
+        "note": result.note,
+        "header": result.header,
+        "rows": result.rows,
+    }

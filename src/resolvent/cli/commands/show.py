@@ -77,23 +77,24 @@ def show(
     chosen = _chosen(loaded, machine, machines)
     _check_chosen(format, chosen, loaded)
     if json:
-        print_json({"timing": str(loaded.timing), **{one.kind: _tables(one) for one in chosen}})
+        machine_tables = {selected.kind: _tables(selected) for selected in chosen}
+        print_json({"timing": str(loaded.timing), **machine_tables})
         return
     if traces is not None:
-        shown: str | bytes = _reward_machine(loaded, traces)
+        content: str | bytes = _reward_machine(loaded, traces)
     elif format == "png":
-        shown = chosen[0].to_png()
+        content = chosen[0].to_png()
     else:
-        drawn = (_drawn(one, format or "text", every_output, complete) for one in chosen)
-        shown = "\n".join(drawn)
+        drawn = (_drawn(selected, format or "text", every_output, complete) for selected in chosen)
+        content = "\n".join(drawn)
     if output is not None:
         with atomic_write(output) as file:
-            file.write(shown if isinstance(shown, bytes) else shown.encode())
+            file.write(content if isinstance(content, bytes) else content.encode())
         print(f"wrote {name_text(output)}")
-    elif isinstance(shown, bytes):
-        sys.stdout.buffer.write(shown)
+    elif isinstance(content, bytes):
+        sys.stdout.buffer.write(content)
     else:
-        print(shown, end="")
+        print(content, end="")
 
 
 def _check_format(
@@ -131,7 +132,7 @@ def _check_chosen(
     machines: Machines,
 ) -> None:
     """Refuse more machines than the format can show, or another one."""
-    kinds = listed((one.kind for one in chosen), " or ")
+    kinds = listed((selected.kind for selected in chosen), " or ")
     if format == "mealy" and len(chosen) > 1:
         raise OptionError(f"a Mealy machine is one machine: add --machine {kinds}")
     if format in _PICTURES and len(chosen) > 1:
@@ -189,19 +190,19 @@ def _reached_after(machine: Machine) -> list[list[list[str]] | None]:
 
     All histories of a long chain together would be as long as its square.
     """
-    known: list[list[list[str]] | None] = [None] * machine.states
-    known[0] = []
+    paths: list[list[list[str]] | None] = [None] * machine.states
+    paths[0] = []
     for state in machine.nearest_first():
         if (move := machine.first_move(state)) is not None:
-            before = known[move[0]]
+            before = paths[move[0]]
             if before is not None and len(before) < _LONGEST:
-                known[state] = [*before, sorted(move[1])]
-    return known
+                paths[state] = [*before, sorted(move[1])]
+    return paths
 
 
 def _shares(machine: Machine, answer: TableEntry) -> dict[str, Any]:
     """Return all answers where a state has more than one, each with its share."""
     if answer.state is None or not machine.is_noisy:
         return {}
-    found = machine.distribution(answer.state, answer.observation, answer.action)
-    return {"distribution": [list(one) for one in found.items()]} if len(found) > 1 else {}
+    shares = machine.distribution(answer.state, answer.observation, answer.action)
+    return {"distribution": [list(pair) for pair in shares.items()]} if len(shares) > 1 else {}

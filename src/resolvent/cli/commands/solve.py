@@ -1,4 +1,4 @@
-"""`resolvent solve`: an environment → the best policy, or what is still open, in a folder."""
+"""`resolvent solve`: an environment → the best policy, or the open questions, in a folder."""
 
 import sys
 from contextlib import redirect_stdout
@@ -100,8 +100,8 @@ def solve(
             words = [*_typed({"set": settings, "import": imports, **again}), "--resume"]
             print(f"\nnext: {command('solve', environment, '-o', output, *words)}")
         elif solved.statement.kind == "readings":
-            found = "-o", "machines.json", "--labels", "auto", "--set", "discretise=auto"
-            print(f"\nnext: {command('infer', output / TRACES, *found)}")
+            arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretise=auto"
+            print(f"\nnext: {command('infer', output / TRACES, *arguments)}")
         else:
             files = output / MACHINES, output / TRACES
             print(f"\nnext: {command('report', *files, '-o', 'report.html')}")

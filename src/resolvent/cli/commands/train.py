@@ -108,7 +108,9 @@ def train(
                 progress=bar.stage(f"learning in {environment}", Amount(episodes, "episodes")),
             )
             seconds = time.perf_counter() - started
-            found = learned.evaluate(env, seed=seed, max_steps=options.get("max_steps", 10_000))
+            evaluation = learned.evaluate(
+                env, seed=seed, max_steps=options.get("max_steps", 10_000)
+            )
             optimum = _optimum(env, gamma)
         finally:
             plain.close()
@@ -124,7 +126,7 @@ def train(
             optimum=optimum,
             title=environment,
         )
-    report = _Report(learned, found, optimum, seconds)
+    report = _Report(learned, evaluation, optimum, seconds)
     if json:
         files = {"output": output, "curve": curve, "picture": picture}
         named = {name: None if path is None else str(path) for name, path in files.items()}
@@ -256,7 +258,7 @@ def _model(env: gym.Env[Any, Any], traces: Path | None, bar: ProgressBar) -> Mod
 
 
 def _optimum(env: gym.Env[Any, Any], gamma: float) -> float | None:
-    """Return what the best policy that sees all of a built-in world is worth over its starts."""
+    """Return the value of the best policy that sees all of a built-in world, over its starts."""
     view = tabular_view(env)
     if not isinstance(view, TabularView) or gamma == 1:
         return None

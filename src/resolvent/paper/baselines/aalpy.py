@@ -62,36 +62,36 @@ class Answers(DataHandler):  # type: ignore[misc]
 
 
 class FirstFit(ScoreCalculation):  # type: ignore[misc]
-    """Two nodes are compatible if no question has different answers; the first fit is taken."""
+    """Accept two nodes if no question has different answers; the first fit is used."""
 
     def __init__(self, tick: Callable[[], None] | None) -> None:
         super().__init__()
         self.tick = tick
 
     def local_compatibility(self, a: Any, b: Any) -> bool:
-        """Say whether two nodes agree on what both have seen."""
+        """Return whether two nodes agree on the questions both have seen."""
         if self.tick is not None:
             self.tick()
-        few, many = (a.data, b.data) if len(a.data) < len(b.data) else (b.data, a.data)
-        return all(many.get(question, answer) == answer for question, answer in few.items())
+        smaller, larger = (a.data, b.data) if len(a.data) < len(b.data) else (b.data, a.data)
+        return all(larger.get(question, answer) == answer for question, answer in smaller.items())
 
 
 class MostEvidence(FirstFit):
-    """Of all fits the one on which most answers agree."""
+    """Take the merge on which most answers agree."""
 
     def initialize_merge(self, *merge: Any) -> None:
         """Begin to count."""
         self.agreeing = 0
 
     def local_compatibility(self, a: Any, b: Any) -> bool:
-        """Say whether two nodes agree, and count on how much."""
+        """Return whether two nodes agree, and count the answers that do."""
         if self.tick is not None:
             self.tick()
-        few, many = (a.data, b.data) if len(a.data) < len(b.data) else (b.data, a.data)
-        for question, answer in few.items():
-            other = many.get(question)
-            if other is not None:
-                if other != answer:
+        smaller, larger = (a.data, b.data) if len(a.data) < len(b.data) else (b.data, a.data)
+        for question, answer in smaller.items():
+            expected = larger.get(question)
+            if expected is not None:
+                if expected != answer:
                     return False
                 self.agreeing += 1
         return True
@@ -104,8 +104,8 @@ class MostEvidence(FirstFit):
 class PaperOrder(Instrumentation):  # type: ignore[misc]
     """Sorts nodes as `rpni` does: states by promotion, others by label history in shortlex order.
 
-    AALpy's own "short-lex" goes by the shortest history that leads to a node by now,
-    which merges change; and it puts that together anew for each comparison.
+    AALpy's own "short-lex" uses the shortest history that currently leads to a node. Merges change
+    it, and AALpy recomputes it for each comparison.
     """
 
     def __init__(self, root: Any) -> None:
@@ -196,19 +196,19 @@ def aalpy(
     timing: LabelTiming | str = LabelTiming.CURRENT,
     time_limit: float | None = None,
 ) -> Outcome:
-    """Find both machines by AALpy's state merging, from the same samples that ours gets.
+    """Infer both machines by AALpy's state merging, from the same samples as ours.
 
-    Before it, questions with one answer throughout and the label "no event" are taken out as
-    `infer` does; between the machines, observations are paired with states of the first.
+    As in `infer`, questions with a constant answer and the label "no event" are removed first,
+    and observations are supplemented with Transition Machine states.
 
     Args:
-        traces: What the agent saw.
+        traces: The traces.
         order: "first-fit" takes blue states in shortlex order and the first red one that
-            fits, as `infer` with "rpni" does. "edsm" takes of all pairs the one on which
-            most answers agree; which of several is up to AALpy.
-        timing: Which labels are read before a step is answered.
-        time_limit: Seconds for everything; once they are over the status is "time
-            limit", and there is no machine.
+            fits, as `infer` with "rpni" does. "edsm" takes the pair with the most
+            agreeing answers; AALpy breaks ties.
+        timing: The labels that are read before a step is answered.
+        time_limit: Seconds for everything. After them the status is "time limit", and
+            there is no machine.
 
     Returns:
         An outcome with a `MachinePair`, whose details hold for each machine its states,
@@ -246,7 +246,7 @@ def aalpy(
 
 
 class _Run:
-    """One inference under way."""
+    """One inference in progress."""
 
     def __init__(self, traces: TraceSet, timing: LabelTiming, edsm: bool, clock: Clock) -> None:
         self.merging = _import_merging()
@@ -261,8 +261,8 @@ class _Run:
         transition = self._machine(
             TransitionMachine, output_samples(traces, histories, "observation")
         )
-        alone = machines_of([transition], self.timing)
-        states = states_at_steps(alone, traces)["transition"]
+        machines = machines_of([transition], self.timing)
+        states = states_at_steps(machines, traces)["transition"]
         observed = supplement(traces, states)
         samples = output_samples(traces, histories, "reward", observed=observed)
         reward = self._machine(RewardMachine, samples, supplemented=True)
@@ -311,7 +311,7 @@ class _Run:
 
 
 def _import_merging() -> Any:
-    """Import what needs AALpy, or say which extra is missing."""
+    """Import the module that needs AALpy, or name the missing extra."""
     try:
         return importlib.import_module("resolvent.paper.baselines.aalpy")
     except ImportError as error:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from resolvent.errors import OptionError, TimeLimitReached
 
 Listener: TypeAlias = Callable[[str, float], None]
-"""Told now and then what is going on, and which part of the time or the work is over."""
+"""Called regularly with a description of the work, and the share of it or of the time done."""
 
 now: Callable[[], float] = time.monotonic
 """The seconds that limits count. A process in which one method runs and nothing else may put those
@@ -46,7 +46,7 @@ class Clock:
             raise TimeLimitReached(f"time ran out after {self._limit:g} seconds")
 
     def tell(self, text: str, fraction: float | None = None) -> None:
-        """Say how far the work is; without a fraction, how much of the time is over."""
+        """Report the progress; without a fraction, the share of the time used."""
         at = now()
         if self._progress is not None and at - self._told >= _SECONDS_BETWEEN_REPORTS:
             self._told = at

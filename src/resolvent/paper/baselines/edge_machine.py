@@ -22,11 +22,10 @@ observation, action and next observation."""
 
 @dataclass(frozen=True)
 class KeyedRewardMachine:
-    """A machine that reads at each step what came to pass, and pays for it.
+    """A Reward Machine whose edges are keyed by observations instead of propositions.
 
     `edges` lead from a state and a key to a state and a reward. A key is the next
-    observation ("state"), or observation, action and next observation ("triple"):
-    propositions cannot stand for these, so no `EdgeRewardMachine` can.
+    observation ("state"), or observation, action and next observation ("triple").
 
     >>> machine = KeyedRewardMachine("state", 2, {(0, "door"): (1, 0.0), (1, "bed"): (1, 1.0)})
     >>> machine.step(0, "door"), machine.step(0, "bed")
@@ -42,7 +41,7 @@ class KeyedRewardMachine:
         return self.edges.get((state, key))
 
     def wrong_rewards(self, traces: TraceSet) -> int:
-        """Count the steps whose reward it gets wrong, or cannot tell."""
+        """Count the steps whose reward is predicted wrongly or not at all."""
         wrong = 0
         values, codes = read_at_steps(traces, self.key)
         read = [values[code] for code in codes.tolist()]
@@ -50,8 +49,8 @@ class KeyedRewardMachine:
         for start, stop in pairwise(traces.offsets.tolist()):
             state: int | None = 0
             for key, reward in zip(read[start:stop], rewards[start:stop], strict=True):
-                led = None if state is None else self.step(state, key)
-                state, paid = led or (None, None)
+                edge = None if state is None else self.step(state, key)
+                state, paid = edge or (None, None)
                 wrong += paid != reward
         return wrong
 
@@ -77,13 +76,13 @@ def read_at_steps(traces: TraceSet, key: str) -> tuple[list[object], Codes]:
         raise OptionError(f"unknown key '{key}': choose one of {', '.join(KEYS)}")
     seen, actions = len(traces.observations), len(traces.actions)
     at = traces.at_step(traces.observation_codes)
-    asked, question = distinct_pairs(at, traces.action_codes, seen, actions)
-    triples, codes = distinct_pairs(question, led_to, len(asked), seen)
+    questions, question = distinct_pairs(at, traces.action_codes, seen, actions)
+    triples, codes = distinct_pairs(question, led_to, len(questions), seen)
     values = (divmod(triple, seen) for triple in triples.tolist())
     return [
         (
-            traces.observations[int(asked[place]) // actions],
-            traces.actions[int(asked[place]) % actions],
+            traces.observations[int(questions[place]) // actions],
+            traces.actions[int(questions[place]) % actions],
             traces.observations[after],
         )
         for place, after in values
@@ -99,7 +98,7 @@ def states_before(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Code
 
 
 def canonical(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Codes:
-    """Forget what no trace makes use of, and number the states in a way all tables share."""
+    """Drop unused states and edges, and number the states in a canonical order."""
     states = states_before(table, keys, offsets)
     visited = np.full_like(table, NONE)
     visited[states, keys] = table[states, keys]
@@ -107,9 +106,9 @@ def canonical(table: Codes, keys: Codes, offsets: NDArray[np.int64]) -> Codes:
 
 
 def renumbered(table: Codes) -> Codes:
-    """Number the states of a partial table as a breadth-first walk meets them, and make it total.
+    """Number the states of a partial table breadth-first, and make it total.
 
-    Those that it does not meet are dropped; what leads nowhere stays.
+    Unreachable states are dropped; missing edges become self-loops.
 
     >>> renumbered(np.int32([[-1, 2], [0, 0], [2, 0]])).tolist()
     [[0, 1], [1, 0]]
@@ -124,10 +123,10 @@ def renumbered(table: Codes) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class EdgesUsed:
-    """The (state, key) that traces take through a table: where each leads and what it pays.
+    """The (state, key) pairs that traces use in a table, with their targets and rewards.
 
-    `target` is one more than the last state where every step that took it ended its
-    episode. `reward` is the mean of what was paid; `differs` says whether that varied.
+    `target` is one more than the last state if each step on the edge ended its episode.
+    `reward` is the mean observed reward; `differs` marks edges with several rewards.
     """
 
     state: NDArray[np.int64]
@@ -138,11 +137,11 @@ class EdgesUsed:
 
 
 def edges_used(table: Codes, keys: Codes, traces: TraceSet) -> EdgesUsed:
-    """Say what traces show of a total table, given the key that each step reads."""
+    """Summarize the edges of a total table that traces use, given the key read at each step."""
     count = table.shape[1]
     states = states_before(table, keys, traces.offsets)
     paid = np.array(list(traces.rewards))[traces.reward_codes]
-    taken, first, place = np.unique(
+    edge_codes, first, place = np.unique(
         states.astype(np.int64) * count + keys, return_index=True, return_inverse=True
     )
     differs = np.bincount(place, paid != paid[first][place]) > 0
@@ -151,7 +150,7 @@ def edges_used(table: Codes, keys: Codes, traces: TraceSet) -> EdgesUsed:
     goes_on = np.ones(traces.steps, bool)
     goes_on[traces.offsets[1:] - 1] = ~traces.terminated
     ends = np.bincount(place, goes_on) == 0
-    state, key = np.divmod(taken, count)
+    state, key = np.divmod(edge_codes, count)
     target = np.where(ends, len(table), table[state, key])
     return EdgesUsed(state, key, target, mean, differs)
 
@@ -174,13 +173,13 @@ def label_machine(used: EdgesUsed, labels: list[Label], states: int) -> EdgeRewa
 def keyed_machine(
     used: EdgesUsed, key: str, values: list[object], table: Codes
 ) -> KeyedRewardMachine:
-    """Keep the table as it is, for keys that no guard can stand for."""
+    """Build a machine from a table whose keys no guard can express."""
     columns = (used.state, used.key, used.reward)
     return KeyedRewardMachine(
         key,
         len(table),
         {
             (state, values[code]): (int(table[state, code]), reward)
-            for state, code, reward in zip(*(one.tolist() for one in columns), strict=True)
+            for state, code, reward in zip(*(column.tolist() for column in columns), strict=True)
         },
     )

@@ -35,11 +35,11 @@ _THRESHOLDS: Final = tuple(PUBLISHED_THRESHOLD * 2 ** (rung / 2) for rung in ran
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one first guess.
+    """The result from one initial guess.
 
-    `published` is the contradiction at the published threshold, if there is one;
-    `of_moves` says that the threshold was one of shares of moves, not of rows;
-    `wrong_rewards` is None where there is no machine.
+    `published` is the contradiction at the published threshold, if any; `of_moves` says that
+    the threshold applied to shares of moves, not of rows; without a machine, `wrong_rewards`
+    is None.
     """
 
     fit: Fit
@@ -62,17 +62,20 @@ class Attempt:
         """Distil at the first threshold whose automaton gets fewest rewards wrong.
 
         The published one comes first, then higher ones of the same probabilities. Then
-        come thresholds of each transition's share in the move between its two
-        places: a state that is left a few times only may have likely transitions
-        that are wrong, but their share is small.
+        come thresholds on each transition's share in the move between its two places: a
+        rarely left state may have likely transitions that are wrong, but their share is small.
         """
         attempts: list[Attempt] = []
         for of_moves, threshold in product((False, True), _THRESHOLDS):
             weights = shares_of_moves(fit.counts, task) if of_moves else fit.transitions
-            one = distil(weights, task, threshold=threshold, irrelevant=irrelevant)
-            wrong = None if one.machine is None else count_wrong_rewards(one.machine, traces)
-            published = attempts[0].published if attempts else one.contradiction
-            attempts.append(cls(fit, seconds, published, of_moves, threshold, one, wrong))
+            distillation = distil(weights, task, threshold=threshold, irrelevant=irrelevant)
+            wrong = (
+                None
+                if distillation.machine is None
+                else count_wrong_rewards(distillation.machine, traces)
+            )
+            published = attempts[0].published if attempts else distillation.contradiction
+            attempts.append(cls(fit, seconds, published, of_moves, threshold, distillation, wrong))
             if wrong == 0:
                 break
         return min(attempts, key=cls.rank)
@@ -83,7 +86,7 @@ class Attempt:
         return wrong is None, wrong or 0, -self.fit.log_likelihood
 
     def report(self) -> dict[str, Any]:
-        """Return what to tell of it, as JSON values."""
+        """Return the attempt's details as JSON values."""
         steps = asdict(self.distillation)
         del steps["machine"]
         return {
@@ -100,7 +103,7 @@ class Attempt:
 
 
 def shares_of_moves(counts: Numbers, task: ReachTask) -> Numbers:
-    """Return each expected count over that of all transitions between the same places."""
+    """Divide each expected count by that of all transitions between the same places."""
     places = len(task.labels)
     by_place = counts.reshape(len(counts) // places, places, -1, places)
     moves = by_place.sum(axis=(0, 2), keepdims=True)
@@ -109,7 +112,7 @@ def shares_of_moves(counts: Numbers, task: ReachTask) -> Numbers:
 
 
 def count_wrong_rewards(machine: EdgeRewardMachine, traces: TraceSet) -> int:
-    """Count what `wrong_rewards` does, in compiled code, for a machine that `distil` made."""
+    """Return the same as `wrong_rewards`, in compiled code, for a machine of `distil`."""
     (end,) = machine.terminal
     table = np.full((end + 1, len(traces.labels)), -1, np.int32)
     reward = max((edge.reward for edge in machine.edges), default=0.0)
@@ -147,54 +150,52 @@ def hmm(
 ) -> Outcome:
     """Learn the automaton of a task that pays once, at its end, by expectation-maximisation.
 
-    `states` counts all states of the automaton, as published: those the task goes on
-    in and the one in which it is done. So it is one more than a Reward Machine of the
-    same task has, where nothing is read after the end: 3, 4 and 5 on the three phase
+    `states` counts all states of the automaton including the end, as published. So it is
+    one more than a Reward Machine of the same task has: 3, 4 and 5 on the three phase
     grids, whose Reward Machines have 2, 3 and 4 states.
 
     Actions are left out. The hidden state is a state of the automaton, called a
-    layer, and a place; seen are the place and, at the end, that the task is done.
-    Transitions start as the chain over places that the traces show, once in every
-    layer, with a small mass on all else; then the likelihood is raised until it
-    hardly changes. `distil` says how the automaton is read off.
+    layer, and a place; the place and, at the end, the completion are observed.
+    Transitions start as the empirical chain over places, once in every layer, with a
+    small mass on all else; then the likelihood is raised until it hardly changes.
+    `distil` describes how the automaton is read off.
 
-    Departures from the publication, each so that it finds more:
+    Departures from the publication, made to find more automata:
 
-    - Under one small mass for all, two layers in the middle stay equal for ever. From
-      4 states on the mass of each entry is drawn, from an exponential distribution,
+    - With one small mass for all entries, two layers in the middle stay equal. From
+      4 states on, the mass of each entry is drawn from an exponential distribution,
       and up to `restarts` such guesses are tried. The first one whose automaton
-      gets all rewards right is taken, else the one that gets fewest wrong.
-    - Where the automaton contradicts itself at the published threshold, or gets rewards
-      wrong, others are tried: `Attempt.of` says which. The likeliest transitions
-      overfit states that are seldom left, and one wrong edge is enough.
-    - The sparse engine looks only at the hidden states that fit what is seen. It
+      predicts all rewards is used, otherwise the one with the fewest wrong rewards.
+    - If the automaton contradicts itself at the published threshold, or predicts wrong
+      rewards, other thresholds are tried; see `Attempt.of`. The likeliest transitions
+      overfit rarely left states, and one wrong edge is enough.
+    - The sparse engine considers only hidden states consistent with the observations. It
       computes the same numbers as the dense one, which is as published.
 
     Args:
-        traces: what a random policy did; rewards are 0 but for the last step.
-        states: the number of states of the automaton, with the one at the end.
+        traces: traces of a random policy; rewards are 0 except in the last step.
+        states: the number of states of the automaton, including the end.
         irrelevant: labels known to change nothing; by default, no event.
-        seed: what the small masses are drawn from.
-        restarts: how many first guesses to try.
-        tolerance: when to stop; see `baum_welch`.
-        iterations: when to stop at the latest, for each guess.
+        seed: the seed of the small masses.
+        restarts: the number of initial guesses to try.
+        tolerance: the convergence threshold; see `baum_welch`.
+        iterations: the maximal number of iterations for each guess.
         engine: "sparse" or "dense".
         time_limit: in seconds, for everything.
-        progress: called with the iteration, counted anew for each guess, and the
-            log-likelihood.
+        progress: called with the iteration of the current guess and the log-likelihood.
 
     Returns:
-        The machine has the status "found" even where it gets rewards wrong: see
-        `details["wrong_rewards"]`. Without a machine the status is "no solution",
-        for at every threshold a label both ends the task and does not.
+        A machine has the status "found" even if it predicts wrong rewards: see
+        `details["wrong_rewards"]`. Without a machine the status is "no solution":
+        at every threshold a label both ends the task and does not.
 
     >>> import gymnasium as gym
     >>> import resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/PhaseGrid3-v0"), episodes=275, seed=0)
-    >>> found = hmm(traces, states=3)
-    >>> found.status, found.states, found.details["wrong_rewards"]
+    >>> outcome = hmm(traces, states=3)
+    >>> outcome.status, outcome.states, outcome.details["wrong_rewards"]
     ('found', 2, 0)
-    >>> found.machine.step(0, {"Coffee"}), found.machine.step(1, {"Stair"})
+    >>> outcome.machine.step(0, {"Coffee"}), outcome.machine.step(1, {"Stair"})
     ((1, 0.0), (2, 1.0))
 
     Raises:
@@ -244,10 +245,10 @@ def hmm(
 
 
 def first_guess(task: ReachTask, states: int, draws: np.random.Generator | None) -> Numbers:
-    """Return transitions that stay in their layer, but for a small mass on all that is not seen.
+    """Return transitions that stay in their layer, with a small mass on all unseen ones.
 
-    That mass is 1 / (N - 4) before rows are normalised, as published, times a number
-    that is drawn for each entry where there is a generator for it.
+    That mass is 1 / (N - 4) before rows are normalised, as published, times a random
+    number for each entry if there is a generator.
     """
     places = len(task.labels)
     steps = np.zeros((places, places))
@@ -262,7 +263,7 @@ def first_guess(task: ReachTask, states: int, draws: np.random.Generator | None)
 
 
 def _draws(states: int, seed: int, start: int) -> np.random.Generator | None:
-    """Return what the first guess is drawn from, if it is: the published one comes first."""
+    """Return the generator of an initial guess; None for the published one, which comes first."""
     separable = states < 4
     return None if separable and start == 0 else np.random.default_rng([seed, start])
 

@@ -23,12 +23,11 @@ Table: TypeAlias = dict[int, dict[Label, int]]
 
 @dataclass(frozen=True)
 class Distillation:
-    """The automaton, or why there is none, and what it took.
+    """The automaton, or the reason for its absence, with counts of merges.
 
-    `merged_by_label` counts merges because a label led to two states, and
-    `merged_as_irrelevant` those of the two ends of an edge whose label does nothing.
-    `folded` says how many states were left out afterwards, since they only knew
-    fewer labels than another.
+    `merged_by_label` counts merges of states that one label led to, and
+    `merged_as_irrelevant` merges of the two ends of an edge with an irrelevant label.
+    `folded` is the number of states folded into others afterwards.
     """
 
     machine: EdgeRewardMachine | None
@@ -44,7 +43,7 @@ class _Contradiction(Exception):  # noqa: N818
 
 
 class _Classes:
-    """Which states are one. The end is the largest number, and never merged with another."""
+    """Classes of merged states. The end has the largest number and is never merged."""
 
     def __init__(self, end: int) -> None:
         self._parent = list(range(end + 1))
@@ -61,16 +60,16 @@ class _Classes:
             state = self._parent[state]
         return state
 
-    def merge(self, one: int, other: int, label: Label) -> bool:
-        """Make two states one that a label cannot tell apart; say whether they were two."""
-        kept, gone = sorted((self.find(one), self.find(other)))
-        if kept == gone:
+    def merge(self, first: int, second: int, label: Label) -> bool:
+        """Merge two states that a label leads to; return whether they were separate."""
+        root, absorbed = sorted((self.find(first), self.find(second)))
+        if root == absorbed:
             return False
-        if gone == self.end:
+        if absorbed == self.end:
             raise _Contradiction(
                 f"after one history, {label_text(label)!r} both ends the task and does not"
             )
-        self._parent[gone] = kept
+        self._parent[absorbed] = root
         return True
 
 
@@ -79,17 +78,16 @@ def distil(
 ) -> Distillation:
     """Read the automaton of a task off fitted transitions, whose probabilities are the weights.
 
-    1. Transitions above the threshold that can be reached from where traces begin
-       are edges; all states of the last layer are one, the end.
+    1. Transitions above the threshold that are reachable from the starts are edges; all
+       states of the last layer are one, the end.
     2. Cone lumping: while a label leads from one state to two, these are merged.
-       The states that traces begin in are one from the start, as nothing has been
-       read yet.
-    3. Bias removal: the ends of an edge with an irrelevant label are merged, and so
-       on until nothing changes.
-    4. A state is folded into an earlier one where no label tells them apart. This is
-       not in the published method. It changes no answer to labels that can follow
-       each other in these places, and keeps a place that only some labels can
-       follow from counting as a state of its own.
+       The initial states are merged first, as nothing has been read yet.
+    3. Bias removal: the ends of an edge with an irrelevant label are merged, until
+       nothing changes.
+    4. A state is folded into an earlier one that no label distinguishes from it. This is
+       not in the published method. It changes no answer to label sequences that are possible
+       in these places, and prevents a place that only some labels can follow from counting
+       as a separate state.
     """
     arrows = _likely_arrows(weights, task, threshold)
     classes = _Classes(len(weights) - len(task.labels))
@@ -110,14 +108,14 @@ def _likely_arrows(weights: Numbers, task: ReachTask, threshold: float) -> list[
     """Return the edges that can be reached, in the order of a breadth-first search."""
     end = len(weights) - len(task.labels)
     queue = np.unique(task.starts).tolist()
-    found = {*queue, end}
+    reached = {*queue, end}
     arrows = []
     for source in queue:
         for state in np.flatnonzero(weights[source] > threshold).tolist():
             target = min(state, end)
             arrows.append((source, task.labels[state % len(task.labels)], target))
-            if target not in found:
-                found.add(target)
+            if target not in reached:
+                reached.add(target)
                 queue.append(target)
     return arrows
 
@@ -161,7 +159,7 @@ def _numbered(arrows: list[Arrow], classes: _Classes, start: int) -> tuple[Table
 
 
 def _fold(table: Table, end: int) -> tuple[Table, int]:
-    """Fold each state into the first before it that no label tells it apart from."""
+    """Fold each state into the first earlier one that no label distinguishes from it."""
     classes, rows = _Classes(end), dict(table)
     for later in range(1, end):
         for earlier in range(later):
@@ -178,15 +176,15 @@ def _fold(table: Table, end: int) -> tuple[Table, int]:
     return _numbered(arrows, classes, 0)
 
 
-def _folded(rows: Table, classes: _Classes, one: int, other: int) -> Table:
-    """Merge two states and all that this forces; return the rows of those that are kept."""
+def _folded(rows: Table, classes: _Classes, left: int, right: int) -> Table:
+    """Merge two states and all that this forces; return the changed rows."""
     changed: Table = {}
-    pairs: list[tuple[int, int, Label]] = [(one, other, frozenset())]
+    pairs: list[tuple[int, int, Label]] = [(left, right, frozenset())]
     for first, second, read in pairs:
-        kept, gone = sorted((classes.find(first), classes.find(second)))
-        if classes.merge(kept, gone, read):
-            row = changed[kept] = dict(changed.get(kept, rows[kept]))
-            for label, target in changed.get(gone, rows[gone]).items():
+        root, absorbed = sorted((classes.find(first), classes.find(second)))
+        if classes.merge(root, absorbed, read):
+            row = changed[root] = dict(changed.get(root, rows[root]))
+            for label, target in changed.get(absorbed, rows[absorbed]).items():
                 pairs.append((row.setdefault(label, target), target, label))
     return changed
 

@@ -1,9 +1,9 @@
-"""A task and transition probabilities → how often each transition is expected to be made.
+"""Expectation-maximisation: a task and transition probabilities → expected transition counts.
 
 Hidden states are a layer (a state of the task's automaton) and a place; the state
 of layer q at place s has the number q · places + s. Traces begin in layer 0, and
-are in the last layer exactly when they were paid. What is seen is the place and
-whether it was paid, so each hidden state shows one symbol, for certain: emissions
+are in the last layer exactly when they were paid. The emission is the place and
+whether it was paid, so each hidden state shows one symbol with certainty: emissions
 are known, and maximising the likelihood could not change them.
 
 Both engines below run the scaled forward and backward passes over all traces.
@@ -30,13 +30,13 @@ _NUMBERS_AT_ONCE: Final = 16_000_000
 
 
 class Deadline:
-    """The moment at which a computation has to stop."""
+    """The time at which a computation has to stop."""
 
     def __init__(self, time_limit: float | None) -> None:
         self._at = None if time_limit is None else clock.now() + time_limit
 
     def check(self) -> None:
-        """Raise `TimeLimitReached` when that moment has passed."""
+        """Raise `TimeLimitReached` after the deadline."""
         if self._at is not None and clock.now() > self._at:
             raise TimeLimitReached("time ran out: raise the time limit")
 
@@ -53,7 +53,7 @@ class Engine(Protocol):
 
 
 class SparseEngine:
-    """Looks only at hidden states that show what was seen: steps · layers² a round."""
+    """Considers only hidden states consistent with the symbols: steps · layers² a round."""
 
     def __init__(self, task: ReachTask, states: int) -> None:
         places, layers = len(task.labels), states - 1
@@ -92,7 +92,7 @@ class SparseEngine:
 
 
 class DenseEngine:
-    """Looks at every hidden state at every step, as published: steps · states² a round."""
+    """Considers every hidden state at every step, as published: steps · states² a round."""
 
     def __init__(self, task: ReachTask, states: int) -> None:
         places = len(task.labels)
@@ -117,9 +117,9 @@ class DenseEngine:
     def _expect_batch(
         self, batch: list[States], matrix: Numbers, counts: Numbers, deadline: Deadline
     ) -> float:
-        """Go forward and backward through traces in lock-step, the longest ones first.
+        """Run the forward and backward passes on traces in lock-step, the longest first.
 
-        Adds to `counts` what is to be multiplied with the matrix.
+        Adds to `counts` the factor that the transition matrix is multiplied with.
         """
         first = np.zeros((len(batch[0]), self._size))
         first[np.arange(len(batch[0])), batch[0]] = 1.0  # layer 0, where state and place coincide
@@ -146,7 +146,7 @@ class DenseEngine:
 def _parts(
     task: ReachTask, move: NDArray[np.int32]
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]]:
-    """Split traces into parts of not too many steps, so that the clock is seen between them."""
+    """Split traces into parts of limited size, so that the deadline is checked between them."""
     first = 0
     while first < len(task.paid):
         limit = task.offsets[first] + _STEPS_AT_ONCE
@@ -158,7 +158,7 @@ def _parts(
 
 
 def _batches(symbols: States, lengths: NDArray[np.int64], size: int) -> Iterator[list[States]]:
-    """Yield, for some traces at once, what those that last so long show at each time."""
+    """Yield, for each time, the symbols of the traces that last so long."""
     starts = np.cumsum(lengths + 1) - (lengths + 1)
     order = np.argsort(-lengths, kind="stable")
     batch = np.cumsum(lengths[order] + 1) * size // _NUMBERS_AT_ONCE
@@ -172,11 +172,11 @@ Listener: TypeAlias = Callable[[int, float], object]
 
 @dataclass(frozen=True)
 class Fit:
-    """Where expectation-maximisation ended.
+    """The result of expectation-maximisation.
 
-    `counts` is how often each transition is expected to have been made, by state
-    before and after, and `log_likelihood` that of all steps. Both are under the
-    probabilities before the last update, where they are known without another pass.
+    `counts` is the expected number of times each transition was made, by state before and
+    after, and `log_likelihood` that of all steps. Both use the probabilities before the last
+    update, for which no further pass is needed.
     """
 
     counts: Numbers
@@ -221,13 +221,13 @@ def baum_welch(
         except TimeLimitReached:
             out_of_time = True
             break
-        updated, known = _maximised(engine, counts, probabilities, size)
+        updated, in_use = _maximised(engine, counts, probabilities, size)
         # What no step can have been is never expected: in rows that are, it goes at once.
         moved = _by_row(engine, np.abs(updated - probabilities), size)
-        moved += np.where(known & ~visited, elsewhere, 0.0)
+        moved += np.where(in_use & ~visited, elsewhere, 0.0)
         gain = abs(likelier - log_likelihood) / (1 + abs(log_likelihood)) if done else np.inf
         converged = max(float(moved.max()) / size, gain) < tolerance
-        visited |= known
+        visited |= in_use
         probabilities, log_likelihood, done = updated, likelier, done + 1
         if progress is not None:
             progress(done, log_likelihood)
@@ -239,11 +239,11 @@ def baum_welch(
 def _maximised(
     engine: Engine, counts: Numbers, probabilities: Numbers, size: int
 ) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Return the share of each transition in its row, and which rows have one: the others stay."""
+    """Return each transition's share of its row, and the visited rows; other rows stay."""
     visits = _by_row(engine, counts, size)
-    known = visits > 0
-    shares = counts / np.where(known, visits, 1.0)[engine.source]
-    return np.where(known[engine.source], shares, probabilities), known
+    visited = visits > 0
+    shares = counts / np.where(visited, visits, 1.0)[engine.source]
+    return np.where(visited[engine.source], shares, probabilities), visited
 
 
 def _by_row(engine: Engine, values: Numbers, size: int) -> Numbers:

@@ -48,34 +48,34 @@ def ilp(
     time_limit: float | None = None,
     progress: Listener | None = None,
 ) -> Outcome:
-    """Find a smallest machine that pays what the traces say, by integer programming.
+    """Find a smallest machine that explains all rewards, by integer programming.
 
     States are added until the program has a solution; its optimum changes state on
-    as few (state, key) as possible. A machine reads keys from the first step on:
+    as few (state, key) pairs as possible. A machine reads keys from the first step on:
     l_1, l_2 and so on, or the same of observations.
 
     Args:
-        traces: What the agent saw.
+        traces: The traces.
         mode: "all" puts all traces into one program. "conflicts", as published,
-            starts from none, adds the shortest two that the last machine cannot tell
-            apart and yet pay differently, and solves again until it explains all. Either
-            way the states are fewest and so are the changes of state: a program of some
-            traces can only be easier, and the machine that ends the search fits all.
-        key: What a machine reads: the label a step leads to, the observation
+            starts from none, adds the two shortest that the last machine cannot
+            distinguish although their rewards differ, and solves again until it explains
+            all. Both modes minimise the states and the changes of state: a program of
+            some traces can only be easier, and the final machine fits all.
+        key: The key that a machine reads: the label a step leads to, the observation
             ("state"), or observation, action and next observation ("triple"). The
             first gives an `EdgeRewardMachine`, the others a `KeyedRewardMachine`.
-        most_states: Give up beyond so many.
-        monotone: Never go back to an earlier state.
+        most_states: The maximal number of states.
+        monotone: Never return to an earlier state.
         solver: "highs", or "cp-sat" of OR-Tools; both on one thread.
-        time_limit: Seconds for everything. Once they are over the status is "time
-            limit", and the machine the best one known to explain all traces, if any.
-        progress: Called now and then with what is going on and the part of the time
-            that is over.
+        time_limit: Seconds for everything. After them the status is "time limit", and
+            the machine the best one that explains all traces, if any.
+        progress: Called regularly with a description of the work and the share of the
+            time used.
 
     Returns:
         An outcome whose details name the states tried, the size of the last program
-        (variables, constraints), the traces and steps in it, what the optimum costs,
-        the best bound on it, solver nodes, and seconds building and solving.
+        (variables, constraints), its traces and steps, the cost of the optimum, the
+        best bound on it, solver nodes, and seconds building and solving.
 
     Raises:
         MissingExtra: when the solver is not installed.
@@ -108,7 +108,7 @@ def ilp(
 
 
 class _Run:
-    """One search under way."""
+    """One search in progress."""
 
     def __init__(
         self, traces: TraceSet, key: str, monotone: bool, solver: str, clock: Clock
@@ -162,13 +162,13 @@ class _Run:
         return keyed_machine(used, self.key, self.values, table)
 
     def _contradicts_itself(self) -> bool:
-        """Whether the same keys once led to one reward and once to another."""
+        """Whether the same keys led to different rewards."""
         same_question = np.zeros(len(self.steps), np.int32)
         tree = _core.build_history_tree(self.steps.key, self.steps.offsets)
         return _core.find_contradiction(tree, same_question, self.steps.reward) is not None
 
     def _add_states(self, steps: Steps, most_states: int) -> bool:
-        """Solve for as many states as tried last, then for more; False if none of them do."""
+        """Solve for the last number of states tried, then for more; False if none suffice."""
         for states in range(max(1, self.details["states"]), most_states + 1):
             solution = self._solution(steps, states)
             if solution.verdict == "time limit":
@@ -223,9 +223,9 @@ class _Run:
         return solution
 
     def _conflict(self, table: Codes) -> list[tuple[int, int]] | None:
-        """Return the shortest two traces, and how many steps of them, that a table cannot explain.
+        """Return the two shortest traces that a table cannot explain, and their lengths.
 
-        They end in the same state with the same key and pay differently.
+        They end in the same state with the same key but different rewards.
         """
         steps = self.steps
         states = states_before(table, steps.key, steps.offsets)

@@ -1,4 +1,4 @@
-"""Steps with their keys and rewards → the integer program for a machine of so many states.
+"""Steps with their keys and rewards → the integer program for a machine of a given size.
 
 Hyde and Santos, "Detecting Hidden Triggers: Mapping Non-Markov Reward Functions to
 Markov" (2024). All rows come from arrays: one program has millions of variables.
@@ -20,14 +20,14 @@ from resolvent.paper.baselines import clock
 from resolvent.traces.vocabulary import Codes
 
 MOST_ENTRIES = 2**31 - 1
-"""What solvers can number: they count the entries of a program in 32 bits."""
+"""Limit of the solvers, which count the entries of a program in 32 bits."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What a machine must explain: at each step the key that it reads and the reward it pays.
+    """The key and the reward of each step, which a machine must explain.
 
     Trace m owns steps `offsets[m]:offsets[m + 1]`. Keys are numbered from 0 to `keys`.
     """
@@ -41,7 +41,7 @@ class Steps:
         return len(self.key)
 
     def prefixes(self, lengths: dict[int, int]) -> "Steps":
-        """Return the first steps of some traces, so many of each; keys keep their numbers."""
+        """Return prefixes of some traces, of the given lengths; keys keep their numbers."""
         starts = self.offsets[list(lengths)].tolist()
         ends = (start + length for start, length in zip(starts, lengths.values(), strict=True))
         chosen = np.concatenate([np.arange(*rows) for rows in zip(starts, ends, strict=True)])
@@ -70,12 +70,12 @@ class Program:
 
     @property
     def variables(self) -> int:
-        """How many there are."""
+        """The number of variables."""
         return len(self.cost)
 
     @property
     def constraints(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.row_lower)
 
 
@@ -104,12 +104,12 @@ class _Rows:
 def build_program(
     steps: Steps, states: int, *, monotone: bool = False, tick: Callable[[], None] = lambda: None
 ) -> Program:
-    """Write down what a machine of so many states must satisfy, and what it costs.
+    """Build the constraints and the cost of a machine with `states` states.
 
     The published program with tighter links: O ≤ I step by step instead of one
-    big-M row for each I, and Σ_r I[κ, r, i, j] ≤ I[κ, i, j] instead of ≤ 1. Rewards of a
-    key that always pays the same need no variables. `tick` is called between
-    blocks and may raise, to stop.
+    big-M row for each I, and Σ_r I[κ, r, i, j] ≤ I[κ, i, j] instead of ≤ 1. Keys with a
+    constant reward need no reward variables. `tick` is called between blocks and may
+    raise, to stop.
     """
     square = states * states
     if 5 * len(steps) * square > MOST_ENTRIES:
@@ -121,7 +121,7 @@ def build_program(
     used = len(steps) * square
     step_moves = np.arange(used).reshape(len(steps), states, states)
     key_moves = used + np.arange(steps.keys * square).reshape(steps.keys, states, states)
-    paid, paid_of_step, several = _rewards_of_keys(steps)
+    paid, paid_of_step, varying = _rewards_of_keys(steps)
     pair_moves = used + key_moves.size + np.arange(len(paid) * square).reshape(-1, square)
 
     rows = _Rows()
@@ -135,7 +135,7 @@ def build_program(
     rows.add(flow.reshape(-1, 2 * states), signs=signs, lower=0, upper=0)
     tick()
     rows.add(key_moves.reshape(-1, states), signs=np.ones(states), lower=-np.inf, upper=1)
-    for key in several.tolist():
+    for key in varying.tolist():
         of_key = np.flatnonzero(paid == key)
         block = np.column_stack([key_moves[key].ravel(), pair_moves[of_key].T])
         rows.add(block, signs=np.array([-1.0, *np.ones(len(of_key))]), lower=-np.inf, upper=0)
@@ -200,7 +200,7 @@ SECONDS_OF_PATIENCE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver says of a program: values if it has any, and how good they can be."""
+    """A solver's result: the values if it found any, and a bound on the optimum."""
 
     verdict: Verdict
     values: Floats | None
@@ -209,7 +209,7 @@ class Solution:
 
 
 Solver: TypeAlias = Callable[[Program, float | None, Callable[[], None]], Solution]
-"""Takes a program, the seconds it may take, and what to call now and then meanwhile."""
+"""Takes a program, its time limit in seconds, and a function to call regularly."""
 
 
 def solver_called(name: str) -> Solver:
@@ -261,7 +261,7 @@ def _solve_by_highs(program: Program, seconds: float | None, tick: Callable[[], 
         return Solution("time limit", None, None, None)
     status, info = highs.getModelStatus(), highs.getInfo()
     codes = highspy.HighsModelStatus
-    verdicts: dict[Any, Verdict] = {
+    by_status: dict[Any, Verdict] = {
         codes.kOptimal: "optimal",
         codes.kInfeasible: "infeasible",
         codes.kUnboundedOrInfeasible: "infeasible",  # no cost is below 0
@@ -272,7 +272,7 @@ def _solve_by_highs(program: Program, seconds: float | None, tick: Callable[[], 
     solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     values = np.array(highs.getSolution().col_value) if solved else None
     nodes = max(0, int(info.mip_node_count))
-    return Solution(_verdict(verdicts, status), values, _finite(info.mip_dual_bound), nodes)
+    return Solution(_translated(by_status, status), values, _finite(info.mip_dual_bound), nodes)
 
 
 def _solve_by_cp_sat(program: Program, seconds: float | None, tick: Callable[[], None]) -> Solution:
@@ -292,7 +292,7 @@ def _solve_by_cp_sat(program: Program, seconds: float | None, tick: Callable[[],
         return Solution("time limit", None, None, None)
     status = solver.status()
     statuses = helpers.SolveStatus
-    verdicts: dict[Any, Verdict] = {
+    by_status: dict[Any, Verdict] = {
         statuses.OPTIMAL: "optimal",
         statuses.INFEASIBLE: "infeasible",
         statuses.FEASIBLE: "time limit",
@@ -303,13 +303,13 @@ def _solve_by_cp_sat(program: Program, seconds: float | None, tick: Callable[[],
     solved = status in (statuses.OPTIMAL, statuses.FEASIBLE)
     values = np.array(solver.variable_values()) if solved else None
     bound = _finite(solver.best_objective_bound()) if solved else None
-    return Solution(_verdict(verdicts, status), values, bound, None)
+    return Solution(_translated(by_status, status), values, bound, None)
 
 
-def _verdict(verdicts: dict[Any, Verdict], status: Any) -> Verdict:
-    if status not in verdicts:
+def _translated(by_status: dict[Any, Verdict], status: Any) -> Verdict:
+    if status not in by_status:
         raise ResolventError(f"the solver gave up: {status}; try the other one, or fewer traces")
-    return verdicts[status]
+    return by_status[status]
 
 
 def _finite(bound: float) -> float | None:
@@ -322,10 +322,10 @@ def _beside(
     tick: Callable[[], None],
     seconds: float | None,
 ) -> bool:
-    """Solve in a thread of its own; return whether it came to an end.
+    """Solve in a separate thread; return whether it finished.
 
-    A solver that does not stop when told to is left behind after a while: it holds
-    on to its memory, but not to the caller.
+    A solver that ignores requests to stop is abandoned after a while: it keeps its
+    memory, but does not block the caller.
     """
     failed: list[BaseException] = []
 

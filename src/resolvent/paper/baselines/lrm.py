@@ -37,34 +37,33 @@ def lrm(
     time_limit: float | None = None,
     progress: Listener | None = None,
 ) -> Outcome:
-    """Search for a machine whose state tells most about the label that comes next.
+    """Search for a machine whose state best predicts the next label.
 
     The cost of a machine is Σ log |N_{x, l}| over all labels l that are followed by
     another, x being the state once l is read and N_{x, l} the labels that ever follow l
-    in x. Rewards play no part in it; each edge pays the mean of what was paid on it.
-    A tabu search starts at the machine of one state and each time takes the best
-    machine that one transition more or less gives and that it has not been at, even
-    if that is worse than the last one.
+    in x. Rewards do not count; each edge pays the mean of its observed rewards.
+    A tabu search starts at the machine of one state and moves to the best machine with
+    one transition more or less that is not tabu, even if it is worse than the last one.
 
     Args:
-        traces: What the agent saw. Labels that follow their equals are left out.
-        most_states: No machine has more.
-        steps: How often the search moves on.
-        tabu: How many of the machines it was at last it does not go back to.
-        first_counts: Whether a trace's first label is one like all others, as published:
-            then none that traces begin with leads on from the first state, for it may
-            come twice. Otherwise it is taken as one that never comes again, which fits
-            worlds that begin anywhere with nothing done yet; where traces begin with
-            every label, the published rule leaves nothing but one state.
-        seed: Chooses between neighbours that are equally good.
-        time_limit: Seconds for everything. Once they are over the status is "time
-            limit", and the machine the best so far.
-        progress: Called now and then with what is going on and the part of the steps
-            that is over.
+        traces: The traces. Immediate repetitions of a label are dropped.
+        most_states: The maximal number of states.
+        steps: The number of moves of the search.
+        tabu: The number of recent machines that the search does not return to.
+        first_counts: Treat a trace's first label like all others, as published: then
+            no first label leads on from the first state, since it may be repeated.
+            Otherwise it is replaced by a label that never occurs again, which fits
+            worlds whose episodes begin anywhere with nothing done yet; if traces begin
+            with every label, the published rule leaves only one state.
+        seed: Chooses between equally good neighbours.
+        time_limit: Seconds for everything. After them the status is "time limit", and
+            the machine the best so far.
+        progress: Called regularly with a description of the work and the share of the
+            steps done.
 
     Returns:
-        An outcome whose details name the cost, that of one state, how many steps the
-        search made and machines it looked at, and on how many edges rewards differ.
+        An outcome whose details name the cost, that of one state, the numbers of steps
+        made and machines evaluated, and the number of edges whose rewards differ.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/PhaseGrid3-v0"), episodes=20, seed=0)
@@ -109,11 +108,11 @@ def lrm(
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """Labels of traces, none the same as the one before it.
+    """Labels of traces without immediate repetitions.
 
     Row by row: the label that is `read` there, −1 at the first of a trace; and as a
-    `pair` the label there · labels + the label after it, −1 at the last. `first` says
-    which labels traces begin with.
+    `pair` the label there · labels + the label after it, −1 at the last. `first` marks
+    the labels that traces begin with.
     """
 
     read: Codes
@@ -124,7 +123,7 @@ class Compressed:
 
     @classmethod
     def of(cls, traces: TraceSet, first_counts: bool = True) -> "Compressed":
-        """Leave out labels that follow their equals; give first ones that do not count a new code.
+        """Drop labels equal to their predecessor; replace uncounted first labels by a new code.
 
         >>> from resolvent.traces import Trace
         >>> traces = TraceSet([Trace("xxxx", "aabb", "...", [0, 0, 0])])
@@ -136,11 +135,13 @@ class Compressed:
         if not first_counts:
             codes, labels = codes.copy(), labels + 1
             codes[starts] = labels - 1
-        kept = np.ones(len(codes), bool)
-        kept[1:] = codes[1:] != codes[:-1]
-        kept[starts] = True
-        now = codes[kept]
-        offsets = np.concatenate([[0], np.cumsum(np.add.reduceat(kept.astype(np.int64), starts))])
+        is_change = np.ones(len(codes), bool)
+        is_change[1:] = codes[1:] != codes[:-1]
+        is_change[starts] = True
+        now = codes[is_change]
+        offsets = np.concatenate(
+            [[0], np.cumsum(np.add.reduceat(is_change.astype(np.int64), starts))]
+        )
         pair = now.astype(np.int64) * labels + np.append(now[1:], 0)
         pair[offsets[1:] - 1] = NONE
         read = now.copy()
@@ -164,9 +165,9 @@ class Compressed:
         seen = np.bincount(case, minlength=1)
         seen = np.append(seen, np.zeros(-len(seen) % self.labels, np.int64))
         seen = seen.reshape(-1, self.labels)
-        several = np.maximum(np.count_nonzero(seen, axis=1), 1)
+        distinct = np.maximum(np.count_nonzero(seen, axis=1), 1)
         # Rounded: machines that cost the same must not differ by the order of a sum.
-        return round(float((seen.sum(axis=1) * log(several)).sum()), 6)
+        return round(float((seen.sum(axis=1) * log(distinct)).sum()), 6)
 
     def used(self, states: Codes, count: int) -> NDArray[np.bool_]:
         """Return by state and label whether any trace reads the label there."""
@@ -185,7 +186,7 @@ class Compressed:
 
 
 class _Search:
-    """Where the search is, the best it saw, and where it shall not go back to."""
+    """The current machine of the search, the best one so far, and the tabu list."""
 
     def __init__(self, data: Compressed, most_states: int, tabu: int, random: Random) -> None:
         self.data, self.most_states, self.tabu, self.random = data, most_states, tabu, random
@@ -223,12 +224,11 @@ class _Search:
 
 
 def neighbours(table: Table, data: Compressed, most_states: int) -> Iterator[Table]:
-    """Give the machines with one transition more or less.
+    """Yield the machines with one transition more or less.
 
-    A label leads on from a state only if no label of the same name led there, since
-    repeated labels were left out; for the same reason no first label leads on from the
-    first state. Transitions that no trace would take make no machine of their own, and
-    of states that are not in use yet one stands for all.
+    A label does not lead on from a state that it led to, since repeated labels were dropped;
+    for the same reason no first label leads on from the first state. Transitions that no trace
+    uses are skipped, and one unused state stands for all.
     """
     used = data.used(data.states(table), len(table))
     stays = np.arange(len(table), dtype=np.int32)[:, None]

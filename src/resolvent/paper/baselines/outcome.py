@@ -1,4 +1,4 @@
-"""What a method found in some traces: a machine, or why there is none; and what it took."""
+"""The result of a method on some traces: a machine or a reason for its absence, and the cost."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -14,11 +14,10 @@ Status: TypeAlias = Literal["found", "time limit", "no solution"]
 class Outcome:
     """The result of one method on some traces.
 
-    Methods that learn a task give an `EdgeRewardMachine`, or a `KeyedRewardMachine` if
-    it reads more than labels; a peer that learns both machines gives a `MachinePair`. A
-    run that hit its limit has the status "time limit", and its best machine so far if it
-    has any. `details` hold JSON values that only this method knows, such as how many
-    variables it solved for.
+    Methods that learn a task return an `EdgeRewardMachine`, or a `KeyedRewardMachine` if
+    it reads more than labels; a peer that learns both machines returns a `MachinePair`. A
+    run that hit its limit has the status "time limit", and its best machine so far if
+    any. `details` hold JSON values specific to the method, such as the number of variables.
     """
 
     method: str
@@ -29,7 +28,7 @@ class Outcome:
 
     @property
     def states(self) -> int | None:
-        """How many states episodes go on in; of a pair, those of the Reward Machine."""
+        """The number of nonterminal states; of a pair, those of the Reward Machine."""
         if self.machine is None:
             return None
         if isinstance(self.machine, MachinePair):
@@ -42,8 +41,7 @@ class Outcome:
 def wrong_rewards(machine: EdgeRewardMachine, traces: TraceSet) -> int:
     """Count the steps whose reward a machine gets wrong when it reads l_1, l_2 and so on.
 
-    After a step at which it has ended and the trace has not, all that is paid is
-    counted as wrong.
+    If it ends before the trace does, all later rewards count as wrong.
     """
     wrong = 0
     for trace in traces:

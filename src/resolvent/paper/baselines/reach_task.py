@@ -13,11 +13,11 @@ from resolvent.traces.vocabulary import Codes
 
 @dataclass(frozen=True)
 class ReachTask:
-    """What a hidden Markov model sees of traces: places, and whether the task was done.
+    """The view of a hidden Markov model on traces: places, and whether the task was done.
 
     Trace `i` visits `places[offsets[i] + i : offsets[i + 1] + i + 1]`, one more than
     it has steps. Actions are left out: under the policy that made the traces, the
-    place and how much of the task is done are a Markov chain.
+    place and the state of the task are a Markov chain.
     """
 
     places: Codes
@@ -56,7 +56,7 @@ class ReachTask:
 
 
 def _payment(traces: TraceSet) -> tuple[NDArray[np.bool_], float]:
-    """Return which traces are paid, and how much."""
+    """Return the traces with a final reward, and that reward."""
     if not len(traces):
         raise TraceError("there are no traces: give some of a task that pays at its end")
     rewards = np.array(list(traces.rewards))[traces.reward_codes]

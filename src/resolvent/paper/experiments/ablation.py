@@ -1,4 +1,4 @@
-"""The ablation: what each part of the pipeline does, in the 25×25 world.
+"""The ablation: the effect of each part of the pipeline, in the 25×25 world.
 
 Paper: "Ablation Study".
 """
@@ -25,13 +25,13 @@ PARTS: Final[dict[str, dict[str, Any]]] = {
     "keep-trivial": {"remove_trivial": False},
     "keep-both": {"remove_redundant": False, "remove_trivial": False},
 }
-"""By name: what is switched off."""
+"""By name: the options that switch a part off."""
 
 STRATEGIES: Final = ("rpni", "edsm", "search")
 
 
 def runs(repetitions: int, strategies: tuple[str, ...] = STRATEGIES) -> Iterator[Run]:
-    """Go through all runs; a repetition is a seed of the traces."""
+    """Yield all runs; a repetition is a seed of the traces."""
     for setting, traces in SETTINGS.items():
         for repetition in range(repetitions):
             for part in PARTS:
@@ -57,11 +57,11 @@ def ablate(
 ) -> dict[str, Any]:
     """Infer both machines with a part switched off.
 
-    As in the paper, from all traces at once, and no label but "no event" is known to be trivial.
+    As in the paper, all traces are used at once, and only "no event" is known to be trivial.
     """
     place = world_called(world)
     seen = gathered(place, traces, seed)
-    told = about(seen)
+    description = about(seen)
     with clock:
         result = infer(
             seen,
@@ -83,4 +83,4 @@ def ablate(
         result.machines.as_pair(),
         {"prefix_tree_nodes": nodes},
     )
-    return told | judged(outcome, place, seed)
+    return description | judged(outcome, place, seed)

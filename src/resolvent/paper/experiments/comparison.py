@@ -13,11 +13,11 @@ from resolvent.paper.run import Run, function_called
 
 EXPERIMENT: Final = "baselines"
 GRIDS: Final = {"3x3": ("grid-3", 275), "4x4": ("grid-4", 500), "5x5": ("grid-5", 6_000)}
-"""By setting: the world and how many traces of it."""
+"""By setting: the world and its number of traces."""
 
 
 def runs(repetitions: int, methods: Mapping[str, Method] = METHODS) -> Iterator[Run]:
-    """Go through all runs; a repetition is a seed of the traces and of the method."""
+    """Yield all runs; a repetition is a seed of the traces and of the method."""
     for setting, (world, traces) in GRIDS.items():
         for repetition in range(repetitions):
             for name, method in methods.items():
@@ -42,12 +42,12 @@ def runs(repetitions: int, methods: Mapping[str, Method] = METHODS) -> Iterator[
 def compare(
     clock: Clock, *, world: str, traces: int, seed: int, function: str, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Let a method learn from traces of a world, and compare what it finds with the truth."""
+    """Run a method on traces of a world, and compare its result with the truth."""
     place = world_called(world)
     seen = gathered(place, traces, seed)
-    told = about(seen)
+    description = about(seen)
     states = place.machines().reward.states
     method = function_called(function)
     with clock:
         outcome = method(seen, states=states, seed=seed, time_limit=clock.limit, **options)
-    return told | judged(outcome, place, seed)
+    return description | judged(outcome, place, seed)

@@ -1,7 +1,7 @@
 """The methods of the comparison, by name: ours, a peer, and those the paper compares with.
 
-Each takes the same traces and gives an `Outcome`. All know how many states the task
-has, but only the hidden Markov models, which have to be told, look at it.
+Each takes the same traces and returns an `Outcome`. All are given the number of states
+of the task, but only the hidden Markov models use it.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from resolvent.traces.trace_set import TraceSet
 
 @dataclass(frozen=True)
 class Method:
-    """What a method is called in tables, how it is called, and what it needs."""
+    """A method: its title in tables, its function, and its requirements."""
 
     title: str
     function: str
@@ -31,7 +31,7 @@ def _method(title: str, name: str, *needs: str, **options: Any) -> Method:
 
 
 OURS: Final = "rpni"
-"""The paper's order of merging: what others are compared with."""
+"""The paper's order of merging, which others are compared with."""
 
 METHODS: Final[dict[str, Method]] = {
     OURS: _method("ours, rpni", "ours", strategy="rpni"),
@@ -67,7 +67,7 @@ def aalpy(traces: TraceSet, *, states: int, seed: int, time_limit: float, order:
 
 
 def hmm(traces: TraceSet, *, states: int, seed: int, time_limit: float, engine: Any) -> Outcome:
-    """Learn the task as a hidden Markov model; its end is a state of its own there."""
+    """Learn the task as a hidden Markov model, which counts the end as a state."""
     return baselines.hmm(traces, states=states + 1, seed=seed, engine=engine, time_limit=time_limit)
 
 
@@ -79,5 +79,5 @@ def ilp(traces: TraceSet, *, states: int, seed: int, time_limit: float, mode: An
 def lrm(
     traces: TraceSet, *, states: int, seed: int, time_limit: float, first_counts: bool
 ) -> Outcome:
-    """Search for a machine that tells what is seen next, by tabu search."""
+    """Search for a machine that predicts the next observation, by tabu search."""
     return baselines.lrm(traces, seed=seed, first_counts=first_counts, time_limit=time_limit)

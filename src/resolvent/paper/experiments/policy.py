@@ -33,7 +33,7 @@ BIN: Final = 25
 
 @dataclass(frozen=True)
 class Learner:
-    """What a learner is called in tables, whether it sees the machines, and its options."""
+    """A learner: its title in tables, whether it sees the machines, and its options."""
 
     title: str
     machines: bool = True
@@ -51,7 +51,7 @@ LEARNERS: Final = {
 
 
 def runs(seeds: int, episodes: int) -> Iterator[Run]:
-    """Go through all runs; a repetition is a seed of the traces and of the learner."""
+    """Yield all runs; a repetition is a seed of the traces and of the learner."""
     for repetition in range(seeds):
         for name in LEARNERS:
             arguments = {"world": WORLD, "learner": name, "seed": repetition, "episodes": episodes}
@@ -59,11 +59,11 @@ def runs(seeds: int, episodes: int) -> Iterator[Run]:
 
 
 def learn(clock: Clock, *, world: str, learner: str, seed: int, episodes: int) -> dict[str, Any]:
-    """Infer machines from random traces, learn with them in view, and say what that is worth.
+    """Infer machines from random traces, learn with them in view, and evaluate the policy.
 
-    What the greedy policy is worth is exact: its mean discounted return over all
-    starts, beside that of the best policy that sees the true state. Beside what
-    episodes paid, as in the paper not discounted, is the most they could have paid.
+    The worth of the greedy policy is exact: its mean discounted return over all starts,
+    beside that of the best policy that sees the true state. Rewards of episodes are not
+    discounted, as in the paper, and come with their maximum.
     """
     place = world_called(world)
     seen = gathered(place, TRACES, seed)
@@ -96,7 +96,7 @@ def learn(clock: Clock, *, world: str, learner: str, seed: int, episodes: int) -
         "most": round(float(tables.optimal_values(1.0)[tables.starts].mean()), 6),
         "returns": np.round(binned, 5).tolist(),
         "worth": {
-            "episode": [one.episode for one in learned.evaluations],
-            "value": [round(one.value, 5) for one in learned.evaluations],
+            "episode": [evaluation.episode for evaluation in learned.evaluations],
+            "value": [round(evaluation.value, 5) for evaluation in learned.evaluations],
         },
     }

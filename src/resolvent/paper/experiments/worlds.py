@@ -1,4 +1,4 @@
-"""The worlds of the experiments, and what was learned in them → what to keep of a run."""
+"""The worlds of the experiments, their traces, and the records of results."""
 
 from dataclasses import asdict
 from typing import Any
@@ -27,14 +27,14 @@ def gathered(world: World, traces: int, seed: int) -> TraceSet:
 
 
 def about(traces: TraceSet) -> dict[str, Any]:
-    """Return what to keep of the traces of a run; the digest tells that they are the same."""
+    """Describe the traces of a run; the digest shows that they are the same."""
     # Records that were kept before hold this digest, and are compared with those made now.
     digest = traces.digest_in_sequence
     return {"traces": len(traces), "steps": traces.steps, "traces_sha256": digest}
 
 
 def judged(outcome: Outcome, world: World, seed: int) -> dict[str, Any]:
-    """Return what to keep of what a method found, compared with the truth."""
+    """Describe the result of a method, compared with the truth."""
     record: dict[str, Any] = {"status": outcome.status, "details": outcome.details}
     machine = outcome.machine
     fresh = gathered(world, FRESH_TRACES, _FRESH_SEED + seed)

@@ -119,8 +119,8 @@ def rows_in_order(table: pa.Table, episode: Sequence[str], order: Sequence[str])
 
 
 def _is_counted(kind: pa.DataType) -> bool:
-    whole = pa.types.is_integer(kind) and kind != pa.uint64()
-    return bool(whole or pa.types.is_timestamp(kind))
+    is_integer = pa.types.is_integer(kind) and kind != pa.uint64()
+    return bool(is_integer or pa.types.is_timestamp(kind))
 
 
 def _fits(key: NDArray[Any]) -> bool:

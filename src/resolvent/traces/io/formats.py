@@ -221,7 +221,7 @@ def _write_lines(lines: Iterable[bytes], file: BinaryIO, compression: str | None
 
 
 def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines joined into blocks, each of which becomes one zstd frame."""
+    """Yield lines joined into blocks, one for each zstd frame."""
     block: list[bytes] = []
     size = 0
     for line in lines:
@@ -281,10 +281,10 @@ Trace, or the path of a file of traces
         raise TraceError("one trace is no set of traces: give a list of them, [trace]")
     if isinstance(traces, Iterable) and not isinstance(traces, bytes) and not is_single(traces):
         elements = list(traces)
-        others = [type(element).__name__ for element in elements if not isinstance(element, Trace)]
-        if not others:
+        foreign = [type(element).__name__ for element in elements if not isinstance(element, Trace)]
+        if not foreign:
             return TraceSet(elements)
-        kind = f"{kind} with a {others[0]}"
+        kind = f"{kind} with a {foreign[0]}"
     raise TraceError(
         f"a value of type {kind} is no traces: give a TraceSet, a list of Trace, or the path "
         f"of a file of traces"

@@ -20,7 +20,7 @@ from resolvent.traces.source import SkippedRows
 def read_skipping(
     shards: StoredShards, number: int, columns: Sequence[str]
 ) -> tuple[Rows, SkippedRows | None]:
-    """Read a shard as far as possible, and return what has to be skipped."""
+    """Read a shard as far as possible, and return its skipped rows."""
     try:
         return shards.read(number, columns), None
     except DamagedFile as error:

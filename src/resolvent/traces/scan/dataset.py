@@ -47,8 +47,8 @@ class _Read:
 class TraceDataset(TraceSource):
     """Traces in Parquet files that need not fit into memory: they are read shard by shard.
 
-    `scan_traces` makes it. A shard is a file or, of a large file, consecutive row groups. Any
-    shard may be read by itself, in any order and in any process.
+    `scan_traces` makes it. A shard is a file or, of a large file, consecutive row groups. Each
+    shard can be read independently, in any order and in any process.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class TraceDataset(TraceSource):
         return reservoir
 
     def scan(self, number: int) -> Scan:
-        """Read one shard for the first time: find what has to be skipped, and its row order.
+        """Read one shard for the first time: find rows to skip, and its row order.
 
         `skipping` then fixes the skipped rows for all later reads.
         """

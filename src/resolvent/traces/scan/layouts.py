@@ -264,9 +264,9 @@ def _is_text(kind: pa.DataType) -> bool:
 def check_same_types(
     names: Sequence[str], schemas: Sequence[pa.Schema], columns: Sequence[str], numbers: set[str]
 ) -> None:
-    """Refuse files of which one has a column of another kind than the first that has it.
+    """Refuse files with a column of another kind than in the first file that has it.
 
-    Integers of any width are of one kind, and so are texts; of columns in `numbers`, which are
+    Integers of any width are of one kind, and so are texts; for columns in `numbers`, which are
     compared as numbers, floats and decimals too. A column without any value is of every kind.
 
     >>> numbers, texts = (pa.schema([("answer", kind)]) for kind in (pa.int64(), pa.string()))

@@ -76,8 +76,8 @@ def uri_text(place: Any) -> str:
     """
     if isinstance(place, str | Path):
         return without_secrets(str(place)) if is_address(place) else str(place)
-    first, *others = map(uri_text, place)
-    return f"{first} and {len(others):,} more" if others else first
+    first, *rest = map(uri_text, place)
+    return f"{first} and {len(rest):,} more" if rest else first
 
 
 def files_of(place: Any) -> list[StoredFile]:
@@ -159,12 +159,12 @@ def _hidden(match: str, pattern: str) -> bool:
 def _files_of_address(text: str) -> list[StoredFile]:
     from pyarrow import fs
 
-    root, path, shown = root_of(text), path_of(text), without_secrets(text)
+    root, path, address = root_of(text), path_of(text), without_secrets(text)
     system, prefix = file_system(root)
     if is_glob(text):
         base = path[: _GLOB.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
-        head = shown[: len(shown) - len(path.removeprefix(prefix))]
-        with reaching(shown, root):
+        head = address[: len(address) - len(path.removeprefix(prefix))]
+        with reaching(address, root):
             infos = system.get_file_info(
                 fs.FileSelector(base, recursive=True, allow_not_found=True)
             )
@@ -176,12 +176,12 @@ def _files_of_address(text: str) -> list[StoredFile]:
             and matches.fullmatch(info.path)
             and not any(part[0] in "._" for part in _parts_below(info.path, base))
         ]
-        return _not_empty(sorted(files, key=lambda file: file.path.split("/")), shown)
-    with reaching(shown, root):
+        return _not_empty(sorted(files, key=lambda file: file.path.split("/")), address)
+    with reaching(address, root):
         info = system.get_file_info(path.rstrip("/") or path)
     if info.is_file:
-        return [StoredFile(shown, path, root)]
-    return _parquet_in(shown, root, path.rstrip("/") or path, shown.rstrip("/"))
+        return [StoredFile(address, path, root)]
+    return _parquet_in(address, root, path.rstrip("/") or path, address.rstrip("/"))
 
 
 def _as_pattern(path: str) -> str:
@@ -212,13 +212,15 @@ def _parts_below(path: str, base: str) -> list[str]:
 
 def _parquet_in(place: str, root: str | None, path: str, name: str) -> list[StoredFile]:
     """Return the files of a folder; the error names what it holds instead."""
-    files, others, folders = _listed(root, path, name)
+    files, other_files, folders = _listed(root, path, name)
     if files:
         return files
-    if root is not None and not (others or folders):
+    if root is not None and not (other_files or folders):
         raise TraceError(f"{place} does not exist, or is empty: check the address")
-    if others:
-        what = f"it holds {amount(len(others), 'file')} of other kinds, such as {others[0]}"
+    if other_files:
+        what = (
+            f"it holds {amount(len(other_files), 'file')} of other kinds, such as {other_files[0]}"
+        )
         raise TraceError(
             f"{place} is a folder without {SUFFIX} files: {what}; name a file of traces, or write "
             f"them as Parquet"
@@ -239,7 +241,7 @@ def _listed(
 
     system = file_system(root)[0]
     files: list[StoredFile] = []
-    others: list[str] = []
+    other_files: list[str] = []
     folders: list[str] = []
     # Object stores list all in one request; here other folders may hold many files.
     waiting = [path]
@@ -261,9 +263,9 @@ def _listed(
             elif below[-1].lower().endswith(SUFFIX):
                 files.append(StoredFile(f"{name}/{'/'.join(below)}", info.path, root))
             else:
-                others.append(below[-1])
+                other_files.append(below[-1])
     files.sort(key=lambda file: file.path.split("/"))
-    return files, sorted(others), sorted(set(folders))
+    return files, sorted(other_files), sorted(set(folders))
 
 
 def _not_empty(files: Sequence[StoredFile], place: str) -> list[StoredFile]:

@@ -37,8 +37,8 @@ class Texts(ByValue):
         """Pack texts."""
         # The common prefix of the least and the greatest text is that of all.
         least, most = min(texts, default=""), max(texts, default="")
-        alike = takewhile(lambda pair: pair[0] == pair[1], zip(least, most, strict=False))
-        prefix = "".join(letter for letter, _ in alike)
+        common = takewhile(lambda pair: pair[0] == pair[1], zip(least, most, strict=False))
+        prefix = "".join(letter for letter, _ in common)
         rest = [text[len(prefix) :].encode(*_ENCODING) for text in texts]
         ends = np.cumsum([0, *map(len, rest)], dtype=np.int64)
         return cls(prefix, np.frombuffer(b"".join(rest), np.uint8), ends)
@@ -134,8 +134,8 @@ class PackedFingerprints(ByValue, Sequence[Fingerprint]):
             return tuple(self[index] for index in range(*number.indices(len(self))))
         number = range(len(self))[number]
         changed = self.changed[number]
-        told = _of_text(changed) if isinstance(changed, str) else int(changed)
-        return Fingerprint(int(self.sizes[number]), told)
+        decoded = _of_text(changed) if isinstance(changed, str) else int(changed)
+        return Fingerprint(int(self.sizes[number]), decoded)
 
 
 def _as_text(changed: str | int | None) -> str:

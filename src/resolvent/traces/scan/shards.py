@@ -1,7 +1,7 @@
 """Split stored files into shards of whole episodes that can be read in any order.
 
-An episode belongs to the shard in which it begins. Its rows in later shards are read with it, and
-those shards leave them out. Rows of one episode in several shards have to be consecutive:
+An episode belongs to the shard with its first row. Its rows in later shards are read with it,
+and those shards leave them out. Rows of one episode in several shards have to be consecutive:
 otherwise they are refused, never cut.
 """
 
@@ -151,7 +151,7 @@ class StoredShards(ByValue):
         return _digest(without_secrets(file.root or ""), file.path, fingerprint, row_groups)
 
     def _fingerprint_from(self, number: int) -> str:
-        """Return a digest of a shard and of all shards in which its last episode may go on."""
+        """Return a digest of a shard and of all shards that may continue its last episode."""
         if number not in self._fingerprints_from:
             # Neighbors are requested next: a chain of continued shards is computed at once.
             after = number + 1
@@ -244,7 +244,7 @@ class StoredShards(ByValue):
     def _continuations(
         self, number: int, table: pa.Table, row_orders: Mapping[int, RowOrder]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the shards in which the last episode goes on, with its number of rows there."""
+        """Yield the shards that continue the last episode, with its number of rows there."""
         last = table.select(list(self.episode)).slice(table.num_rows - 1)
         while self._continues(number := number + 1):
             continued = self._cached_leading_rows(number, row_orders)
