@@ -173,7 +173,7 @@ def _machine_evidence(
         weighable = WeighableSteps.of(steps, offsets)
         separations = WeighedSeparations(weighable, outputs)
         reporter.begin("weighing moves")
-        alternatives = weighable.rivals()
+        alternatives = weighable.compare_transitions()
         completeness = weigh_completeness(machine, transitions, alternatives, unknown)
     else:
         separations = Separations(varying, listener)

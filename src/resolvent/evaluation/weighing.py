@@ -77,8 +77,8 @@ class WeighableSteps:
             offsets,
         )
 
-    def rivals(self) -> AlternativeTransitions:
-        """Weigh each transition against other targets, as `resolvent.noise.rivals` describes."""
+    def compare_transitions(self) -> AlternativeTransitions:
+        """Weigh each transition against other targets, as `resolvent.noise.alternatives` does."""
         shape = self.machine.transitions.shape
         if shape[1] == 0:
             return AlternativeTransitions(np.full(shape, -1, np.int32), np.zeros(shape))
