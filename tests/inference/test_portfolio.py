@@ -11,7 +11,7 @@ import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.inference import portfolio
 from resolvent.inference.engine import merge
-from resolvent.inference.portfolio import Candidate, Entrant, best_of, doubt
+from resolvent.inference.portfolio import Candidate, Entrant, best_of, uncertainty
 from resolvent.machines.automaton import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
@@ -52,7 +52,7 @@ def choose(first, *entrants):
     return best, [(one.strategy, one.outcome) for one in tried]
 
 
-# ---- doubt -----------------------------------------------------------------
+# ---- uncertainty -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def choose(first, *entrants):
     ],
 )
 def test_doubt_is_the_share_of_merges_with_little_for_them(scores, much):
-    assert doubt(automaton(scores)) == much
+    assert uncertainty(automaton(scores)) == much
 
 
 def test_one_state_is_beyond_doubt_and_what_is_not_finished_is_not():
-    assert doubt(automaton([0], states=1)) == 0
-    assert doubt(automaton([90], finished=False)) == 1
+    assert uncertainty(automaton([0], states=1)) == 0
+    assert uncertainty(automaton([90], finished=False)) == 1
 
 
 # ---- who wins --------------------------------------------------------------

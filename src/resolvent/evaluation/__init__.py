@@ -1,4 +1,4 @@
-"""Evaluation: estimate from traces how far machines can be trusted, and what data is missing.
+"""Evaluation: estimate from traces the reliability of machines, and the missing data.
 
 Input: machines and traces. Output: evidence, hold-out scores, experiments and findings.
 """

@@ -44,11 +44,11 @@ class OpenHistory:
 
 @dataclass(frozen=True)
 class Completeness:
-    """What the traces lack for each of the three conditions.
+    """The gaps of traces under each of the three conditions.
 
-    `histories` is the number of distinct label histories, trivial labels left out, and
-    `converging` the number of those whose evidence rules out every state but the one they
-    reach; `first_open` is the first history, in shortlex order, for which it does not.
+    `histories` is the number of distinct label histories without trivial labels, `converging` the
+    number of those whose evidence rules out every other state, and `first_open` the first of the
+    remaining ones, in shortlex order.
 
     With noise no single output rules out a state, and transitions are weighed instead of
     histories: `moves` is their number, and `open_moves` are those that might lead elsewhere, at
@@ -152,13 +152,13 @@ def check_completeness(
 ) -> Completeness:
     """Check the paper's three conditions on traces, with the machine as the target.
 
-    `unknown` are states in which the traces read a label that the machine does not know.
-    State and transition coverage are the paper's, trivial labels left out. Conflict convergence
-    is checked in this form: for every history and every state other than the one it reaches,
-    some labels read after that history lead to an output which contradicts an output observed
-    after the same labels from that state, in any history. The paper requires such a conflict
-    with each single history that reaches the other state. The condition checked here follows
-    from that, and is the one state merging can use once histories of one state are merged.
+    `unknown` are the states with labels that the machine does not know. State and transition
+    coverage are the paper's, without trivial labels. Conflict convergence is checked in this form:
+    for every history and every state other than the one it reaches, some labels read after the
+    history lead to an output that contradicts an output observed after the same labels from that
+    state, in any history. The paper requires such a conflict with each single history of the
+    other state, which implies this condition; state merging needs only this one once the
+    histories of a state are merged.
     """
     machine = steps.machine
     unvisited, unseen = _uncovered(machine, transitions, unknown)
@@ -176,18 +176,18 @@ def check_completeness(
 def weigh_completeness(
     machine: Machine,
     transitions: ObservedTransitions,
-    rivals: AlternativeTransitions,
+    comparison: AlternativeTransitions,
     unknown: list[tuple[int, Label]],
 ) -> Completeness:
     """Check the paper's first two conditions on noisy traces, and the odds of each transition."""
     unvisited, unseen = _uncovered(machine, transitions, unknown)
-    uncertain = tuple(open_transitions(machine, rivals))
+    uncertain = tuple(open_transitions(machine, comparison))
     first_open = None
     if uncertain and uncertain[0].state in machine.reachable():
         least = uncertain[0]
         history = (*machine.history(least.state), least.label)
         first_open = OpenHistory(history, least.target, least.other)
-    weighed = int(np.count_nonzero(rivals.target >= 0))
+    weighed = int(np.count_nonzero(comparison.target >= 0))
     return Completeness(unvisited, unseen, 0, 0, first_open, weighed, uncertain)
 
 

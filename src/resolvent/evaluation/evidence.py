@@ -155,12 +155,12 @@ class MachineEvidence:
 
         For a noisy machine, the least certain ones come first.
         """
-        moves, rivals = self.moves, self.rivals
+        moves, alternatives = self.moves, self.rivals
         rows = np.flatnonzero(~np.isin(moves.label, self.machine.trivial))
         rows = rows[np.argsort(moves.count[rows], kind="stable")]
-        if rivals is not None:
+        if alternatives is not None:
             cells = moves.state[rows], moves.label[rows]
-            rows = rows[np.lexsort((rivals.log_odds[cells], rivals.target[cells] < 0))]
+            rows = rows[np.lexsort((alternatives.log_odds[cells], alternatives.target[cells] < 0))]
         return [
             TransitionSupport(
                 int(moves.state[row]),
@@ -168,16 +168,16 @@ class MachineEvidence:
                 int(moves.target[row]),
                 int(moves.count[row]),
                 moves.location(row),
-                *self._rival(int(moves.state[row]), int(moves.label[row])),
+                *self._alternative(int(moves.state[row]), int(moves.label[row])),
             )
             for row in rows[:most].tolist()
         ]
 
-    def _rival(self, state: int, label: int) -> tuple[int | None, float | None]:
-        rivals = self.rivals
-        if rivals is None or rivals.target[state, label] < 0:
+    def _alternative(self, state: int, label: int) -> tuple[int | None, float | None]:
+        alternatives = self.rivals
+        if alternatives is None or alternatives.target[state, label] < 0:
             return None, None
-        return int(rivals.target[state, label]), -float(rivals.log_odds[state, label])
+        return int(alternatives.target[state, label]), -float(alternatives.log_odds[state, label])
 
     def outputs(self, most: int | None = None) -> list[OutputSupport]:
         """Return the outputs of the traces that depend on the state, the least supported first.

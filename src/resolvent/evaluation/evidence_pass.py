@@ -94,12 +94,12 @@ def _visited_states(traces: TraceSet, states: Mapping[str, Codes]) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class EvidenceCounts:
-    """The replay of traces, and what else one pass counts.
+    """The replay of traces, and the other counts of the same pass.
 
     Attributes:
         shown: The replay, with the earliest location of everything.
         steps: The distinct steps of the traces, whatever the states.
-        starts: The distinct ways in which traces begin.
+        starts: The distinct starts of traces.
         failures: The number of traces that the machines predict without an error.
         histories: By machine, the label histories that reach each state and transition.
         notable: The traces worth looking at.

@@ -1,6 +1,6 @@
 """Propose experiments: labels to read in the environment, and a query to try then.
 
-Input: what is missing in the evidence, or two sets of machines. Output: `Experiment`s.
+Input: the gaps of the evidence, or two sets of machines. Output: `Experiment`s.
 """
 
 from collections import deque

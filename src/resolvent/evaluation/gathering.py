@@ -1,7 +1,4 @@
-"""Collect the evidence for machines, and what is missing.
-
-Input: machines and traces. Output: an `Evidence`.
-"""
+"""Machines + traces → an `Evidence`: the support for machines, and its gaps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -171,13 +168,13 @@ def _machine_evidence(
     listener = reporter.begin("telling states apart")
     unknown = _unknown_labels(machine, replay)
     separations: Separations
-    rivals = None
+    alternatives = None
     if machine.is_noisy:
         weighable = WeighableSteps.of(steps, offsets)
         separations = WeighedSeparations(weighable, outputs)
         reporter.begin("weighing moves")
-        rivals = weighable.rivals()
-        completeness = weigh_completeness(machine, transitions, rivals, unknown)
+        alternatives = weighable.compare_transitions()
+        completeness = weigh_completeness(machine, transitions, alternatives, unknown)
     else:
         separations = Separations(varying, listener)
         listener = reporter.begin("checking label histories")
@@ -192,13 +189,13 @@ def _machine_evidence(
         separations,
         completeness,
         NextExperiments(completeness, varying, separations, transition, follows),
-        rivals,
+        alternatives,
         weakness_of(machine, scan.counts.histories[machine.kind]),
     )
 
 
 def _unknown_labels(machine: Machine, replay: ReplayCounts) -> list[tuple[int, Label]]:
-    """Return the states in which the traces read labels that the machine does not know."""
+    """Return the labels unknown to the machine, each with the state that reads it."""
     missing, labels = replay.machines[machine.kind].missing, replay.alphabets.labels
     rows = zip(missing["state"].tolist(), missing["label"].tolist(), strict=True)
     return [(state, labels[code]) for state, code in rows if labels[code] not in machine.labels]

@@ -86,11 +86,11 @@ class CalibrationCheck:
     def __str__(self) -> str:
         if not self.steps:
             return f"nothing foretold, {amount(self.unseen, 'step')} unseen"
-        verdict = "within noise" if self.within_noise else "less than noise explains"
+        assessment = "within noise" if self.within_noise else "less than noise explains"
         shares = f"{self.right / self.steps:.1%} of {amount(self.steps, 'answer')}"
         return (
             f"{shares} are the most likely ones, {self.expected / self.steps:.1%} were expected: "
-            f"{verdict}; log-loss {self.log_loss:.3f}, {amount(self.unseen, 'step')} unseen"
+            f"{assessment}; log-loss {self.log_loss:.3f}, {amount(self.unseen, 'step')} unseen"
         )
 
 
@@ -294,38 +294,38 @@ def split(
     return replace(holdout, carries_over=is_part(trained, machines))
 
 
-def is_part(part: Machines, whole: Machines) -> bool:
-    """Return whether `whole` knows every output and transition of `part`, with the same values."""
-    if part.timing is not whole.timing or [*part] != [*whole]:
+def is_part(part: Machines, full: Machines) -> bool:
+    """Return whether `full` knows every output and transition of `part`, with the same values."""
+    if part.timing is not full.timing or [*part] != [*full]:
         return False
     transition_states: Codes | None = None
     for kind, machine in part.items():
-        states = _matching_states(machine, whole[kind])
-        if states is None or machine.supplemented != whole[kind].supplemented:
+        states = _matching_states(machine, full[kind])
+        if states is None or machine.supplemented != full[kind].supplemented:
             return False
         paired = transition_states if machine.supplemented else None
-        if not _has_same_outputs(machine, whole[kind], states, paired):
+        if not _has_same_outputs(machine, full[kind], states, paired):
             return False
         if kind == "transition":
             transition_states = states
     return True
 
 
-def _matching_states(part: Machine, whole: Machine) -> Codes | None:
-    """Return for each state of `part` the state of `whole` that the same labels reach, or None.
+def _matching_states(part: Machine, full: Machine) -> Codes | None:
+    """Return for each state of `part` the state of `full` that the same labels reach, or None.
 
     It is −1 for an unreachable state of `part`.
     """
-    codes = codes_of(part.labels, whole.labels, -1)
+    codes = codes_of(part.labels, full.labels, -1)
     # The last column is for labels that `whole` does not know.
-    targets_in_whole = np.pad(whole.transitions, ((0, 0), (0, 1)), constant_values=-1)[:, codes]
+    targets_in_full = np.pad(full.transitions, ((0, 0), (0, 1)), constant_values=-1)[:, codes]
     match = np.full(part.states, -1, np.int32)
     match[0] = 0
     queue = [0]
     for state in queue:
         is_known = part.transitions[state] >= 0
         targets = part.transitions[state][is_known]
-        matches = targets_in_whole[match[state]][is_known]
+        matches = targets_in_full[match[state]][is_known]
         is_new = match[targets] < 0
         match[targets[is_new]] = matches[is_new]
         if (matches < 0).any() or (match[targets] != matches).any():
@@ -334,33 +334,33 @@ def _matching_states(part: Machine, whole: Machine) -> Codes | None:
     return match
 
 
-def _has_same_outputs(part: Machine, whole: Machine, match: Codes, paired: Codes | None) -> bool:
-    """Return whether the states of `whole` give all outputs that the matching ones in `part` do.
+def _has_same_outputs(part: Machine, full: Machine, match: Codes, paired: Codes | None) -> bool:
+    """Return whether the states of `full` give all outputs that the matching ones in `part` do.
 
     `paired` maps the Transition Machine's states, if observations are paired with those.
     """
-    outputs = codes_of(part.outputs, whole.outputs, -2)  # −1 stands for an unseen output
-    queries = _queries_in(part, whole, paired, part.output_question)
-    answers = whole.answer_many(match[part.output_state], queries)
+    outputs = codes_of(part.outputs, full.outputs, -2)  # −1 stands for an unseen output
+    queries = _queries_in(part, full, paired, part.output_question)
+    answers = full.answer_many(match[part.output_state], queries)
     if not np.array_equal(answers, outputs[part.output_value]):
         return False
-    queries = _queries_in(part, whole, paired, part.constant_question)
+    queries = _queries_in(part, full, paired, part.constant_question)
     expected = outputs[part.constant_value]
     # State −1 stands for the output that is the same in every state.
-    varies = whole.answer_many(np.full(len(queries), -1, np.int32), queries) != expected
+    varies = full.answer_many(np.full(len(queries), -1, np.int32), queries) != expected
     queries, expected = queries[varies], expected[varies]
     return len(queries) == 0 or all(
-        np.array_equal(whole.answer_many(np.full(len(queries), state, np.int32), queries), expected)
+        np.array_equal(full.answer_many(np.full(len(queries), state, np.int32), queries), expected)
         for state in np.unique(match[match >= 0]).tolist()
     )
 
 
-def _queries_in(part: Machine, whole: Machine, paired: Codes | None, queries: Numbers) -> Numbers:
-    """Return the numbers in `whole` of some queries of `part`; −1 where it has none."""
+def _queries_in(part: Machine, full: Machine, paired: Codes | None, queries: Numbers) -> Numbers:
+    """Return the numbers in `full` of some queries of `part`; −1 where it has none."""
     observations: Iterable[Any] = part.observations
     if paired is not None:
         observations = ((symbol, int(paired[state])) for symbol, state in observations)
     observation_code, action_code = np.divmod(queries, max(len(part.actions), 1))
-    observation = codes_of(observations, whole.observations, -1).astype(np.int64)[observation_code]
-    action = codes_of(part.actions, whole.actions, -1)[action_code]
-    return np.where((observation < 0) | (action < 0), -1, observation * len(whole.actions) + action)
+    observation = codes_of(observations, full.observations, -1).astype(np.int64)[observation_code]
+    action = codes_of(part.actions, full.actions, -1)[action_code]
+    return np.where((observation < 0) | (action < 0), -1, observation * len(full.actions) + action)

@@ -77,8 +77,8 @@ class WeighableSteps:
             offsets,
         )
 
-    def rivals(self) -> AlternativeTransitions:
-        """Weigh each transition against other targets, as `resolvent.noise.rivals` describes."""
+    def compare_transitions(self) -> AlternativeTransitions:
+        """Weigh each transition against other targets, as `resolvent.noise.alternatives` does."""
         shape = self.machine.transitions.shape
         if shape[1] == 0:
             return AlternativeTransitions(np.full(shape, -1, np.int32), np.zeros(shape))
@@ -103,17 +103,19 @@ class WeighableSteps:
         )
 
 
-def open_transitions(machine: Machine, rivals: AlternativeTransitions) -> Iterator[OpenTransition]:
+def open_transitions(
+    machine: Machine, alternatives: AlternativeTransitions
+) -> Iterator[OpenTransition]:
     """Yield the transitions less than 100 times as likely as their rivals, least certain first."""
-    is_open = (rivals.target >= 0) & (rivals.log_odds < OPEN_LOG_ODDS)
+    is_open = (alternatives.target >= 0) & (alternatives.log_odds < OPEN_LOG_ODDS)
     cells = np.argwhere(is_open).tolist()
-    for state, code in sorted(cells, key=lambda cell: rivals.log_odds[*cell]):
+    for state, code in sorted(cells, key=lambda cell: alternatives.log_odds[*cell]):
         yield OpenTransition(
             state,
             machine.labels[code],
             int(machine.transitions[state, code]),
-            int(rivals.target[state, code]),
-            -float(rivals.log_odds[state, code]),
+            int(alternatives.target[state, code]),
+            -float(alternatives.log_odds[state, code]),
         )
 
 

@@ -26,7 +26,7 @@ class Stages(Protocol[Reduced]):
         ...
 
     def learn(self, reduced: Reduced) -> MachineFit | Conflict:
-        """Learn an automaton, and restore what the reduction removed."""
+        """Learn an automaton, and undo the reduction."""
         ...
 
     def supplement(self, fits: Sequence[MachineFit]) -> ObservationColumn | None:

@@ -19,7 +19,7 @@ STOPPED: Final = "stopped"
 class Attempt:
     """One strategy that was tried for a machine, and its outcome.
 
-    Two are equal if they differ in seconds alone.
+    Attempts are equal if they differ in seconds alone.
 
     Attributes:
         strategy: Its name.
@@ -58,8 +58,7 @@ class Attempt:
 class WorkerRun:
     """One of several attempts that ran in parallel, and its outcome.
 
-    Which attempts are stopped depends on which ends first, and so do seconds: they differ from run
-    to run, the machines do not.
+    The attempts that are stopped, and seconds, differ from run to run; the machines do not.
 
     Attributes:
         what: The attempt, such as "6 states, seed 1".

@@ -132,7 +132,7 @@ def explain_conflict(
     locate: Locate = TracePlace,
     *,
     labels_made: bool = False,
-    alone: Sequence[str] = (),
+    predictable: Sequence[str] = (),
 ) -> Conflict:
     """Return both steps of a contradiction, what they have in common, and what to try.
 
@@ -146,7 +146,7 @@ def explain_conflict(
         locate: Returns the location of a step.
         labels_made: Whether labels are derived from observations and actions, so that the user
             cannot label better.
-        alone: Other columns to predict, which contradict themselves nowhere.
+        predictable: Other columns to predict, which contradict themselves nowhere.
     """
     samples = build_samples(traces, remove_trivial(Histories.of(traces, timing), trivial))
     output = "observation" if machine == "transition" else machine
@@ -173,13 +173,13 @@ def explain_conflict(
         if steps.rare and not rounding:
             advice += (
                 f"; it may be noise, which noise='auto' (--noise auto) allows for: "
-                f"the outcome is rare at {steps.rare:,} of these {len(steps.alike):,} steps"
+                f"the outcome is rare at {steps.rare:,} of these {len(steps.equal_rows):,} steps"
             )
-    if alone:
-        names = ", ".join(map(repr, alone))
+    if predictable:
+        names = ", ".join(map(repr, predictable))
         advice += (
-            f"; without it, {listed(alone)} can be predicted: outputs=[{names}] "
-            f"(--outputs {','.join(alone)})"
+            f"; without it, {listed(predictable)} can be predicted: outputs=[{names}] "
+            f"(--outputs {','.join(predictable)})"
         )
     return Conflict(
         output=output,
@@ -212,7 +212,7 @@ class _ConflictingSteps:
     row: int
 
     @cached_property
-    def alike(self) -> NDArray[np.int64]:
+    def equal_rows(self) -> NDArray[np.int64]:
         """The rows of these steps, ascending."""
         node = _history_of_row(self.samples.histories)
         alpha = self.samples.alpha
@@ -226,13 +226,13 @@ class _ConflictingSteps:
     @cached_property
     def rows(self) -> tuple[int, int]:
         """The first row and the first with another output; both at reset if possible."""
-        rows = self._first_steps if self.at_reset else self.alike
+        rows = self._first_steps if self.at_reset else self.equal_rows
         output = self.samples.output[rows]
         return int(rows[0]), int(rows[np.argmax(output != output[0])])
 
     @property
     def _first_steps(self) -> NDArray[np.int64]:
-        return self.alike[np.isin(self.alike, self.samples.offsets[:-1])]
+        return self.equal_rows[np.isin(self.equal_rows, self.samples.offsets[:-1])]
 
     @property
     def values(self) -> tuple[Hashable, Hashable]:
@@ -243,14 +243,14 @@ class _ConflictingSteps:
     @cached_property
     def outcomes(self) -> tuple[tuple[Hashable, int], ...]:
         """All outputs with their numbers of steps, most frequent first."""
-        codes, counts = np.unique(self.samples.output[self.alike], return_counts=True)
+        codes, counts = np.unique(self.samples.output[self.equal_rows], return_counts=True)
         by_count = np.argsort(-counts, kind="stable").tolist()
         return tuple((self.samples.outputs[int(codes[at])], int(counts[at])) for at in by_count)
 
     @property
     def rare(self) -> int:
         """Number of steps with a rare output."""
-        return sum(count for _, count in self.outcomes if RARE * count < len(self.alike))
+        return sum(count for _, count in self.outcomes if RARE * count < len(self.equal_rows))
 
     @cached_property
     def history(self) -> tuple[Label, ...]:
@@ -262,7 +262,10 @@ class _ConflictingSteps:
 
     def distinguished_by(self, histories: Histories) -> bool:
         """Return whether these histories distinguish all steps whose outputs differ."""
-        node, output = _history_of_row(histories)[self.alike], self.samples.output[self.alike]
+        node, output = (
+            _history_of_row(histories)[self.equal_rows],
+            self.samples.output[self.equal_rows],
+        )
         pairs = set(zip(node.tolist(), output.tolist(), strict=True))
         return len(pairs) == len({history for history, _ in pairs})
 

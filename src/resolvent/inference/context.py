@@ -34,8 +34,8 @@ NO_SECONDS_LEFT = 1e-9
 class InferenceContext:
     """Options of one inference, with its clock and listener.
 
-    `trace_numbers` are the numbers by which a user knows the traces, if some were left out
-    before. `replace` makes the context of a part of the same inference: the clock runs on.
+    `trace_numbers` are the user's numbers of the traces, if some were left out before. `replace`
+    makes the context of a part of the same inference; the clock continues.
     """
 
     options: InferenceOptions

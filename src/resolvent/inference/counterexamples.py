@@ -1,8 +1,8 @@
 """Counterexample-guided refinement: machines and the replay of all traces → better machines.
 
-Input: machines learned from some traces, and what all traces show of them. Output: traces to learn
-from next (`counterexamples`, `covering`), smaller machines (`compacted`), and machines with the
-outputs and counts of all traces (`rebuilt`).
+Input: machines learned from some traces, and their replay of all traces. Output: traces to learn
+from next (`counterexamples`, `traces_with_rare_transitions`), smaller machines
+(`merge_equal_states`), and machines with the outputs and counts of all traces (`with_evidence`).
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -36,17 +36,18 @@ M = TypeVar("M", bound=Machine)
 # ---- traces to learn from ----------------------------------------------------
 
 
-def counterexamples(shown: ReplayCounts, chosen: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def counterexamples(
+    counts: ReplayCounts, chosen: NDArray[np.int64], most: int
+) -> NDArray[np.int64]:
     """Return the numbers of traces that the machines cannot explain, ascending: `most` or one more.
 
-    For a conflict both traces are taken, for a missing transition the one that needs it. Short
-    traces come first, and those of different states: the second conflict of a state comes after the
-    first conflict of each. Traces learned from before (`chosen`) are left out; a counterexample
-    always has another trace, since the machines explain those.
+    A conflict has two traces, a missing transition one. Short traces come first, and the first
+    conflict of each state before the second one of any. Traces learned from before (`chosen`) are
+    left out; each counterexample has another trace, since the machines explain those.
     """
     candidates = sorted(
         (*rank, machine, *traces)
-        for machine, replayed in enumerate(shown.machines.values())
+        for machine, replayed in enumerate(counts.machines.values())
         for ranked in (_conflicts(replayed.conflicts), _missing(replayed.missing))
         for rank, traces in ranked
     )
@@ -133,11 +134,10 @@ def traces_with_rare_transitions(
 def merge_equal_states(machine: M, seen: MachineCounts) -> M | None:
     """Return the machine with indistinguishable states merged; None if there are none.
 
-    Few traces may separate states that are equal. Two states are merged if this, with all merges
-    that it forces, brings no different outputs together in any trace. For structure-complete
-    traces the result is minimal: each state stands for one true state, and exactly those that
-    stand for the same can be merged. The transitions are right, the outputs are still to be
-    collected; the merge log of the larger machine is dropped.
+    Few traces may separate equal states. Two states are merged if this, with all merges that it
+    forces, causes no conflict in any trace. For structure-complete traces the result is minimal.
+    The transitions are final, the outputs are still to be collected; the merge log of the larger
+    machine is dropped.
     """
     if machine.states > _MOST_STATES:
         return None
@@ -153,7 +153,7 @@ def merge_equal_states(machine: M, seen: MachineCounts) -> M | None:
 class _StateClasses:
     """States, some of them merged; `outputs` and `transitions` have a row for each.
 
-    `apart[p, q]` says that p and q cannot be merged; merging only adds outputs, so it stays true.
+    `apart[p, q]`: p and q cannot be merged; merging only adds outputs, so it stays true.
     Columns of `outputs` are queries with more than one output; −1 stands for unseen.
     """
 
@@ -253,24 +253,24 @@ def _conflict(row: Codes, rows: Codes) -> Any:
 
 
 def with_evidence(
-    machines: Machines, shown: ReplayCounts, trivial: Collection[Label] = (), *, constants: bool
+    machines: Machines, counts: ReplayCounts, trivial: Collection[Label] = (), *, constants: bool
 ) -> list[Machine]:
     """Return the machines with the outputs and counts of all traces, in common codes.
 
-    Labels named as `trivial` are so for all machines, besides those of each machine. With
-    `constants`, outputs that are the same in every state are stored apart, as in reduction. If a
-    state has several outputs for a query, the machine predicts the most frequent one, and keeps the
-    others in its output counts. Steps at which the state is unknown are left out.
+    `trivial` labels are trivial for all machines, besides those of each machine. With `constants`,
+    outputs that are the same in every state are stored apart, as in reduction. If a state has
+    several outputs for a query, the machine predicts the most frequent one, and keeps the others
+    in its output counts. Steps with an unknown state are left out.
     """
-    tables = MachineTables.of(machines, shown.alphabets, trivial)
+    tables = MachineTables.of(machines, counts.alphabets, trivial)
     machines_rebuilt = []
     for name, machine in machines.items():
-        seen, observations = shown.machines[name], shown.alphabets.observations
+        seen, observations = counts.machines[name], counts.alphabets.observations
         if machine.supplemented:
-            seen, observations = _paired(seen, shown.alphabets, machines.transition.states)
+            seen, observations = _paired(seen, counts.alphabets, machines.transition.states)
         transitions = tables.transitions(name)
         machines_rebuilt.append(
-            _rebuilt(machine, seen, shown.alphabets, observations, transitions, trivial, constants)
+            _rebuilt(machine, seen, counts.alphabets, observations, transitions, trivial, constants)
         )
     return machines_rebuilt
 
@@ -313,8 +313,8 @@ def _rebuilt(
     by_state = group_outputs(*(column[~constant] for column in (state, query, output, count)))
     trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named_trivial})))
     transition_counts = np.zeros(transitions.shape, np.int64)
-    taken = seen.moves[seen.moves["output"] >= 0]
-    transition_counts[taken["state"], taken["label"]] = taken["count"]
+    moves = seen.moves[seen.moves["output"] >= 0]
+    transition_counts[moves["state"], moves["label"]] = moves["count"]
     transition_counts[:, list(trivial)] = 0  # they are not transitions
     return replace(
         machine,
@@ -344,22 +344,22 @@ def _rebuilt(
 
 def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> AlternativeTransitions | None:
     """Return the log odds of a machine's transitions, by the label codes of all traces."""
-    rivals = None if machine.support is None else machine.support.rivals
-    if rivals is None:
+    alternatives = None if machine.support is None else machine.support.rivals
+    if alternatives is None:
         return None
     codes = [labels.code(label) for label in machine.labels]
     target = np.full((machine.states, len(labels)), -1, np.int32)
     log_odds = np.zeros(target.shape)
-    target[:, codes], log_odds[:, codes] = rivals.target, rivals.log_odds
+    target[:, codes], log_odds[:, codes] = alternatives.target, alternatives.log_odds
     return AlternativeTransitions(target, log_odds)
 
 
-def observed_termination(shown: ReplayCounts) -> Termination:
+def observed_termination(counts: ReplayCounts) -> Termination:
     """Return the augmented states and actions that ended a trace always, and sometimes."""
-    alphabets = shown.alphabets
+    alphabets = counts.alphabets
 
     def named(rows: Rows) -> frozenset[tuple[Any, ...]]:
-        observations, *states, action = (part.tolist() for part in shown.situation(rows["number"]))
+        observations, *states, action = (part.tolist() for part in counts.situation(rows["number"]))
         return frozenset(
             zip(
                 map(list(alphabets.observations).__getitem__, observations),
@@ -369,6 +369,6 @@ def observed_termination(shown: ReplayCounts) -> Termination:
             )
         )
 
-    endings = shown.endings
+    endings = counts.endings
     always = endings["ended"] == endings["count"]
     return Termination(named(endings[always]), named(endings[~always]))

@@ -229,13 +229,12 @@ def holdout_score(
     on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> HoldoutScore:
-    """Infer machines from most of the traces and measure how well they predict the others.
+    """Infer machines from most of the traces, and score them on the held-out ones.
 
-    About this share of the traces is held out, machines are inferred from the others with the
-    options of `result`, and predict the held-out steps. The split depends on the content of the
-    traces only; traces that add nothing new are not tested. Of one long trace, and of a few, the
-    end is held out. Of scanned files with more than a million steps, a sample of about that size
-    is used; nothing has to be read if the result was inferred from these files.
+    The options are those of `result`. The split depends on the content of the traces only; traces
+    that add nothing new are not tested. Of a few traces, or a single one, the end is held out. Of
+    scanned files with more than a million steps, a sample of about that size is used; nothing has
+    to be read if the result was inferred from these files.
 
     Args:
         result: The result of `infer`; it is not changed.
@@ -262,9 +261,9 @@ def holdout_score(
         return _hold_out_traces(result, source, share, options, progress)
     # The corpus holds preprocessed traces: only the machines are validated.
     options = replace(options, labels=AS_RECORDED, discretise=None)
-    known = result.standing.corpus
+    cached = result.standing.corpus
     with get_executor(on) as workers:
-        corpus = scan_corpus(result.machines, source, workers, known=known, progress=progress)
+        corpus = scan_corpus(result.machines, source, workers, known=cached, progress=progress)
         sample, part = sample_traces(corpus)
     return replace(_hold_out_traces(result, sample, share, options, progress), part=part)
 

@@ -102,10 +102,9 @@ ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_pytho
 
 
 def engine_for(strategy: Strategy, requested: str) -> str:
-    """Return the engine for a strategy: the requested one, or another if that was the default.
+    """Return the engine for a strategy: the requested one, or that of the strategy by default.
 
-    The default cannot be distinguished from the same engine given by name, so it stands for "the
-    strategy's own".
+    The default engine cannot be distinguished from the same engine given by name.
 
     Raises:
         OptionError: when there is no such engine, or it does not know the strategy.
@@ -245,7 +244,7 @@ class StrategyCalls:
         return getattr(self._strategy.fits, "__func__", None) is not Strategy.fits
 
     def order(self) -> Order:
-        """Return the order in which the strategy merges."""
+        """Return the merge order of the strategy."""
         if self._strategy.first_fit:
             return FirstFit()
         if self._strategy.weighs:
@@ -254,8 +253,8 @@ class StrategyCalls:
 
     def fits(self, into: int, state: int) -> bool:
         """Return whether `state` may become part of `into`."""
-        known, new = (NodeOutputs(self._samples, self._tree, node) for node in (into, state))
-        may_merge = self._call("fits", known, new)
+        red, blue = (NodeOutputs(self._samples, self._tree, node) for node in (into, state))
+        may_merge = self._call("fits", red, blue)
         if not isinstance(may_merge, bool | np.bool_):
             raise self._invalid("fits", may_merge, "return True or False")
         return bool(may_merge)

@@ -28,16 +28,15 @@ def evidence(
     on: str | Workers = "threads",
     progress: Listener | None = None,
 ) -> Evidence:
-    """Gather what traces say about machines, and what they leave open.
+    """Collect the support of traces for machines, and its gaps.
 
-    If the machines were inferred from these very traces, others are inferred from four fifths of
-    them, in the same way, and tested on the rest; this needs machines that store their options,
-    as those in a file do. Traces that are new to the machines test these.
+    If the machines were inferred from these traces, machines are inferred from four fifths of them
+    with the same options and tested on the rest; this needs machines that store their options, as
+    those in a file do. Traces that are new to the machines test these directly.
 
-    A scanned folder is read twice, or once with the result of its own inference, by the workers
-    that `on` names, as for `infer`. Label histories, the certainty of transitions under noise and
-    the held-out test are then computed from a sample of about a million steps, which the report
-    says. All else counts all traces.
+    A scanned folder is read twice, or once with the result of its inference, by the workers that
+    `on` names, as for `infer`. Label histories, the certainty of transitions under noise and the
+    held-out test are then computed from a sample of about a million steps; the report says so.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)

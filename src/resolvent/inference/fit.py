@@ -1,7 +1,7 @@
-"""The parts of an inference result: machines with their statistics, and the state to go on from.
+"""The parts of an inference result: machines with their statistics, and the state for updates.
 
-`Found` is about the traces that were learned from, `InferenceState` about all traces. All are
-plain data.
+`Fit` is about the traces that were learned from, `InferenceState` about all traces. All are plain
+data.
 """
 
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ class MergeLog:
 
 @dataclass(frozen=True)
 class MachineStatistics:
-    """The effort for one machine. Two are equal if they differ in seconds alone.
+    """The effort for one machine. Equality ignores seconds.
 
     No machine of fewer than `at_least` states explains the traces: this number of label histories
     have outputs that differ pairwise. `ran` holds the attempts that ran in parallel.
@@ -90,9 +90,9 @@ class MachineStatistics:
 class Refinement:
     """The number of traces learned from, and the number of rounds.
 
-    After each round all traces were replayed through the machines, and some of the counterexamples
-    were learned from, too; the last replay found none. So the machines were checked to explain
-    every trace. If they are `noisy`, they explain the most likely outputs, with their frequency.
+    After each round all traces were replayed, and some of the counterexamples were added; the last
+    replay found none, so the machines explain every trace. If they are `noisy`, they explain the
+    most likely outputs, with their frequency.
     """
 
     rounds: int
@@ -153,10 +153,10 @@ class OriginalTraces:
 
 @dataclass(frozen=True, eq=False)
 class InferenceState:
-    """The state of an inference, for an update to go on from.
+    """The state of an inference, from which an update continues.
 
-    It holds all traces, the numbers of those learned from (`chosen`), the machines, the replay of
-    all traces through them, and the recorded traces if they were learned from in another form.
+    It holds all traces, the numbers of those learned from (`chosen`), the machines, their replay
+    of all traces, and the recorded traces if another form of them was learned from.
     """
 
     corpus: Corpus

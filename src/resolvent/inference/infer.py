@@ -1,7 +1,8 @@
 """Infer machines from traces, in five stages: source, preprocessing, corpus, noise model, result.
 
 Each stage is a function from value to value. The paper's algorithm is in `algorithm`,
-`refinement` gives it all traces or a growing sample, and `noise_selection` decides what is noise.
+`refinement` runs it on all traces or a growing sample, and `noise_selection` selects the noise
+model.
 """
 
 import time
@@ -165,18 +166,18 @@ def _inferred(
 ) -> InferenceResult | Conflict:
     started = time.perf_counter()
     source = _source(options, traces)
-    senses = _fitted_preprocessor(options, source, rewards)
-    context = InferenceContext(options, senses, progress, started)
+    preprocessor = _fitted_preprocessor(options, source, rewards)
+    context = InferenceContext(options, preprocessor, progress, started)
     if options.labels == "auto":
-        return _with_discovered_labels(context, senses.on_shards(source))
+        return _with_discovered_labels(context, preprocessor.on_shards(source))
     result = _from_source(context, source)
-    if isinstance(result, Conflict) or senses.rewards is None or rewards is not None:
+    if isinstance(result, Conflict) or preprocessor.rewards is None or rewards is not None:
         return result
     # Machines show more sharply than label histories which steps have the same reward.
-    sharper = _reward_levels(options, senses, source, result.machines)
-    if sharper in (None, senses.rewards):
+    sharper = _reward_levels(options, preprocessor, source, result.machines)
+    if sharper in (None, preprocessor.rewards):
         return result
-    return _from_source(replace(context, senses=replace(senses, rewards=sharper)), source)
+    return _from_source(replace(context, senses=replace(preprocessor, rewards=sharper)), source)
 
 
 def _from_source(context: InferenceContext, source: TraceSource) -> InferenceResult | Conflict:
@@ -203,8 +204,8 @@ def _fitted_preprocessor(
     labelling = AS_RECORDED
     if not isinstance(options.labels, str):
         labelling = _following_inputs(options.labels, intervals, source)
-    senses = Preprocessor(labelling, intervals)
-    return replace(senses, rewards=rewards or _reward_levels(options, senses, source))
+    preprocessor = Preprocessor(labelling, intervals)
+    return replace(preprocessor, rewards=rewards or _reward_levels(options, preprocessor, source))
 
 
 def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discretizer | None:
@@ -235,7 +236,7 @@ def _following_inputs(
 
 def _reward_levels(
     options: InferenceOptions,
-    senses: Preprocessor,
+    preprocessor: Preprocessor,
     source: TraceSource,
     machines: Machines | None = None,
 ) -> RewardLevels | None:
@@ -253,7 +254,7 @@ def _reward_levels(
         )
     if not (noise == "auto" or is_stated) or not is_output or options.reward_digits is not None:
         return None
-    traces = replace(senses, rewards=None).on(_first_traces(source))
+    traces = replace(preprocessor, rewards=None).on(_first_traces(source))
     memory = None
     if machines is not None:
         memory = np.zeros(traces.steps, np.int64)
@@ -271,8 +272,8 @@ def _no_levels(traces: TraceSet) -> OptionError:
     """Return the error for rewards that do not vary as the user states."""
     why = "the traces have no rewards: leave it out"
     if REWARD in traces.columns:
-        several = amount(len(traces.rewards), "different reward")
-        why = f"{several} at {amount(traces.steps, 'step')}"
+        different_rewards = amount(len(traces.rewards), "different reward")
+        why = f"{different_rewards} at {amount(traces.steps, 'step')}"
         if len(traces.rewards) < FEWEST_VALUES:
             why += " are compared as they are: say rewards='flipped', or leave it out"
         else:
@@ -346,7 +347,7 @@ def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResu
         return _or_raise(result)
 
     try:
-        found = discover_labels(
+        discovery = discover_labels(
             traces,
             outputs_of(options, traces),
             infer_or_raise,
@@ -357,20 +358,20 @@ def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResu
         )
     except ContradictoryTraces:
         return conflicts[-1]
-    senses = replace(context.senses, labelling=found.labelling)
+    preprocessor = replace(context.senses, labelling=discovery.labelling)
     if len(shards) > 1:  # labels discovered in the first shard have to hold in all
-        return infer_from(senses.on_shards(shards), found.labelling, found.timing)
-    result = found.inferred
+        return infer_from(preprocessor.on_shards(shards), discovery.labelling, discovery.timing)
+    result = discovery.inferred
     if options.strategy.merges and any(
-        machine.states > found.states.get(machine.predicts, machine.states)
+        machine.states > discovery.states.get(machine.predicts, machine.states)
         for machine in result.machines.values()
     ):  # merging has missed a smaller machine, which is known to exist
-        labeled = InMemorySource([found.labelling.on(traces)])
-        searched = infer_from(labeled, AS_RECORDED, found.timing, STRATEGIES["search"])
+        labeled = InMemorySource([discovery.labelling.on(traces)])
+        searched = infer_from(labeled, AS_RECORDED, discovery.timing, STRATEGIES["search"])
         if isinstance(searched, Conflict):
             return searched
         result = min(result, searched, key=_description_length)
-    return replace(result, machines=result.machines.replacing(senses=senses))
+    return replace(result, machines=result.machines.replacing(senses=preprocessor))
 
 
 def _description_length(result: InferenceResult) -> float:
@@ -385,8 +386,8 @@ def _description_length(result: InferenceResult) -> float:
 def _updated(
     result: InferenceResult, traces: TraceSet, progress: Listener | None
 ) -> InferenceResult | Conflict:
-    senses, options = result.machines.senses, result.options
-    context, more = InferenceContext(options, senses, progress), senses.on(traces)
+    preprocessor, options = result.machines.senses, result.options
+    context, more = InferenceContext(options, preprocessor, progress), preprocessor.on(traces)
     if options.labels != "auto" or not result.standing.corpus.in_memory:
         return extend_result(context, result, more)
     if not result.is_noisy:
@@ -396,5 +397,5 @@ def _updated(
         return extended
     # There are other events than those discovered before.
     together = result.standing.corpus.extended(more).together()
-    options = replace(options, discretise=senses.discretise)
-    return _inferred(options, together, progress, senses.rewards)
+    options = replace(options, discretise=preprocessor.discretise)
+    return _inferred(options, together, progress, preprocessor.rewards)

@@ -76,11 +76,11 @@ def choose_labels(
         codes = tuple(code for code, label in enumerate(labels) if label in named)
         return LabelChoice(codes, declared_trivial(labels, codes))
     choice = LabelChoice()
-    verdicts = assess_labels(samples, beyond_no_event=not keeps_labels, in_time=task.in_time)
+    tests = assess_labels(samples, beyond_no_event=not keeps_labels, in_time=task.in_time)
     if not keeps_labels and task.in_time():
-        verdicts = _weighed(task, samples, verdicts, choice.merged, most_work)
-    choice.verdicts = tuple(verdict.renumbered(task.trace_numbers) for verdict in verdicts)
-    trivial = [code for code, one in enumerate(verdicts) if one.verdict is Triviality.TRIVIAL]
+        tests = _weighed(task, samples, tests, choice.merged, most_work)
+    choice.verdicts = tuple(test.renumbered(task.trace_numbers) for test in tests)
+    trivial = [code for code, test in enumerate(tests) if test.verdict is Triviality.TRIVIAL]
     silence = labels.get(NO_EVENT)
     # With "no event" a machine can count steps, and so explain away that labels are read at the
     # wrong time: the user has to know that.
@@ -97,26 +97,25 @@ def choose_labels(
 def _weighed(
     task: LearningTask,
     samples: SampleSet,
-    verdicts: tuple[TrivialityTest, ...],
+    tests: tuple[TrivialityTest, ...],
     merged: dict[frozenset[int], RawAutomaton],
     most_work: int | None,
 ) -> tuple[TrivialityTest, ...]:
     """Let merging decide about labels that were not proven necessary.
 
-    The smallest machine never grows when a label that changes no state is deleted, and few
-    searches find the loops of many such labels. So a label that was dropped on evidence is
-    restored if the machine is smaller with it; an undecided one is dropped if the machine is
-    smaller without it.
+    The smallest machine never grows when a label that changes no state is deleted. So a label that
+    was dropped on evidence is restored if the machine is smaller with it; an undecided one is
+    dropped if the machine is smaller without it.
     """
-    trivial = {code for code, one in enumerate(verdicts) if one.verdict is Triviality.TRIVIAL}
-    dropped = [code for code in sorted(trivial) if verdicts[code].basis is TrivialityBasis.EVIDENCE]
+    trivial = {code for code, test in enumerate(tests) if test.verdict is Triviality.TRIVIAL}
+    dropped = [code for code in sorted(trivial) if tests[code].basis is TrivialityBasis.EVIDENCE]
     undecided = [
         code
-        for code, one in enumerate(verdicts)
-        if one.verdict is Triviality.UNDECIDED and one.basis is TrivialityBasis.EVIDENCE
+        for code, test in enumerate(tests)
+        if test.verdict is Triviality.UNDECIDED and test.basis is TrivialityBasis.EVIDENCE
     ]
     if not dropped and not undecided:
-        return verdicts
+        return tests
 
     def states(without: set[int], below: float = inf) -> float:
         histories = remove_trivial(samples.histories, sorted(without))
@@ -138,13 +137,13 @@ def _weighed(
     try:
         fewest = states(trivial)
     except WorkLimitExceeded:
-        return verdicts
+        return tests
     first = merged.get(frozenset(trivial))
     if first is not None and not first.finished:
-        return verdicts
+        return tests
     nodes = 0 if first is None else first.tree_nodes
     # If outputs vary at all, no machine has fewer than two states.
-    for code in _to_weigh(nodes, dropped, undecided, verdicts):
+    for code in _to_weigh(nodes, dropped, undecided, tests):
         if fewest <= 2:
             break
         try:
@@ -153,18 +152,18 @@ def _weighed(
             break
         if count < fewest:
             trivial, fewest = trivial ^ {code}, count
-    verdict = {True: Triviality.TRIVIAL, False: Triviality.UNDECIDED}
+    new_verdict = {True: Triviality.TRIVIAL, False: Triviality.UNDECIDED}
     changed = trivial ^ before
     return tuple(
-        replace(one, verdict=verdict[code in trivial], basis=TrivialityBasis.SEARCH)
+        replace(test, verdict=new_verdict[code in trivial], basis=TrivialityBasis.SEARCH)
         if code in changed
-        else one
-        for code, one in enumerate(verdicts)
+        else test
+        for code, test in enumerate(tests)
     )
 
 
 def _to_weigh(
-    nodes: int, dropped: list[int], undecided: list[int], verdicts: tuple[TrivialityTest, ...]
+    nodes: int, dropped: list[int], undecided: list[int], tests: tuple[TrivialityTest, ...]
 ) -> list[int]:
     """Return the labels to weigh: all, or if that takes long those with the least evidence."""
     if nodes > WEIGHED_NODES:
@@ -172,5 +171,5 @@ def _to_weigh(
     most = max(WEIGHED_IN_ALL // max(nodes, 1), 1)
     if len(dropped) + len(undecided) <= most:
         return dropped + undecided
-    least_sure = sorted(dropped, key=lambda code: (verdicts[code].agreements, code))
+    least_sure = sorted(dropped, key=lambda code: (tests[code].agreements, code))
     return (least_sure + undecided)[:most]

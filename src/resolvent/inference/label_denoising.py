@@ -1,8 +1,8 @@
 """Decide whether recorded labels are noisy, and replace them by those that observations imply.
 
-Labels as recorded and as denoised have to explain the outputs of the same steps; those that make
-these likelier are the true ones. Labels that are a function of observations may be denoised, but
-not if observations are wrong, or if an event depends on something unobserved.
+The recorded and the denoised labels are compared by the likelihood of the outputs of the same
+steps. Labels that are a function of observations may be denoised, but not if observations are
+wrong, or if an event depends on something unobserved.
 
 Input: a corpus. Output: the `DenoisedLabels`, or None; and the corpus with them.
 """
@@ -52,10 +52,9 @@ def true_labels(
     """Return the labels that observations and actions imply, if those recorded are clearly noisy.
 
     Machines are learned from some of the traces with recorded and with denoised labels. Noisy
-    labels may contradict nothing, and yet take a hundred states for seven; but nothing is tested
-    if few states explain some steps, unless machines for all are `doubted`. `contradict` says that
-    all traces are known to contradict each other. Return `WITHOUT_LABELS` if recorded labels are
-    uninformative.
+    labels may contradict nothing, and still cost many states; but nothing is tested if few states
+    explain some steps, unless machines for all are `doubted`. `contradict`: all traces are known
+    to contradict each other. Return `WITHOUT_LABELS` if recorded labels are uninformative.
     """
     timing, noise = context.options.timing, context.options.noise
     is_stated = isinstance(noise, Noise)
@@ -64,8 +63,10 @@ def true_labels(
         return None  # there is nothing to denoise, or it was tried at first
     if not is_stated and corpus.steps < SELDOM * len(corpus.alphabets.labels):
         return None  # labels that are hardly ever read cannot be found wrong
-    few = corpus.fetch(corpus.sample(GLIMPSE))
-    if labels_follow_exactly(few, timing) or _are_determined(LabelTally.of(few, timing), share):
+    sample = corpus.fetch(corpus.sample(GLIMPSE))
+    if labels_follow_exactly(sample, timing) or _are_determined(
+        LabelTally.of(sample, timing), share
+    ):
         return None
     recorded = corpus.fetch(corpus.sample(SAMPLE_STEPS))
     tally = LabelTally.of(recorded, timing)
@@ -74,7 +75,7 @@ def true_labels(
         return None  # they depend on something unobserved, or follow exactly from the action
     must_win = not contradict and not is_stated
     if must_win and not doubted:
-        machines = _explaining(context, corpus, few)
+        machines = _explaining(context, corpus, sample)
         if machines and _most_states(machines) <= MANY_STATES:
             return None
     machines = _explaining(context, corpus, recorded) if must_win else None
@@ -100,10 +101,10 @@ def with_labels(
     context: InferenceContext, corpus: Corpus, denoised: DenoisedLabels
 ) -> tuple[InferenceContext, Corpus]:
     """Return an inference and its corpus with denoised labels instead of those recorded."""
-    senses = replace(context.senses, labelling=denoised.labelling)
+    preprocessor = replace(context.senses, labelling=denoised.labelling)
     shards = Preprocessor(denoised.labelling).on_shards(corpus.shards)
     relabeled = Corpus(shards, corpus.rounding, workers=corpus.workers)
-    return replace(context, senses=senses), relabeled
+    return replace(context, senses=preprocessor), relabeled
 
 
 def _are_determined(tally: LabelTally, share: float | None) -> bool:
@@ -137,9 +138,9 @@ def _are_uninformative(context: InferenceContext, corpus: Corpus, machines: Mach
     silent = WITHOUT_LABELS.labelling.on(some)
     if log_evidence(machines, silent) <= log_evidence(machines, some):
         return False
-    few = corpus.fetch(corpus.sample(SAMPLE_STEPS // 5))
-    silent = WITHOUT_LABELS.labelling.on(few)
-    return not _explains_more(context, corpus, few, silent, LITTLE)
+    sample = corpus.fetch(corpus.sample(SAMPLE_STEPS // 5))
+    silent = WITHOUT_LABELS.labelling.on(sample)
+    return not _explains_more(context, corpus, sample, silent, LITTLE)
 
 
 def _explains_more(

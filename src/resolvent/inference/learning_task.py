@@ -70,19 +70,19 @@ def found_of(
     )
 
 
-def fits_of(found: Fit) -> dict[str, MachineFit]:
+def fits_of(fit: Fit) -> dict[str, MachineFit]:
     """Return the fits of an earlier inference, which cost no time in this one."""
     return {
         kind: MachineFit(
             machine,
-            replace(found.statistics[kind], seconds=0.0),
-            found.verdicts[kind],
-            found.logs[kind],
-            kind not in found.unfinished,
-            found.certificates.get(kind),
-            found.tried.get(kind, ()),
+            replace(fit.statistics[kind], seconds=0.0),
+            fit.verdicts[kind],
+            fit.logs[kind],
+            kind not in fit.unfinished,
+            fit.certificates.get(kind),
+            fit.tried.get(kind, ()),
         )
-        for kind, machine in found.machines.items()
+        for kind, machine in fit.machines.items()
     }
 
 

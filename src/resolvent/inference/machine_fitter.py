@@ -108,8 +108,7 @@ class MachineFitter:
     ) -> dict[str, MachineFit] | None:
         """Add a machine that predicts when episodes end; None if that seems random.
 
-        It does if traces contradict each other, or if so many label histories would have to be
-        distinguished that the machine would memorize them.
+        It does if traces contradict each other, or if the machine would memorize label histories.
         """
         histories = Histories.of(traces, self.context.options.timing)
         silence = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
@@ -121,7 +120,7 @@ class MachineFitter:
 
 @dataclass(frozen=True)
 class _Reduced:
-    """A learning task after the reduction, and what is needed to restore it."""
+    """A learning task after the reduction, with the data to undo it."""
 
     task: LearningTask
     started: float
@@ -187,7 +186,7 @@ class _Stages:
         return _Reduced(task, started, samples, constants, choice)
 
     def learn(self, reduced: _Reduced) -> MachineFit | Conflict:
-        """Learn an automaton, and restore what the reduction removed."""
+        """Learn an automaton, and undo the reduction."""
         task = reduced.task
         if task.kind in self.reused:
             return self.reused[task.kind]
@@ -279,10 +278,10 @@ class _Stages:
             supplemented=task.supplemented,
             digits=task.digits,
         )
-        others = compare_transitions(samples, machine.transitions)
-        similar = alternatives(machine, task.samples, likely, others)
+        comparison = compare_transitions(samples, machine.transitions)
+        similar = alternatives(machine, task.samples, likely, comparison)
         machine = replace(
-            machine, support=machine.support and replace(machine.support, rivals=others)
+            machine, support=machine.support and replace(machine.support, rivals=comparison)
         )
         root = np.zeros(1, np.int32)
         return MachineFit(
@@ -322,14 +321,14 @@ class _Stages:
             trivial,
             lambda trace, step: corpus.place(int(task.trace_numbers[trace]), step),
             labels_made=options.labels != AS_RECORDED,
-            alone=self._predictable(task, histories),
+            predictable=self._predictable(task, histories),
         )
 
     def _predictable(self, task: LearningTask, histories: Histories) -> list[str]:
-        """Return the other outputs that vary, and yet follow from what machines read."""
-        others = (output for output in self.outputs if output != task.predicts)
+        """Return the other outputs that vary without contradictions."""
+        outputs = (output for output in self.outputs if output != task.predicts)
         samples = {
-            output: sampler_for(output, task.options)(task.traces, histories) for output in others
+            output: sampler_for(output, task.options)(task.traces, histories) for output in outputs
         }
         return [
             output

@@ -1,4 +1,4 @@
-"""Orders of merging: which blue state to decide next, and into which red state to merge it.
+"""Merge orders: the next blue state to decide, and the red state to merge it into.
 
 Input: the state of the search. Output: a `Merge` or a `Promote`. The native engine implements the
 same orders; docs/decisions/inference.md gives the reasons for them.
@@ -209,8 +209,7 @@ def bits(number: int) -> int:
 class OutputInformation:
     """The information content of outputs: the rarer an output for its α-input, the higher.
 
-    Each node of the tree counts once, however often it was visited, so that repeated traces change
-    nothing.
+    Each node of the tree counts once, so that repeated traces change nothing.
     """
 
     def __init__(self, tree: PrefixTree) -> None:
@@ -248,7 +247,7 @@ class OutputInformation:
 
 
 class TransitionModel:
-    """The distribution of transitions, learned from those that were decided.
+    """The distribution of transitions, learned from the decided ones.
 
     A label leads back to the same state, or to some states more often than to others. Labels are
     distinguished by the output just before them: a refused request usually changes nothing.
@@ -348,10 +347,10 @@ def merge_with_backtracking(
 ) -> RawAutomaton:
     """Merge by likelihood, then undo each merge in turn and keep the shorter description.
 
-    A wrong merge shows late: states that belong to it conflict, so that there are too many states
-    and unlikely transitions. Without the merge, all later decisions are made again. Merges are
-    tried in the order in which they were made, until a whole pass changes nothing; a time limit
-    ends that early. docs/decisions/inference.md has measurements.
+    A wrong merge shows late, by conflicts that cause too many states and unlikely transitions.
+    Without the merge, all later decisions are made again. Merges are undone in their order, until
+    a whole pass changes nothing or the time limit is reached. docs/decisions/inference.md has
+    measurements.
 
     Raises:
         TooManyStates: when more than `most_states` are left.

@@ -44,7 +44,9 @@ def noise_warnings(likely: InferenceResult, conflict: Conflict | None) -> list[F
                 machines=kinds,
             )
         )
-    varying = [kind for kind, one in likely.machines.items() if one.is_noisy and kind != REWARD]
+    varying = [
+        kind for kind, machine in likely.machines.items() if machine.is_noisy and kind != REWARD
+    ]
     if likely.senses.rewards is not None and conflict is None and varying:
         findings.append(
             _warning(
@@ -114,7 +116,7 @@ def corrected_labels(result: InferenceResult) -> Finding:
 def broken_warning(
     result: InferenceResult,
     wrong: NDArray[np.int64],
-    asked: NDArray[np.int64],
+    answered: NDArray[np.int64],
     first: NDArray[np.int64] | None = None,
     nats: float | None = None,
 ) -> Finding:
@@ -122,7 +124,7 @@ def broken_warning(
     numbers: Sequence[int] = result.broken
     named = [
         f"trace {number}{'' if first is None else f' from step {int(first[at])} on'} "
-        f"({int(wrong[at]):,} of {int(asked[at]):,} answers odd)"
+        f"({int(wrong[at]):,} of {int(answered[at]):,} answers odd)"
         for at, number in enumerate(numbers[:_NAMED])
     ]
     if len(numbers) > _NAMED:
@@ -136,18 +138,18 @@ def broken_warning(
         f"fit may show what the others do not.",
         traces=list(numbers),
         odd=wrong.tolist(),
-        asked=asked.tolist(),
+        asked=answered.tolist(),
     )
 
 
-def too_many_broken(broken: int, traces: int, share: float) -> Finding:
+def too_many_broken(outliers: int, traces: int, share: float) -> Finding:
     """Return that more traces look like outliers than may be left out."""
     return _warning(
         "too-many-broken",
-        f"{broken:,} of {amount(traces, 'trace')} look broken, more than the {share:.0%} that "
+        f"{outliers:,} of {amount(traces, 'trace')} look broken, more than the {share:.0%} that "
         f"may be left out, so all were kept. Split the traces by where they come from, or allow "
-        f"for more: noise=rs.Noise(outcomes=True, broken={broken / traces + 0.005:.2f}).",
-        broken=broken,
+        f"for more: noise=rs.Noise(outcomes=True, broken={outliers / traces + 0.005:.2f}).",
+        broken=outliers,
         traces=traces,
     )
 

@@ -28,8 +28,8 @@ def lists_accidents(counts: ReplayCounts) -> bool:
 def is_chance(counts: ReplayCounts, *, by_state: bool) -> bool:
     """Return whether outputs of the first machine vary everywhere and rarely, as by chance.
 
-    If memory is missing, some queries vary, and often. With `by_state` only outputs in the same
-    state count as varying, otherwise all outputs for a query.
+    If memory is missing, some queries vary often. With `by_state` outputs are compared in the same
+    state, otherwise for the same query.
     """
     return query_noise(counts, by_state).everywhere
 
@@ -37,9 +37,9 @@ def is_chance(counts: ReplayCounts, *, by_state: bool) -> bool:
 def needs_memory(counts: ReplayCounts, rate: float) -> bool:
     """Return whether most outputs of the first machine may depend on the past.
 
-    Then traces cannot be compared without memory: in a log of a protocol those that come to a
-    rare state, or not into a sink, differ from all others. Outliers, at most this share of the
-    traces, make outputs vary no more often than that.
+    Then traces cannot be compared without memory: in a log of a protocol those that reach a rare
+    state, or avoid a sink, differ from all others. Outliers, at most this share of the traces,
+    make outputs vary no more often than that.
     """
     return query_noise(counts, by_state=False).in_most(rate)
 
@@ -47,23 +47,23 @@ def needs_memory(counts: ReplayCounts, rate: float) -> bool:
 def would_contradict(result: InferenceResult) -> bool:
     """Return whether outputs that vary by chance would have contradicted each other.
 
-    A query that is repeated after the same labels has the same output each time, though each
-    would vary by chance as often as outputs for all queries vary without memory.
+    Repeated queries after the same labels had the same output, although outputs by query vary so
+    often that chance would have made some differ.
     """
-    standing = result.standing
+    state = result.standing
     machine = next(iter(result.machines.values()))
-    traces = standing.corpus.fetch(standing.chosen)
+    traces = state.corpus.fetch(state.chosen)
     histories = Histories.of(traces, result.options.timing)
     samples = output_samples(traces, histories, machine.predicts)
     node = _core.history_columns(histories.tree)[0].astype(np.int64)
     queries = node * len(samples.alpha_keys) + samples.alpha
     repeated = len(queries) - len(np.unique(queries))
-    noisy = query_noise(standing.shown, by_state=False)
+    noisy = query_noise(state.shown, by_state=False)
     return repeated * noisy.share * noisy.chance > CONTRADICTIONS
 
 
 def query_noise(counts: ReplayCounts, by_state: bool, kind: str | None = None) -> QueryNoise:
-    """Return in how many queries of a machine, by default the first, outputs vary."""
+    """Estimate the share of a machine's queries with varying outputs; by default of the first."""
     machine = counts.machines[kind] if kind else next(iter(counts.machines.values()))
     return estimate_query_noise(*_deviations(machine.known, by_state))
 

@@ -1,11 +1,11 @@
 """Select the noise model: exact machines first, then the model that makes traces likeliest.
 
-The candidates, in the order in which they are tried:
+The candidates, in the order of the attempts:
 
 0. Noisy labels that are a function of observations (`label_denoising`): denoised, if they
    clearly are noisy.
 1. Machines without noise. If they explain all traces exactly, they stay; if another option
-   would (labels read at another time, rewards rounded), that is for the user to choose.
+   would (labels read at another time, rewards rounded), the user has to choose it.
 2. A few outliers: left out, if machines without noise explain all other traces.
 3. If traces contradict each other, or machines that fit them list accidents (`noise_screening`):
    the most likely machines, whose outputs have distributions, without outliers.
@@ -15,8 +15,8 @@ The candidates, in the order in which they are tried:
 Noise in numbers, such as rewards that vary around their values, is removed before by
 preprocessing.
 
-Input: a corpus and the noise that is allowed. Output: an `InferenceResult` with the warnings that
-say why it was selected, or the `Conflict` that the allowed noise does not explain.
+Input: a corpus and the allowed noise. Output: an `InferenceResult` with warnings that give the
+reasons, or the `Conflict` that the allowed noise does not explain.
 """
 
 from dataclasses import replace
@@ -152,8 +152,8 @@ def _extended(
         result = _with_noise(context, corpus, None)
         reasons = [warning for warning in before.warnings if warning.kind == NOISE]
         if isinstance(result, InferenceResult) and result.is_noisy and reasons:
-            others = [warning for warning in result.warnings if warning.kind != NOISE]
-            return _with_warnings(replace(result, warnings=tuple(others)), reasons)
+            warnings = [warning for warning in result.warnings if warning.kind != NOISE]
+            return _with_warnings(replace(result, warnings=tuple(warnings)), reasons)
         return result
     result = refine_further(context, before.standing, corpus)
     return _resolve(context, corpus, result) if isinstance(result, Conflict) else result
@@ -217,23 +217,23 @@ def _some_stand_out(exact: InferenceResult, share: float) -> bool:
 
     Machines that explain all traces may have states for the outliers alone.
     """
-    standing = exact.standing
-    if needs_memory(standing.shown, share):
+    state = exact.standing
+    if needs_memory(state.shown, share):
         return False
-    scores = score_outliers(exact.machines, standing.corpus.together(), by_state=False)
+    scores = score_outliers(exact.machines, state.corpus.together(), by_state=False)
     return bool(scores.are_outliers.any())
 
 
 def _is_likelier(likely: InferenceResult, exact: InferenceResult) -> bool:
     """Return whether the first machine explains the traces better with noise."""
     kind, machine = next(iter(exact.machines.items()))
-    standing = likely.standing
-    traces = standing.corpus.fetch(standing.chosen)
+    state = likely.standing
+    traces = state.corpus.fetch(state.chosen)
     histories = Histories.of(traces, exact.options.timing)
     samples = output_samples(traces, histories, machine.predicts)
     if machine.labels != samples.labels:
         return False
-    evidence = standing.found.log_evidence[kind][likely.machines[kind].states]
+    evidence = state.found.log_evidence[kind][likely.machines[kind].states]
     return evidence > machine_log_evidence(machine, samples)
 
 
@@ -293,16 +293,20 @@ def _without_outliers(
     """
     share = _allowed(context).broken
     outliers = np.empty(0, np.int64)
-    odd, asked = np.zeros((2, corpus.traces), np.int64)
+    odd, answered = np.zeros((2, corpus.traces), np.int64)
     warnings: list[Finding] = []
     while not warnings:
-        others = np.setdiff1d(corpus.all, outliers)
-        scores = score_outliers(likely.machines, corpus.fetch(others))
+        remaining = np.setdiff1d(corpus.all, outliers)
+        scores = score_outliers(likely.machines, corpus.fetch(remaining))
         surprise = np.full(corpus.traces, np.inf)
-        surprise[others], odd[others], asked[others] = scores.surprise, scores.odd, scores.asked
+        surprise[remaining], odd[remaining], answered[remaining] = (
+            scores.surprise,
+            scores.odd,
+            scores.asked,
+        )
         if (exact := _exact_without_some(context, corpus, surprise, share)) is not None:
             return exact
-        more = others[scores.are_outliers]
+        more = remaining[scores.are_outliers]
         if not len(more):
             break
         if len(outliers) + len(more) > share * corpus.traces:
@@ -315,7 +319,7 @@ def _without_outliers(
                 return result
             likely = _as_from_all(context, result, corpus, outliers)
     if len(outliers):
-        warnings.insert(0, broken_warning(likely, odd[outliers], asked[outliers]))
+        warnings.insert(0, broken_warning(likely, odd[outliers], answered[outliers]))
     return likely, warnings
 
 
@@ -324,19 +328,18 @@ def _exact_without_some(
 ) -> tuple[InferenceResult, list[Finding]] | None:
     """Return machines without noise that explain all traces but a few outliers.
 
-    The most surprising traces are left out; machines learned from the others determine which of
-    them they explain after all. Return None if traces still contradict each other, if a machine
-    lists accidents or does not predict held-out traces, or if rare noise is the better
-    explanation.
+    The most surprising traces are left out, and taken back if machines learned from the others
+    explain them. Return None if traces still contradict each other, if a machine lists accidents
+    or does not predict held-out traces, or if rare noise is the better explanation.
     """
     most = floor(share * corpus.traces)
     order = np.argsort(-surprise, kind="stable")
     outliers = np.sort(order[: min(most, np.count_nonzero(surprise > 0))])
     while 0 < len(outliers) <= most:
-        others = np.setdiff1d(corpus.all, outliers)
-        result = refine(context, _only(corpus, others))
+        remaining = np.setdiff1d(corpus.all, outliers)
+        result = refine(context, _only(corpus, remaining))
         if isinstance(result, Conflict):
-            pair = others[[place.trace for place in result.places]]
+            pair = remaining[[place.trace for place in result.places]]
             outliers = np.union1d(outliers, pair[np.argmax(surprise[pair])])
             continue
         if result.unfinished:
@@ -360,9 +363,8 @@ def _exact_without_some(
 def predicts_held_out(context: InferenceContext, corpus: Corpus, share: float) -> bool:
     """Return whether machines learned from most traces explain the others, up to a share of them.
 
-    Machines that memorize traces explain any traces they were learned from. Those that list
-    accidents when learned from a few traces less had too little evidence: then this test says
-    nothing.
+    Machines that memorize traces explain any traces that they were learned from. If machines from
+    slightly fewer traces list accidents, the evidence is too small, and the test is inconclusive.
     """
     some = corpus.sample(floor(_TRAINING_SHARE * corpus.steps))
     held_out = np.setdiff1d(corpus.distinct(), some)

@@ -194,7 +194,7 @@ def _searching(
     automaton = search(
         portfolio.without(portfolio.known),
         seed=options.seed,
-        effort=share * options.effort * (1 if best is None else doubt(best.automaton)),
+        effort=share * options.effort * (1 if best is None else uncertainty(best.automaton)),
         time_limit=time_limit,
         listener=listener,
         known=best.machine.transitions if best is not None and best.automaton.finished else None,
@@ -262,8 +262,8 @@ def most_states(states: int) -> int:
     return states + max(MORE_STATES, states)
 
 
-def doubt(automaton: RawAutomaton) -> float:
-    """Return the doubt about an automaton: 0 if every merge has much evidence, up to 1.
+def uncertainty(automaton: RawAutomaton) -> float:
+    """Return the uncertainty of an automaton: 0 if every merge has much evidence, up to 1.
 
     If an eighth of the merges have little evidence, all of it may be wrong. Two states are not in
     doubt: if outputs vary, no machine has fewer.
@@ -314,7 +314,7 @@ def best_of(
     best = first
     attempts: list[tuple[str, Candidate | None, float]] = [(first.strategy, first, seconds)]
     for turn in sorted({entrant.turn for entrant in entrants}):
-        if best.strategy == "search" or not doubt(best.automaton):
+        if best.strategy == "search" or not uncertainty(best.automaton):
             break
         paying = [
             entrant
@@ -352,14 +352,14 @@ def _side_by_side(
         if stopped.is_set():
             raise _Stopped
 
-    first, *others = entrants
+    first, *rest = entrants
     if share is not None and share <= NO_SECONDS_LEFT:
         return []
     if share is None and len(portfolio.samples.histories.tree) < WORTH_A_THREAD:
         return [run(entrant, listen or _ignore) for entrant in entrants]
-    with ThreadPoolExecutor(max(len(others), 1)) as threads:
+    with ThreadPoolExecutor(max(len(rest), 1)) as threads:
         try:
-            futures = [threads.submit(run, entrant, stop_if_told) for entrant in others]
+            futures = [threads.submit(run, entrant, stop_if_told) for entrant in rest]
             attempt = run(first, listen or _ignore)
             return [attempt, *(future.result() for future in futures)]
         except BaseException:

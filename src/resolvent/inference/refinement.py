@@ -233,10 +233,10 @@ class RefinementLoop:
 
     def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
         """Return the result, with machines that know what all traces showed."""
-        context, corpus, found = self.context, self.corpus, self.found
+        context, corpus, fit = self.context, self.corpus, self.found
         options = context.options
         refinement = Refinement(
-            self.rounds, len(self.chosen), found.steps, corpus.traces, noisy=noisy
+            self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy
         )
         provenance = Provenance(
             version=_version(),
@@ -247,7 +247,7 @@ class RefinementLoop:
         )
         machines = machines_of(
             with_evidence(
-                found.machines,
+                fit.machines,
                 counts,
                 self.named_trivial or frozenset(),
                 constants=options.remove_redundant,
@@ -259,16 +259,16 @@ class RefinementLoop:
         )
         statistics = {
             kind: replace(
-                found.statistics[kind],
+                fit.statistics[kind],
                 states=machine.states,
                 constant_outputs=len(machine.constant_value),
                 outputs_by_state=len(machine.output_value),
             )
             for kind, machine in machines.items()
         }
-        merged = options.strategy.merges and not found.unfinished
+        merged = options.strategy.merges and not fit.unfinished
         warnings = warnings_of(counts, corpus, merged=merged)
-        seconds = {kind: one.seconds for kind, one in statistics.items()}
+        seconds = {kind: own.seconds for kind, own in statistics.items()}
         total = time.perf_counter() - context.started
         return InferenceResult(
             machines=machines,
@@ -278,17 +278,17 @@ class RefinementLoop:
             statistics=statistics,
             refinement=refinement,
             seconds={**seconds, "replay": self.replay_seconds, "total": total},
-            trivial=found.verdicts,
-            certificates=_certificates(found, machines, refinement),
-            standing=InferenceState(corpus, self.chosen, found, counts),
+            trivial=fit.verdicts,
+            certificates=_certificates(fit, machines, refinement),
+            standing=InferenceState(corpus, self.chosen, fit, counts),
             warnings=warnings,
         )
 
     def _learn_from_more(self, more: Numbers) -> Conflict | None:
         """Learn from counterexamples, and from more traces with rare transitions or of any kind."""
         rare = self.with_rare_transitions()
-        others = self.corpus.sample(SAMPLE_STEPS << (self.rounds - (len(rare) > 0)))
-        chosen = np.unique(np.concatenate([self.chosen, more, rare, others]))
+        sample = self.corpus.sample(SAMPLE_STEPS << (self.rounds - (len(rare) > 0)))
+        chosen = np.unique(np.concatenate([self.chosen, more, rare, sample]))
         conflict = self.learn_enough(chosen)
         self.rounds += 1
         return conflict
@@ -411,11 +411,11 @@ def _open_bits(counts: ReplayCounts) -> float:
 
 
 def _certificates(
-    found: Fit, machines: Machines, refinement: Refinement
+    fit: Fit, machines: Machines, refinement: Refinement
 ) -> dict[str, MinimalityProof[Machine]]:
     """Return the proofs; if they hold for a sample only, an alternative may fit that alone."""
     if refinement.traces == refinement.all_traces:
-        return found.certificates
+        return fit.certificates
     return {
         kind: replace(
             certificate,
@@ -423,5 +423,5 @@ def _certificates(
             unique=certificate.unique or None,
             alternative=None,
         )
-        for kind, certificate in found.certificates.items()
+        for kind, certificate in fit.certificates.items()
     }

@@ -43,8 +43,7 @@ _LARGEST_LOG: Final = 700.0
 class InferenceResult:
     """The machines, and how they were inferred.
 
-    It is plain data: it can be pickled, copied and compared. Two results are equal if they differ
-    in seconds alone.
+    It is plain data: it can be pickled, copied and compared. Equality ignores seconds.
 
     Attributes:
         machines: The machines by name: "transition", "reward", and others that were requested.
@@ -57,8 +56,8 @@ class InferenceResult:
         trivial: For each machine, the labels that it does without, and why.
         certificates: With strategy "exact", the proof for each machine.
         standing: All traces and their replay, for `update` and `evidence`.
-        warnings: Reasons not to rely on the machines, such as traces in which hardly anything
-            repeats; `diagnose` looks for more.
+        warnings: Reasons not to rely on the machines, such as traces that hardly ever
+            repeat; `diagnose` looks for more.
         broken: The numbers of traces that were left out, since they do not fit the others.
         more_noise: Noise that is in no machine, such as that of labels, as shares.
     """
@@ -99,10 +98,10 @@ class InferenceResult:
     def lower_bounds(self) -> dict[str, int]:
         """A proven lower bound on the number of states, by machine; none for machines with noise.
 
-        This number of label histories have outputs that differ pairwise, so that each needs a state
-        of its own; with strategy "exact" it is the bound of the certificate. A machine with as many
-        states is as small as any that explains the traces. Machines other than the Transition
-        Machine are assumed to observe its states.
+        It is the number of label histories with pairwise different outputs, which need different
+        states; with strategy "exact" it is the bound of the certificate. A machine with this number
+        of states is minimal. Machines other than the Transition Machine are assumed to observe its
+        states.
 
         >>> import gymnasium as gym, resolvent as rs
         >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).lower_bounds
@@ -163,9 +162,8 @@ class InferenceResult:
     def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
         """The machines that are nearly as likely as those inferred, with their odds; by name.
 
-        Empty if every other machine found is at least 100 times less likely, and without noise:
-        then the traces are explained, and `certificates` hold what is proven. Of machines that
-        differ in one transition there are at most ten.
+        Empty if every other machine found is at least 100 times less likely, and without noise,
+        where `certificates` hold the proofs. At most ten differ in one transition.
         """
         return {name: self.standing.found.alternatives.get(name, ()) for name in self.machines}
 
@@ -210,7 +208,7 @@ class InferenceResult:
 
     @cached_property
     def evidence(self) -> "Evidence":
-        """What the traces support and leave open; the same as `resolvent.evidence(result)`.
+        """The support of the traces, and its gaps; the same as `resolvent.evidence(result)`.
 
         It is computed at the first use: machines are inferred once more from four fifths of the
         traces and tested on the rest. Scanned files are read once.
@@ -325,7 +323,7 @@ class InferenceResult:
         return parallel_lines(self)
 
     def noise_text(self) -> list[str]:
-        """Return how much noise there is, and how certain the numbers of states are, in lines."""
+        """Return lines about the noise, and about the certainty of the numbers of states."""
         return noise_lines(self)
 
     def as_dict(self) -> dict[str, Any]:
@@ -395,7 +393,7 @@ def _as_dicts(records: dict[str, tuple[Any, ...]]) -> dict[str, list[dict[str, A
     return {name: [record.as_dict() for record in values] for name, values in records.items()}
 
 
-def machines_of_result(given: Machines | InferenceResult) -> Machines:
+def machines_of_result(machines: Machines | InferenceResult) -> Machines:
     """Return the machines of a result, or the machines themselves.
 
     >>> machines_of_result("machines.json")
@@ -405,11 +403,11 @@ def machines_of_result(given: Machines | InferenceResult) -> Machines:
     Raises:
         ModelError: when it is something else.
     """
-    if isinstance(given, InferenceResult):
-        return given.machines
-    if isinstance(given, Machines):
-        return given
+    if isinstance(machines, InferenceResult):
+        return machines.machines
+    if isinstance(machines, Machines):
+        return machines
     remedy = "give machines or a result of rs.infer"
-    if isinstance(given, str | PathLike):
+    if isinstance(machines, str | PathLike):
         remedy = "load the file with rs.load, and give those"
-    raise ModelError(f"a {type(given).__name__} is no machines: {remedy}")
+    raise ModelError(f"a {type(machines).__name__} is no machines: {remedy}")

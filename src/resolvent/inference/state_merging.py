@@ -185,7 +185,7 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """The decision that a blue state becomes a state of its own."""
+    """The decision to make a blue state red."""
 
     blue: int
 
@@ -333,9 +333,9 @@ def completed(
 ) -> RawAutomaton:
     """Merge undecided nodes into the states with which they agree most, in one cheap pass.
 
-    `access` holds the nodes that states began as, `states_of_nodes` the state of each tree node,
-    or −1; nodes above a decided one are decided. A state predicts its most frequent output, and
-    the automaton says for how many rows that is wrong.
+    `access` holds the first node of each state, `states_of_nodes` the state of each tree node, or
+    −1; nodes above a decided one are decided. A state predicts its most frequent output, and the
+    automaton has the number of rows with another one.
     """
     tree = samples.histories.tree
     columns = _core.complete(
@@ -375,7 +375,7 @@ class Watch:
 
 
 def out_of_time(progress: Progress) -> TimeLimitReached:
-    """Return the error that says how far the search had come."""
+    """Return the error for the time limit, with the progress of the search."""
     states = "state" if progress.states == 1 else "states"
     return TimeLimitReached(
         f"time ran out: {progress.states} {states} found so far, {progress.undecided} still "

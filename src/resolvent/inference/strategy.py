@@ -121,11 +121,11 @@ def _query(samples: SampleSet, number: int) -> tuple[Symbol, Symbol]:
 
 
 class Strategy:
-    """How machines are inferred; derive from it to define which states are merged.
+    """An inference strategy; derive from it to define which states are merged.
 
     Your own strategy needs a `name` and a `score`; all else is optional. It need not look for
     contradictions: nodes with different outputs for a query are never merged. It must not change
-    while it is used, so a strategy with parameters is best a frozen dataclass.
+    during use, so a strategy with parameters is best a frozen dataclass.
 
     Attributes:
         name: The name in results and files.
@@ -135,7 +135,7 @@ class Strategy:
         keeps_labels: Drop no label but "no event" before the search.
         refines: By default learn from a sample if there are very many traces, and repair
             contradictions with the others.
-        merges: Merges nodes of the prefix tree, and reports how many are decided.
+        merges: Merges nodes of the prefix tree, and reports the number of decided ones.
         searches: Uses `seed` and `effort`, and may use all the time it gets.
         proves: Proves its machines minimal.
         weighs: Weighs outputs by their information and transitions by their likelihood.
@@ -275,7 +275,7 @@ class Backtracking(Strategy):
 class Search(Strategy):
     """The smallest machine found by simulated annealing over transition tables.
 
-    The search finds the loops of labels that change nothing by itself.
+    The search also finds the labels that change no state.
     """
 
     name = "search"
@@ -310,7 +310,7 @@ _SWITCHES = ("first_fit", "keeps_labels", "refines")
 _BUILT_IN = ("merges", "searches", "proves", "weighs", "rethinks", "chooses", "engines")
 
 
-def strategy_named(given: str | Strategy) -> Strategy:
+def strategy_named(strategy: str | Strategy) -> Strategy:
     """Return a built-in strategy by its name, or the user's own strategy after checking it.
 
     Raises:
@@ -323,20 +323,20 @@ def strategy_named(given: str | Strategy) -> Strategy:
     resolvent.errors.OptionError: unknown strategy 'bfs': choose one of auto, edsm, rpni, ...
     """
     names = ", ".join(STRATEGIES)
-    if isinstance(given, Strategy):
-        if given not in STRATEGIES.values():
-            _check(given)
-        return given
-    if isinstance(given, type) and issubclass(given, Strategy):
-        raise OptionError(f"strategy {given.__name__} is a class: give {given.__name__}(...)")
-    if not isinstance(given, str):
+    if isinstance(strategy, Strategy):
+        if strategy not in STRATEGIES.values():
+            _check(strategy)
+        return strategy
+    if isinstance(strategy, type) and issubclass(strategy, Strategy):
+        raise OptionError(f"strategy {strategy.__name__} is a class: give {strategy.__name__}(...)")
+    if not isinstance(strategy, str):
         raise OptionError(
-            f"a {type(given).__name__} is no strategy: choose one of {names}, or derive a class "
+            f"a {type(strategy).__name__} is no strategy: choose one of {names}, or derive a class "
             f"from resolvent.Strategy"
         )
-    if given not in STRATEGIES:
-        raise OptionError(f"unknown strategy '{given}': choose one of {names}")
-    return STRATEGIES[given]
+    if strategy not in STRATEGIES:
+        raise OptionError(f"unknown strategy '{strategy}': choose one of {names}")
+    return STRATEGIES[strategy]
 
 
 def _check(own: Strategy) -> None:

@@ -79,11 +79,9 @@ def trivial_lines(result: "InferenceResult") -> list[str]:
     """Return the labels taken to change nothing, in one line unless the machines differ."""
     trivial = {
         name: ", ".join(
-            label_text(verdict.label)
-            for verdict in verdicts
-            if verdict.verdict is Triviality.TRIVIAL
+            label_text(test.label) for test in tests if test.verdict is Triviality.TRIVIAL
         )
-        for name, verdicts in result.trivial.items()
+        for name, tests in result.trivial.items()
     }
     if len(set(trivial.values())) == 1:
         return [f"taken to change nothing: {labels}" for labels in set(trivial.values()) - {""}]
@@ -115,7 +113,7 @@ def parallel_lines(result: "InferenceResult") -> list[str]:
 
 
 def noise_lines(result: "InferenceResult") -> list[str]:
-    """Return how much noise there is, and how certain the numbers of states are."""
+    """Return lines about the noise, and about the certainty of the numbers of states."""
     levels = result.senses.rewards
     lines = [] if levels is None else [str(levels)]
     lines += _uncertainty_lines(result)
@@ -130,16 +128,16 @@ def noise_lines(result: "InferenceResult") -> list[str]:
 
 def _uncertainty_lines(result: "InferenceResult") -> Iterator[str]:
     """Yield the uncertainty of labels and initial states."""
-    doubt = result.machines.doubt
-    if doubt.label_noise is not None:
-        yield f"labels: {doubt.label_noise}; states are inferred from all that came"
+    uncertainty = result.machines.doubt
+    if uncertainty.label_noise is not None:
+        yield f"labels: {uncertainty.label_noise}; states are inferred from all that came"
     elif result.label_noise is not None:
         source = result.senses.labelling.reads.replace("+", " and ")
         yield f"labels: {result.label_noise}; read off the {source} instead"
     elif result.options.labels == AS_RECORDED and result.senses.labelling.events == {}:
         yield "labels: they tell nothing of the answers; the machines do without them"
-    if doubt.starts:
-        yield f"{replace(doubt, label_noise=None)}; states are inferred from all that came"
+    if uncertainty.starts:
+        yield f"{replace(uncertainty, label_noise=None)}; states are inferred from all that came"
 
 
 def _outputs_line(result: "InferenceResult", name: str) -> str:

@@ -80,8 +80,8 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
 def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMachine:
     """Change single transitions of a machine while that makes all outputs likelier.
 
-    The search uses a score that only approximates the evidence, and may leave a transition whose
-    alternative has better odds. A transition that a state depends on stays.
+    The search uses an approximate score, and may leave a transition whose alternative has better
+    odds. A transition that makes a state reachable stays.
     """
     stays = np.arange(likely.states, dtype=np.int32)[:, None]
     transitions = np.where(likely.transitions < 0, stays, likely.transitions)
@@ -113,12 +113,12 @@ def _with_one_change(
     Changes that leave a state unreachable or do not improve the evidence on all samples are added
     to `refused`; those with the worst odds of the present target are tried first.
     """
-    others = compare_transitions(samples, transitions)
-    log_odds = np.where(others.target < 0, np.inf, others.log_odds).ravel()
+    comparison = compare_transitions(samples, transitions)
+    log_odds = np.where(comparison.target < 0, np.inf, comparison.log_odds).ravel()
     for place in np.argsort(log_odds, kind="stable").tolist():
         if log_odds[place] >= 0:
             break
-        target = int(others.target.flat[place])
+        target = int(comparison.target.flat[place])
         if (place, target) in refused:
             continue
         changed = transitions.copy()
@@ -155,29 +155,29 @@ def _all_reachable(transitions: Codes) -> bool:
 
 
 def alternatives(
-    machine: Machine, samples: SampleSet, likely: LikelyMachine, rivals: AlternativeTransitions
+    machine: Machine, samples: SampleSet, likely: LikelyMachine, comparison: AlternativeTransitions
 ) -> tuple[Alternative, ...]:
     """Return the machines that are less than 100 times less likely, likeliest first.
 
-    They are the best of each other number of states, and the same machine with one transition
-    that leads elsewhere, for the ten least certain transitions.
+    They are the best machine of each other number of states, and the same machine with one of the
+    ten least certain transitions changed.
     """
     machines = [
         Alternative(_with_transitions(machine, samples, likely.by_size[states]), log_odds)
         for states, log_odds in likely.log_odds.items()
         if states != likely.states and log_odds > -OPEN_LOG_ODDS
     ]
-    is_open = (rivals.target >= 0) & (rivals.log_odds < OPEN_LOG_ODDS)
+    is_open = (comparison.target >= 0) & (comparison.log_odds < OPEN_LOG_ODDS)
     places = np.argwhere(is_open)
-    least_sure = np.argsort(rivals.log_odds[is_open], kind="stable")[:MAX_OPEN_TRANSITIONS]
+    least_sure = np.argsort(comparison.log_odds[is_open], kind="stable")[:MAX_OPEN_TRANSITIONS]
     for state, code in places[least_sure].tolist():
-        transitions, target = machine.transitions.copy(), int(rivals.target[state, code])
+        transitions, target = machine.transitions.copy(), int(comparison.target[state, code])
         transitions[state, code] = target
         stays = np.arange(len(transitions), dtype=np.int32)[:, None]
         transitions = np.where(transitions < 0, stays, transitions)
         changed = _with_transitions(machine, samples, transitions)
         change = (state, machine.labels[code], target)
-        machines.append(Alternative(changed, -float(rivals.log_odds[state, code]), change))
+        machines.append(Alternative(changed, -float(comparison.log_odds[state, code]), change))
     return tuple(sorted(machines, key=lambda alternative: -alternative.log_odds))
 
 

@@ -1,7 +1,7 @@
-"""Infer what traces do not show: true labels, if recorded ones are noisy, and initial states.
+"""Infer latent true labels, if recorded ones are noisy, and hidden initial states.
 
 Input: traces. Output: the most likely true labels and starts, as traces that machines read.
-Labels that are a function of what is observed are corrected before, in `labels`, without states.
+Labels that are a function of observations are corrected before, in `labels`, without states.
 """
 
 from collections.abc import Sequence
@@ -49,13 +49,12 @@ _DEVIATIONS: Final = 5.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LatentStateMachine(LikelyMachine):
-    """The most likely machine whose state is latent, and what was inferred of it.
+    """The most likely machine with latent states, and the labels and states inferred.
 
-    Besides the fields of `Likely`: `label_noise` has the rates of wrong labels, `label_shares`
-    the share of each true label, and `starts` the probability of each initial state.
-    `true_labels` are the most likely labels at each row, and `path` the states in which rows are
-    answered, jointly for all rows of a trace. `log_evidence` is that of the outputs and of the
-    machine, given the recorded labels.
+    `label_noise` has the rates of wrong labels, `label_shares` the share of each true label, and
+    `starts` the probability of each initial state. `true_labels` and `path` are the most likely
+    labels and states at each row, jointly for all rows of a trace. `log_evidence` is that of the
+    outputs and of the machine, given the recorded labels.
     """
 
     label_noise: LabelNoise
@@ -136,7 +135,7 @@ def fit_latent_machine(
 
 @dataclass(frozen=True)
 class LatentReading:
-    """Traces as they most likely were, and what is needed to infer states from recorded ones.
+    """Traces with the most likely labels and starts, and the parameters to infer states from them.
 
     Attributes:
         traces: The traces with the most likely true labels. The first label of an episode names
@@ -185,10 +184,9 @@ def infer_latent(
 ) -> LatentReading | None:
     """Infer the true labels and initial states of traces, output by output.
 
-    The machine for the first output shows which labels must have been others; the next one reads
-    the observation and the state of that machine, and shows more. Return None if nothing is
-    hidden: machines that read the recorded labels are as likely. Hidden starts are inferred only
-    with the timing "current", which reads no label at the beginning of an episode.
+    The machine for each output corrects labels; the next one also reads the state of the first.
+    Return None if machines that read the recorded labels are as likely. Hidden starts are inferred
+    only with the timing "current", which reads no label at the beginning of an episode.
 
     >>> import resolvent as rs
     >>> def episode(side, turn):
@@ -261,16 +259,16 @@ def _corrected(
     reading: LatentReading, samples: SampleSet, likely: LatentStateMachine
 ) -> LatentReading:
     """Return the traces with the labels that were inferred, and the rates of noise."""
-    traces, doubt, timing = reading.traces, reading.doubt, reading.timing
+    traces, uncertainty, timing = reading.traces, reading.doubt, reading.timing
     steps = np.diff(traces.offsets)
     row = np.arange(len(samples.beta)) + np.repeat(np.arange(len(traces)), steps) - timing.lag
     read = samples.beta >= 0
     codes = traces.label_codes.copy()
     codes[row[read]] = likely.true_labels[read]
     labels = list(traces.labels)
-    if not np.array_equal(likely.true_labels, samples.beta) and doubt.label_noise is None:
+    if not np.array_equal(likely.true_labels, samples.beta) and uncertainty.label_noise is None:
         shares = dict(zip(samples.labels, likely.label_shares, strict=True))
-        doubt = replace(doubt, label_noise=likely.label_noise, label_shares=shares)
+        uncertainty = replace(uncertainty, label_noise=likely.label_noise, label_shares=shares)
     if likely.has_several_starts:
         initial = likely.path[traces.offsets[:-1]]
         start_labels = [start_label(state) for state in range(int(initial.max()) + 1)]
@@ -280,7 +278,7 @@ def _corrected(
         shares = {
             start_label(state): share for state, share in enumerate(likely.starts) if share > 0
         }
-        doubt = replace(doubt, starts=shares)
+        uncertainty = replace(uncertainty, starts=shares)
         timing = LabelTiming.CURRENT_WITH_INITIAL
     columns = {name: (column.values, column.codes) for name, column in traces.all_columns.items()}
     corrected = TraceSet.taking_over(
@@ -289,7 +287,7 @@ def _corrected(
         terminated=traces.terminated,
         truncated=traces.truncated,
     )
-    return LatentReading(corrected, timing, doubt, reading.log_evidence)
+    return LatentReading(corrected, timing, uncertainty, reading.log_evidence)
 
 
 def _transitions(likely: LatentStateMachine, before: SampleSet, after: SampleSet) -> Codes:
@@ -307,11 +305,11 @@ def _transitions(likely: LatentStateMachine, before: SampleSet, after: SampleSet
 
 
 def deviations_persist(traces: TraceSet, machines: Machines, timing: LabelTiming) -> bool:
-    """Return whether deviating outputs come in a row, as if the state was wrong.
+    """Return whether deviating outputs are consecutive, as if the state were wrong.
 
     An output deviates if it is not the most frequent one of its query and state. By chance, a
-    deviation follows another one no more often than any output. The first machine that has
-    deviations decides: its errors recur in the machines that are told its states.
+    deviation follows a deviation no more often than any output. The first machine with deviations
+    decides, since its errors recur in the machines that read its states.
     """
     histories = Histories.of(traces, timing)
     for machine in machines.values():

@@ -1,8 +1,8 @@
-"""Denoise labels that are a function of what is observed and done, but for random errors.
+"""Denoise labels that are a function of observations and actions, except for random errors.
 
 In most worlds the label is a function of the observation that a step led to, or of that and the
 action. Recorded labels are then noisy outputs for the query "what was observed?", and the most
-likely main output is the true label. docs/decisions/noise.md says when that holds.
+likely main output is the true label. docs/decisions/noise.md states the conditions.
 
 Input: traces, or counts of their labels. Output: the labeling function and the rates of errors.
 """
@@ -54,9 +54,9 @@ _CONVERGED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LabelTally:
-    """How often each label was recorded at an observation that an action led to.
+    """Counts of the labels recorded at each observation, by the action that led to it.
 
-    One row for each triple that occurs: `action` is −1 where an episode begins. Tallies of
+    Each row is a triple that occurs; `action` is −1 at the beginning of an episode. Tallies of
     shards add up.
 
     >>> from resolvent.traces import Trace
@@ -96,15 +96,21 @@ class LabelTally:
         labels = _union([tally.labels for tally in tallies], label_order)
         columns = (
             np.concatenate(
-                [np.append(codes_of(one.actions, actions, -1), -1)[one.action] for one in tallies]
+                [
+                    np.append(codes_of(tally.actions, actions, -1), -1)[tally.action]
+                    for tally in tallies
+                ]
             ),
             np.concatenate(
-                [codes_of(one.observations, observations, -1)[one.observation] for one in tallies]
+                [
+                    codes_of(tally.observations, observations, -1)[tally.observation]
+                    for tally in tallies
+                ]
             ),
-            np.concatenate([codes_of(one.labels, labels, -1)[one.label] for one in tallies]),
+            np.concatenate([codes_of(tally.labels, labels, -1)[tally.label] for tally in tallies]),
         )
         values = observations, actions, labels
-        return cls._of_distinct(columns, values, np.concatenate([one.count for one in tallies]))
+        return cls._of_distinct(columns, values, np.concatenate([tally.count for tally in tallies]))
 
     @classmethod
     def _of_distinct(
@@ -135,7 +141,7 @@ def _union(vocabularies: Sequence[Vocabulary[V]], order: Callable[[V], Any]) -> 
 
 @dataclass(frozen=True)
 class DenoisedLabels:
-    """The labeling function that recorded labels follow but for random errors.
+    """The labeling function that recorded labels follow, except for random errors.
 
     Attributes:
         labelling: Returns the most likely label of each observation, or action and observation.
@@ -158,7 +164,7 @@ def denoise_labels(
     timing: LabelTiming = LabelTiming.CURRENT,
     share: float | None = None,
 ) -> DenoisedLabels | None:
-    """Return the labeling function that recorded labels follow but for some random errors.
+    """Return the labeling function that recorded labels follow, except for random errors.
 
     Return None if labels follow it exactly, if observations and actions do not make labels
     likelier than chance, or if labels differ in few places and often there, so that they must
@@ -197,7 +203,7 @@ def labels_are_independent(tally: LabelTally) -> bool:
 
 
 def labels_follow_exactly(traces: TraceSet, timing: LabelTiming) -> bool:
-    """Return whether every observation has one label, so that no label can be seen to be wrong.
+    """Return whether every observation has one label, so that no error is detectable.
 
     >>> from resolvent.traces import Trace
     >>> traces = TraceSet([Trace([0, 1, 0], ["start", "x", None], ["go", "go"])])
@@ -313,8 +319,7 @@ def _is_exact(counts: Floats) -> bool:
 def _surely_exact(tally: LabelTally) -> bool:
     """Return whether labels follow exactly from action and observation, as the inputs of a log do.
 
-    That has to be far likelier than any errors in labels that follow from the observation alone:
-    no rates make labels likelier than their own shares at each observation do.
+    This has to be far likelier than errors in labels that follow from the observation alone.
     """
     pairs = tally.action.astype(np.int64) * len(tally.observations) + tally.observation
     if len(np.unique(pairs)) < len(pairs):

@@ -1,4 +1,4 @@
-"""Cluster repeated values: find the centers that they vary around, and how many there are.
+"""Cluster repeated values: find the number of centers that they vary around, and the centers.
 
 Values of one group were read in the same situation, so they vary around the same center, and
 their mean varies less than each of them: by σ / √n. Means separate centers that overlap in single
@@ -121,9 +121,9 @@ def find_centers(
 
     Centers are added one at a time, where means are least expected, and stay if they are worth
     their price: `price` times the logarithm of the number of groups, in nats. If noise is not
-    normally distributed, two centers fit the values around one better than that one does. Means
-    of many values are normally distributed all the same: between near centers only those of at
-    least `sure` values decide.
+    normally distributed, two centers fit values around one center better. Means of many values are
+    normally distributed nevertheless, so only means of at least `sure` values decide between near
+    centers.
 
     >>> random = np.random.default_rng(0)
     >>> single = np.concatenate([random.normal(0, 0.1, 500), random.normal(1, 0.1, 100)])
@@ -160,7 +160,7 @@ class _Means:
 
 
 class _Search:
-    """One search for centers: the means, and what a center has to gain."""
+    """One search for centers: the means, and the minimum gain of a center."""
 
     def __init__(self, groups: Groups, sigma: float, sure: float, price: float) -> None:
         self.means, self.sigma = _Means.of(groups, sigma), sigma
@@ -173,8 +173,10 @@ class _Search:
 
     def run(self) -> Mixture | None:
         fullest = self.means.mean[np.argmax(self.means.count * self.means.size)]
-        one = np.ones(1)
-        best = self._fitted(Mixture(fullest * one, 0.98 * one, one, np.full(2, 0.01), -np.inf))
+        single = np.ones(1)
+        best = self._fitted(
+            Mixture(fullest * single, 0.98 * single, single, np.full(2, 0.01), -np.inf)
+        )
         while (larger := self._with_another(best)) is not None:
             best = larger
             if len(best.centres) > MAX_CENTERS or self._fill_a_range(best):
@@ -190,8 +192,8 @@ class _Search:
     def _with_full_groups(self, mixture: Mixture) -> Mixture:
         """Return the mixture with centers for full groups that are far from all of them.
 
-        With few groups, one of them is not worth the price of a center; but so many values in the
-        same place are no accident.
+        With few groups, one group is not worth the price of a center, but a full one is no
+        accident.
         """
         while len(mixture.centres) < MAX_CENTERS:
             apart = np.abs(self.full.mean[:, None] - mixture.centres[None, :]).min(1)
@@ -210,8 +212,12 @@ class _Search:
     def _with_another(self, mixture: Mixture) -> Mixture | None:
         """Return the best mixture with one more center that is worth it, or None."""
         larger = [self._fitted(mixture.beside(place)) for place in self._unexpected(mixture)]
-        worthy = [one for one in larger if self._is_worth(one, len(mixture.centres), mixture)]
-        return max(worthy, key=lambda one: one.log_likelihood, default=None)
+        worthy = [
+            candidate
+            for candidate in larger
+            if self._is_worth(candidate, len(mixture.centres), mixture)
+        ]
+        return max(worthy, key=lambda candidate: candidate.log_likelihood, default=None)
 
     def _pruned(self, mixture: Mixture) -> Mixture:
         """Remove centers while one is not worth its price."""
@@ -226,7 +232,7 @@ class _Search:
             ]
             if not needless:
                 break
-            mixture = max(needless, key=lambda one: one.log_likelihood)
+            mixture = max(needless, key=lambda candidate: candidate.log_likelihood)
         return mixture
 
     def _is_worth(self, mixture: Mixture, centre: int, without: Mixture) -> bool:

@@ -30,7 +30,7 @@ class Noise:
             a share to be estimated.
         rewards: "gaussian" for rewards that vary around their values, "flipped" for values
             that are sometimes mistaken for one another.
-        starts: The hidden initial state is drawn anew in each episode.
+        starts: Each episode draws a hidden initial state.
         broken: Largest share of the traces that may be left out as useless.
 
     >>> Noise(outcomes=True, labels=0.02)

@@ -34,13 +34,12 @@ _ROUNDS: Final = 10
 
 @dataclass(frozen=True, eq=False)
 class OutlierScores:
-    """How much the outputs of each trace deviate.
+    """The deviation of the outputs of each trace.
 
-    `asked` is the number of outputs that could deviate, `odd` the number that do, for the machine
-    that is most informative. `nats` is the log likelihood ratio of a rate of deviations of its own
-    against that of the other traces; a trace is an outlier beyond doubt above `needed`. `surprise`
-    is the negative log likelihood of all outputs that most other traces contradict, even if that
-    is only one.
+    `asked` is the number of outputs that could deviate, `odd` the number that do, for the most
+    informative machine. `nats` is the log likelihood ratio of a separate rate of deviations
+    against that of the other traces; above `needed`, the trace is an outlier. `surprise` is the
+    negative log likelihood of all outputs that most other traces contradict, even a single one.
     """
 
     asked: NDArray[np.int64]
@@ -59,25 +58,24 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
     """Compare the outputs of each trace with those of the other traces in the same states.
 
     An output deviates if most other traces have another one; a query of fewer than two others is
-    uninformative. The rate of deviations may differ from query to query. An outlier has some rate
-    of its own, any rate being as likely. Without `by_state`, states are ignored: for machines that
-    cannot be relied on.
+    uninformative. The rate of deviations may differ from query to query; that of an outlier is
+    uniformly distributed. Without `by_state`, states are ignored: for unreliable machines.
     """
     if by_state:
-        asked = step_queries(machines, traces, states_at_steps(machines, traces))
+        queries = step_queries(machines, traces, states_at_steps(machines, traces))
     else:  # later machines read states of the first
         first = machines_of([next(iter(machines.values()))], machines.timing)
         nowhere = {kind: np.zeros(traces.steps, np.int32) for kind in first}
-        asked = step_queries(first, traces, nowhere)
-    needed = log(max(len(traces), 1) * len(asked) / _RISK)
-    scores = [_score_for_machine(steps, traces, needed) for steps in asked.values()]
-    most = np.argmax([one.nats for one in scores], axis=0)
+        queries = step_queries(first, traces, nowhere)
+    needed = log(max(len(traces), 1) * len(queries) / _RISK)
+    scores = [_score_for_machine(steps, traces, needed) for steps in queries.values()]
+    most = np.argmax([own.nats for own in scores], axis=0)
     trace = np.arange(len(traces))
     return OutlierScores(
-        np.array([one.asked for one in scores])[most, trace],
-        np.array([one.odd for one in scores])[most, trace],
-        np.array([one.nats for one in scores])[most, trace],
-        np.sum([one.surprise for one in scores], axis=0),
+        np.array([own.asked for own in scores])[most, trace],
+        np.array([own.odd for own in scores])[most, trace],
+        np.array([own.nats for own in scores])[most, trace],
+        np.sum([own.surprise for own in scores], axis=0),
         needed,
     )
 
@@ -89,21 +87,23 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> O
     answer, answer_total = _numbered(row * (len(steps.machine.outputs) + 1) + steps.outputs)
     own_row, own_row_total = _numbered(trace * len(row_total) + row)
     own_answer, own_answer_total = _numbered(trace * len(answer_total) + answer)
-    others = row_total[row] - own_row_total[own_row]
-    alike = answer_total[answer] - own_answer_total[own_answer]
+    other_rows = row_total[row] - own_row_total[own_row]
+    same_answers = answer_total[answer] - own_answer_total[own_answer]
     informative = _traces_of(row, trace, len(row_total))[row] > _OTHER_TRACES
-    against = 2 * alike < others  # if just one other trace has a row, either may be wrong
+    against = (
+        2 * same_answers < other_rows
+    )  # if just one other trace has a row, either may be wrong
     deviates = informative & against
     # Deviations of a row in other traces.
     elsewhere = np.bincount(row, deviates, len(row_total))[row]
     elsewhere = elsewhere - np.bincount(own_row, deviates)[own_row]
-    asked = np.bincount(trace, informative, len(traces)).astype(np.int64)
+    answered = np.bincount(trace, informative, len(traces)).astype(np.int64)
     odd = np.bincount(trace, deviates, len(traces)).astype(np.int64)
-    own_rate = np.array([*map(_log_of_rate, asked.tolist(), odd.tolist())])
+    own_rate = np.array([*map(_log_of_rate, answered.tolist(), odd.tolist())])
     outliers = np.zeros(len(traces), bool)
     for _ in range(_ROUNDS):
-        overall = (odd[~outliers].sum() + 0.5) / (asked[~outliers].sum() + 1.0)
-        chance = (elsewhere + _PRIOR_COUNT * overall) / (others + _PRIOR_COUNT)
+        overall = (odd[~outliers].sum() + 0.5) / (answered[~outliers].sum() + 1.0)
+        chance = (elsewhere + _PRIOR_COUNT * overall) / (other_rows + _PRIOR_COUNT)
         chance = np.clip(chance, 1e-9, 0.5)
         as_others = np.bincount(
             trace, np.where(informative, np.where(deviates, log(chance), log1p(-chance)), 0.0)
@@ -121,16 +121,16 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> O
     surprise: NDArray[np.float64] = np.bincount(
         trace, np.where(against, -log(chance), 0.0), len(traces)
     ).astype(np.float64)
-    return OutlierScores(asked, odd, nats, surprise, needed)
+    return OutlierScores(answered, odd, nats, surprise, needed)
 
 
 @dataclass(frozen=True, eq=False)
 class UnexplainedTraces:
     """The traces that machines without noise do not explain.
 
-    `numbers` are theirs, `asked` and `wrong` count their outputs, and `first` is the step at
-    which each fails first. `nats` is the log likelihood ratio of two explanations: these are
-    outliers and all others exact, against the same rare noise in all.
+    `numbers` are their numbers, `asked` and `wrong` count their outputs, and `first` is the first
+    wrong step of each. `nats` is the log likelihood ratio of two explanations: these are outliers
+    and all others exact, against the same rare noise in all.
     """
 
     numbers: NDArray[np.int64]
@@ -142,25 +142,27 @@ class UnexplainedTraces:
 
 def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTraces:
     """Return the traces that machines without noise fail to explain, and the odds of outliers."""
-    asked_steps = step_queries(machines, traces, states_at_steps(machines, traces))
+    queries = step_queries(machines, traces, states_at_steps(machines, traces))
     trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
     is_answered = np.zeros(len(trace), bool)
     is_wrong = np.zeros(len(trace), bool)
-    for steps in asked_steps.values():
+    for steps in queries.values():
         # That no other trace showed a query in a state is no reason to mistrust one that does.
         predicted = steps.machine.answer_many(steps.states, steps.questions, assumed=False)
         is_answered |= predicted >= 0
         is_wrong |= (predicted >= 0) & (predicted != steps.outputs)
-    asked = np.bincount(trace, is_answered, len(traces)).astype(np.int64)
+    answered = np.bincount(trace, is_answered, len(traces)).astype(np.int64)
     wrong = np.bincount(trace, is_wrong, len(traces)).astype(np.int64)
     numbers = np.flatnonzero(wrong)
     at = np.flatnonzero(is_wrong)
     first = at[np.unique(trace[at], return_index=True)[1]] - traces.offsets[numbers]
-    by_noise = _log_of_rate(int(asked.sum()), int(wrong.sum()))
+    by_noise = _log_of_rate(int(answered.sum()), int(wrong.sum()))
     by_outliers = sum(
-        map(_log_of_rate, asked[numbers].tolist(), wrong[numbers].tolist())
+        map(_log_of_rate, answered[numbers].tolist(), wrong[numbers].tolist())
     ) + _log_of_rate(len(traces), len(numbers))
-    return UnexplainedTraces(numbers, asked[numbers], wrong[numbers], first, by_outliers - by_noise)
+    return UnexplainedTraces(
+        numbers, answered[numbers], wrong[numbers], first, by_outliers - by_noise
+    )
 
 
 def _log_of_rate(trials: int, deviations: int) -> float:

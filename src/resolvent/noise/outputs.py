@@ -39,10 +39,10 @@ _MOST_CHANCE: Final = 0.35
 
 @dataclass(frozen=True, eq=False)
 class LikelyMachine:
-    """The most likely machine found, and how likely others are.
+    """The most likely machine found, and the likelihood of others.
 
-    `transitions` is [state, label], −1 where a label was never read in a state. State 0 is
-    initial; the others are numbered in the order in which labels first lead to them.
+    `transitions` is [state, label], −1 for a label never read in a state. State 0 is initial; the
+    others are numbered in the order of their first visit.
     `log_evidence` is the log marginal likelihood of all outputs and of the machine, `sizes` its
     maximum for each number of states, and `noise` the share of outputs other than the main one of
     their state and query. `finished` is False if the time limit ended the search. `by_size` holds
@@ -204,11 +204,10 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
 
 @dataclass(frozen=True)
 class QueryNoise:
-    """How many queries have deviating outputs, and at which rate.
+    """The `share` of the queries that have deviating outputs, and the rate `chance` of these.
 
-    A `share` of the queries has deviating outputs, all at the rate `chance`. `nats` is the log
-    likelihood ratio against a share of at most three in ten, `against_all` that against a share of
-    all. `questions` is the number of queries that were repeated.
+    `nats` is the log likelihood ratio against a share of at most three in ten, `against_all` that
+    against all queries. `questions` is the number of repeated queries.
     """
 
     share: float
@@ -239,14 +238,14 @@ class QueryNoise:
         return self.share <= _LOCALIZED_SHARE and self.against_all >= _LEAST_NATS
 
 
-def estimate_query_noise(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> QueryNoise:
+def estimate_query_noise(outputs: NDArray[np.int64], odd: NDArray[np.int64]) -> QueryNoise:
     """Estimate the share of the queries that have deviating outputs, and their rate.
 
     In a random world every query deviates now and then. If memory is missing, some queries have
-    several outputs and all others just one, however often they are repeated.
+    several outputs and all others a single one.
 
     Args:
-        asked: For each query, the number of outputs that could deviate.
+        outputs: For each query, the number of outputs that could deviate.
         odd: For each query, the number of outputs that do.
 
     >>> estimate_query_noise(np.full(40, 19), np.full(40, 1)).everywhere  # now and then anywhere
@@ -255,12 +254,12 @@ def estimate_query_noise(asked: NDArray[np.int64], odd: NDArray[np.int64]) -> Qu
     >>> memory.everywhere, memory.in_few
     (False, True)
     """
-    if not len(asked):
+    if not len(outputs):
         return QueryNoise(0.0, 0.0, 0.0)
-    queries = int(np.count_nonzero(asked))
-    pairs, times = np.unique(np.stack([asked, odd]), axis=1, return_counts=True)
-    asked, odd = pairs
-    varying = (odd[:, None] * log(_CHANCES) + (asked - odd)[:, None] * log1p(-_CHANCES))[
+    queries = int(np.count_nonzero(outputs))
+    pairs, times = np.unique(np.stack([outputs, odd]), axis=1, return_counts=True)
+    outputs, odd = pairs
+    varying = (odd[:, None] * log(_CHANCES) + (outputs - odd)[:, None] * log1p(-_CHANCES))[
         :, :, None
     ] + log(_SHARES)
     constant = np.where((odd == 0)[:, None], log(np.maximum(1 - _SHARES, 1e-300)), -np.inf)

@@ -1,11 +1,10 @@
 """Find the values that noisy rewards vary around.
 
-Steps that read the same labels and have the same query are in the same state, so that their
-rewards differ by noise alone. This shows whether rewards are noisy, and how much. A query whose
-rewards vary no more than that over all its steps has the same reward in all states, and its mean
-is as good as exact.
+Steps with the same query after the same labels are in the same state, so their rewards differ by
+noise alone; this gives the size of the noise. A query whose rewards vary no more than that over
+all its steps has the same reward in all states, and its mean is nearly exact.
 
-Input: traces. Output: `RewardLevels`; and samples in which rewards are assigned to these levels.
+Input: traces. Output: `RewardLevels`, and samples with rewards assigned to these levels.
 """
 
 from dataclasses import dataclass, replace
@@ -128,9 +127,8 @@ def find_reward_levels(
 
     Rewards are noisy only if those in the same situation differ nearly always, or if hardly any
     reward occurs twice; and if few values with the same noise around each explain them. With
-    `stated`, that they are noisy is known. `memory` is the state of machines at each step, if
-    there are machines: rewards in one state differ by noise alone as well, which shows the levels
-    more sharply.
+    `stated`, they are known to be noisy. `memory` is the state of machines at each step, if there
+    are machines: rewards in one state also differ by noise alone, which gives sharper levels.
 
     >>> from resolvent.traces import Trace
     >>> random = np.random.default_rng(0)
@@ -262,8 +260,8 @@ def _usual(groups: Groups, sigma: float) -> Groups:
 def _sure(groups: Groups, sigma: float) -> float:
     """Return the size from which the means of groups look normally distributed.
 
-    That is 1 if single values do. The excess kurtosis of noise shows in the difference of two
-    values, and that of a mean is smaller by the number of its values.
+    It is 1 if single values do. The excess kurtosis of noise is estimated from differences of two
+    values; that of a mean is smaller by the number of its values.
     """
     pairs = groups.squares[groups.size == 2] * 2
     pairs = pairs[pairs <= 2 * (_OUTLYING * sigma) ** 2]
@@ -344,12 +342,12 @@ def _median_of_chi_squared(free: Floats) -> Floats:
 
 
 def assign_reward_levels(samples: SampleSet, traces: TraceSet, levels: RewardLevels) -> SampleSet:
-    """Return samples in which each query with one level of reward has it throughout.
+    """Return samples with the same reward throughout for each query that one level explains.
 
-    The levels determine how often noise moves a reward from one to another. If one level explains
-    the rewards of a query over all its steps, and so in all states, deviations from it are noise,
-    and a search for memory need not look at them. All other queries keep their outputs. The
-    samples may be supplemented; the query here is the observation and the action alone.
+    The levels determine how often noise moves a reward from one level to another. If one level
+    explains the rewards of a query over all its steps, deviations from it are noise, and a search
+    for memory can ignore them. All other queries keep their outputs. The samples may be
+    supplemented; the query here is the observation and the action alone.
     """
     _, query = np.unique(_queries(traces), return_inverse=True)
     counts = _counts(query, samples.output, len(samples.outputs))

@@ -1,7 +1,7 @@
 """Machines with uncertain states + traces → how well they predict each step.
 
-Before each step there is a belief about states, from the labels recorded and the steps before.
-The prediction is the most likely output under all of it.
+The belief about states before a step follows from the labels and steps before it; the prediction
+is the most likely output under this belief.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _CHUNK = 20_000
-"""Number of steps scored at once; each takes as many numbers as states, squared."""
+"""Number of steps scored at once; memory grows with it and with the square of states."""
 
 
 def belief_score(machines: Machines, traces: TraceSet) -> Score:
@@ -45,8 +45,8 @@ def belief_score(machines: Machines, traces: TraceSet) -> Score:
     believed = _believed(belief, traces, questions)
     return Score(
         {
-            kind: _score(machine, place, belief, traces, one, believed)
-            for place, ((kind, machine), one) in enumerate(
+            kind: _score(machine, place, belief, traces, machine_questions, believed)
+            for place, ((kind, machine), machine_questions) in enumerate(
                 zip(machines.items(), questions, strict=True)
             )
         }
@@ -57,10 +57,9 @@ def belief_score(machines: Machines, traces: TraceSet) -> Score:
 class _Questions:
     """The distinct queries of traces to one machine, in all joint states.
 
-    `pair` is the query of each step; `number` the machine's number of each query in each joint
-    state. `answer` is the place of each step's query and output among the distinct ones, and
-    `chance` the probability of these in each joint state. `output` is the actual output in the
-    machine's codes, −1 for none; `samples` has the outputs themselves.
+    `pair` is the query of each step, `number` the machine's number of a query in a joint state.
+    `answer` is each step's distinct query and output, `chance` their probability in a joint state.
+    `output` is the actual output in the machine's codes, −1 for none; `samples` has the values.
     """
 
     pair: Numbers
@@ -78,13 +77,13 @@ class _Questions:
         number = _numbers(machine, belief, traces, pairs // width, pairs % width)
         histories = Histories.of(traces, belief.machines.timing)
         samples = output_samples(traces, histories, machine.predicts, digits=machine.digits)
-        known = codes_of(samples.outputs, machine.outputs, -1)
-        output = known[samples.output].astype(np.int32)
+        output_codes = codes_of(samples.outputs, machine.outputs, -1)
+        output = output_codes[samples.output].astype(np.int32)
         answers, answer = np.unique(
             pair * (len(machine.outputs) + 1) + output + 1, return_inverse=True
         )
-        of_pair, came = np.divmod(answers, len(machine.outputs) + 1)
-        chance = _chances(machine, belief, number[of_pair], (came - 1).astype(np.int32))
+        of_pair, output_number = np.divmod(answers, len(machine.outputs) + 1)
+        chance = _chances(machine, belief, number[of_pair], (output_number - 1).astype(np.int32))
         return cls(pair, number, output, answer, chance, samples)
 
 
@@ -101,18 +100,18 @@ def _numbers(
     ]
     observed = codes_of(named, machine.observations, -1).reshape(-1, count)[:, states]
     acted = codes_of((traces.actions[code] for code in done.tolist()), machine.actions, -1)
-    known = (observed >= 0) & (acted >= 0)[:, None]
+    is_known = (observed >= 0) & (acted >= 0)[:, None]
     numbers = observed.astype(np.int64) * len(machine.actions) + acted[:, None]
-    return np.where(known, numbers, -1)
+    return np.where(is_known, numbers, -1)
 
 
 def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -> Floats:
     """Return the probabilities of outputs in all joint states; nan where there is no query."""
     place = list(belief.machines).index(machine.kind)
     states = np.broadcast_to(belief.joint[:, place].astype(np.int32), number.shape)
-    asked = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(number.ravel())
+    queries = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(number.ravel())
     outputs = np.repeat(output, number.shape[1])
-    return output_probabilities(machine, smoothing_of(machine), *asked, outputs).reshape(
+    return output_probabilities(machine, smoothing_of(machine), *queries, outputs).reshape(
         number.shape
     )
 
@@ -123,7 +122,7 @@ def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> 
     if belief.machines.doubt.starts:
         read = read.copy()
         read[traces.offsets[:-1]] = -1  # the initial state is hidden
-    tells = [fill_unknown(one.chance) for one in questions]
+    chances = [fill_unknown(own.chance) for own in questions]
     lengths = np.diff(traces.offsets)
     longest = np.argsort(-lengths, kind="stable")
     shares = np.tile(belief.begin, (len(traces), 1))
@@ -137,8 +136,8 @@ def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> 
                 those = going[read[rows] == code]
                 shares[those] = product(shares[those], through)
         believed[rows] = shares[going]
-        for one, table in zip(questions, tells, strict=True):
-            shares[going] *= table[one.answer[rows]]
+        for machine_questions, table in zip(questions, chances, strict=True):
+            shares[going] *= table[machine_questions.answer[rows]]
         shares[going] /= shares[going].sum(axis=1, keepdims=True)
     return believed
 
@@ -148,39 +147,39 @@ def _score(
     place: int,
     belief: Belief,
     traces: TraceSet,
-    asked: _Questions,
+    questions: _Questions,
     believed: Floats,
 ) -> MachineScore:
-    states = np.broadcast_to(belief.joint[:, place].astype(np.int32), asked.number.shape)
-    flat = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(asked.number.ravel())
-    main = machine.answer_many(*flat).reshape(asked.number.shape)
-    level = machine.knowledge_many(*flat).reshape(asked.number.shape)
+    states = np.broadcast_to(belief.joint[:, place].astype(np.int32), questions.number.shape)
+    flat = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(questions.number.ravel())
+    main = machine.answer_many(*flat).reshape(questions.number.shape)
+    level = machine.knowledge_many(*flat).reshape(questions.number.shape)
     # Probability of the main output of each state in each state: [query, output, state].
     width = len(belief.joint)
     of_main = np.stack(
         [
-            _chances(machine, belief, asked.number, np.ascontiguousarray(main[:, one]))
-            for one in range(width)
+            _chances(machine, belief, questions.number, np.ascontiguousarray(main[:, column]))
+            for column in range(width)
         ],
         axis=1,
     )
     total = MachineScore()
     for first in range(0, len(believed), _CHUNK):
         rows = np.arange(first, min(first + _CHUNK, len(believed)))
-        pair, shares = asked.pair[rows], believed[rows]
-        known = main[pair] >= 0
-        weight = np.where(known, shares, 0.0)
+        pair, shares = questions.pair[rows], believed[rows]
+        is_answered = main[pair] >= 0
+        weight = np.where(is_answered, shares, 0.0)
         mass = weight.sum(axis=1)
         is_known = mass > 0
         weight[is_known] /= mass[is_known, None]
         forecast = (weight[:, None, :] * np.nan_to_num(of_main[pair])).sum(-1)
-        best = np.where(known, forecast, -1.0).argmax(axis=1)
+        best = np.where(is_answered, forecast, -1.0).argmax(axis=1)
         likeliest = weight.argmax(axis=1)
         each = np.arange(len(rows))
         predicted = main[pair, best]
-        right = predicted == asked.output[rows]
+        right = predicted == questions.output[rows]
         basis = np.where(is_known, level[pair, likeliest], UNSEEN_CODE)
-        actual = (weight * np.nan_to_num(asked.chance[asked.answer[rows]])).sum(axis=1)
+        actual = (weight * np.nan_to_num(questions.chance[questions.answer[rows]])).sum(axis=1)
         counts = MachineScore(
             right=int((right & (basis == OBSERVED_CODE)).sum()),
             wrong=int((~right & (basis == OBSERVED_CODE)).sum()),
@@ -194,7 +193,7 @@ def _score(
             mismatch = _mismatch(
                 machine,
                 traces,
-                asked,
+                questions,
                 row=int(rows[at]),
                 state=int(belief.joint[likeliest[at], place]),
                 predicted=int(predicted[at]),
@@ -213,7 +212,7 @@ def _score(
 def _mismatch(
     machine: Machine,
     traces: TraceSet,
-    asked: _Questions,
+    questions: _Questions,
     *,
     row: int,
     state: int,
@@ -221,7 +220,7 @@ def _mismatch(
     assumed: bool,
 ) -> Mismatch:
     trace, step = traces.place(row)
-    samples = asked.samples
+    samples = questions.samples
     return Mismatch(
         machine=machine.kind,
         trace=trace,

@@ -107,12 +107,12 @@ class CodedShard:
     def among(
         cls, first: int, traces: TraceSet, alphabets: Alphabets, rounding: Mapping[str, int]
     ) -> "CodedShard":
-        """Return a trace set as a shard in codes that it shares with others."""
-        known = alphabets.values
+        """Return a trace set as a shard in shared codes."""
+        shared = alphabets.values
         codes = traces.codes
         for name, values in traces.values.items():
-            if values != known[name]:
-                codes[name] = _core.recode(codes[name], codes_of(values, known[name], -1))
+            if values != shared[name]:
+                codes[name] = _core.recode(codes[name], codes_of(values, shared[name], -1))
         return cls(first, traces, codes, alphabets, rounding)
 
     @cached_property

@@ -63,9 +63,9 @@ class FetchTraces:
 class Corpus:
     """Shards of traces under common codes, which can be read repeatedly.
 
-    They are scanned once for the values that occur in them. Shards in memory are coded once;
-    those in files are read by `workers` and dropped, but for a pool of traces to sample from.
-    `rounding` is the number of decimals to which machines see some of the columns.
+    They are scanned once for their values. Shards in memory are coded once; those in files are read
+    by `workers` and dropped, except for a pool of traces to sample from. `rounding` is the number
+    of decimals to which machines see some of the columns.
 
     A corpus is immutable: `extended` returns one with more traces, at the cost of those.
     """
@@ -116,8 +116,7 @@ class Corpus:
     def _look(self, pool_steps: int, progress: Callable[[int], None] | None) -> ScanCounts:
         """Scan all shards, and again those that gave too little to the pool.
 
-        Each gives about twice its share, which is too little only where other shards hold
-        hardly anything but repeated traces.
+        Each gives about twice its share: too little only if other shards mostly repeat traces.
         """
         shards, numbers = self.shards, range(len(self.shards))
         scan = ScanPass(shards, pool_steps, shards.rows)
@@ -153,7 +152,7 @@ class Corpus:
     def extended(self, traces: TraceSet) -> "Corpus":
         """Return a corpus with these traces as one more shard.
 
-        The other shards are coded again only if the traces have values of their own.
+        The existing shards are coded again only if the traces have new values.
         """
         more = copy.copy(self)
         more.shards = _joined(self.shards, traces)
@@ -166,9 +165,9 @@ class Corpus:
             more._pool = self._pool + Pool.of(
                 CodedShard.alone(traces), self._pool.steps, self.traces
             )
-        known, values = self.alphabets.values, traces.values
-        if known.keys() == values.keys() and all(
-            _holds(known[name], column) for name, column in values.items()
+        shared, values = self.alphabets.values, traces.values
+        if shared.keys() == values.keys() and all(
+            _holds(shared[name], column) for name, column in values.items()
         ):
             shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
             if self._held is not None:
@@ -177,7 +176,7 @@ class Corpus:
                 more._hashed = self._hashed + digested(CodedShard.alone(traces))
             return more
         common = JointVocabularies()
-        common.add(known, "the traces before")
+        common.add(shared, "the traces before")
         common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
         more.alphabets = _alphabets(common.values(), self.rounding)
         more._hashed = None
@@ -204,20 +203,20 @@ class Corpus:
         return (pieces.read(number) for number in range(since, len(self.shards)))
 
     def sample(self, steps: int) -> NDArray[np.int64]:
-        """Return the numbers of a sample of traces, rising, of this number of steps or a few more.
+        """Return the numbers of a sample of traces, ascending, with at least this number of steps.
 
-        The sample has the traces of lowest key: they are as good as random, and the same however
-        traces are shuffled or repeated. From files there are no more than the pool holds.
+        The sample has the traces of lowest key, which does not depend on the order or repetition
+        of traces. From files it has no more than the pool holds.
         """
         enough = int(np.searchsorted(np.cumsum(self._by_key.length), steps)) + 1
         return np.sort(self._by_key.number[:enough])
 
     def by_key(self) -> NDArray[np.int64]:
-        """Return the numbers of distinct traces, by rising key."""
+        """Return the numbers of distinct traces, by ascending key."""
         return self._by_key.number
 
     def distinct(self) -> NDArray[np.int64]:
-        """Return the numbers of distinct traces, rising; from files those in the pool."""
+        """Return the numbers of distinct traces, ascending; from files those in the pool."""
         return np.sort(self._by_key.number)
 
     @property
@@ -228,9 +227,9 @@ class Corpus:
         return self._pool
 
     def fetch(self, numbers: NDArray[np.int64]) -> TraceSet:
-        """Return the traces with these numbers, which must rise.
+        """Return the traces with these numbers, which must ascend.
 
-        Traces read from files are kept, since they are usually needed again.
+        Traces read from files are cached.
         """
         if self.in_memory and len(self.shards) == 1:
             traces = self.shards.read(0)
@@ -257,7 +256,7 @@ class Corpus:
         return sets[0] if len(sets) == 1 else TraceSet.concatenate(sets)
 
     def place(self, trace: int, step: int) -> TracePlace:
-        """Return the place of a step, given its trace's number among all."""
+        """Return the place of a step; `trace` is the number among all."""
         shard = int(np.searchsorted(self._first, trace, side="right")) - 1
         source = self.shards.name(shard)
         if source is None:
@@ -304,10 +303,10 @@ class Corpus:
         return self  # it is immutable
 
 
-def _holds(known: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
-    """Return whether all values are known, with their types: 1, 1.0 and True are equal."""
-    same = {*map(type, values)} <= {*map(type, known)}
-    return same and all(value in known for value in values)
+def _holds(vocabulary: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
+    """Return whether a vocabulary has all values and types; 1, 1.0 and True are equal."""
+    same = {*map(type, values)} <= {*map(type, vocabulary)}
+    return same and all(value in vocabulary for value in values)
 
 
 def _joined(shards: TraceSource, traces: TraceSet) -> TraceSource:

@@ -1,7 +1,7 @@
 """Counts of distinct rows of integer columns, which add up over shards.
 
 Input: columns of codes, one entry a row. Output: the distinct rows in sorted order, the number
-of occurrences of each, and where it first occurs. `Replay` holds all that a replay counts.
+of occurrences of each, and its first place. `ReplayCounts` holds all counts of a replay.
 """
 
 from collections.abc import Mapping
@@ -59,9 +59,9 @@ def pack_rows(columns: Mapping[str, Integers], rows: int) -> Int64s:
 
 
 def _fitted(size: int, number: Integers, column: Integers) -> tuple[int, Integers, int, Integers]:
-    """Return numbers below a size and a column from 0 to below a width that can be packed.
+    """Return (size, numbers below it, width, column below it), with a product that can be packed.
 
-    Where their product would overflow, the numbers and then the column become ranks.
+    If the product would overflow, the numbers and then the column become ranks.
     """
     low = int(column.min(initial=0))
     width = int(column.max(initial=0)) - low + 1
@@ -81,8 +81,8 @@ def _ranked(numbers: Integers) -> tuple[int, Integers]:
 class CountTable(ByValue):
     """The distinct rows of some columns, sorted by these in their order, each with its count.
 
-    `trace` and `step` say where each row first occurs; None if that was not asked for. Tables
-    with the same columns add up: counts are summed, and the earlier place stays.
+    `trace` and `step` are the first place of each row, if wanted. Tables with the same columns add
+    up: counts are summed, and the earlier place is kept.
 
     >>> columns = {"seen": np.int32([4, 4, 2]), "done": np.int32([0, 0, 0])}
     >>> early = CountTable.of(columns, trace=np.array([0, 0, 1]), step=np.array([0, 1, 0]))
@@ -160,13 +160,13 @@ class CountTable(ByValue):
 
     @property
     def places(self) -> tuple[Int64s, Int64s]:
-        """The trace and the step at which each row first occurs."""
+        """The trace and step of the first occurrence of each row."""
         if self.trace is None or self.step is None:
             raise ValueError("the table has no places: give them where the rows are counted")
         return self.trace, self.step
 
     def by_first_place(self) -> "CountTable":
-        """Return the rows in the order in which they first occur."""
+        """Return the rows in the order of their first occurrence."""
         trace, step = self.places
         return self.take(np.lexsort((step, trace)))
 
@@ -234,10 +234,9 @@ class GroupedCounts(ByValue):
         return places(self.key, keys).astype(np.int64)
 
     def entries(self, rows: Int64s) -> tuple[Int64s, Int64s]:
-        """Return all entries of some keys, which are given by their places; −1 has none.
+        """Return all entries of the keys at some places; place −1 has none.
 
-        The first column says which of `rows` an entry belongs to, the second where it lies in
-        `value` and `count`.
+        The first column is the entry's position in `rows`, the second that in `value` and `count`.
         """
         size = np.where(rows < 0, 0, self.size[rows]) if len(self) else np.zeros(len(rows), int)
         owner = np.repeat(np.arange(len(rows)), size)
@@ -245,9 +244,9 @@ class GroupedCounts(ByValue):
         return owner, self.offset[rows[owner]] + within
 
     def better_known(self, other: "GroupedCounts") -> "GroupedCounts":
-        """Return each key with the counts of that one of the two which has more of it.
+        """Return for each key the counts of the table with the larger total for it.
 
-        Both may have counted the same steps, so counts are never added up.
+        Both may have counted the same steps, so the counts are not added up.
 
         >>> first, second = (
         ...     GroupedCounts.of(np.array([1, 1, key]), np.array([0, 0, 0])) for key in (1, 2)
@@ -287,12 +286,11 @@ SITUATION: Final = np.dtype([("number", np.int64), ("count", np.int64), ("ended"
 class MachineCounts:
     """Counts of the outputs and transitions that traces show of one machine.
 
-    `answers` has a row for each state, query and output, sorted by these: the number of
-    occurrences, and the trace that stands for them. State −1 is "not known". Traces conflict
-    where a query has several outputs in a state. `moves` has a row for each state and label;
-    one with output −1 has no target in the machine, so that the state is not known after it.
-    `unasked` is the number of steps at which a supplemented machine had no query, since the
-    state of the Transition Machine was not known.
+    `answers` has a row for each state, query and output, sorted by these, with the number of
+    occurrences and an example trace. State −1 is unknown. Traces conflict if a query has several
+    outputs in a state. `moves` has a row for each state and label; output −1 means that the machine
+    has no target, so that the state is unknown after it. `unasked` is the number of steps without
+    a query to a supplemented machine, because the state of the Transition Machine is unknown.
     """
 
     answers: Rows
@@ -313,7 +311,7 @@ class MachineCounts:
     def conflicts(self) -> Rows:
         """The answers of state and query pairs with several outputs.
 
-        They are sorted by state, query, and the length and key of the trace that shows them.
+        They are sorted by state, query, and the length and key of their example trace.
         """
         rows = self.known
         same = (rows["state"][1:] == rows["state"][:-1]) & (
@@ -344,9 +342,9 @@ class ReplayCounts:
 
     A query is observation code × number of actions + action code; to a supplemented machine
     the observation's code is observation code × number of transition states + transition
-    state. `situations` count augmented states with an action, packed into one number, and how
-    often the trace was terminated there. If the answers of the last machine hold these counts
-    already (`counted`), only those that ended are listed.
+    state. `situations` count augmented states with an action, packed into one number, and the
+    terminations there. If the answers of the last machine hold these counts already (`counted`),
+    only situations with terminations are listed.
 
     `sizes` are the numbers of states. `states` are those at every step, if asked for.
     """
@@ -362,7 +360,7 @@ class ReplayCounts:
 
     @cached_property
     def endings(self) -> Rows:
-        """The situations in which traces were terminated, each with its number of occurrences."""
+        """The situations that terminated traces, each with its number of occurrences."""
         ended = self.situations[self.situations["ended"] > 0].copy()
         if self.counted:
             name, last = list(self.machines.items())[-1]
@@ -427,7 +425,7 @@ def answers_vary(question: Int64s, output: Codes, questions: int) -> NDArray[np.
 
 
 def sort_answers(answers: Rows) -> Rows:
-    """Return answers in the order in which `MachineCounts` hold them."""
+    """Return answers in the order of `MachineCounts`."""
     return answers[_order(answers, "state", "question", "output")]
 
 
@@ -436,10 +434,9 @@ def _order(rows: Rows, *fields: str) -> Int64s:
 
 
 def _sum_rows(rows: Rows, more: Rows, keys: tuple[str, ...]) -> Rows:
-    """Return rows with equal keys as one; both are sorted by their keys, which are distinct.
+    """Merge rows that are sorted by distinct keys: sum the counts, and keep the better places.
 
-    Counts are summed and the better places kept. This costs a copy of the longer rows, and
-    little more if the others are few.
+    This costs little more than a copy of the longer rows if the shorter ones are few.
     """
     if len(rows) < len(more):
         rows, more = more, rows
@@ -462,12 +459,12 @@ def _sum_rows(rows: Rows, more: Rows, keys: tuple[str, ...]) -> Rows:
     return np.insert(total, at[~is_there], more[~is_there])
 
 
-def _come_before(rows: Rows, other: Rows, order: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return which rows come before those beside them."""
+def _come_before(rows: Rows, compared: Rows, order: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return for each row whether it comes before the one in `compared`."""
     before, same = np.zeros(len(rows), bool), np.ones(len(rows), bool)
     for name in order:
-        before |= same & (rows[name] < other[name])
-        same &= rows[name] == other[name]
+        before |= same & (rows[name] < compared[name])
+        same &= rows[name] == compared[name]
     return before
 
 

@@ -37,9 +37,8 @@ def scan_corpus(
 ) -> Corpus:
     """Return all traces as machines see them, under common codes.
 
-    `workers` scan files once for that, unless `known` is a corpus of the same files, such as
-    that of the inference. A `TableWarning` says what is left out of damaged files, if a user
-    asks to skip it.
+    `workers` scan files once, unless `known` is a corpus of the same files, such as that of the
+    inference. A `TableWarning` lists the skipped parts of damaged files.
 
     Raises:
         DamagedFile: when nothing is left.
@@ -65,7 +64,7 @@ def run_pass(
 ) -> Counts:
     """Apply `work` to each shard of a corpus once, and return the sum of its results.
 
-    The workers of the corpus do so if it is in files: then `work` has to be picklable.
+    If the corpus is in files, its workers do so, and `work` has to be picklable.
     """
     if corpus.in_memory:
         counts = [[work(shard)] for shard in corpus.coded() if len(shard.traces)]
@@ -104,7 +103,7 @@ def _sum(counts: list[Counts], more: list[Counts]) -> list[Counts]:
 def _reporter(
     progress: Listener | None, doing: str, shards: int, steps: int
 ) -> Callable[[int], None] | None:
-    """Return a function that reports the number of shards that are done to a listener."""
+    """Return a function that reports the number of finished shards to a listener."""
     if progress is None:
         return None
     started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Machines + traces → counts of all that the traces show of the machines.
+"""Machines + traces → counts of the machines' outputs and transitions.
 
-The compiled core replays each shard; the counts of shards add up, so that conflicts between
-shards are found as well. Everything is in codes that all shards share.
+The compiled core replays each shard. All shards share codes, and their counts add up, so
+conflicts between shards are found too.
 """
 
 from collections.abc import Callable, Collection
@@ -39,7 +39,7 @@ REPLAYING: Final = "replaying"
 """Name of this pass in progress reports."""
 
 WITHOUT_ALPHABETS: Final = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
-"""Stands in for alphabets in results of workers: the caller has them, and they may be large."""
+"""Replaces alphabets in results of workers: the caller has them, and they may be large."""
 
 _UNRANKED: Final = np.empty(0, np.int32)
 
@@ -84,7 +84,7 @@ class MachineTables:
     ) -> "MachineTables":
         """Return the tables of machines, in the codes of the alphabets.
 
-        Trivial labels loop on every state, also where the machines do not know them.
+        Trivial labels loop on every state, also if the machines do not know them.
         """
         tables = (MachineTable.of(machine, alphabets, trivial) for machine in machines.values())
         return cls(tuple(tables), machines.timing)
@@ -192,12 +192,12 @@ def rounding_of(machines: Machines) -> dict[str, int]:
 
 def check_columns(machines: Machines, alphabets: Alphabets) -> None:
     """Refuse traces without a column that one of the machines predicts."""
-    known = (OBSERVATION, TERMINATED, *alphabets.columns)
+    columns = (OBSERVATION, TERMINATED, *alphabets.columns)
     for name, machine in machines.items():
-        if machine.predicts not in known:
+        if machine.predicts not in columns:
             raise ModelError(
                 f"the {short(name)} machine predicts {short(machine.predicts)}, which these "
-                f"traces do not have (they have {listed(known)}): read that column with them"
+                f"traces do not have (they have {listed(columns)}): read that column with them"
             )
 
 
@@ -256,7 +256,7 @@ def replay_shard(
 def _can_number_situations(tables: MachineTables, shard: CodedShard) -> bool:
     """Return whether each observation, state of every machine and action fits into one number.
 
-    If not, which is rare, that matters only where episodes end.
+    If not, which is rare, only the ends of episodes are affected.
     """
     sizes = [table.states for table in tables.machines]
     queries = len(shard.alphabets.observations) * len(shard.alphabets.actions)

@@ -1,4 +1,4 @@
-"""The first pass over shards in files: their values, sizes, and a sample of their traces."""
+"""Scan shards in files for their values, sizes, and a sample of their traces."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,12 +30,11 @@ _NONE = np.empty(0, np.int64)
 class Pool:
     """A sample of distinct traces, in the order of their keys; of equal traces the first.
 
-    With a limit of `steps` it holds the traces of lowest key up to that number of steps or a
-    little more, and the traces themselves (`sets`), which would have to be read again otherwise.
-    `cut` names shards that did not give all of their traces: the key from which on, and the
-    number of the shard.
+    With a limit of `steps` it holds the traces of lowest key up to about that number of steps, and
+    the traces themselves (`sets`), to avoid reading them again. `cut` lists the shards that left
+    out traces: the lowest key left out, and the number of the shard.
 
-    Pools add up in any grouping: a trace with too many before it in a part has them in the whole.
+    Pools add up in any grouping: a trace beyond the limit in a part is so in the total.
     """
 
     steps: int | None
@@ -55,7 +54,7 @@ class Pool:
     ) -> "Pool":
         """Return the pool of one shard, whose first trace has the number `first`.
 
-        `limit` is the number of the shard and the number of steps that it gives at most.
+        `limit` is the number of the shard and its maximum number of steps.
         """
         number = first + np.arange(len(shard.traces))
         pool = cls(steps, number, shard.length, shard.key)._lowest()
@@ -87,12 +86,12 @@ class Pool:
 
     @property
     def is_full(self) -> bool:
-        """Whether traces of higher keys than these do not belong here."""
+        """Whether traces with higher keys are beyond the limit."""
         return self.steps is not None and int(self.length.sum()) >= self.steps
 
     @property
     def short(self) -> list[int]:
-        """The shards that may hold traces which belong into the pool and are not there."""
+        """The numbers of shards that may hold further traces of the pool."""
         return sorted({shard for _, shard in self.cut})
 
     def with_all_of(self, more: "Pool") -> "Pool":
@@ -104,7 +103,7 @@ class Pool:
         return pool if len(pool.number) else replace(pool, sets=())
 
     def _needed(self, sets: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
-        """Drop traces that are not in the pool, once they are half: copying takes time."""
+        """Drop traces that are not in the pool once they are half of all; copying takes time."""
         if sum(traces.steps for _, traces in sets) <= 2 * int(self.length.sum()):
             return sets
         wanted = np.sort(self.number)
@@ -145,8 +144,8 @@ def _enough(length: NDArray[np.int64], steps: int) -> int:
 class ScanPass:
     """Scans one shard, given by its number; it can be pickled, to run anywhere.
 
-    `pool_steps` is the number of steps of the whole pool, `rows` the number of steps in all
-    shards. If that is not known, each shard gives all that may belong into the pool.
+    `pool_steps` is the number of steps of the whole pool, `rows` that of all shards; if it is not
+    known, each shard returns all traces that may belong to the pool.
     """
 
     shards: TraceSource
@@ -173,7 +172,7 @@ class ScanPass:
 
 @dataclass(frozen=True, eq=False)
 class PoolPass:
-    """Scans a shard again, for all traces that may belong into the pool.
+    """Scans a shard again, for all traces that may belong to the pool.
 
     `first` are the numbers of the first traces of all shards.
     """
@@ -188,18 +187,17 @@ class PoolPass:
         return Pool.of(shard, self.pool_steps, int(self.first[number]))
 
 
-_Known = Mapping[str, Mapping[type, frozenset[Any]]]
+_ValuesByType = Mapping[str, Mapping[type, frozenset[Any]]]
 """Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScanCounts:
-    """The scan of neighboring shards; those of two runs of shards add up, in their order.
+    """The scan of consecutive shards; scans add up in the order of shards.
 
-    `traces` are the numbers of traces of each shard. `news` are the values that each shard is
-    the first to have, by its number and column; a shard without any is left out. `gaps` are the
-    unreadable parts of damaged files, and `arrangements` the order of their rows where it is
-    known, each by shard number.
+    `traces` are the numbers of traces of each shard. `news` are the values that first occur in a
+    shard, by its number and column. `gaps` are the unreadable parts of damaged files, and
+    `arrangements` the known orders of their rows, each by shard number.
     """
 
     traces: NDArray[np.int64]
@@ -210,12 +208,14 @@ class ScanCounts:
     arrangements: tuple[tuple[int, RowOrder], ...] = ()
 
     def __add__(self, other: "ScanCounts") -> "ScanCounts":
-        known, news = self._known, list(self.news)
+        by_type, news = self._values_by_type, list(self.news)
         for shard, values in other.news:
-            fresh = {name: _unknown(column, known.get(name, {})) for name, column in values.items()}
+            fresh = {
+                name: _new_values(column, by_type.get(name, {})) for name, column in values.items()
+            }
             if any(fresh.values()) or fresh.keys() != self.news[0][1].keys():
                 news.append((shard, fresh))
-                known = _with(known, fresh)
+                by_type = _updated(by_type, fresh)
         total = ScanCounts(
             np.append(self.traces, other.traces),
             self.digest + other.digest,
@@ -224,7 +224,7 @@ class ScanCounts:
             self.gaps + other.gaps,
             self.arrangements + other.arrangements,
         )
-        total.__dict__["_known"] = known  # saves computing it again
+        total.__dict__["_values_by_type"] = by_type  # saves computing it again
         return total
 
     @property
@@ -244,14 +244,14 @@ class ScanCounts:
         return common
 
     @cached_property
-    def _known(self) -> _Known:
-        known: _Known = {}
+    def _values_by_type(self) -> _ValuesByType:
+        by_type: _ValuesByType = {}
         for _, values in self.news:
-            known = _with(known, values)
-        return known
+            by_type = _updated(by_type, values)
+        return by_type
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+        return {name: value for name, value in self.__dict__.items() if name != "_values_by_type"}
 
 
 def digested(shard: CodedShard) -> TraceDigest:
@@ -259,18 +259,18 @@ def digested(shard: CodedShard) -> TraceDigest:
     return TraceDigest.of(shard.key, shard.traces.steps)
 
 
-def _unknown(values: Sequence[Any], known: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:
-    """Return the values that are not known."""
+def _new_values(values: Sequence[Any], by_type: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:
+    """Return the values that are not in `by_type`."""
     types = {*map(type, values)}
     if len(types) == 1:
-        same_type = known.get(types.pop(), frozenset())
+        same_type = by_type.get(types.pop(), frozenset())
         return tuple(value for value in values if value not in same_type)
-    return tuple(value for value in values if value not in known.get(type(value), ()))
+    return tuple(value for value in values if value not in by_type.get(type(value), ()))
 
 
-def _with(known: _Known, values: Mapping[str, Sequence[Any]]) -> _Known:
-    """Return the known values with more of them."""
-    more = {name: dict(by_type) for name, by_type in known.items()}
+def _updated(values_by_type: _ValuesByType, values: Mapping[str, Sequence[Any]]) -> _ValuesByType:
+    """Return the values by type with more of them."""
+    more = {name: dict(by_type) for name, by_type in values_by_type.items()}
     for name, column in values.items():
         by_type = more.setdefault(name, {})
         for dtype in {*map(type, column)}:

@@ -25,10 +25,10 @@ def score(
 ) -> Score:
     """Replay traces, and return the number of steps predicted right, wrong, or not at all.
 
-    A label that was never seen leaves the state unknown until the trace ends; then only outputs
-    that are the same in every state are predicted, and count as assumed. Machines with uncertain
-    states predict by their belief before each step. Files are read once, shard by shard, by the
-    workers that `on` names, as for `infer`.
+    After an unseen label the state is unknown until the trace ends; then only outputs that are the
+    same in every state are predicted, and count as assumed. Machines with uncertain states predict
+    by their belief before each step. Files are read once, by the workers that `on` names, as for
+    `infer`.
     """
     return score_shards(machines, as_traces(traces), on).score
 
@@ -97,17 +97,17 @@ def _scored(machines: Machines, traces: TraceSet) -> ShardScore:
     return ShardScore(total, len(traces), traces.steps)
 
 
-def score_of(machines: Machines, shown: ReplayCounts) -> Score:
+def score_of(machines: Machines, counts: ReplayCounts) -> Score:
     """Score machines by the counts of a replay that includes unknown states."""
     return Score(
-        {name: _score(machine, shown.machines[name], shown) for name, machine in machines.items()}
+        {name: _score(machine, counts.machines[name], counts) for name, machine in machines.items()}
     )
 
 
-def _score(machine: Machine, sightings: MachineCounts, shown: ReplayCounts) -> MachineScore:
+def _score(machine: Machine, sightings: MachineCounts, replayed: ReplayCounts) -> MachineScore:
     rows = sightings.answers
-    states = shown.sizes.get("transition", 1)
-    coded = to_machine_codes(machine, rows, shown.alphabets, states)
+    states = replayed.sizes.get("transition", 1)
+    coded = to_machine_codes(machine, rows, replayed.alphabets, states)
     state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
     predicted = machine.answer_many(state, coded.question)
     level = machine.knowledge_many(state, coded.question)
@@ -121,18 +121,18 @@ def _score(machine: Machine, sightings: MachineCounts, shown: ReplayCounts) -> M
     first = None
     if len(wrong):
         row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
-        observed, action = np.divmod(rows["question"][row], len(shown.alphabets.actions))
+        observed, action = np.divmod(rows["question"][row], len(replayed.alphabets.actions))
         if machine.supplemented:
             observed //= states
         first = Mismatch(
             machine=machine.kind,
             trace=int(rows["trace"][row]),
             step=int(rows["step"][row]),
-            observation=shown.alphabets.observations[int(observed)],
-            action=shown.alphabets.actions[int(action)],
+            observation=replayed.alphabets.observations[int(observed)],
+            action=replayed.alphabets.actions[int(action)],
             state=int(rows["state"][row]),
             predicted=machine.outputs[int(predicted[row])],
-            actual=shown.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
+            actual=replayed.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
             assumed=bool(level[row] == GENERALIZED_CODE),
         )
     return MachineScore(

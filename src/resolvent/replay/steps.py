@@ -1,8 +1,4 @@
-"""Machine states at the steps of traces → queries to machines, and counts of distinct steps.
-
-Input: traces or a shard, and the states that a replay found. Output: columns with an entry for
-each step, or a `CountTable` of distinct steps.
-"""
+"""Machine states at the steps of traces → queries to machines, and counts of distinct steps."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -48,7 +44,7 @@ def step_queries(
 ) -> dict[str, StepQueries]:
     """Return the query to each machine at every step, and the output of the traces.
 
-    `states` are those that a replay of these traces found.
+    `states` are those of a replay of these traces.
     """
     histories = Histories.of(traces, machines.timing)
     return {
@@ -115,9 +111,9 @@ def count_steps(
 ) -> CountTable:
     """Return the distinct steps of a shard, in common codes, with their first places.
 
-    The columns are `observation`, `action`, `following` and `label` (those after the step),
-    `ended`, and the states of machines by `state_of` their names; `paid` if it is given; and
-    with `lag` also `read`, the label before the step.
+    The columns are `observation`, `action`, `following` and `label` (after the step), `ended`,
+    the states of machines by `state_of` their names, `paid` if given, and with `lag` also `read`,
+    the label before the step.
     """
     traces, codes = shard.traces, shard.codes
     ended = np.zeros(traces.steps, np.int32)

@@ -15,7 +15,7 @@ _NO_FINDINGS: Final = "nothing stands out"
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     NOTE = "note"
     """Good to know; it does not affect the machines."""

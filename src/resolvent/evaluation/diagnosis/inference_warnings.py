@@ -1,7 +1,4 @@
-"""Warnings that accompany inferred machines, from what a replay has counted already.
-
-Input: a replay, and the corpus of traces. Output: findings, which cost little to compute.
-"""
+"""Warnings that accompany inferred machines, from the counts of their replay."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -63,7 +60,7 @@ def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[
 
 
 def rare_transitions(replay: ReplayCounts) -> Iterator[Finding]:
-    """Report machines with transitions that were hardly ever seen, and so may be wrong.
+    """Report machines with rare transitions, which may be wrong.
 
     With too little evidence, merging leaves equal states separate, so that each is rarely
     visited, or merges different ones. With enough, all transitions are taken repeatedly.

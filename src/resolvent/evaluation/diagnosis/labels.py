@@ -70,7 +70,7 @@ def labels(steps: Steps) -> Iterator[Finding]:
 
 
 def labels_all_differ(labels: int, positions: int) -> Iterator[Finding]:
-    """Report that there are about as many labels as positions."""
+    """Report labels that nearly all differ from each other."""
     if positions >= ENOUGH and labels >= ALL_DIFFERENT * positions:
         figures = {"labels": labels, "positions": positions}
         yield _all_different("Hardly any label comes twice", figures)

@@ -133,8 +133,8 @@ def memory(steps: Steps) -> Iterator[Finding]:
     """Report for each output with contradictions whether it is noisy or depends on the past.
 
     With the states of the most likely machine, an output is odd if it is not the most frequent
-    one of its state. If what was seen, done or read before determines when outputs are odd, and
-    not just how often, a label is missing; if nothing does, it is noise.
+    one of its state. If earlier observations, actions or labels determine when outputs are odd,
+    and not only their rate, a label is missing; otherwise it is noise.
     """
     steps = _leading_traces(steps)
     outputs = [output for output in steps.outputs if steps.has_contradictions(output)]
@@ -318,9 +318,9 @@ def _advice(feature: Feature) -> str:
 
 def _noise(output: str, states: _States, candidates: int) -> Finding:
     odd, answers = int(states.is_odd.sum()), len(states.is_odd)
-    verdict = "so far as can be told, that is chance"
+    explanation = "so far as can be told, that is chance"
     if states.likely.states == MAX_STATES:
-        verdict = "it is chance, or there are more states or events than labels tell"
+        explanation = "it is chance, or there are more states or events than labels tell"
     reason = "they are too few of a kind to tell which"
     if candidates:
         reason = f"nothing that came before tells which ({amount(candidates, 'look')})"
@@ -329,7 +329,7 @@ def _noise(output: str, states: _States, candidates: int) -> Finding:
         Severity.NOTE,
         f"With {amount(states.likely.states, 'state')} of the {_machine(output)} machine {odd:,} "
         f"of {answers:,} answers ({odd / answers:.1%}) are others than most of their state, and "
-        f"{reason}: {verdict}. noise='auto' (--noise auto) finds such machines.",
+        f"{reason}: {explanation}. noise='auto' (--noise auto) finds such machines.",
         {
             "output": output,
             "states": states.likely.states,

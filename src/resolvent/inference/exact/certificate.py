@@ -33,9 +33,8 @@ class MinimalityProof(Generic[A]):
 
     No machine with fewer than `lower_bound` states explains the samples. `unique` says whether the
     machine is the only one of its size, as far as the samples distinguish machines: a transition
-    with no query after it does not count. It is None if that is unknown, and then so is
-    `alternative`, another machine of the same size that explains the samples. Effort is ignored
-    when two are compared.
+    with no query after it does not count. It is None if unknown, and then so is `alternative`,
+    another machine of the same size that explains the samples. Equality ignores effort.
     """
 
     states: int

@@ -1,9 +1,9 @@
-"""The problem of an exact search: distinct traces, and the part of them that solvers are given.
+"""The problem of an exact search: distinct traces, and the part of them for solvers.
 
 Input: samples. Output: `Problem`, and `Part`, a prefix tree of some traces that only grows.
 
-Traces are ordered by a digest of their content. So their order and repetition make no difference,
-and the first few are as good as a random choice.
+Traces are ordered by a digest of their content, so their order and repetition make no difference,
+and the first ones are as good as a random sample.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ class Question:
         )
 
     def canonical(self, table: Table) -> Table:
-        """Number states in the order in which samples reach them; drop unused transitions."""
+        """Number states in the order of their first visit; drop unused transitions."""
         flat = self.evidence.settle(table.ravel())
         # Without labels a machine has one state, and its table no entries.
         return flat.reshape(-1, self.labels) if self.labels else flat.reshape(1, 0)
@@ -132,9 +132,8 @@ def _distinct_traces(samples: SampleSet) -> tuple[NDArray[np.int64], NDArray[np.
 class Part:
     """Some traces of a problem, as a tree that only grows.
 
-    `parent`, `label` and `children` are by node, in the order in which nodes were added;
-    `answers[v]` maps α-inputs to outputs, and `outputs` lists the same as (node, α-input, output)
-    in the order in which they were added.
+    `parent`, `label` and `children` are by node, in the order of addition; `answers[v]` maps
+    α-inputs to outputs, and `outputs` lists them as (node, α-input, output) in order of addition.
     """
 
     def __init__(self, problem: Question, outputs: int = OUTPUTS) -> None:

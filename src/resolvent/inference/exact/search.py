@@ -226,7 +226,7 @@ class AttemptResult:
 
 @dataclass(frozen=True, eq=False)
 class _AttemptTask:
-    """Makes one attempt with a part and a solver of its own; sent to workers."""
+    """Makes one attempt with a separate part and solver; sent to workers."""
 
     question: Question
     deadline: float | None
@@ -282,8 +282,8 @@ class Portfolio:
     def close_gap(self, lower: int, best: Table) -> tuple[int, Table]:
         """Return a lower bound on the number of states, and a smallest machine.
 
-        That is `best` if no smaller one exists. Otherwise it is the one that the first seed finds,
-        whichever attempt finds one first; unless it is proven unique, for then all find the same.
+        That is `best` if no smaller one exists. Otherwise it is the machine of the first seed,
+        whichever attempt ends first; if it is proven unique, all seeds find the same.
         """
         smallest = best
         by_first_seed: dict[int, Table] = {}

@@ -1,7 +1,7 @@
 """A SAT solver for machines of one size, as a coloring of a prefix tree.
 
 Input: a `Part` of a problem and a number of states. Output: a transition table that fits all
-samples, or the proof that there is none.
+samples, or the proof that none exists.
 
 Variables: node v has color i; label l leads from state i to state j; state i has output o for an
 α-input. Heule and Verwer, "Exact DFA identification using SAT solvers" (2010), with many α-inputs
@@ -114,8 +114,7 @@ class SizeSolver:
 class Coloring:
     """The clauses for one number of states in one solver; they follow the part as it grows.
 
-    With a `seed` above 0 the solver first tries values drawn by it, and so takes another path to
-    the same result.
+    With a `seed` above 0 the solver first tries random values, which may lead to another solution.
     """
 
     def __init__(self, part: Part, states: int, tick: Callable[[], None], seed: int = 0) -> None:
