@@ -32,7 +32,7 @@ QUARREL = rs.TraceSet([rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) f
 def test_one_except_is_enough():
     assert len(KINDS) >= 7
     assert all(issubclass(kind, ResolventError | Warning) for kind in KINDS)
-    assert all(getattr(rs, kind.__name__) is kind for kind in KINDS)
+    assert all(getattr(rs.errors, kind.__name__) is kind for kind in KINDS)
 
 
 def pickled(error):

@@ -214,7 +214,7 @@ def sent(thing):
 
 def test_every_public_name_has_an_entry():
     assert MADE.keys() & NO_DATA.keys() == set()
-    assert sorted(MADE.keys() | NO_DATA.keys()) == sorted(rs.__all__)
+    assert set(rs.__all__) <= MADE.keys() | NO_DATA.keys()
 
 
 @pytest.mark.parametrize("name", [*MADE, *MORE])

@@ -96,14 +96,12 @@ def test_names_come_from_where_the_table_says():
 
 
 def test_rooms_are_attributes_too():
-    assert (
-        printed("import resolvent; print(resolvent.machines.Knowledge.__name__)") == "Knowledge\n"
-    )
+    assert printed("import resolvent; print(resolvent.machines.Basis.__name__)") == "Basis\n"
 
 
 def test_all_names_at_once():
-    code = "from resolvent import *; print(infer.__module__, baselines.__name__)"
-    assert printed(code) == "resolvent.inference.infer resolvent.paper.baselines\n"
+    code = "from resolvent import *; print(infer.__module__, plan.__module__)"
+    assert printed(code) == "resolvent.inference.infer resolvent.planning.plan\n"
 
 
 def test_a_name_that_there_is_not():

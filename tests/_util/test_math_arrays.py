@@ -40,14 +40,12 @@ ELSEWHERE = {
     "_util/text.py": {"exp", "log"},
     # A start of iterations that go on until the error is below a bound.
     "planning/markov_chain.py": {"linalg", "@"},
-    # Of a small table that is well conditioned; means of rewards that are shown.
-    "preprocess/reward_levels.py": {"linalg"},
     # Other methods, to be compared with.
     "paper/baselines/hmm_em.py": {"@"},
     "paper/baselines/ilp.py": {"@"},
     # Whole numbers: exact.
     "machines/likelihood.py": {"@"},
-    "environments/grids/world.py": {"@"},
+    "worlds/grid_world.py": {"@"},
 }
 
 FUNCTIONS = {

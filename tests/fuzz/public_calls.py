@@ -172,7 +172,7 @@ def _drawn(**given: Any) -> object:
     """Write a machine in every way that takes one."""
     machine = given["machine"]
     return (
-        [write(machine) for write in (rs.to_text, rs.to_dot, rs.to_mermaid, rs.to_mealy_dot)],
+        [getattr(machine, name)() for name in ("to_text", "to_dot", "to_mermaid", "to_mealy_dot")],
         machine.is_minimal(),
         rs.is_isomorphic(machine, given["other"]),
     )

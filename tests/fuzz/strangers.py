@@ -109,9 +109,9 @@ def together(draw: Random) -> tuple[Callable[[], object], str]:
         ],
         "EdgeRewardMachine": lambda: rs.machines.EdgeRewardMachine.from_pair(machines, seen),
         "drawn": lambda: [
-            write(one)
+            getattr(one, write)()
             for one in machines.values()
-            for write in (rs.to_text, rs.to_dot, rs.to_mermaid, rs.to_mealy_dot)
+            for write in ("to_text", "to_dot", "to_mermaid", "to_mealy_dot")
         ],
         "saved": lambda: (machines.save("m.json"), rs.load("m.json")),
         "wrapped": lambda: _steps(augmented(), draw),

@@ -86,7 +86,7 @@ def test_a_folder_refines_to_what_memory_does(tiny_sample, tmp_path):
 
 def test_many_steps_are_refined_by_themselves(monkeypatch):
     assert rs.infer(TRACES).refinement.traces == len(TRACES)
-    monkeypatch.setattr(refinement, "REFINE_ABOVE", TRACES.steps - 1)
+    monkeypatch.setattr(refinement, "REFINE_ABOVE_STEPS", TRACES.steps - 1)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2_000)
     assert rs.infer(TRACES).refinement.traces < len(TRACES)
     assert rs.infer(TRACES, options=rs.InferenceOptions(refine=False)).refinement.traces == len(
@@ -135,7 +135,7 @@ def test_without_a_conflict_nothing_is_learned_anew():
 def test_an_update_that_only_compacts_knows_both_machines(monkeypatch):
     first = rs.infer(TRACES[:300])
     smaller = iter([replace(first.machines.transition, decisions=None)])
-    monkeypatch.setattr(refinement, "compacted", lambda machine, seen: next(smaller, None))
+    monkeypatch.setattr(refinement, "merge_equal_states", lambda machine, seen: next(smaller, None))
     second = first.update(TRACES[300:])
     assert bare(second.machines, True) == bare(rs.infer(TRACES).machines, True)
     assert second.transition.merges == first.transition.merges

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
+from resolvent.planning.model import Model
 from resolvent.rl.potential import Potential
 from resolvent.worlds import House, TMaze
 from table_worlds import worlds
@@ -276,7 +277,7 @@ def test_q_learning_by_a_plan_is_as_with_the_wrapper(plan):
 
 def test_a_plan_of_another_model_is_refused(plan):
     traces = rs.collect(House(), episodes=2, seed=0)
-    model = rs.control.Model.of(plan.machines, traces)
+    model = Model.of(plan.machines, traces)
     wrapped = rs.AugmentObservation(house(), plan.machines)
     with pytest.raises(rs.errors.ModelError, match="is of another model than the one given"):
         rs.q_learning(wrapped, shaping=plan, model=model)

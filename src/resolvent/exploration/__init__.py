@@ -1,7 +1,7 @@
-"""Active learning: an environment → a plan with a proof, or with what is still open.
+"""Active learning: an environment → a plan with a proof, or with the steps that are still open.
 
-It chooses the steps that are worth knowing, repairs the machines when a step contradicts them, and
-says why it stops.
+It chooses informative steps, repairs the machines when a step contradicts them, and states why it
+stops.
 """
 
 from resolvent.exploration.explorer import Explorer

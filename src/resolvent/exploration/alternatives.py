@@ -1,8 +1,8 @@
 """Propose tests that distinguish the hypothesis from other machines that explain everything.
 
-Each transition is redirected for a trial, and machines are inferred with another seed. If the
-result explains all steps as well, the next test is the shortest path to a step for which both
-predict different outputs.
+Each transition is redirected for a trial, and machines are inferred with another seed. If these
+explain all steps, the next test is the shortest path to a step for which both predict different
+outputs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,10 @@ from resolvent.inference.infer import try_infer
 DISTINGUISH: Final = "which of two machines is right"
 
 MAX_STEPS_WALKED: Final = 40_000_000
-"""Maximum number of steps that are walked through in trials of redirected transitions."""
+"""Maximum number of steps replayed in trials of redirected transitions."""
 
 MAX_NODES: Final = 50_000
-"""Maximum number of nodes of a search, each an augmented state and the states instead."""
+"""Maximum number of nodes of a search: an augmented state and the alternative's states."""
 
 States = tuple[int, ...]
 
@@ -46,7 +46,7 @@ def rule_out_alternatives(state: LearnerState, episode: EpisodeState) -> Path | 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """Machines that explain everything as well, and their outputs."""
+    """Other machines that explain all steps, and their outputs."""
 
     transitions: list[list[list[int]]]
     outputs: OutputTable
@@ -93,20 +93,20 @@ class Alternative:
 def distinguishing_path(
     model: EmpiricalModel, row: int, states: States, alternative: Alternative
 ) -> Path | None:
-    """Return the shortest path to a step that both answer differently.
+    """Return the shortest path to a step with different predictions.
 
-    It starts in an augmented state for which the alternative is in the given states.
+    It starts in the augmented state `row`, with the alternative in `states`.
     """
     search = BreadthFirstSearch[tuple[int, States]]([(row, states)], MAX_NODES)
     for node in search:
-        here, others = node
+        here, other_states = node
         observation, *own = model.augmented_states[here]
         for action, target in enumerate(model.next_row[here]):
-            if outputs_differ(model, alternative, observation, tuple(own), others, action):
+            if outputs_differ(model, alternative, observation, tuple(own), other_states, action):
                 return Path(search.steps_to(node, action), 1.0, DISTINGUISH)
             if target < 0:
                 continue
-            after = alternative.next_states(others, model.label_read[here][action])
+            after = alternative.next_states(other_states, model.label_read[here][action])
             if after is not None:
                 search.add((target, after), node, action)
     return None
@@ -120,11 +120,11 @@ def outputs_differ(
     other_states: States,
     action: int,
 ) -> bool:
-    """Return whether both know an output of a step and do not agree on it."""
+    """Return whether both predict an output of a step and disagree."""
     for machine in range(len(states)):
         output = model.outputs.get(machine, states, observation, action)
-        other = alternative.outputs.get(machine, other_states, observation, action)
-        if output is not None and other is not None and output != other:
+        other_output = alternative.outputs.get(machine, other_states, observation, action)
+        if output is not None and other_output is not None and output != other_output:
             return True
     return False
 
@@ -186,7 +186,7 @@ class AlternativeHypotheses:
         return tables.for_labels(len(self.hypothesis.buffer.labels))
 
     def candidates(self) -> Iterator[TransitionTables]:
-        """Yield the machines that explain everything so far, rarely read transitions first."""
+        """Yield machines that explain all steps, those with rare transitions redirected first."""
         believed, columns = self._widened(self.model.tables), self._columns()
         steps = QueriedSteps.of_columns(believed, columns)
         trials = max(MAX_STEPS_WALKED // max(columns.steps, 1), 1)
@@ -236,13 +236,13 @@ def _redirected(
     return replace(tables, transitions=tuple(transitions))
 
 
-def _are_isomorphic(tables: TransitionTables, others: TransitionTables) -> bool:
-    """Return whether both lead to the same states under other numbers, wherever both know."""
-    for table, other in zip(tables.transitions, others.transitions, strict=True):
+def _are_isomorphic(tables: TransitionTables, twins: TransitionTables) -> bool:
+    """Return whether both are equal up to the numbers of states, where both are defined."""
+    for table, twin_table in zip(tables.transitions, twins.transitions, strict=True):
         partner = {0: 0}
         queue = [0]
         for state in queue:
-            for target, twin in zip(table[state], other[partner[state]], strict=True):
+            for target, twin in zip(table[state], twin_table[partner[state]], strict=True):
                 if min(target, twin) < 0:
                     continue
                 if target not in partner:

@@ -1,7 +1,7 @@
 """Everything recorded during exploration, as columns of codes that only grow.
 
-Episodes that are over stand one after another. Open ones are recorded apart, and count as
-truncated whenever machines learn from all of them.
+Closed episodes are concatenated. Open ones are recorded separately, and count as truncated when
+machines are inferred from all of them.
 """
 
 from array import array
@@ -20,11 +20,11 @@ from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 TRUNCATED, TERMINATED, ABANDONED = 0, 1, 2
-"""How an episode may end: by a limit, in the environment, or because no test was left in it."""
+"""Ends of episodes: by a limit, by the environment, or because no test was left in it."""
 
 
 class ForgottenSymbol:
-    """Stands for a symbol that no trace has any more; each is a value of its own."""
+    """Stands for a symbol that no trace has any more; instances are distinct."""
 
 
 class SymbolIndex:
@@ -48,7 +48,7 @@ class SymbolIndex:
         return len(self.values)
 
     def keep_only(self, codes: Iterable[int]) -> None:
-        """Forget the values of all other codes; if one occurs again, it gets a new code."""
+        """Forget the values of all other codes; they get new codes if they occur again."""
         for code in set(range(len(self.values))).difference(codes):
             value, self.values[code] = self.values[code], ForgottenSymbol()
             del self.codes[value]
@@ -160,23 +160,23 @@ class Buffer:
         order = sorted(range(len(self.actions)), key=lambda code: symbol_order(self.actions[code]))
         self.actions_by_name: Codes = np.array(order, np.int32)
         self.closed = Episode()
-        """All episodes that are over, one after another."""
+        """All closed episodes, concatenated."""
         self.lengths, self.ends, self.environments = array("i"), array("b"), array("i")
-        """The length of each such episode, how it ended, and its environment."""
+        """The length, the kind of end and the environment of each closed episode."""
         self._columns: tuple[object, Columns] | None = None
 
     @property
     def episodes(self) -> int:
-        """Number of episodes that are over."""
+        """Number of closed episodes."""
         return len(self.lengths)
 
     @property
     def steps(self) -> int:
-        """Number of steps of the episodes that are over."""
+        """Number of steps of the closed episodes."""
         return len(self.closed)
 
     def close(self, episode: Episode, end: int, environment: int = 0) -> None:
-        """Add an episode to those that are over; one without a step leaves nothing."""
+        """Close an episode; one without a step is dropped."""
         if not len(episode):
             return
         closed = self.closed
@@ -191,7 +191,7 @@ class Buffer:
     def has_episode(self, start: tuple[int, int], actions: Sequence[int]) -> bool:
         """Return whether an episode began with this observation and label and took these actions.
 
-        One that terminated or was truncated took as many of them as it could.
+        One that terminated or was truncated may have taken fewer of them.
         """
         closed, wanted, step = self.closed, array("i", actions), 0
         for number, (length, end) in enumerate(zip(self.lengths, self.ends, strict=True)):
@@ -248,7 +248,7 @@ class Buffer:
         )
 
     def forget_skipped_starts(self, open_episodes: Sequence[Episode]) -> None:
-        """Forget symbols of episodes abandoned before a step: a resumed run does not know them."""
+        """Forget symbols of episodes without a step, which a resumed run does not know."""
         episodes = (self.closed, *open_episodes)
         self.observations.keep_only(code for episode in episodes for code in episode.observations)
         self.labels.keep_only(code for episode in episodes for code in episode.labels)

@@ -81,10 +81,10 @@ def _machine(
         outputs, output_codes = traces.rewards, traces.reward_codes
     else:
         outputs, output_codes = Vocabulary([False, True]), steps.terminated.astype(np.int32)
-    known = states[index] >= 0
+    has_state = states[index] >= 0
     query = codes * len(traces.actions) + traces.action_codes
-    rows = np.stack([states[index][known], query[known], output_codes[known]])
-    state, asked, output = np.unique(rows, axis=1)
+    rows = np.stack([states[index][has_state], query[has_state], output_codes[has_state]])
+    state, question, output = np.unique(rows, axis=1)
     order = [buffer.labels.codes[label] for label in traces.labels]
     transitions = tables.transitions[index][:, order]
     own = np.arange(len(transitions), dtype=np.int32)[:, None]
@@ -102,7 +102,7 @@ def _machine(
         outputs=outputs,
         transitions=np.ascontiguousarray(transitions),
         initial=0,
-        answers=(state, asked, output.astype(np.int32)),
+        answers=(state, question, output.astype(np.int32)),
         trivial=trivial,
         predicts=column,
         supplemented=name != "transition",

@@ -1,7 +1,7 @@
 """Add all steps of a buffer to an `EmpiricalModel` at once, with the same result as step by step.
 
-The machines explain every step, so nothing is compared, and equal steps are added once. One by
-one, the distinct steps of a large world take several times as long.
+The machines explain every step, so nothing is compared, and equal steps are added once. This is
+several times as fast as step by step.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ENDS, _UNKNOWN = -1, -2
 
 _MAX_CODES = 1 << 62
-"""Number of combinations of values above which only those that occur are numbered."""
+"""Number of combinations of values above which only those in use are numbered."""
 
 
 def add_all_steps(model: "EmpiricalModel", columns: Columns) -> None:
@@ -68,20 +68,20 @@ class _BulkUpdate:
         self._note_starts()
 
     def _add_transitions(self) -> None:
-        """Enter each step; augmented states are numbered in the order of occurrence."""
+        """Add each step; augmented states are numbered in the order of occurrence."""
         model, columns, chosen = self.model, self.columns, self.chosen
         states = [column[chosen] for column in self.states]
         action, read = columns.actions[chosen].astype(np.int64), self.read[chosen]
-        led = [
+        next_states = [
             table[state, read]
             for table, state in zip(model.tables.transitions, states, strict=True)
         ]
         ends = self.steps.terminated[chosen]
-        goes_on = ~ends & (np.min(led, axis=0) >= 0)
+        goes_on = ~ends & (np.min(next_states, axis=0) >= 0)
         # Each augmented state, and after it the next one.
         here, there = (
             [columns.observations_before[chosen], *states],
-            [columns.observations_after[chosen], *led],
+            [columns.observations_after[chosen], *next_states],
         )
         met = np.stack([np.ones(len(chosen), bool), goes_on], axis=1).ravel()
         pairs = [np.stack(both, axis=1).ravel()[met] for both in zip(here, there, strict=True)]
@@ -141,19 +141,19 @@ class _BulkUpdate:
         model.label_of.update(zip(seen.tolist(), np.where(varies, -2, label).tolist(), strict=True))
 
     def _note_informative(self) -> None:
-        """Note the queries that pay otherwise than usual, terminate an episode or vary."""
+        """Note the queries with an unusual reward, an end of an episode or varying outcomes."""
         model, columns, question = self.model, self.columns, self.steps.query
-        asked, choices = columns.queries[0], columns.n_actions
+        codes, choices = columns.queries[0], columns.n_actions
         self.queries: list[Query] = list(
-            zip(*(part.tolist() for part in np.divmod(asked, choices)), strict=True)
+            zip(*(part.tolist() for part in np.divmod(codes, choices)), strict=True)
         )
-        last = np.empty(len(asked), np.int32)
+        last = np.empty(len(codes), np.int32)
         last[question] = columns.observations_after
-        shown = self.steps.terminated | (columns.rewards != model.usual_reward)
-        shown |= last[question] != columns.observations_after
-        self.is_informative: Flags = np.zeros(len(asked), bool)
-        self.is_informative[question[shown]] = True
-        ending = np.zeros(len(asked), bool)
+        is_unusual = self.steps.terminated | (columns.rewards != model.usual_reward)
+        is_unusual |= last[question] != columns.observations_after
+        self.is_informative: Flags = np.zeros(len(codes), bool)
+        self.is_informative[question[is_unusual]] = True
+        ending = np.zeros(len(codes), bool)
         ending[question[self.steps.terminated]] = True
         model.informative.update(self._queries(np.flatnonzero(self.is_informative)))
         model.terminating.update(self._queries(np.flatnonzero(ending)))
@@ -162,7 +162,7 @@ class _BulkUpdate:
         return {self.queries[number] for number in numbers.tolist()}
 
     def _note_words(self) -> None:
-        """Keep the labels of each episode without neutral ones and repetitions."""
+        """Store the labels of each episode without neutral ones and repetitions."""
         labels = self.columns.labels
         begins = np.zeros(len(labels), bool)
         begins[self.first + np.arange(len(self.first))] = True
@@ -198,8 +198,8 @@ class _BulkUpdate:
         contexts = [_context(row) for row in _rows(at, *of_context)]
         chosen = np.flatnonzero(self.is_informative[question])
         opening = (np.cumsum(opens) - 1)[chosen]
-        context, asked = number[opening], question[chosen]
-        for number_of, queries in _grouped(context, asked):
+        context, query = number[opening], question[chosen]
+        for number_of, queries in _grouped(context, query):
             model.queries_after[contexts[number_of]] = self._queries(queries)
         # A first label that is read counts like any other.
         if model.reads_first_label:
@@ -212,7 +212,7 @@ class _BulkUpdate:
         before = number[opening[later] - 1].astype(np.int64)
         labels = len(self.is_neutral)
         read_last = of_context[1][opening[later]]
-        for pair, queries in _grouped(before * labels + read_last, asked[later]):
+        for pair, queries in _grouped(before * labels + read_last, query[later]):
             earlier, label = divmod(pair, labels)
             model.queries_after_pair[contexts[earlier], label] = self._queries(queries)
 

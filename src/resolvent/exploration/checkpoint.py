@@ -1,9 +1,9 @@
-"""Save where exploration is, and restore it without taking the same steps again.
+"""Save the state of exploration, and restore it without taking the same steps again.
 
 The model follows from the traces and the transition tables. So a checkpoint holds these tables and
 some counters: a run that resumes there decides the same as one that was never stopped. Steps after
-the checkpoint are shown to the explorer once more; only the actions of episodes that were open at
-last are repeated in their environments.
+the checkpoint are replayed to the explorer; only the actions of the last open episodes are
+repeated in their environments.
 """
 
 import warnings
@@ -77,18 +77,18 @@ class StoredValidation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class StoredEpisode(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The episode of one environment: its number of steps, -1 if none is open, and of its reset."""
+    """The episode of one environment: its number of steps (-1 if closed), and that of its reset."""
 
     length: int = -1
     reset: int = -1
 
 
 class Checkpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A step at which the model was computed again, and everything that traces do not show.
+    """A step at which the model was computed again, and the state that traces do not contain.
 
-    `closed` is the number of episodes that are over, `open` has one for each environment, `resets`
-    counts all resets, and `rounds` is the length of the history. `observations` and `labels` are
-    the codes, in all traces, of symbols in the order of their first occurrence; -1 for those of
+    `closed` is the number of closed episodes, `open` has one for each environment, `resets` counts
+    all resets, and `rounds` is the length of the history. `observations` and `labels` are the
+    codes, in all traces, of symbols in the order of their first occurrence; -1 for those of
     abandoned starts.
     """
 
@@ -165,7 +165,7 @@ def checkpoint_of_closed(
     labelling: LabelingFunction,
     count: int,
 ) -> Checkpoint:
-    """Return a checkpoint at which all these traces are over, and machines are to be inferred.
+    """Return a checkpoint after all these traces, where machines are to be inferred.
 
     `count` is the number of environments from then on.
     """
@@ -186,10 +186,10 @@ def checkpoint_of_closed(
 
 @dataclass(frozen=True)
 class RestoredLog:
-    """The buffer at a checkpoint, the episodes open then, and all episodes as they went on.
+    """The buffer at a checkpoint, the episodes open then, and all later episodes.
 
     Later episodes have the codes of `coding`: the explorer must not know their symbols before. They
-    stand by environment, each with how it ended; None if it was open at last. The first one
+    are listed by environment, each with its kind of end; None if it is still open. The first one
     continues the episode that was open at the checkpoint.
     """
 
@@ -206,10 +206,9 @@ def restored_log(
     environments: Sequence[int],
     actions: list[Any],
 ) -> RestoredLog:
-    """Return what was recorded before and after a checkpoint.
+    """Return the episodes before and after a checkpoint.
 
-    `ends` says how each closed episode ended, and `environments` in which one each trace was
-    recorded.
+    `ends` is the kind of end of each closed episode, `environments` the environment of each trace.
     """
     buffer = Buffer(actions)
     buffer.observations = SymbolIndex.from_codes(traces.observations, checkpoint.observations)
@@ -258,7 +257,7 @@ def _encoded(
 
 
 def restore(state: LearnerState, checkpoint: Checkpoint, log: RestoredLog) -> None:
-    """Bring the state back to a checkpoint."""
+    """Restore the state at a checkpoint."""
     labels, stored = state.labels, checkpoint.label_source
     if labels.automatic:
         labels.labelling = restored_labelling(stored.reads, stored.events)
@@ -286,11 +285,11 @@ def restore(state: LearnerState, checkpoint: Checkpoint, log: RestoredLog) -> No
 
 
 class LogReplay:
-    """Shows an explorer the steps after a checkpoint once more.
+    """Replays the steps after a checkpoint to an explorer.
 
-    Every environment takes a step whenever the others do, so the steps of each of them determine
-    the order of all. If an environment does not begin as it did before, its episodes do not follow
-    from seeds; the recorded steps count all the same.
+    All environments step together, so the steps of each determine the order of all. If an
+    environment does not begin as before, its episodes do not follow from seeds; the recorded steps
+    still count.
     """
 
     def __init__(self, run: "SolveRun", log: RestoredLog) -> None:
@@ -298,10 +297,10 @@ class LogReplay:
         self.explorer, self.state = run.explorer, run.explorer.state
         self.indices = range(run.runner.count)
         self.n_shown = [0 if episode is None else len(episode) for episode in log.open_episodes]
-        """Number of steps shown of the first of the later episodes, by environment."""
+        """Number of steps replayed of the first later episode, by environment."""
 
     def replay(self) -> None:
-        """Show all steps, and bring the environments to where the last ones stopped."""
+        """Replay all steps, and bring the environments to the state after the last ones."""
         run, ready = self.run, set[int]()
         run.shown = {episode.index: (None, {}) for episode in self._active()}
         while all(map(self._has_more, self.indices)) and not run.verify_if_done():
@@ -321,7 +320,7 @@ class LogReplay:
         return (episode for episode in self.state.episodes if episode.active)
 
     def _has_more(self, index: int) -> bool:
-        """Return whether a step is left to be shown."""
+        """Return whether a step is left to replay."""
         later = self.later[index]
         return len(later) > 1 or (len(later) == 1 and self.n_shown[index] < len(later[0][0]))
 
@@ -358,7 +357,7 @@ class LogReplay:
             begin_episode(self.state, episode, observation, label)
 
     def _step(self) -> None:
-        """Show the next step of every environment."""
+        """Replay the next step of every environment."""
         changed = False
         for index in self.indices:
             (episode, end), step = self.later[index][0], self.n_shown[index]
@@ -379,7 +378,7 @@ class LogReplay:
         self.run.after_step(changed)
 
     def _abandon_last(self) -> None:
-        """Leave an episode abandoned at last; among several, the run finds out which it was."""
+        """Leave the episode that was abandoned last; of several, the run determines which one."""
         episode, later = self.explorer.episode(0), self.later[0]
         was_abandoned = episode.active and bool(later) and later[0][1] == ABANDONED
         if was_abandoned and not self._has_more(0) and not self.run.verify_if_done():
@@ -387,7 +386,7 @@ class LogReplay:
             self._abandon(episode)
 
     def _catch_up(self) -> None:
-        """Repeat the actions of open episodes; those that proceed in another way are truncated."""
+        """Repeat the actions of open episodes; those that proceed differently are truncated."""
         open_episodes = {episode.index: episode for episode in self._active()}
         try:
             lost = self._repeat_actions(open_episodes)
@@ -404,16 +403,16 @@ class LogReplay:
                 stacklevel=5,
             )
         self.run.shown = {
-            index: shown
-            for index, shown in self.run.shown.items()
+            index: observed
+            for index, observed in self.run.shown.items()
             if index in open_episodes and index not in lost
         }
 
     def _repeat_actions(self, open_episodes: dict[int, EpisodeState]) -> set[int]:
-        """Repeat the actions so that all are through at the same time.
+        """Repeat the actions so that all environments finish at the same time.
 
-        Environments whose turn has not come yet, or without an episode, take the first action.
-        Return those that proceeded in another way.
+        Environments that wait, or have no episode, take the first action. Return those that
+        proceeded differently.
         """
         run, lost = self.run, set[int]()
         lengths = {index: len(episode.episode) for index, episode in open_episodes.items()}

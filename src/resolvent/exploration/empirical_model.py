@@ -1,8 +1,8 @@
 """The outcome of every step taken so far, by augmented state and action, updated step by step.
 
-An augmented state is an observation with the states of the machines that matter for acting. One
-more step costs next to nothing as long as the machines hold; when they change, the model is
-computed again from all steps (`bulk_update`).
+An augmented state is an observation with the states of the machines that matter for acting.
+Adding a step is cheap while the machines stay the same; when they change, the model is computed
+again from all steps (`bulk_update`).
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MANY_LABELS: Final = 16
 """Number of labels above which those that change no state do not open a context."""
 
 Context: TypeAlias = tuple[int, ...]
-"""The label read last with the states before it; or -1 with the first observation and label."""
+"""The last label with the states before it; or -1 with the first observation and label."""
 
 Query: TypeAlias = tuple[int, int]
 """Observation and action."""
@@ -39,7 +39,7 @@ Query: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StepEffect:
-    """The row reached by a step, whether it teaches anything, and the machine it contradicts."""
+    """The row reached by a step, whether it is news, and the machine it contradicts."""
 
     next_row: int
     is_new: bool
@@ -49,8 +49,8 @@ class StepEffect:
 class EmpiricalModel:
     """The outcome of every step by row and action; a row is the number of an augmented state.
 
-    A *neutral* label changes no state and opens no context. An *informative* query pays otherwise
-    than usual, terminates an episode, or has an outcome that varies.
+    A *neutral* label changes no state and opens no context. An *informative* query has an unusual
+    reward, terminates an episode, or has an outcome that varies.
     """
 
     def __init__(self, tables: TransitionTables, buffer: Buffer, columns: Columns) -> None:
@@ -66,13 +66,13 @@ class EmpiricalModel:
         self.label_read: list[list[int]] = []
         self.reward: list[list[float]] = []
         self.nondeterministic: set[tuple[int, int]] = set()
-        """The steps, as row and action, that lead to different rows."""
+        """The steps, as row and action, that led to several rows."""
         self.n_known = 0
         """Number of steps with a known outcome."""
         self.starts: dict[int, int] = {}
-        """How often each row was the start of an episode."""
+        """Number of episodes that started in each row."""
         self.start_symbols: dict[int, tuple[int, int]] = {}
-        """The observation and label with which each start came up first."""
+        """The observation and label of the first occurrence of each start."""
         self.initial_symbols: set[tuple[int, int]] = set()
         self.outputs = OutputTable(self.sizes, self.n_actions)
         self.outcomes = ObservedOutcomes(self.sizes[0], self.n_actions)
@@ -112,7 +112,7 @@ class EmpiricalModel:
         return row
 
     def begin(self, observation: int, label: int) -> int:
-        """Return the row in which an episode begins; `UNKNOWN` if its first label is new."""
+        """Return the initial row of an episode; `UNKNOWN` if its first label is new."""
         states = self._first_states(label)
         if states is None:
             return UNKNOWN
@@ -123,7 +123,7 @@ class EmpiricalModel:
         return row
 
     def is_new_start(self, observation: int, label: int) -> bool:
-        """Return whether no episode began like this, nor in a way that amounts to the same."""
+        """Return whether no episode began with this start or an equivalent one."""
         if (observation, label) in self.initial_symbols:
             return False
         states = self._first_states(label)
@@ -211,7 +211,7 @@ class EmpiricalModel:
         return neutral
 
     def note_query(self, context: Context, previous: Context, query: Query) -> None:
-        """Note that a query was asked in a context, and after which other context.
+        """Note that a query was asked in a context, and the context before.
 
         A first label that is read counts like any other.
         """
@@ -229,7 +229,7 @@ class EmpiricalModel:
 
     @property
     def all_rewards_equal(self) -> bool:
-        """Whether no reward shows one policy to be better than another."""
+        """Whether rewards distinguish no policies."""
         return self.single_reward and (self.least == 0 or not self.terminates)
 
     @property
@@ -238,7 +238,7 @@ class EmpiricalModel:
         return self.least >= self.most
 
     def words(self, length: int) -> set[tuple[int, ...]]:
-        """Return the words of this length that were read, without neutral labels."""
+        """Return the words of this length read so far, without neutral labels."""
         words = self._words.get(length)
         if words is None:
             words = self._words[length] = set()
@@ -249,15 +249,15 @@ class EmpiricalModel:
         return words
 
     def note_word(self, recent: tuple[int, ...]) -> None:
-        """Note the last labels that were read in a row."""
+        """Note the last labels read in a row."""
         for length, words in self._words.items():
             if len(recent) >= length:
                 words.add(recent[-length:])
 
     def locate(self, episode: Episode) -> tuple[int, Context, Context]:
-        """Return the row that an episode has reached, its context, and the context before.
+        """Return the present row of an episode, its context, and the context before, if any.
 
-        The row is `UNKNOWN` if a label was read where it never was; there may be no context before.
+        The row is `UNKNOWN` if a label was read in a state where it never was.
         """
         labels = episode.labels
         context: Context = (-1, episode.observations[0], labels[0])
@@ -277,8 +277,8 @@ class EmpiricalModel:
         shape = len(self), self.n_actions
         next_row = np.fromiter(chain.from_iterable(self.next_row), np.int32).reshape(shape)
         reward = np.fromiter(chain.from_iterable(self.reward), np.float64).reshape(shape)
-        known = next_row != UNKNOWN
-        return np.where(known, next_row, np.int32(-1)), reward, known
+        is_known = next_row != UNKNOWN
+        return np.where(is_known, next_row, np.int32(-1)), reward, is_known
 
 
 def _output(name: str, observation: int, reward: float, terminated: bool) -> float:

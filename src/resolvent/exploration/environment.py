@@ -1,6 +1,6 @@
-"""The environment to explore: made from its id, its actions, its spaces, and its identity.
+"""The environment to explore: its construction, its actions, its spaces, and its identity.
 
-Input: an environment, an id or a function. Output: a Gymnasium environment and what describes it.
+Input: an environment, an id or a function. Output: a Gymnasium environment and its description.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,16 +37,16 @@ def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, 
             f"one, not a {type(env).__name__}: use gym.make"
         )
     check_maker(env)
-    made = env()
-    if not isinstance(made, gym.Env | gym.vector.VectorEnv):
-        raise OptionError(f"the function made a {type(made).__name__}: it has to make an Env")
-    return made, True
+    instance = env()
+    if not isinstance(instance, gym.Env | gym.vector.VectorEnv):
+        raise OptionError(f"the function made a {type(instance).__name__}: it has to make an Env")
+    return instance, True
 
 
 def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
     """Return the action and observation spaces of an environment, or of each one in a vector."""
     prefix = "single_" if isinstance(env, gym.vector.VectorEnv) else ""
-    found = []
+    spaces = []
     for name in (f"{prefix}action_space", f"{prefix}observation_space"):
         space = getattr(env, name, None)
         if not isinstance(space, gym.Space):
@@ -54,8 +54,8 @@ def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
                 f"the environment {type(env.unwrapped).__name__} has no {name}: give it a "
                 f"gymnasium.Space"
             )
-        found.append(space)
-    return found[0], found[1]
+        spaces.append(space)
+    return spaces[0], spaces[1]
 
 
 def check_spaces(
@@ -89,21 +89,21 @@ def list_actions(space: gym.Space[Any]) -> list[Any]:
             f"the actions are {space}: exploring needs actions that can be listed, so wrap the "
             f"environment in one with a few (gymnasium.spaces.Discrete)"
         )
-    if np.prod([len(one) for one in parts], dtype=float) > MAX_ACTIONS:
+    if np.prod([len(choices) for choices in parts], dtype=float) > MAX_ACTIONS:
         raise OptionError(
             f"the actions are {space}, more than {MAX_ACTIONS:,}: wrap the environment in one "
             f"with fewer"
         )
     if isinstance(space, gym.spaces.Discrete):
         return list(parts[0])
-    return [np.array(one, space.dtype) for one in product(*parts)]
+    return [np.array(choices, space.dtype) for choices in product(*parts)]
 
 
 class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Identifies an environment.
 
-    `name` is its Gymnasium id, or its class, and `arguments` are those it was made with, as far
-    as they are plain values.
+    `name` is its Gymnasium id, or its class, and `arguments` are the plain values among its
+    arguments.
     """
 
     name: str
@@ -113,7 +113,7 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, env: AnyEnv) -> "EnvironmentId":
-        """Return the identity of an environment; that of a vector is that of one of its members.
+        """Return the identity of an environment, for a vector that of one of its members.
 
         >>> import gymnasium as gym
         >>> identity = EnvironmentId.of(gym.make("resolvent/TMaze-v0", length=5))
@@ -122,8 +122,8 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """
         actions, observations = map(str, spaces_of(env))
         if isinstance(env, gym.vector.VectorEnv):
-            with one_environment(env) as one:
-                return cls(*_named(one), actions, observations)
+            with one_environment(env) as member:
+                return cls(*_named(member), actions, observations)
         return cls(*_named(env), actions, observations)
 
     def check(self, before: "EnvironmentId") -> None:
@@ -149,8 +149,10 @@ def _named(env: AnyEnv) -> tuple[str, str]:
     if spec is None:
         kind = type(env.unwrapped)
         return kind.__qualname__.rsplit(".", 1)[-1], ""
-    plain = {name: one for name, one in sorted(spec.kwargs.items()) if _is_plain(one)}
-    return spec.id, ", ".join(f"{name}={one!r}" for name, one in plain.items())
+    plain = {
+        name: argument for name, argument in sorted(spec.kwargs.items()) if _is_plain(argument)
+    }
+    return spec.id, ", ".join(f"{name}={argument!r}" for name, argument in plain.items())
 
 
 def _is_plain(value: Any) -> bool:

@@ -54,14 +54,14 @@ MAX_ENVIRONMENTS: Final = 1 << 16
 
 
 class Explorer:
-    """Decides what to do in an environment, step by step, and learns from what comes of it.
+    """Chooses actions in an environment, step by step, and learns from their results.
 
-    Ask `act` for an action and pass its result to `learn`. Where `act` returns None, the episode is
-    of no more use: reset the environment, and ask again. `done` is True when nothing is left to
-    find out, and `statement()` says what holds then.
+    Ask `act` for an action and pass its result to `learn`. If `act` returns None, the episode is of
+    no more use: reset the environment, and ask again. `done` is True when no test is left, and
+    `statement()` gives the guarantee.
 
     With `which`, several episodes are played side by side, as in a vector environment; they share
-    all that is learned.
+    machines and model.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> env = gym.make("resolvent/House-v0")
@@ -146,12 +146,12 @@ class Explorer:
 
     @property
     def episodes(self) -> int:
-        """Number of episodes that are over and had a step."""
+        """Number of closed episodes with a step."""
         return self.state.buffer.episodes
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to find out."""
+        """Whether no test is left."""
         return is_done(self.state)
 
     @property
@@ -166,12 +166,12 @@ class Explorer:
         return {} if tables is None else dict(zip(tables.names, tables.sizes, strict=True))
 
     def worth(self) -> tuple[float, float]:
-        """Return the value of the plan, and by how much another one could be better."""
+        """Return the value of the plan, and the largest possible improvement."""
         self.state.refresh_bounds()
         return mean_value(self.state.model, self.state.values)
 
     def act(self, observation: Any, info: Mapping[str, Any], which: int = 0) -> Any:
-        """Return the next action, or None where the episode is of no more use: then reset.
+        """Return the next action, or None if the episode is of no more use: then reset.
 
         If no episode is open, one begins with this observation.
         """
@@ -181,7 +181,7 @@ class Explorer:
         return action
 
     def select(self, observation: Any, info: Mapping[str, Any], which: int = 0) -> Any:
-        """Return the next action as `act` does, but leave it to the caller to verify machines."""
+        """Return the next action as `act` does, but without verifying machines."""
         state, episode = self.state, self.episode(which)
         with locating(f"episode {self.episodes}"):
             symbol = self._symbol(observation)
@@ -265,7 +265,7 @@ class Explorer:
         return update(self.state, self.episode(which), step)
 
     def cut(self, which: int = 0) -> None:
-        """Truncate an episode that the environment did not end, as a limit on its length does."""
+        """Truncate an episode."""
         close_episode(self.state, self.episode(which), TRUNCATED)
         self.state.truncated_episodes += 1
 
@@ -279,7 +279,7 @@ class Explorer:
         return self._actions
 
     def is_last_observation(self, observation: Any, which: int = 0) -> bool:
-        """Return whether an episode has this observation at its end, and go on from there."""
+        """Return whether this is the last observation of an episode, and go on from there."""
         self._last[which] = observation
         code = self.state.buffer.observations.codes.get(self._observations(observation))
         return code == self.episode(which).episode.observations[-1]
@@ -340,19 +340,19 @@ class Explorer:
         )
 
     def plan(self) -> Plan:
-        """Return the best plan by what is known so far."""
+        """Return the best plan by all steps so far."""
         return plan(
             self.machines(), self.traces(), gamma=self.gamma, reward_range=self.reward_range
         )
 
     def statement(self, kind: Kind | None = None, failure: str | None = None) -> Statement:
-        """Return what holds now; `kind` is the reason to stop, where tests are left."""
+        """Return the present guarantee; `kind` is the reason to stop if tests are left."""
         return statement_of(self.state, kind, failure)
 
 
 @contextmanager
 def _single_environment(env: AnyEnv) -> Iterator[AnyEnv]:
-    """Give the environment itself, or one of those of a vector environment."""
+    """Yield the environment itself, or one of a vector environment."""
     if isinstance(env, gym.Env):
         yield env
     else:

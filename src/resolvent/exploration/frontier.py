@@ -1,8 +1,8 @@
-"""Propose the unknown step of most use per step that it takes to get there.
+"""Propose the unknown step with the highest use per step of its path.
 
-An unknown step is of use where another action could be better than the plan in some world that
-agrees with all steps so far. It is of more use where less has to be assumed for that, and where
-it may read a label that was never read in the state.
+An unknown step is of use if it could be better than the plan in some world that agrees with all
+steps so far. It is of more use if that needs fewer assumptions, and if it may read a label that
+was never read in the state.
 """
 
 from collections.abc import Iterable
@@ -20,17 +20,17 @@ from resolvent.exploration.state_checks import (
 from resolvent.exploration.values import RELIED_ON, USES, ValueBounds
 
 UNREAD_USE: Final = 5.0
-"""Use of a step that may read a label in a state in which it was never read."""
+"""Use of a step that may read a label in a state where it was never read."""
 
 LONG_CHECK, FEW_RESETS = 20, 8
-"""Number of steps of a state check before which this number of episodes is begun, to see whether
-they begin in different ways."""
+"""Steps of a state check before which this number of episodes is begun, to see whether starts
+differ."""
 
 N_STARTS_RATED: Final = 4
 """Number of starts by which the use of another episode is estimated."""
 
 RATED_APART: Final = 0.005
-"""Share of known steps that have to be new before an estimate that was too low is made again."""
+"""Share of known steps that have to be new before an estimate that was too low is repeated."""
 
 
 def frontier(state: LearnerState, episode: EpisodeState) -> Path | None:
@@ -55,11 +55,11 @@ def frontier(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 def _most_useful(state: LearnerState, model: EmpiricalModel, episode: EpisodeState) -> Path | None:
     here = most_useful_step(model, state.values, [episode.row])
-    asked = model.queries_after.get(episode.context, set())
+    queries = model.queries_after.get(episode.context, set())
     if here is None:
-        check = distinguishing_query(model, episode.row, asked, N_CHECKS)
+        check = distinguishing_query(model, episode.row, queries, N_CHECKS)
         return check or _from_starts(state, model)
-    check = nearest_informative(model, episode.row, asked, N_CHECKS, here.rate)
+    check = nearest_informative(model, episode.row, queries, N_CHECKS, here.rate)
     if check is not None:
         return check
     # Another episode is worth it where far less has to be walked than from here.
@@ -80,9 +80,9 @@ def _from_starts(state: LearnerState, model: EmpiricalModel, floor: float = 0.0)
 
 
 def _is_reset_better(state: LearnerState, model: EmpiricalModel, least: float) -> bool:
-    """Return whether steps are of more use than `least` in an episode that begins anywhere.
+    """Return whether steps are of more use than `least` in another episode.
 
-    An estimate made a few steps ago may say no; an estimate that says yes is made again.
+    A recent estimate may answer no; an estimate that answers yes is repeated.
     """
     bounds_at, known_then, rate = state.start_rate
     is_recent = 0 <= model.n_known - known_then < RATED_APART * model.n_known
@@ -94,7 +94,7 @@ def _is_reset_better(state: LearnerState, model: EmpiricalModel, least: float) -
 
 
 def _start_rate(state: LearnerState, model: EmpiricalModel) -> float:
-    """Return the mean use per step from a few starts, chosen by the number of episodes."""
+    """Return the mean use per step from a few starts."""
     starts = list(model.starts)
     count = min(N_STARTS_RATED, len(starts))
     rates = []
@@ -145,7 +145,7 @@ def _highest_use(model: EmpiricalModel, values: ValueBounds) -> float:
 def _unless_terminating(
     model: EmpiricalModel, values: ValueBounds, step: Step, purpose: str
 ) -> tuple[Step, str]:
-    """Put off a step that likely ends the episode while others are of use in the same place."""
+    """Postpone a step that likely ends the episode while others here are of use."""
     row, observation = step[0], model.augmented_states[step[0]][0]
     if (observation, step[1]) not in model.terminating:
         return step, purpose

@@ -1,8 +1,8 @@
-"""The machines believed to explain all steps: repaired after a surprise, relearned now and then.
+"""The machines that explain all steps: repaired after a wrong prediction, relearned now and then.
 
-A step that was not predicted is repaired at once, near the present machines. When the number of
-steps has doubled, machines are inferred from scratch, since little data must not decide for ever;
-also where repair adds a state, but then thoroughly only after some more steps.
+After a wrong prediction the machines are repaired at once. They are inferred from scratch when the
+number of steps has doubled, so that little data does not decide for ever, and if repair adds a
+state, but then thoroughly only after some more steps.
 """
 
 from collections.abc import Iterable
@@ -31,11 +31,11 @@ MORE_STEPS: Final = 1.25
 """Factor by which steps have to grow until growing machines are inferred thoroughly again."""
 
 EFFORT, QUICK_EFFORT = 0.03, 0.005
-"""Effort of a search for smaller machines, as a share of the default of `infer`: thorough, and
-where machines grow soon after that."""
+"""Effort of a search for smaller machines, as a share of the default of `infer`: thorough, and if
+machines grow soon after that."""
 
 MANY_STEPS: Final = (3_000, 10_000)
-"""Numbers of steps from which on the effort is halved: it takes longer then and finds less."""
+"""Numbers of steps above which the effort is halved each time."""
 
 MANY_STATES: Final = 20
 """Number of states above which the effort shrinks by the square."""
@@ -79,7 +79,7 @@ class Hypothesis:
     def relearn(self, open_episodes: Iterable[Episode], *, last: bool = False) -> None:
         """Infer machines from all steps, from scratch and thoroughly.
 
-        The last time, a machine that predicts the end of episodes is added if the others do not
+        The `last` time, a machine that predicts termination is added if the others do not
         determine it.
         """
         open_episodes = list(open_episodes)
@@ -89,13 +89,13 @@ class Hypothesis:
     def _infer(self, open_episodes: list[Episode], effort: float, last: bool = False) -> None:
         """Infer machines from all steps; keep the present ones if they are no larger.
 
-        Larger machines are taken if they alone predict the end of episodes.
+        Larger machines are taken if only they predict the end of episodes.
         """
         columns = self.buffer.columns(0, open_episodes)
         traces = self.buffer.traces(0, open_episodes)
         believed, any_timing = self.tables, self._first_labels_differ(columns)
         if effort > QUICK_EFFORT:
-            effort *= 0.5 ** sum(columns.steps >= many for many in MANY_STEPS)
+            effort *= 0.5 ** sum(columns.steps >= limit for limit in MANY_STEPS)
         if believed is not None:
             effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
         result: InferenceResult | Conflict | None = None
@@ -113,7 +113,7 @@ class Hypothesis:
             self.tables = tables
 
     def _first_labels_differ(self, columns: Columns) -> bool:
-        """Return whether it may make a difference to read them."""
+        """Return whether reading first labels may make a difference."""
         starts = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
         return self.may_time and len(np.unique(columns.labels[starts])) > 1
 
@@ -142,7 +142,7 @@ class Hypothesis:
     ) -> InferenceResult | Conflict:
         """Infer machines, with and without first labels if either may be; return the smaller ones.
 
-        The first label may matter, as the cue of a T-maze does, or be of no meaning yet. If no
+        The first label may matter, such as the cue of a T-maze, or be without meaning. If no
         machines explain the traces, return the first conflict.
         """
         options = replace(self.options, effort=effort, outputs=outputs)

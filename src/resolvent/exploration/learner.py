@@ -1,6 +1,6 @@
-"""Update the state of learning by what resets and steps show.
+"""Update the state of learning by the results of resets and steps.
 
-A step that was not predicted ends the path of its episode, and the machines are repaired at once.
+A wrong prediction ends the path of its episode, and the machines are repaired at once.
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def begin_episode(state: LearnerState, episode: EpisodeState, observation: int, 
 def update(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> Change:
     """Record a step, and repair or relearn the machines if they do not explain it.
 
-    Where no machines explain it with these labels, other labels are tried.
+    If no machines explain it with these labels, other labels are tried.
 
     Raises:
         ContradictoryTraces: if no labels explain all steps.
@@ -149,7 +149,7 @@ def _advance(
     next_row: int,
     is_surprise: bool,
 ) -> None:
-    """Go on along the path of an episode, or leave it if another step was taken."""
+    """Continue the path of an episode, or leave it if another step was taken."""
     if episode.path[:1] != [step]:
         episode.path = []
         return
@@ -164,7 +164,7 @@ def _advance(
 
 
 def close_episode(state: LearnerState, episode: EpisodeState, end: int = ABANDONED) -> None:
-    """Add an episode to those that are over; by default, since no test is left in it."""
+    """Close an episode, by default because no test is left in it."""
     model = state.model
     follows_plan = episode.path and episode.purpose == VALIDATE_PLAN
     if model is not None and follows_plan and end == TRUNCATED and episode.start != UNKNOWN:
@@ -175,10 +175,10 @@ def close_episode(state: LearnerState, episode: EpisodeState, end: int = ABANDON
 
 
 def verify(state: LearnerState) -> None:
-    """Look for another explanation before the tests count as passed.
+    """Look for other machines before the tests count as passed.
 
     Machines are inferred from scratch once more. If all rewards are equal, labels of observations
-    are replaced by labels of actions and observations: the observation may not show what matters.
+    are replaced by labels of actions and observations, since events may not be observable.
     """
     before = state.hypothesis.tables
     state.hypothesis.relearn(state.open_episodes, last=True)

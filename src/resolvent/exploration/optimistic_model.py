@@ -1,10 +1,9 @@
 """Assume an outcome for every step that was never taken: optimism in the face of uncertainty.
 
-The same action with the same observation has one outcome in one state and maybe another in the
-next, like a door that is open or shut. An unknown step is assumed to have the best outcome that was
-ever seen, or to undo another action (`inverse_steps`). A label that was never read in a state is
-assumed to lead to the best state. A plan for this model is either right, or soon shows which of
-its steps has another outcome.
+An action under one observation may have several outcomes, like a door that is open or shut. An
+unknown step is assumed to have the best outcome ever observed, or to undo another action
+(`with_inverse_steps`). A label that was never read in a state is assumed to lead to the best state.
+A plan for this model is either right, or soon shows which of its steps has another outcome.
 """
 
 from dataclasses import dataclass
@@ -26,13 +25,13 @@ MAX_STEPS: Final = 2_000_000
 """Number of steps, by observation, state and action, above which nothing is assumed."""
 
 N_ITERATIONS: Final = 2
-"""Number of times that the best state after an unread label is computed: it depends on itself."""
+"""Number of iterations for the best state after an unread label, which depends on itself."""
 
 MIN_INVERSES: Final = 20
 """Minimum number of cases in which an action has undone another."""
 
 INVERSE_SHARE: Final = 0.9
-"""Minimum share of such cases among those in which it led anywhere."""
+"""Minimum share of such cases among those where the action changed the observation."""
 
 ENDS: Final = -1
 
@@ -76,19 +75,19 @@ class ObservedOutcomes:
         question = observations[chosen].astype(np.int64) * count + actions[chosen]
         begins = np.flatnonzero(np.append(True, question[1:] != question[:-1]))
         place = np.arange(len(chosen)) - np.repeat(begins, np.diff(np.append(begins, len(chosen))))
-        kept = place < MAX_OUTCOMES
-        chosen = chosen[kept]
-        self.in_any[observations[chosen], actions[chosen], place[kept]] = seen[chosen]
+        is_kept = place < MAX_OUTCOMES
+        chosen = chosen[is_kept]
+        self.in_any[observations[chosen], actions[chosen], place[is_kept]] = seen[chosen]
 
 
 @dataclass(frozen=True, eq=False)
 class OptimisticModel:
-    """A world of all observations in all states, in which every step has an assumed outcome.
+    """All observations in all states, with an assumed outcome for every step.
 
-    `number_of_row` is the number of each augmented state in it, and `row_of_number` the reverse,
-    -1 for those that were never met. Each action has as many columns as outcomes, and one more for
-    an outcome never seen. For the steps in `anywhere` the next observation is assumed, but not in
-    which of the `states`. `width` is the number of columns of an action.
+    `number_of_row` is the number of each augmented state in it, and `row_of_number` the inverse,
+    -1 for those that were never met. Each action has a column for each outcome, and one more for
+    an outcome never seen: `width` columns. For the steps in `anywhere` the next observation is
+    assumed, but not the state.
     """
 
     number_of_row: NDArray[np.int64]
@@ -111,8 +110,8 @@ class OptimisticModel:
     ) -> tuple[OptimalPolicy, Codes]:
         """Return the optimal solution, and the next number of each step in it.
 
-        An outcome never seen has the value `unseen` and ends, or is left out. `start` is the
-        result for other values.
+        An outcome never seen has the value `unseen` and ends, or is left out. The search starts
+        from `start`, the result for other values.
         """
         reward = np.where(self.possible, self.reward, worst)
         if unseen is not None:
@@ -127,11 +126,11 @@ class OptimisticModel:
         seen = self.next_number[self.anywhere] // self.states
         for number in range(N_ITERATIONS):
             best = solution.value.reshape(-1, self.states).argmax(axis=1)
-            led = seen * self.states + best[seen]
-            if number and np.array_equal(led, next_number[self.anywhere]):
+            target = seen * self.states + best[seen]
+            if number and np.array_equal(target, next_number[self.anywhere]):
                 break
             next_number = next_number.copy()
-            next_number[self.anywhere] = led
+            next_number[self.anywhere] = target
             solution = solve(next_number, reward, gamma, solution.policy)
         return solution, next_number
 
@@ -162,14 +161,14 @@ def optimistic_model(
     model: "EmpiricalModel",
     next_row: Codes,
     reward: NDArray[np.float64],
-    known: NDArray[np.bool_],
+    has_outcome: NDArray[np.bool_],
 ) -> OptimisticModel | None:
-    """Return the optimistic model; None where labels are read late, or it would be too large.
+    """Return the optimistic model; None if labels are read late, or it would be too large.
 
-    `next_row`, `reward` and `known` are the arrays of the empirical model.
+    `next_row`, `reward` and `has_outcome` are the arrays of the empirical model.
     """
     sizes, observations = model.sizes, len(model.buffer.observations)
-    states, actions = int(np.prod(sizes)), known.shape[1]
+    states, actions = int(np.prod(sizes)), has_outcome.shape[1]
     if model.lag or observations * states * actions > MAX_STEPS:
         return None
     outcomes = model.outcomes
@@ -187,21 +186,20 @@ def optimistic_model(
     next_state, reward_of, ended = _by_label(model, parts, states, actions)
     here = np.arange(states)[:, None, None, None]
     action = np.arange(actions)[None, None, :, None]
-    read = np.where(
-        label < next_state.shape[1] - 2, label, -1
-    )  # the machines do not know newer ones
+    # The machines do not know newer labels.
+    read = np.where(label < next_state.shape[1] - 2, label, -1)
     after, rewards = next_state[here, read], reward_of[here, read, action]
     is_end = ended[here, read, action]
     unread = (outcome >= 0) & (label >= 0) & ~is_end & (after < 0)
     rewards = np.where(unread & ~np.isfinite(rewards), model.usual_reward or 0.0, rewards)
     possible = (label >= 0) & np.isfinite(rewards)
     target = np.where(is_end, ENDS, outcome.astype(np.int64) * states + np.maximum(after, 0))
-    # Whether anything that nobody has seen may outcome: a step never is_taken, or one that changed
-    # nothing in the few states in rows it was is_taken, or that reads a label where it never was.
+    # An unseen outcome is possible for a step never taken, for one that changed nothing in the few
+    # states where it was taken, and for one that reads a label in a state where it was never read.
     of = outcomes.in_any[:observations]
     still = (of[:, :, 0] == np.arange(observations)[:, None]) & (of[:, :, 1] < 0)
-    asked = (outcomes.in_state[:, :observations] >= 0).sum(axis=0)
-    new = np.where(asked == 0, 1.0, np.where(still, 1.0 / (1 + asked), 0.0))
+    times = (outcomes.in_state[:, :observations] >= 0).sum(axis=0)
+    new = np.where(times == 0, 1.0, np.where(still, 1.0 / (1 + times), 0.0))
     novelty = np.where(is_known, 0.0, new[None])
     novelty[unread.any(axis=3)] = 1.0
 
@@ -224,18 +222,18 @@ def optimistic_model(
     )
     row_of_number = np.full(observations * states, -1, np.int64)
     row_of_number[number_of_row] = np.arange(len(number_of_row))
-    rows, actions_known = np.nonzero(known)
+    rows, taken_actions = np.nonzero(has_outcome)
     numbers = number_of_row[rows]
-    possible[numbers, actions_known] = anywhere[numbers, actions_known] = False
-    possible[numbers, actions_known, 0] = True
-    next_rows = next_row[rows, actions_known]
-    target[numbers, actions_known, 0] = np.where(
+    possible[numbers, taken_actions] = anywhere[numbers, taken_actions] = False
+    possible[numbers, taken_actions, 0] = True
+    next_rows = next_row[rows, taken_actions]
+    target[numbers, taken_actions, 0] = np.where(
         next_rows < 0, ENDS, number_of_row[np.maximum(next_rows, 0)]
     )
-    rewards[numbers, actions_known, 0] = reward[rows, actions_known]
-    novelty[numbers, actions_known] = 0.0
+    rewards[numbers, taken_actions, 0] = reward[rows, taken_actions]
+    novelty[numbers, taken_actions] = 0.0
     is_taken = np.zeros(novelty.shape, bool)
-    is_taken[numbers, actions_known] = True
+    is_taken[numbers, taken_actions] = True
     for row, tried_action in model.nondeterministic:
         possible[number_of_row[row], tried_action] = anywhere[number_of_row[row], tried_action] = (
             False
@@ -268,34 +266,31 @@ def _labels(model: "EmpiricalModel", observations: int) -> Codes:
 def _by_label(
     model: "EmpiricalModel", parts: tuple[NDArray[np.intp], ...], states: int, actions: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return next state, reward and termination by the states of all machines and label.
-
-    The last two are by action, too.
-    """
+    """Return the next state by state and label, and reward and termination by these and action."""
     moves = model.tables.transitions
     count = moves[0].shape[1] + 2
-    led = np.full((states, count), -1, np.int64)
-    targets = [one[part] for one, part in zip(moves, parts, strict=True)]
+    next_state = np.full((states, count), -1, np.int64)
+    targets = [table[part] for table, part in zip(moves, parts, strict=True)]
     lost = np.min(targets, axis=0) < 0
     together = np.ravel_multi_index(tuple(np.maximum(targets, 0)), model.sizes)
-    led[:, :-2] = np.where(lost, -1, together)
+    next_state[:, :-2] = np.where(lost, -1, together)
     paid = np.full((states, count, actions), np.nan)
     ended = np.zeros((states, count, actions), bool)
-    for key, (pays, ends) in sorted(model.last_reward.items(), key=lambda one: len(one[0])):
+    for key, (pays, ends) in sorted(model.last_reward.items(), key=lambda table: len(table[0])):
         paying, label, *action = key
         if 0 <= label < count - 2:
             which = parts[1] == paying
             columns: Any = slice(None) if not action else action[0]
             paid[which, label, columns] = pays
             ended[which, label, columns] = ends
-    return led, paid, ended
+    return next_state, paid, ended
 
 
 def with_inverse_steps(outcomes: Codes) -> Codes:
-    """Add the outcome that undoes another action, as left undoes right, where that is a rule.
+    """Add the outcomes of actions that undo another action, as left undoes right.
 
-    The array is by observation, action, and number of the outcome; -1 stands for none. Nothing is
-    assumed of the actions themselves: without such a rule, nothing is added.
+    The array is by observation, action, and number of the outcome; -1 stands for none. Actions
+    that undo no other in most known cases get no outcome.
 
     >>> row = np.array([[[1], [-1]]] + [[[n + 1], [n - 1]] for n in range(1, 30)] + [[[-1], [29]]])
     >>> more = with_inverse_steps(row.astype(np.int32))  # a corridor: to the right, and to the left

@@ -1,6 +1,6 @@
 """Propose to execute the plan, and decide whether it was executed often enough.
 
-Where machines are wrong, the plan shows it sooner than tests of everything that is known.
+The plan reveals wrong machines sooner than tests of all known steps.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from resolvent.exploration.state import EpisodeState, LearnerState
 VALIDATE_PLAN: Final = "whether the plan holds"
 
 ENOUGH_STARTS: Final = 10
-"""Number of starts from which the plan is executed, with each first label among them."""
+"""Number of starts from which the plan is executed, including each first label."""
 
 MIN_VALIDATION, VALIDATION_SHARE = 40, 0.02
 """Minimum number of steps that execute the plan, plus a share of all steps."""
@@ -22,14 +22,14 @@ FAMILIAR_RESETS: Final = 30
 """Number of resets without a new start after which no other start is expected."""
 
 NEGLIGIBLE: Final = 0.01
-"""A plan that repeats a cycle is executed until later rewards count for this share at most."""
+"""Largest share of the value in later rewards when a plan that repeats a cycle is stopped."""
 
 MAX_CYCLE_STEPS: Final = 1_000
 """Maximum number of steps of such a plan."""
 
 
 def try_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Execute the plan as soon as no better one is possible by the value bounds."""
+    """Execute the plan once no better one is possible by the value bounds."""
     model = state.present_model()
     is_validated = model.augmented_states[episode.row] in state.validated
     if len(episode.episode) or is_validated or len(state.validated) >= ENOUGH_STARTS:
@@ -38,7 +38,7 @@ def try_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 
 def validate_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Execute the plan from a start, unless that was done often and from this start, too."""
+    """Execute the plan from a start, unless it was executed often and from this start, too."""
     model = state.present_model()
     is_validated = model.augmented_states[episode.row] in state.validated
     if len(episode.episode) or (_has_enough_steps(state) and is_validated):
@@ -122,9 +122,9 @@ def _planned_steps(state: LearnerState, model: EmpiricalModel, row: int) -> list
 def _repetitions(
     state: LearnerState, model: EmpiricalModel, cycle: list[Step], n_taken: int
 ) -> list[Step]:
-    """Return how the plan goes on after a cycle, if it is paid there.
+    """Return the repetitions of a cycle of the plan, if it has rewards.
 
-    Machines that are too small may take several steps in a row for one that is repeated.
+    Machines that are too small may take several steps in a row for a repeated one.
     """
     gamma = state.config.gamma
     highest = max(model.reward[row][action] for row, action in cycle)

@@ -1,7 +1,7 @@
-"""Choose labels where the environment gives none.
+"""Choose labels for an environment without labels.
 
-Labels made of all observations, or of all actions and observations, leave much to test: each of
-them may lead anywhere from each state. So a few events among them are looked for now and then.
+Labels made of all observations, or of all actions and observations, need many tests: each may lead
+anywhere from each state. So a few events among them are searched for now and then.
 """
 
 from dataclasses import replace
@@ -25,16 +25,16 @@ from resolvent.traces.symbols import as_symbol
 OBSERVATIONS: Final = LabelingFunction("observation")
 
 FIRST_SEARCH: Final = 64
-"""Number of steps from which on events are looked for."""
+"""Number of steps before the first search for events."""
 
 NEXT_SEARCH, NEXT_AFTER_NONE = 1.5, 3.0
-"""Factor by which steps have to grow until the next search, and until that after one in vain."""
+"""Factors by which steps have to grow until the next search: after a success, and a failure."""
 
 MANY_TRANSITIONS: Final = 150
-"""Number of transitions to test from which on fewer labels are looked for."""
+"""Number of transitions to test above which fewer labels are searched for."""
 
 OUTGROWN: Final = 1.5
-"""Factor by which the number of states may grow before other events are looked for."""
+"""Factor by which the number of states may grow before other events are searched for."""
 
 EFFORT, MACHINE_EFFORT = 0.02, 0.1
 """Effort of the search for events, and of the inference of machines that read them, as shares of
@@ -56,7 +56,7 @@ def _adopt(
     labelling: LabelingFunction,
     discovered: DiscoveredLabels[InferenceResult] | None = None,
 ) -> None:
-    """Replace the labels, and the machines by those that read them."""
+    """Replace the labels and the machines."""
     set_labels(state, labelling)
     hypothesis = state.hypothesis
     timing = LabelTiming.CURRENT if discovered is None else discovered.timing
@@ -79,7 +79,7 @@ def add_actions_to_labels(state: LearnerState) -> None:
 
 
 def add_detail_to_labels(state: LearnerState) -> bool:
-    """Replace labels that do not explain the world by others; return False if there are none."""
+    """Replace labels that do not explain the world; return False if there are no others."""
     labels = state.labels
     if not labels.automatic or labels.labelling in (AS_RECORDED, EVERYTHING):
         return False
@@ -94,9 +94,9 @@ def add_detail_to_labels(state: LearnerState) -> bool:
 
 
 def simplify_labels(state: LearnerState) -> None:
-    """Read a few events instead of all observations or actions, where there is much to test.
+    """Read a few events instead of all observations or actions, if there is much to test.
 
-    Events are given up if machines need ever more states with them.
+    Events are given up if machines need ever more states for them.
     """
     labels, tables, model = state.labels, state.hypothesis.tables, state.model
     if not labels.automatic or labels.labelling == AS_RECORDED or tables is None or model is None:
@@ -126,9 +126,9 @@ def simplify_labels(state: LearnerState) -> None:
 
 
 def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bool:
-    """Return whether half of the states are enough if actions are read as well.
+    """Return whether half of the states are enough if actions are read, too.
 
-    Machines that read observations only need ever more states to infer the actions.
+    Machines that read only observations may need ever more states to infer the actions.
     """
     labels = state.labels
     if labels.labelling != OBSERVATIONS or n_states <= n_labels or state.steps < labels.search_at:
@@ -141,7 +141,7 @@ def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bo
 
 
 def _adopt_all_observations(state: LearnerState) -> None:
-    """Make each observation a label; where that explains too little, with the action."""
+    """Make each observation a label, with the action if observations alone do not suffice."""
     try:
         _adopt(state, OBSERVATIONS)
     except ContradictoryTraces:
@@ -149,7 +149,7 @@ def _adopt_all_observations(state: LearnerState) -> None:
 
 
 def _search(state: LearnerState) -> DiscoveredLabels[InferenceResult] | None:
-    """Look for a few events, unless that was done a few steps ago."""
+    """Search for a few events, unless the last search was a few steps ago."""
     if state.steps < state.labels.search_at:
         return None
     discovered = discover_labels(state.traces(), state.hypothesis.options)
@@ -186,7 +186,7 @@ def discover_labels(
 def count_states(
     labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions
 ) -> int | None:
-    """Return the number of states of machines that read these labels; None if none explain all.
+    """Return the number of states of machines with these labels; None if none explain all steps.
 
     >>> import resolvent as rs
     >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0)
@@ -201,12 +201,12 @@ def count_states(
 
 
 def stored_sources(labelling: LabelingFunction) -> list[tuple[Any, Any]] | None:
-    """Return the events of a labeling as JSON values; None where each source is one."""
+    """Return the events of a labeling as JSON values; None if each source is an event."""
     return None if labelling.events is None else labelling.plain_events()
 
 
 def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> LabelingFunction:
-    """Return the labeling that was stored like this.
+    """Return a labeling from the values of `stored_sources`.
 
     >>> restored_labelling("observation", [("attic", "key")]).events
     {'attic': 'key'}
@@ -216,7 +216,7 @@ def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> Labe
 
 
 def describe_labeling(labelling: LabelingFunction) -> str:
-    """Describe in a few words what labels are made of; nothing where they are given.
+    """Describe the source of labels in a few words; empty if they are given.
 
     >>> describe_labeling(LabelingFunction("observation", {"attic": "key"}))
     '1 event, made of observations (key)'

@@ -1,10 +1,10 @@
-"""Repair transitions that a step has shown to be wrong.
+"""Repair transitions that a step contradicts.
 
 Input: transition tables and all steps. Output: tables near them that explain all steps.
 
-Of the labels read before a conflict, and before the step that it contradicts, the transition is
-removed that costs fewest steps and leaves no conflict. A label without a transition then leads to
-the state that agrees with most of what follows, and to a new state only if none explains it.
+Among the labels read before both steps of a conflict, the transition is removed that costs the
+fewest steps and leaves no conflict. A label without a transition then leads to the state that
+confirms most outputs afterwards, and to a new state only if none explains them.
 """
 
 from functools import cached_property
@@ -20,18 +20,18 @@ LOOK_BACK: Final = 12
 """Maximum number of labels before a conflict that are suspected."""
 
 MAX_STEPS_BACK: Final = 600
-"""Maximum number of steps before a conflict in which they are looked for."""
+"""Maximum number of steps before a conflict that are searched for them."""
 
 MAX_CHANGES: Final = 60
 """Maximum number of changes; machines are inferred from scratch after that."""
 
 MAX_STEPS_WALKED: Final = 10_000_000
-"""Maximum number of steps that trials walk through: some hundredths of a second."""
+"""Maximum number of steps replayed in trials: some hundredths of a second."""
 
 MAX_STATES: Final = 200
 
 Transition = tuple[int, int]
-"""A state and a label that is read in it."""
+"""A state and a label read in it."""
 
 
 def explains(tables: TransitionTables, steps: QueriedSteps) -> bool:
@@ -76,7 +76,7 @@ def repaired(
 
 
 class _Repair:
-    """Repairs one machine; `beside` are the states of the Transition Machine, if it is another."""
+    """Repairs a machine; `beside` are the states of the Transition Machine, for another machine."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Repair:
         return self.steps.conflicts(self.machine, table, self.beside, self.size, enough)
 
     def _culprit(self, table: Codes, states: Codes, step: int, witness: int) -> Transition | None:
-        """Return the transition to remove: no conflict is left without it, few steps are lost."""
+        """Return the transition whose removal leaves no conflict and costs the fewest steps."""
         suspects = dict.fromkeys([*self._before(states, step), *self._before(states, witness)])
         culprit, least = None, (len(states), 0)
         for suspect in suspects:
@@ -158,13 +158,16 @@ class _Repair:
         state, label = divmod(int(distinct[times.argmax()]), table.shape[1])
         return state, label
 
-    def _completed(self, table: Codes, missing: Transition, known: Flags) -> Codes:
-        """Add a transition to the state that agrees with most of what follows, or to a new one."""
+    def _completed(self, table: Codes, missing: Transition, is_known: Flags) -> Codes:
+        """Add a transition to the state that confirms most outputs afterwards, or to a new one."""
         state, best, most = missing[0], len(table), -1
-        for target in [state, *(other for other in range(len(table)) if other != state)]:
+        for target in [
+            state,
+            *(following for following in range(len(table)) if following != state),
+        ]:
             table[missing] = target
             if not self._conflicts(table, enough=1).count:
-                agreement = self._agreement(self.steps.walk(table), known)
+                agreement = self._agreement(self.steps.walk(table), is_known)
                 if agreement > most:
                     best, most = target, agreement
         if best == len(table):
@@ -173,15 +176,15 @@ class _Repair:
         table[missing] = best
         return table
 
-    def _agreement(self, states: Codes, known: Flags) -> int:
-        """Return the number of queries, of those with several outputs, that are confirmed."""
+    def _agreement(self, states: Codes, is_known: Flags) -> int:
+        """Return the number of confirmed queries among those with several outputs."""
         key = self.steps.keys(states, self.beside, self.size)
-        fresh = (states >= 0) & ~known
+        fresh = (states >= 0) & ~is_known
         if self.beside is not None:
             fresh &= self.beside >= 0
-            known = known & (self.beside >= 0)
+            is_known = is_known & (self.beside >= 0)
         before = np.zeros(int(key.max(initial=0)) + 1, bool)
-        before[key[known & (states >= 0)]] = True
+        before[key[is_known & (states >= 0)]] = True
         queries = np.unique(key[fresh & self._varies[self.steps.query]])
         return int(before[queries].sum())
 

@@ -1,4 +1,4 @@
-"""The loop of `solve`: select actions, take steps, update, save checkpoints, until it may stop."""
+"""The loop of `solve`: select actions, take steps, update, save checkpoints, decide to stop."""
 
 import copy
 import time
@@ -53,7 +53,7 @@ FIRST_CHECKPOINT, NEXT_CHECKPOINT = 500, 1.25
 SECONDS_BETWEEN_REPORTS: Final = 0.1
 
 WRITING_SHARE: Final = 0.05
-"""Share of the time that may be spent on writing the folder."""
+"""Maximum share of the time spent on writing the folder."""
 
 MIN_SECONDS_UNWRITTEN: Final = 0.1
 """Minimum number of seconds before the folder is written."""
@@ -93,13 +93,13 @@ class SolveRun:
         """The present observation and info of each environment with an open episode."""
         self.resets = 0
         self.reset_of: dict[int, int] = {}
-        """The number of the reset that each environment's last episode began with."""
+        """The number of the reset of each environment's last episode."""
         self._selected: dict[int, Any] = {}
         self._next_checkpoint, self._many_varying = FIRST_CHECKPOINT, 1
         self._written, self._writing, self._reported = time.monotonic(), 0.0, 0.0
 
     def run(self) -> Solution:
-        """Explore until nothing is left to find out, or there is another reason to stop."""
+        """Explore until no test is left, or for another reason to stop."""
         with stop_requests() as is_interrupted:
             try:
                 kind = self._explore(is_interrupted)
@@ -143,7 +143,7 @@ class SolveRun:
             self._step()
 
     def begin_episodes(self) -> None:
-        """Begin episodes where none is open, each by a seed that follows from its number."""
+        """Begin episodes where none is open, each with a seed derived from its number."""
         idle = [index for index in range(self.runner.count) if index not in self.shown]
         for index in idle:
             self.reset_of[index] = self.resets
@@ -189,7 +189,7 @@ class SolveRun:
         self.after_step(changed)
 
     def after_step(self, changed: bool) -> None:
-        """Do what is due after a step in every environment."""
+        """Check labels, save and report after a step in every environment."""
         self._check_late_labels()
         if changed:
             self._note_round()
@@ -205,7 +205,7 @@ class SolveRun:
             self.progress(self._round())
 
     def _check_late_labels(self) -> None:
-        """With labels that are read late, check early whether a plan can use them."""
+        """Check early whether a plan can use labels that are read late."""
         model = self.state.model
         if model is None or not model.lag or len(model.nondeterministic) < self._many_varying:
             return
@@ -260,7 +260,7 @@ class SolveRun:
         self._next_checkpoint = max(steps + FIRST_CHECKPOINT, int(NEXT_CHECKPOINT * steps))
 
     def _write(self) -> None:
-        """Write the folder, unless too much time went into that already."""
+        """Write the folder, within its share of the time."""
         now = time.monotonic()
         elapsed = now - self._written
         if self.folder is None or elapsed < max(
@@ -276,7 +276,7 @@ class SolveRun:
 
     @contextmanager
     def _values_kept(self) -> Iterator[None]:
-        """Let no decision depend on when the folder is written, which follows the clock."""
+        """Keep decisions independent of the times when the folder is written."""
         values, bounds_at = copy.copy(self.state.values), self.state.bounds_at
         try:
             yield
@@ -289,7 +289,7 @@ class SolveRun:
         return solution
 
     def keep_traces(self) -> None:
-        """Write the traces to the folder, where no machines explain them."""
+        """Write the traces to the folder if no machines explain them."""
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.explorer.traces().save(self.folder / TRACES)
@@ -335,7 +335,7 @@ class SolveRun:
         )
 
     def _checkpoint_for(self, traces: TraceSet) -> Checkpoint | None:
-        """Return the last checkpoint with the codes that symbols have in these traces."""
+        """Return the last checkpoint, with the codes of symbols in these traces."""
         checkpoint, buffer = self.checkpoint, self.state.buffer
         if checkpoint is None:
             return None
@@ -347,7 +347,7 @@ class SolveRun:
         )
 
     def resume(self, before: Solution) -> None:
-        """Go on from an earlier solution without taking its steps again."""
+        """Continue an earlier solution without taking its steps again."""
         state, traces, count = self.state, before.traces, self.runner.count
         labelling = before.machines.senses.labelling
         if not state.labels.automatic and state.labels.labelling != labelling:
@@ -390,7 +390,7 @@ class SolveRun:
             raise self._failure(error, before) from error
 
     def run_stochastic(self, solver: StochasticSolver, reason: str) -> Solution:
-        """Go on in a world that has turned out to be random, batch by batch."""
+        """Continue in a random world, batch by batch."""
         with stop_requests() as is_interrupted:
             while True:
                 plan = solver.infer_plan()

@@ -1,7 +1,7 @@
 """Reset and step one environment, or several side by side.
 
 Input: seeds and actions by the number of the environment. Output: checked observations and steps.
-Errors of the environment are found here: it raises, returns wrong values, or changes its spaces.
+Errors of the environment are detected here: it raises, returns wrong values, or changes its spaces.
 """
 
 from collections.abc import Iterator, Mapping
@@ -79,15 +79,15 @@ class SingleRunner:
 
     @contextmanager
     def single_env(self) -> Iterator[gym.Env[Any, Any]]:
-        """Give the environment."""
+        """Yield the environment."""
         yield self.env
 
 
 class VectorRunner:
     """Runs the environments of a vector environment, in any autoreset mode.
 
-    Every episode begins by a seed of its own: one that the vector environment began by itself is
-    begun again, so its mode makes no difference.
+    Every episode has its own seed: one that an autoreset began is begun again, so the mode makes
+    no difference.
     """
 
     def __init__(self, envs: VectorEnv) -> None:
@@ -156,7 +156,7 @@ class VectorRunner:
 
     @contextmanager
     def single_env(self) -> Iterator[gym.Env[Any, Any]]:
-        """Give one of the environments, to run alone."""
+        """Yield one of the environments, to run alone."""
         with one_environment(self.envs) as env:
             if not isinstance(env, gym.Env):
                 raise OptionError(

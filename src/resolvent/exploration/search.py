@@ -27,7 +27,7 @@ class Path:
 
     @property
     def start(self) -> int:
-        """The row of the augmented state in which the path starts; `UNKNOWN` if it is empty."""
+        """The row of the path's first augmented state; `UNKNOWN` if the path is empty."""
         return self.steps[0][0] if self.steps else UNKNOWN
 
     @property
@@ -37,7 +37,7 @@ class Path:
 
 
 RESET: Final = Path((), 0.0)
-"""Stands for a test that is made in another episode."""
+"""Stands for a test to make in another episode."""
 
 
 class BreadthFirstSearch(Generic[Node]):

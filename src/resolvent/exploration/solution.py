@@ -1,4 +1,4 @@
-"""The result of `solve`: the plan, the machines and traces it rests on, and why it stopped."""
+"""The result of `solve`: the plan, its machines and traces, and the reason to stop."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ MACHINES, TRACES, POLICY, ABOUT = "machines.json", "traces.jsonl", "policy.json"
 
 
 class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was known after some step, and the purpose of the test at that time."""
+    """The progress after some step, and the purpose of the test at that time."""
 
     steps: int
     episodes: int
@@ -133,12 +133,12 @@ class Solution(ByValue):
         }
 
     def save(self, folder: str | Path) -> None:
-        """Write machines, traces, the policy and the rest to a folder, completely or not at all."""
+        """Write machines, traces, the policy and the rest to a folder, atomically."""
         check_arguments(Solution.save, {"folder": folder})
-        with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as made:
-            self.machines.save(made / MACHINES)
-            self.traces.save(made / TRACES)
-            self.plan.save(made / POLICY)
+        with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as partial:
+            self.machines.save(partial / MACHINES)
+            self.traces.save(partial / TRACES)
+            self.plan.save(partial / POLICY)
             about = About(
                 FORMAT,
                 VERSION,
@@ -153,7 +153,7 @@ class Solution(ByValue):
                 self.world,
             )
             content = msgspec.json.format(msgspec.json.encode(about), indent=1)
-            (made / ABOUT).write_bytes(content + b"\n")
+            (partial / ABOUT).write_bytes(content + b"\n")
 
     @classmethod
     def load(cls, folder: str | Path) -> "Solution":
@@ -164,10 +164,10 @@ class Solution(ByValue):
         try:
             recover(folder)
             about = decode_json(path.read_bytes(), About)
-            told = {key: value for key, value in about.statement.items() if key != "text"}
-            told["gap"] = float("inf") if told.get("gap") is None else told["gap"]
-            told["reward_range"] = tuple(told["reward_range"])
-            statement = msgspec.convert(asdict(Statement(**told)), Statement)
+            fields = {key: value for key, value in about.statement.items() if key != "text"}
+            fields["gap"] = float("inf") if fields.get("gap") is None else fields["gap"]
+            fields["reward_range"] = tuple(fields["reward_range"])
+            statement = msgspec.convert(asdict(Statement(**fields)), Statement)
         except FileNotFoundError:
             raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
         except OSError as error:
@@ -207,13 +207,13 @@ class Solution(ByValue):
         """Show the figures and the history in a notebook."""
         rows = (
             [
-                f"{one.steps:,}",
-                listed([f"{n} {kind}" for kind, n in one.states.items()]),
-                f"{one.value:.4g}",
-                "" if one.bound is None else f"{one.bound:.4g}",
-                one.after,
+                f"{record.steps:,}",
+                listed([f"{n} {kind}" for kind, n in record.states.items()]),
+                f"{record.value:.4g}",
+                "" if record.bound is None else f"{record.bound:.4g}",
+                record.after,
             ]
-            for one in self.history
+            for record in self.history
         )
         header = ["steps", "states", "value", "bound", "after"]
         return notebook.panel(

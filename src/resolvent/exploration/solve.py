@@ -96,15 +96,15 @@ def solve(
         raise OptionError(f"noise={shown(noise)}: use 'auto' or 'none'")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
-    made, own = made_environment(env)
+    instance, own = made_environment(env)
     try:
-        world = EnvironmentId.of(made)
+        world = EnvironmentId.of(instance)
         if isinstance(resume, str | Path):
             resume = Solution.load(resume)
         if resume is not None and resume.world is not None:
             world.check(resume.world)
         explorer = Explorer(
-            made,
+            instance,
             labels=labels,
             label_of=label_of,
             name_of=name_of,
@@ -115,7 +115,7 @@ def solve(
             states=states,
             seed=seed if resume is None else resume.seed,
         )
-        run = SolveRun(made, explorer, budget, max_steps, folder, progress, world)
+        run = SolveRun(instance, explorer, budget, max_steps, folder, progress, world)
         solve_stochastic = partial(
             _solve_stochastic,
             run,
@@ -140,7 +140,7 @@ def solve(
             return solve_stochastic(contradiction)
     finally:
         if own:
-            made.close()
+            instance.close()
 
 
 def _solve_stochastic(

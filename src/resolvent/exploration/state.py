@@ -1,4 +1,4 @@
-"""The state of active learning: everything that is recorded, believed and counted.
+"""The state of active learning: recorded steps, machines and counters.
 
 One loop owns a `LearnerState` and changes it; all else is a function of it.
 """
@@ -31,10 +31,10 @@ MAX_USELESS_RESETS: Final = 200
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """What the user asked for.
+    """The user's options.
 
-    `max_states` is the maximum number of states of a machine, if the user names one; `target`
-    is how far below the optimum the plan may stay.
+    `max_states` is the maximum number of states of a machine, if the user gives one; `target` is
+    the largest acceptable distance of the plan from the optimum.
     """
 
     gamma: float
@@ -46,12 +46,12 @@ class LearnerConfig:
 
 @dataclass
 class LabelState:
-    """Where labels come from, and when other labels are tried.
+    """The source of labels, and when other labels are tried.
 
     `automatic` says that labels may change, and `undecided` that the first step decides whether
-    the environment has labels. Labels are looked for after `search_at` steps again;
-    `states_at_discovery` is the number of states of the machines when they were discovered.
-    `changed` is set until a checkpoint notes the change.
+    the environment has labels. The next search for labels is after `search_at` steps;
+    `states_at_discovery` is the number of states of the machines at the last discovery. `changed`
+    is set until a checkpoint notes the change.
     """
 
     labelling: LabelingFunction
@@ -64,10 +64,10 @@ class LabelState:
 
 @dataclass
 class EpisodeState:
-    """Where one of several episodes side by side is, and the path it follows.
+    """The present situation of one of several episodes side by side, and the path it follows.
 
-    `index` is the number of its environment. `context` is the label read last with the states
-    before it, and `previous_context` the one before.
+    `index` is the number of its environment. `context` is the last label with the states before
+    it, and `previous_context` the one before.
     """
 
     index: int = 0
@@ -83,7 +83,7 @@ class EpisodeState:
 
 @dataclass(eq=False)
 class LearnerState:
-    """Everything that is known of a world. Changed by `learner` and by the selection of tests."""
+    """The knowledge of a world, changed by `learner` and by the selection of tests."""
 
     config: LearnerConfig
     labels: LabelState
@@ -95,16 +95,16 @@ class LearnerState:
     truncated_episodes: int = 0
 
     exhausted: bool = False
-    """Whether no source had an open test when one was selected last, and nothing was new since."""
+    """Whether the last selection found no open test, and nothing was new since."""
     verified: bool = False
     """Whether machines inferred from scratch were the same, and nothing was new since."""
     validated: set[tuple[int, ...]] = field(default_factory=set)
     """The augmented states at the start of episodes from which the plan was executed."""
     validation_steps: int = 0
     repeated_steps: int = 0
-    """Number of steps that asked again what was known."""
+    """Number of steps that repeated a known query."""
     familiar_resets: int = 0
-    """Number of resets since an episode began as none did before."""
+    """Number of resets since the last new start."""
     useless_resets: int = 0
     """Number of resets in a row to starts from which no test is open."""
     bounds_at: int = -1
@@ -125,7 +125,7 @@ class LearnerState:
 
     @property
     def depth(self) -> int:
-        """Number of labels in a row that are tested: above two where there may be more states."""
+        """Number of labels in a row that are tested: above two if there may be more states."""
         tables, most = self.hypothesis.tables, self.config.max_states
         if most is None or tables is None:
             return 2
@@ -133,12 +133,12 @@ class LearnerState:
 
     @property
     def all_rewards_equal(self) -> bool:
-        """Whether no reward shows one policy to be better than another."""
+        """Whether rewards distinguish no policies."""
         return self.model is None or self.model.all_rewards_equal
 
     @property
     def open_episodes(self) -> list[Episode]:
-        """The episodes that are not over, environment by environment."""
+        """The open episodes, by environment."""
         return [state.episode for state in self.episodes]
 
     @property
@@ -147,7 +147,7 @@ class LearnerState:
         return self.useless_resets > MAX_USELESS_RESETS
 
     def present_model(self) -> EmpiricalModel:
-        """Return the model, which has to be there before a test can be chosen."""
+        """Return the model, which has to exist before a test is chosen."""
         if self.model is None:
             raise ModelError("nothing was seen yet: take at least one step")
         return self.model
@@ -167,7 +167,7 @@ class LearnerState:
         return largest_gap(self.model, self.values)
 
     def refresh_bounds(self, *, fully: bool = True) -> None:
-        """Compute the value bounds again if steps became known since; or, if not fully, several."""
+        """Compute the value bounds again after news; if not `fully`, only after much news."""
         if self.model is None:
             return
         n_known, before = self.model.n_known, self.bounds_at
@@ -176,7 +176,7 @@ class LearnerState:
             self.bounds_at = n_known
 
     def has_news(self) -> None:
-        """Note that something was learned that may open new tests."""
+        """Note news that may open new tests."""
         self.exhausted = self.verified = False
 
     def forget_validation(self) -> None:
@@ -185,7 +185,7 @@ class LearnerState:
         self.validation_steps = 0
 
     def rebuild(self) -> None:
-        """Compute the model again from the hypothesis and all steps, and reset what follows."""
+        """Compute the model again from the hypothesis and all steps, and reset the paths."""
         tables = self.hypothesis.tables
         if tables is None:
             return
@@ -205,6 +205,6 @@ class LearnerState:
                 state.start = UNKNOWN if len(state.episode) else state.row
 
     def random_action(self, episode: EpisodeState) -> int:
-        """Return an action that follows from the seed, the number of steps and the environment."""
+        """Return an action drawn by the seed, the number of steps and the environment."""
         rng = np.random.default_rng((self.config.seed, self.steps, episode.index))
         return int(rng.integers(len(self.buffer.actions)))

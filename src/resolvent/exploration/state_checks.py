@@ -1,8 +1,7 @@
-"""Propose queries that show whether a label led to the state it is assumed to lead to.
+"""Propose queries that check the state after a label.
 
-A query that has the same output in every state shows nothing of that. So queries come first
-that another state answers differently, until every other state is ruled out after each label, and
-after two labels in a row.
+Queries with another output in another state come first, until every other state is ruled out after
+each label, and after two labels in a row.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,14 +32,14 @@ MAX_NODES: Final = 50_000
 """Maximum number of nodes of a search for two labels in a row."""
 
 LONG_CHECK: Final = 20
-"""Number of steps from which on a check in another episode may be shorter."""
+"""Number of steps above which a check in another episode may be shorter."""
 
 OtherState = tuple[int, int]
-"""The number of a machine, and a state in which it might be instead."""
+"""The number of a machine, and another state of it."""
 
 
 def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Return the path to a label after which too little was asked, from here or from a start."""
+    """Return the path to a label with too few checks after it, from here or from a start."""
     model = state.present_model()
     here = unchecked_label(model, [episode.row], N_CHECKS, state.given_up)
     if _is_long(state, episode, here):
@@ -51,7 +50,7 @@ def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 
 def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Return the path to two labels in a row after which too little was asked.
+    """Return the path to two labels in a row with too few checks after them.
 
     One more state may hide behind the first of them.
     """
@@ -73,28 +72,28 @@ def _is_long(state: LearnerState, episode: EpisodeState, path: Path | None) -> b
     return path is None or (len(episode.episode) > 0 and len(path.steps) >= LONG_CHECK)
 
 
-def _is_far_shorter(path: Path, other: Path | None) -> bool:
-    return other is None or 1.5 * len(path.steps) <= len(other.steps)
+def _is_far_shorter(path: Path, alternative: Path | None) -> bool:
+    return alternative is None or 1.5 * len(path.steps) <= len(alternative.steps)
 
 
 def undistinguished_states(
-    model: EmpiricalModel, states: Sequence[int], asked: Iterable[Query]
+    model: EmpiricalModel, states: Sequence[int], queries: Iterable[Query]
 ) -> list[OtherState]:
-    """Return the other states, machine by machine, that no query asked has ruled out."""
+    """Return the other states of each machine that these queries have not ruled out."""
     return [
         (machine, state)
         for machine, size in enumerate(model.sizes)
         for state in range(size)
         if state != states[machine]
-        and not any(distinguishes(model, states, (machine, state), query) for query in asked)
+        and not any(distinguishes(model, states, (machine, state), query) for query in queries)
     ]
 
 
 def distinguishes(
-    model: EmpiricalModel, states: Sequence[int], other: OtherState, query: Query
+    model: EmpiricalModel, states: Sequence[int], other_state: OtherState, query: Query
 ) -> bool:
-    """Return whether a machine answers a query differently in another state than in these."""
-    machine, state = other
+    """Return whether a machine has different outputs for a query in these and another state."""
+    machine, state = other_state
     instead = [*states[:machine], state, *states[machine + 1 :]]
     output = model.outputs.get(machine, states, *query)
     other_output = model.outputs.get(machine, instead, *query)
@@ -102,59 +101,59 @@ def distinguishes(
 
 
 def distinguishing_query(
-    model: EmpiricalModel, row: int, asked: set[Query], n_checks: int
+    model: EmpiricalModel, row: int, queries: set[Query], n_checks: int
 ) -> Path | None:
-    """Return the path to an informative query that was not asked; None if enough were asked.
+    """Return the path to an informative query not in `queries`; None if these are enough.
 
-    Queries come first that distinguish the states here from others not ruled out yet; if there
-    is none, `n_checks` queries are enough.
+    Queries that distinguish the states here from others not ruled out yet come first; without
+    any, `n_checks` queries are enough.
     """
-    done = asked & model.informative
+    done = queries & model.informative
     states = model.augmented_states[row][1:]
-    others = undistinguished_states(model, states, done)
-    needed = n_checks if others or max(model.sizes) == 1 else min(n_checks, ENOUGH_IF_DISTINCT)
+    candidates = undistinguished_states(model, states, done)
+    needed = n_checks if candidates or max(model.sizes) == 1 else min(n_checks, ENOUGH_IF_DISTINCT)
     is_enough = len(done) >= needed
-    if is_enough and not others:
+    if is_enough and not candidates:
         return None
     search = BreadthFirstSearch[int]([row])
     first: Step | None = None
-    for here, action in _informative_steps(model, search, asked):
+    for here, action in _informative_steps(model, search, queries):
         query = model.augmented_states[here][0], action
-        if any(distinguishes(model, states, other, query) for other in others):
+        if any(distinguishes(model, states, candidate, query) for candidate in candidates):
             return Path(search.steps_to(here, action), CHECK_USE, CHECK_STATE)
         if first is None and not is_enough:
             first = here, action
-            if not others:
+            if not candidates:
                 break
     return None if first is None else Path(search.steps_to(*first), CHECK_USE, CHECK_STATE)
 
 
 def nearest_informative(
-    model: EmpiricalModel, row: int, asked: set[Query], n_checks: int, floor: float = 0.0
+    model: EmpiricalModel, row: int, queries: set[Query], n_checks: int, floor: float = 0.0
 ) -> Path | None:
-    """Return the path to the nearest informative query not asked, if fewer than `n_checks` were.
+    """Return the path to the nearest informative query not in `queries`, if these are too few.
 
     Its use per step has to be above the floor.
     """
-    done = len(asked & model.informative)
+    done = len(queries & model.informative)
     if done >= n_checks:
         return None
     search = BreadthFirstSearch[int]([row])
     use = CHECK_USE / (1 + done)
-    step = next(_informative_steps(model, search, asked, use, floor), None)
+    step = next(_informative_steps(model, search, queries, use, floor), None)
     return None if step is None else Path(search.steps_to(*step), CHECK_USE, CHECK_STATE)
 
 
 def _informative_steps(
     model: EmpiricalModel,
     search: BreadthFirstSearch[int],
-    asked: set[Query],
+    queries: set[Query],
     use: float = CHECK_USE,
     floor: float = 0.0,
 ) -> Iterator[Step]:
-    """Yield the steps that ask an informative query not asked yet, the nearest first.
+    """Yield the steps with an informative query not in `queries`, the nearest first.
 
-    On the way only neutral labels are read. It ends where the use per step is not above the floor.
+    Paths read only neutral labels, and end where the use per step is not above the floor.
     """
     for row in search:
         if use / (search.distance + 1) <= floor or search.distance > MAX_DISTANCE:
@@ -164,7 +163,7 @@ def _informative_steps(
             if target == UNKNOWN:
                 continue
             query = observation, action
-            if query not in asked and query in model.informative:
+            if query not in queries and query in model.informative:
                 yield row, action
             if target >= 0 and model.label_read[row][action] in model.neutral_labels:
                 search.add(target, row, action)
@@ -178,8 +177,8 @@ def unchecked_label(
 ) -> Path | None:
     """Return the shortest path to a label after which an informative query was never asked.
 
-    `given_up` are contexts, each with the row in which it was entered, from which no more is to be
-    asked. Where a label is read in several places, a query may be in reach of one only.
+    `given_up` are finished contexts, each with its first row: if a label is read in several
+    places, a query may be in reach of only one of them.
     """
     search = BreadthFirstSearch[int](sources)
     for row in search:
@@ -191,8 +190,8 @@ def unchecked_label(
             if label not in model.neutral_labels:
                 context = (label, *states)
                 if (context, target) not in given_up:
-                    asked = model.queries_after.get(context, set())
-                    rest = distinguishing_query(model, target, asked, n_checks)
+                    queries = model.queries_after.get(context, set())
+                    rest = distinguishing_query(model, target, queries, n_checks)
                     if rest is not None:
                         steps = search.steps_to(row, action) + rest.steps
                         return Path(steps, CHECK_USE, rest.purpose)
@@ -204,7 +203,7 @@ def unchecked_label(
 def unchecked_pair(
     model: EmpiricalModel, row: int, context: Context, given_up: set[tuple[Context, int, int]]
 ) -> Path | None:
-    """Return the shortest path to two labels in a row after which too little was asked."""
+    """Return the shortest path to two labels in a row with too few checks after them."""
     search = BreadthFirstSearch[tuple[int, Context]]([(row, context)], MAX_NODES)
     for node in search:
         here, before = node
@@ -216,10 +215,10 @@ def unchecked_pair(
             if label not in model.neutral_labels:
                 after = (label, *states)
                 pair = before, label
-                # After the start alone, the first label was checked by itself.
+                # After the start alone, the first label is a context already.
                 if before[0] >= 0 and (*pair, target) not in given_up:
-                    asked = model.queries_after_pair.get(pair, set())
-                    rest = distinguishing_query(model, target, asked, N_PAIR_CHECKS)
+                    queries = model.queries_after_pair.get(pair, set())
+                    rest = distinguishing_query(model, target, queries, N_PAIR_CHECKS)
                     if rest is not None:
                         steps = search.steps_to(node, action) + rest.steps
                         return Path(steps, CHECK_USE, rest.purpose)

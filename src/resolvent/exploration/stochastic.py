@@ -1,8 +1,8 @@
 """Explore a random world: machines with output probabilities, and a plan with a confidence.
 
-No single step proves anything there. So a round is a batch: machines and a plan from all traces,
-then episodes that follow the optimistic policy of the plan, with some random steps so that
-nothing stays unseen for ever. Each batch is half of all steps before it.
+A single step proves nothing there. So a round is a batch: machines and a plan from all traces, then
+episodes that follow the optimistic policy of the plan, with some random steps so that nothing stays
+unseen. Each batch is half of all steps before it.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ FIRST_BATCH: Final = 500
 """Minimum number of steps of a batch."""
 
 RANDOM_SHARE: Final = 0.2
-"""Share of steps that are taken at random."""
+"""Share of random steps."""
 
 
 class StochasticSolver:
@@ -60,15 +60,15 @@ class StochasticSolver:
         """Infer machines from all traces, and plan by them."""
         return self._plan(infer_with(self.options, self.traces).machines, self.reward_range)
 
-    def gap(self, found: Plan) -> float:
+    def gap(self, plan: Plan) -> float:
         """Return the largest possible improvement over a plan.
 
         It is infinite if all rewards are equal and the user gave no range.
         """
-        return float("inf") if self._are_rewards_equal(found) else found.largest_gap
+        return float("inf") if self._are_rewards_equal(plan) else plan.largest_gap
 
-    def _are_rewards_equal(self, found: Plan) -> bool:
-        return found.vacuous is not None and self.reward_range is None
+    def _are_rewards_equal(self, plan: Plan) -> bool:
+        return plan.vacuous is not None and self.reward_range is None
 
     def _plan(self, machines: Machines, reward_range: tuple[float, float] | None) -> Plan:
         return plan(
@@ -79,32 +79,32 @@ class StochasticSolver:
             confidence=self.confidence,
         )
 
-    def round(self, found: Plan) -> Round:
+    def round(self, plan: Plan) -> Round:
         """Return the present round of the history."""
         return Round(
             self.traces.steps,
             len(self.traces),
-            {name: machine.states for name, machine in found.machines.items()},
-            found.value,
-            found.bound if np.isfinite(found.bound) else None,
+            {name: machine.states for name, machine in plan.machines.items()},
+            plan.value,
+            plan.bound if np.isfinite(plan.bound) else None,
             "how often what comes",
         )
 
-    def statement(self, found: Plan, reason: str, truncated: int, failure: str | None) -> Statement:
-        """Return what holds for a plan; `truncated` is the number of episodes truncated before."""
+    def statement(self, plan: Plan, reason: str, truncated: int, failure: str | None) -> Statement:
+        """Return the guarantee of a plan; `truncated` counts the episodes truncated before."""
         return Statement(
             "chance",
             steps=self.traces.steps,
             episodes=len(self.traces),
-            states={name: machine.states for name, machine in found.machines.items()},
-            situations=len(found.model),
+            states={name: machine.states for name, machine in plan.machines.items()},
+            situations=len(plan.model),
             moves=0,
-            open_steps=found.model.unknown,
-            gap=self.gap(found),
+            open_steps=plan.model.unknown,
+            gap=self.gap(plan),
             depth=1,
-            reward_range=found.reward_range,
+            reward_range=plan.reward_range,
             capped=truncated + self.truncated_episodes,
-            confidence=found.confidence,
+            confidence=plan.confidence,
             contradiction=reason,
             labels=describe_labeling(self.options.labels),  # type: ignore[arg-type]
             failure=failure,
@@ -124,11 +124,13 @@ class StochasticSolver:
         live = LivePreprocessor(env, machines.senses, None, None, self.name_of)
         recorder = Recorder(env, self.label_of or live.label_of, name_of=self.name_of)
         rng = np.random.default_rng((self.seed, self.traces.steps, 1))
-        taken, number = 0, len(self.traces)
+        played_steps, number = 0, len(self.traces)
         try:
-            while taken < batch and not is_interrupted():
+            while played_steps < batch and not is_interrupted():
                 with locating(f"episode {number}"):
-                    taken += self._episode(followed, live, recorder, rng, batch - taken, number)
+                    played_steps += self._episode(
+                        followed, live, recorder, rng, batch - played_steps, number
+                    )
                 number += 1
         finally:  # keep the steps before a failure
             played = recorder.trace_set()
@@ -148,7 +150,7 @@ class StochasticSolver:
         memory = StateTracker(acting_machines(followed.machines))
         observation, info = self.runner.reset({0: int(drawn) >> 1})[0]
         memory.reset(recorder.begin(observation, info))
-        model, taken, over = followed.model, 0, False
+        model, steps, over = followed.model, 0, False
         try:
             while not over:
                 here = model.situation(live.observations(observation), *memory.values)
@@ -156,17 +158,17 @@ class StochasticSolver:
                 if here is not None and rng.random() >= RANDOM_SHARE:
                     symbol = model.actions[int(followed.optimistic_policy[here])]
                     action = live.actions.value(symbol)
-                with locating(f"step {taken}"):
+                with locating(f"step {steps}"):
                     (result,) = self.runner.step({0: action})
                 observation = result.observation
                 label = recorder.step(action, observation, result.reward, result.info)
                 memory.step(label, result.terminated)
-                taken += 1
-                over = result.terminated or result.truncated or taken in (self.limit, most)
+                steps += 1
+                over = result.terminated or result.truncated or steps in (self.limit, most)
                 if over:
                     recorder.end(terminated=result.terminated, truncated=not result.terminated)
-                    self.truncated_episodes += not result.terminated and taken != most
+                    self.truncated_episodes += not result.terminated and steps != most
         except TraceError:
             recorder.cut()
             raise
-        return taken
+        return steps

@@ -1,4 +1,4 @@
-"""Decide when exploration may stop, and state what is guaranteed then.
+"""Decide when exploration may stop, and state the guarantee.
 
 Input: the `LearnerState`. Output: the reason to stop, or None to continue; and a `Statement`.
 """
@@ -39,7 +39,7 @@ ENOUGH_NUMBERS: Final = 1_000
 """Number of steps after which measured numbers would have recurred."""
 
 OFTEN_TRUNCATED: Final = 3
-"""Number of times that a step was the last of a truncated episode, and never of another."""
+"""Minimum number of episodes truncated after a step, if all others were, too."""
 
 
 def is_done(state: LearnerState) -> bool:
@@ -73,7 +73,7 @@ def reason_when_done(state: LearnerState) -> Kind:
 
 
 def _are_numbers_unique(state: LearnerState) -> bool:
-    """Return whether observations are measured numbers, hardly any of which recurred."""
+    """Return whether observations are measured numbers that hardly ever recur."""
     observations = state.buffer.observations.values
     if len(observations) < 0.9 * (state.steps + state.buffer.episodes):
         return False
@@ -105,7 +105,7 @@ class Statement:
     `at_most` is the maximum number of states of a machine, if the user named one. Then `tests` is
     the number of tests of the W-method that rule out more states than were found; None where words
     were only sampled. `untold` is the number of other machines, no larger, that explain everything
-    as well and that no known step distinguishes from those found.
+    and that no known step distinguishes from those found.
     """
 
     kind: Kind
@@ -135,11 +135,11 @@ class Statement:
     @property
     def worlds(self) -> str:
         """Describe the worlds for which the statement holds."""
-        found = listed([f"{size} {kind}" for kind, size in self.states.items()])
+        sizes = listed([f"{size} {kind}" for kind, size in self.states.items()])
         pays = "{:g} to {:g}".format(*self.reward_range)
-        has = f"the states that were found ({found})"
+        has = f"the states that were found ({sizes})"
         if self.at_most is not None and self.tests is not None:
-            has = f"at most {amount(self.at_most, 'state')} in each machine ({found} were found)"
+            has = f"at most {amount(self.at_most, 'state')} in each machine ({sizes} were found)"
         seen = amount(self.steps, "step")
         return f"every world that agrees with the {seen} seen, has {has} and pays {pays}"
 
@@ -170,8 +170,8 @@ class Statement:
         if self.at_most is not None:
             tested += self._more_states(self.at_most)
         if self.untold:
-            others = amount(self.untold, "other machine")
-            tested += f"; {others} explain all of it as well, and no known step tells them apart"
+            machines = amount(self.untold, "other machine")
+            tested += f"; {machines} explain all of it as well, and no known step tells them apart"
         if self.kind == "optimal":
             return f"optimal in {self.worlds}; {tested}"
         if self.kind == "target":
@@ -225,7 +225,7 @@ class Statement:
 
 
 def statement_of(state: LearnerState, kind: Kind | None, failure: str | None = None) -> Statement:
-    """Return what holds now; by default as if exploration had no reason to stop but the bounds."""
+    """Return the present guarantee, by default that of the value bounds."""
     state.refresh_bounds()
     kind = kind or reason_when_done(state)
     model, alternatives, w_method = state.model, state.alternatives, state.w_method

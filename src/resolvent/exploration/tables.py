@@ -1,7 +1,7 @@
 """Transitions and outputs of machines in the codes of a buffer, checked against all its steps.
 
-Outputs are read off the buffer itself. So a machine can be repaired by redirecting one label, and
-checked against all steps, within milliseconds.
+Outputs are read from the buffer. So a machine can be repaired by redirecting one label, and checked
+against all steps, within milliseconds.
 """
 
 from collections.abc import Sequence
@@ -41,16 +41,16 @@ class TransitionTables:
         """Number of states of each machine."""
         return [len(table) for table in self.transitions]
 
-    def equals(self, other: "TransitionTables") -> bool:
+    def equals(self, tables: "TransitionTables") -> bool:
         """Return whether all transitions are the same."""
         return (
-            self.names == other.names
-            and self.timing is other.timing
-            and all(map(np.array_equal, self.transitions, other.transitions))
+            self.names == tables.names
+            and self.timing is tables.timing
+            and all(map(np.array_equal, self.transitions, tables.transitions))
         )
 
     def for_labels(self, n_labels: int) -> "TransitionTables":
-        """Return the same with a column for each label."""
+        """Return the tables with a column for each label."""
         if all(table.shape[1] == n_labels for table in self.transitions):
             return self
         wider = []
@@ -69,10 +69,10 @@ def _transitions(machine: Machine, buffer: Buffer) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """Number of steps with another output than the first one in the same state, and such a step.
+    """Steps with another output than the first one in the same state.
 
-    `lost` is the number of steps at which a machine is in no state; `step` is the first step in
-    conflict and `witness` the step that it contradicts.
+    `count` is their number, `step` the first of them and `witness` the step that it contradicts.
+    `lost` is the number of steps without a state.
     """
 
     count: int
@@ -82,7 +82,7 @@ class Conflicts:
 
 
 class QueriedSteps:
-    """The steps of a buffer as queries to machines, with the outputs that these should have."""
+    """The steps of a buffer as queries to machines, with their outputs."""
 
     def __init__(self, columns: Columns, timing: LabelTiming, names: tuple[str, ...]) -> None:
         self.columns = columns
@@ -149,8 +149,7 @@ class QueriedSteps:
 class OutputTable:
     """The first output of each machine by states, observation and action.
 
-    All machines but the first also depend on the state of the first. A query is one number, so
-    that thousands are noted at once.
+    All machines but the first also depend on the state of the first. A query is one number.
     """
 
     def __init__(self, sizes: Sequence[int], n_actions: int) -> None:

@@ -1,6 +1,6 @@
 """Select the next test, for one of several episodes side by side.
 
-Input: the `LearnerState` and where an episode is. Output: an action, or None to reset.
+Input: the `LearnerState` and the state of an episode. Output: an action, or None to reset.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,11 @@ from resolvent.exploration.w_method import rule_out_more_states
 from resolvent.exploration.words import read_words, repeat_queries, search_reward
 
 TestSource: TypeAlias = Callable[[LearnerState, EpisodeState], Path | None]
-"""Returns the path of its next test; `RESET` if another episode is to make it; None if none is
-open."""
+"""Returns the path of its next test; `RESET` for a test in another episode; None without a test."""
 
 
 def find_starts(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Begin episodes first, before steps go into tests, until no other start is expected."""
+    """Begin episodes until no other start is expected."""
     if len(episode.episode) or state.familiar_resets >= FAMILIAR_RESETS:
         return None
     return RESET
@@ -68,8 +67,7 @@ def select_action(state: LearnerState, episode: EpisodeState) -> int | None:
 def select_test(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the next test for an episode; None if no source has any.
 
-    Where no source has a test, the plan is executed until it is validated; then tests are
-    exhausted.
+    Without a test, the plan is executed until it is validated; then tests are exhausted.
     """
     is_reward_known = not state.all_rewards_equal
     for source in TESTS if is_reward_known else TESTS_FOR_REWARD:

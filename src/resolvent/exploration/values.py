@@ -28,10 +28,10 @@ USES: Final = (
 """Use and purpose of an unknown step, by its level of importance."""
 
 GAIN_QUANTILE: Final = 0.95
-"""An unseen outcome is assumed to gain as much as this share of the known steps gain at most."""
+"""Quantile of the gains of known steps that an unseen outcome is assumed to have."""
 
 MANY_STARTS: Final = 10
-"""Number of starts above which there are likely others that did not occur yet."""
+"""Number of starts above which others are likely."""
 
 
 @dataclass
@@ -53,8 +53,8 @@ class ValueBounds:
     def update(
         self, model: EmpiricalModel, reward_range: tuple[float, float] | None, target: float
     ) -> None:
-        """Compute the bounds from what is known now; a gap up to the target counts as none."""
-        next_row, reward, known = model.arrays()
+        """Compute the bounds from the model; a gap up to the target counts as none."""
+        next_row, reward, is_known = model.arrays()
         least, most = reward_range or (model.least, model.most)
         worst, best = (
             min(least, discounted_sum(least, self.gamma)),
@@ -62,37 +62,37 @@ class ValueBounds:
         )
         # Of actions of equal value the first by name, as in a plan made from the traces.
         order = model.buffer.actions_by_name
-        safe = solve(next_row[:, order], np.where(known, reward, worst)[:, order], self.gamma)
-        highest = solve(next_row, np.where(known, reward, best), self.gamma)
+        safe = solve(next_row[:, order], np.where(is_known, reward, worst)[:, order], self.gamma)
+        highest = solve(next_row, np.where(is_known, reward, best), self.gamma)
         is_above = highest.value > safe.value + safe.rounding + highest.rounding
         self.value, self.policy = safe.value, order[safe.policy]
         self.upper = np.where(is_above, highest.value, safe.value)
-        self.importance, self.relied_on = np.zeros(known.shape, np.int8), set()
-        self.novelty = np.ones(known.shape)
+        self.importance, self.relied_on = np.zeros(is_known.shape, np.int8), set()
+        self.novelty = np.ones(is_known.shape)
         if model.single_reward:  # no reason to prefer one unknown step to another
-            self.importance[~known] = 2
+            self.importance[~is_known] = 2
             return
         if largest_gap(model, self) <= target:
             return
         after = np.append(self.upper, 0.0)[next_row]
-        bound = np.where(known, reward + self.gamma * after, best)
-        self._mark(1, model, next_row, known, bound, safe.rounding + highest.rounding)
+        bound = np.where(is_known, reward + self.gamma * after, best)
+        self._mark(1, model, next_row, is_known, bound, safe.rounding + highest.rounding)
         # Without discount, assumed rewards may recur for ever and then say nothing.
-        world = optimistic_model(model, next_row, reward, known) if self.gamma < 1 else None
+        world = optimistic_model(model, next_row, reward, is_known) if self.gamma < 1 else None
         likely = max(most, float(safe.value.max(initial=most)))
         if world is None:
-            better = solve(next_row, np.where(known, reward, likely), self.gamma)
+            better = solve(next_row, np.where(is_known, reward, likely), self.gamma)
             after = np.append(better.value, 0.0)[next_row]
-            bound = np.where(known, reward + self.gamma * after, likely)
-            self._mark(2, model, next_row, known, bound, safe.rounding + better.rounding)
+            bound = np.where(is_known, reward + self.gamma * after, likely)
+            self._mark(2, model, next_row, is_known, bound, safe.rounding + better.rounding)
             return
         self.novelty = world.novelty[world.number_of_row]
         closed, leads = world.solve(worst, None, self.gamma)
-        unseen = self._value_of_unseen(closed.value, next_row, reward, known, likely)
+        unseen = self._value_of_unseen(closed.value, next_row, reward, is_known, likely)
         better, better_leads = world.solve(worst, unseen, self.gamma, (closed, leads))
         bound = world.action_values(better.value, better_leads, unseen, self.gamma)
         slack = safe.rounding + better.rounding[world.number_of_row]
-        self._mark(2, model, next_row, known, bound, slack)
+        self._mark(2, model, next_row, is_known, bound, slack)
         self._mark_relied_on(model, world, closed, leads, safe)
 
     def _value_of_unseen(
@@ -100,19 +100,19 @@ class ValueBounds:
         value: NDArray[np.float64],
         next_row: Codes,
         reward: NDArray[np.float64],
-        known: NDArray[np.bool_],
+        is_known: NDArray[np.bool_],
         likely: float,
     ) -> NDArray[np.float64]:
-        """Return the assumed value of an outcome that was never seen, by where the step is taken.
+        """Return the assumed value of an unseen outcome of a step in each augmented state.
 
         It exceeds the value of the best known action there by the gain of most known steps.
         """
         after = np.append(self.value, 0.0)[next_row]
-        worth = np.sort(np.where(known, reward + self.gamma * after, -np.inf), axis=1)
-        several = known.sum(axis=1) > 1
-        if worth.shape[1] < 2 or not several.any():
+        worth = np.sort(np.where(is_known, reward + self.gamma * after, -np.inf), axis=1)
+        has_choice = is_known.sum(axis=1) > 1
+        if worth.shape[1] < 2 or not has_choice.any():
             return np.full(len(value), likely)
-        gain = np.quantile(worth[several, -1] - worth[several, -2], GAIN_QUANTILE)
+        gain = np.quantile(worth[has_choice, -1] - worth[has_choice, -2], GAIN_QUANTILE)
         assumed: NDArray[np.float64] = np.maximum(value, np.median(self.value)) + gain
         return np.minimum(likely, assumed)
 
@@ -146,20 +146,20 @@ class ValueBounds:
         level: int,
         model: EmpiricalModel,
         next_row: Codes,
-        known: NDArray[np.bool_],
+        is_known: NDArray[np.bool_],
         bound: NDArray[np.float64],
         slack: NDArray[np.float64],
     ) -> None:
         """Mark unknown steps to which a path of possibly better actions leads from a start."""
         may_be_better = bound > (self.value + slack)[:, None]
-        reached = np.zeros(len(known), bool)
+        reached = np.zeros(len(is_known), bool)
         frontier = np.array(list(model.starts), np.int64)
         while len(frontier):
             reached[frontier] = True
-            targets = next_row[frontier][may_be_better[frontier] & known[frontier]]
+            targets = next_row[frontier][may_be_better[frontier] & is_known[frontier]]
             further = np.unique(targets[targets >= 0]).astype(np.int64)
             frontier = further[~reached[further]]
-        self.importance[reached[:, None] & may_be_better & ~known] = level
+        self.importance[reached[:, None] & may_be_better & ~is_known] = level
 
     def level(self, row: int, action: int) -> int:
         """Return the importance of an unknown step; 2 in an augmented state met since."""

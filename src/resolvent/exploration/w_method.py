@@ -1,9 +1,9 @@
 """Propose the tests of the W-method (Chow 1978), which rule out machines with more states.
 
-After the shortest label sequence to each state, every word is read of as many labels as there may
-be more states, and every known query is asked. One label further, queries distinguish the state
-from every other. A world with no more states that passes all these tests is that of the
-hypothesis, as far as words can be read by known steps.
+With n more states, every word of n labels is read after the shortest label sequence to each state,
+and every known query is asked. One label further, queries distinguish the state from every other.
+A world within this number of states that passes all tests is that of the hypothesis, as far as
+words can be read by known steps.
 """
 
 from collections import deque
@@ -27,13 +27,13 @@ MAX_NODES: Final = 20_000
 """Maximum number of nodes of a search, each an augmented state and the labels read before it."""
 
 MAX_TESTS: Final = 5_000
-"""Number of tests above which none is made; words are only sampled then."""
+"""Maximum number of tests; above, words are only sampled."""
 
 N_RECENT: Final = 40
-"""Number of latest episodes with a history in which a test counts as made."""
+"""Number of latest episodes with a history that count for a test."""
 
 NO_LABEL: Final = -1
-"""Stands for the label before the first step where first labels are not read."""
+"""Stands for the label before the first step if first labels are not read."""
 
 QUERY: Final = -1
 """Stands for no machine: the test is a query, whether or not it distinguishes states."""
@@ -45,7 +45,7 @@ _Steps = list[tuple[int, int, int]]
 
 
 class WTest(NamedTuple):
-    """After a history, a machine is not in another state; or a query is asked then.
+    """Rules out another state of a machine after a history, or asks a query then.
 
     For a query, `machine` is `QUERY`, and `state` is the number of the query.
     """
@@ -56,7 +56,7 @@ class WTest(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """An augmented state, the number of labels of the history read, and the states instead."""
+    """An augmented state, the number of labels of the history read, and the other states."""
 
     row: int
     n_read: int
@@ -64,7 +64,7 @@ class _Node(NamedTuple):
 
 
 def rule_out_more_states(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Return the path of the next test of the W-method, if the user says how many states there are.
+    """Return the path of the next test of the W-method, if the user gave a number of states.
 
     An empty path begins another episode for it.
     """
@@ -76,7 +76,7 @@ def rule_out_more_states(state: LearnerState, episode: EpisodeState) -> Path | N
 
 
 class WMethodTests:
-    """The tests that are left to make, one after another.
+    """The remaining tests, one after another.
 
     `n_tests` is the number of all tests, `is_complete` says whether they are all that the method
     needs, and `impossible` counts those for which no known step distinguishes the states.
@@ -133,9 +133,9 @@ class WMethodTests:
         first = _Node(row, len(read), self._other_states(test, row, len(read)))
         search = BreadthFirstSearch[_Node]([first], MAX_NODES)
         for node in search:
-            here, _, others = node
+            here, _, other_states = node
             for action, target in enumerate(model.next_row[here]):
-                if others is not None and self._makes(test, here, others, action):
+                if other_states is not None and self._makes(test, here, other_states, action):
                     return Path(search.steps_to(node, action), 1.0, RULE_OUT_STATES)
                 if target < 0:
                     continue
@@ -144,21 +144,21 @@ class WMethodTests:
                     search.add(after, node, action)
         return None
 
-    def _makes(self, test: WTest, row: int, others: States, action: int) -> bool:
+    def _makes(self, test: WTest, row: int, other_states: States, action: int) -> bool:
         """Return whether a step makes a test."""
         model = self.model
         observation, *own = model.augmented_states[row]
         if test.machine == QUERY:
             return model.query_number(observation, action) == test.state
-        return outputs_differ(model, self.machines, observation, tuple(own), others, action)
+        return outputs_differ(model, self.machines, observation, tuple(own), other_states, action)
 
     def _after(self, test: WTest, node: _Node, target: int, label: int) -> _Node | None:
         is_neutral = label < 0 or label in self.model.neutral_labels
         if node.other_states is not None:
             if test.machine == QUERY and not is_neutral:
                 return None
-            others = self.machines.next_states(node.other_states, label)
-            return None if others is None else _Node(target, node.n_read, others)
+            other_states = self.machines.next_states(node.other_states, label)
+            return None if other_states is None else _Node(target, node.n_read, other_states)
         if is_neutral:
             return _Node(target, node.n_read, None)
         if test.history[node.n_read] != label:
@@ -167,7 +167,7 @@ class WMethodTests:
         return _Node(target, n_read, self._other_states(test, target, n_read))
 
     def _other_states(self, test: WTest, row: int, n_read: int) -> States | None:
-        """Return the states instead, once the history is read; None before."""
+        """Return the other states once the history is read; None before."""
         if n_read < len(test.history):
             return None
         return _replaced(self.model.augmented_states[row][1:], test)
@@ -192,9 +192,9 @@ class WMethodTests:
             excess = [_excess(history, sequences) for sequences in access]
             for machine in machines:
                 if excess[machine] <= n_more[machine]:
-                    for other in range(model.sizes[machine]):
-                        if other != model.augmented_states[row][1 + machine]:
-                            tests[WTest(history, machine, other)] = None
+                    for other_state in range(model.sizes[machine]):
+                        if other_state != model.augmented_states[row][1 + machine]:
+                            tests[WTest(history, machine, other_state)] = None
             asks = any(excess[machine] < n_more[machine] for machine in machines)
             for action, target in enumerate(model.next_row[row]):
                 label = model.label_read[row][action]
@@ -207,7 +207,7 @@ class WMethodTests:
                 after = history if is_neutral else (*history, label)
                 if (target, after) not in search.parents and (
                     after in prefixes
-                    or any(_excess(after, access[one]) <= n_more[one] for one in machines)
+                    or any(_excess(after, access[index]) <= n_more[index] for index in machines)
                 ):
                     search.add((target, after), node, action)
             if len(search.parents) > MAX_NODES or len(tests) > MAX_TESTS:
@@ -216,7 +216,7 @@ class WMethodTests:
         return sorted(tests, key=lambda test: (len(test.history), test))
 
     def _access_sequences(self) -> list[dict[int, Word]]:
-        """Return for each machine a label sequence to each state that can be reached."""
+        """Return for each machine a label sequence to each reachable state."""
         model = self.model
         words = {start: self._first_labels(start) for start in model.starts}
         search = BreadthFirstSearch[int](words)
@@ -234,7 +234,7 @@ class WMethodTests:
 
 
 def _excess(history: Word, sequences: dict[int, Word]) -> float:
-    """Return the number of labels that a history has beyond the longest of its access sequences."""
+    """Return the number of labels of a history after the longest of its access sequences."""
     lengths = [len(word) for word in sequences.values() if history[: len(word)] == word]
     return len(history) - max(lengths) if lengths else float("inf")
 
@@ -249,7 +249,7 @@ class _Histories:
         self._n_read = 0
 
     def update(self) -> None:
-        """Read the episodes that are over since the last call."""
+        """Read the episodes closed since the last call."""
         buffer = self.model.buffer
         columns = buffer.columns(self._n_read)
         labels, observations, actions = (
@@ -321,19 +321,19 @@ class _Histories:
 
     def _rules_out(self, steps: _Steps, first: int, test: WTest, machines: Alternative) -> bool:
         states: States | None = (0,) * len(machines.transitions)
-        others: States | None = None
+        other_states: States | None = None
         for step, (label, observation, action) in enumerate(steps):
             states = None if states is None else machines.next_states(states, label)
             if states is None:
                 return False
             if step == first:
-                others = _replaced(states, test)
-            elif others is not None:
-                others = machines.next_states(others, label)
-                if others is None:
+                other_states = _replaced(states, test)
+            elif other_states is not None:
+                other_states = machines.next_states(other_states, label)
+                if other_states is None:
                     return False
-            if others is not None and outputs_differ(
-                self.model, machines, observation, states, others, action
+            if other_states is not None and outputs_differ(
+                self.model, machines, observation, states, other_states, action
             ):
                 return True
         return False

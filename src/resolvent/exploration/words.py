@@ -1,8 +1,8 @@
-"""Propose label sequences that were never read, and queries that were never asked after some.
+"""Propose label sequences that were never read, and queries that were never asked after them.
 
-A reward may need several labels in their order, none of which has an effect by itself. So words of
-two labels, of three, and so on are read, the nearest first, and everything is asked again after
-each of the shortest label sequences.
+A reward may need several labels in order, while none alone has an effect. So words of two labels,
+of three, and so on are read, the nearest first, and every query is asked again after each of the
+shortest label sequences.
 """
 
 from collections.abc import Iterable
@@ -20,16 +20,16 @@ MAX_NODES: Final = 20_000
 REPEAT: Final = "what comes after labels read otherwise"
 
 RECENT: Final = 2
-"""Number of last labels after which it is counted how often an action was tried."""
+"""Number of last labels by which the trials of actions are counted."""
 
 MAX_WANDERING: Final = 64
 """Maximum number of steps of an episode that takes the actions tried least often."""
 
 REPEAT_AFTER: Final = 2
-"""Length of the label sequences after which everything is asked again."""
+"""Length of the label sequences after which every query is asked again."""
 
 MIN_REPEATED, REPEATED_SHARE = 150, 0.1
-"""Minimum number, and share of all steps, that ask again what is known."""
+"""Minimum number, and share of all steps, that repeat known queries."""
 
 Word = tuple[int, ...]
 
@@ -50,7 +50,7 @@ def search_reward(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 
 def read_words(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Return the path to an unread word of three labels or more, where there may be more states."""
+    """Return the path to an unread word of three labels or more, if there may be more states."""
     for length in range(3, state.depth + 1):
         path = _unread_word(state, episode, length)
         if path is not None:
@@ -59,9 +59,9 @@ def read_words(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 
 def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
-    """Ask everything again after one or two labels, within a share of all steps.
+    """Ask every query again after one or two labels, within a share of all steps.
 
-    A state without any effect so far looks like another: the reward there was zero before, too.
+    A state whose outputs have not differed so far looks like another.
     """
     model = state.present_model()
     if state.repeated_steps >= max(MIN_REPEATED, REPEATED_SHARE * state.steps):
@@ -116,7 +116,7 @@ def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Pat
 
 
 def unread_word(model: EmpiricalModel, row: int, episode: Episode, length: int) -> Path | None:
-    """Return the shortest path that reads `length` labels in a row as they never were."""
+    """Return the shortest path that reads a new sequence of `length` labels."""
     recent, read = recent_labels(model, episode, length - 1), model.words(length)
     search = BreadthFirstSearch[tuple[int, Word]]([(row, recent)], MAX_NODES)
     for node in search:
@@ -153,7 +153,7 @@ def without_neutral(model: EmpiricalModel, labels: Iterable[int]) -> Word:
 
 
 class QueryLog:
-    """The queries asked after each of the shortest label sequences, and how often."""
+    """The queries asked after each of the shortest label sequences, and their numbers."""
 
     def __init__(self, model: EmpiricalModel, columns: Columns) -> None:
         self.model = model
@@ -191,11 +191,11 @@ class QueryLog:
         search = BreadthFirstSearch[tuple[int, Word]]([(row, word)], MAX_NODES)
         for node in search:
             here, before = node
-            asked, observation = self._asked.get(before, set()), model.augmented_states[here][0]
+            queries, observation = self._asked.get(before, set()), model.augmented_states[here][0]
             for action, target in enumerate(model.next_row[here]):
                 if target == UNKNOWN:
                     continue
-                if (observation, action) not in asked:
+                if (observation, action) not in queries:
                     return Path(search.steps_to(node, action), 1.0, REPEAT)
                 label = model.label_read[here][action]
                 after = before if label in model.neutral_labels else (*before, label)

@@ -1,8 +1,7 @@
-"""Confidence sets of probability vectors: their worst members, and how large they are.
+"""Confidence sets of probability vectors: their size and their worst members.
 
-Input: relative frequencies and a radius. Output: the probabilities of a row within that
-Kullback-Leibler divergence that make a mean value least, also by outcomes that never occurred.
-Filippi, Cappé and Garivier (2010) solve this for optimism in reinforcement learning.
+Input: relative frequencies and a radius. Output: the probabilities within that Kullback-Leibler
+divergence that minimize a mean value, unseen outcomes included (Filippi, Cappé and Garivier 2010).
 """
 
 import numpy as np
@@ -16,17 +15,17 @@ Rows = NDArray[np.int64]
 _HALVINGS = 60
 
 _TOUCHING = 1e-290
-"""A value that is above another by no more than this is as low: shares divided by less overflow."""
+"""Smallest difference of two values that counts: shares divided by less overflow."""
 
 
 def worst_probabilities(
     row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Return the plausible probabilities that make the mean value of each row lowest.
+    """Return the plausible probabilities that minimize the mean value of each row.
 
-    `row` is the row of each value; there are as many rows as radii. `lowest` is for each row the
-    value of an unseen outcome. Its probability is the second column, 0 in rows with a value as
-    low as that.
+    `row` is the row of each value; there are as many rows as radii. `lowest` is the value of an
+    unseen outcome of each row. The second array is its probability, 0 in rows that have a value
+    as low as that.
 
     >>> row, half, values = np.zeros(2, int), np.full(2, 0.5), np.array([0.0, 1.0])
     >>> chance, rest = worst_probabilities(row, half, values, np.array([0.1]), np.zeros(1))
@@ -54,7 +53,7 @@ def worst_probabilities(
 def _shift(
     row: Rows, share: Numbers, value: Numbers, radius: Numbers, rows: Rows, chance: Numbers
 ) -> None:
-    """Shift shares towards the lower values of some rows, as far as the radius allows."""
+    """Shift the shares of some rows towards lower values, as far as the radius allows."""
     number = np.full(len(radius), -1)
     number[rows] = np.arange(len(rows))
     at = np.flatnonzero(number[row] >= 0)
@@ -81,9 +80,9 @@ def _shift(
 
 
 def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
-    """Return the lowest plausible true mean of numbers between 0 and 1, given their mean.
+    """Return the lowest plausible expectation of numbers between 0 and 1, given their mean.
 
-    The mean of n such numbers is no further from the true one than that of n throws of a coin.
+    The mean of n such numbers concentrates at least as fast as that of n coin flips.
 
     >>> lowest_mean(np.array([0.5, 0.0, 1.0]), np.array([0.1, 0.1, 0.1])).round(3).tolist()
     [0.287, 0.0, 0.905]
@@ -104,12 +103,11 @@ def _coin_divergence(seen: Numbers, true: Numbers) -> Numbers:
 
 
 def log_regret(row: Rows, count: Numbers, rows: int, values: int) -> Numbers:
-    """Return how much likelier the shares of rows make their counts than a bet made in advance.
+    """Return the log-likelihood ratio of each row's shares and a Dirichlet mixture.
 
-    The bet is on any shares of this number of values, drawn from Dirichlet's distribution with
-    1 / values for each. By Ville's inequality the true probabilities p of a row seen n times
-    fulfil n · KL(shares ‖ p) ≤ regret + log(1 / delta) with probability 1 − delta, however it
-    was decided how often to look. Counts need not be whole numbers.
+    The mixture has the parameter 1 / values for each value. By Ville's inequality the true
+    probabilities p of a row seen n times fulfil n · KL(shares ‖ p) ≤ regret + log(1 / delta) with
+    probability 1 − delta, for any stopping rule. Counts need not be whole numbers.
     """
     prior = 1 / values
     total = np.bincount(row, count, rows).astype(float, copy=False)

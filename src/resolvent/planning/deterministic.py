@@ -1,7 +1,7 @@
 """Tables of a deterministic model → an optimal policy and its value.
 
-No iteration stops when it is close enough: the value of a policy is summed along its path, and
-policies are improved until none is better. Rounding errors are all that is left, and bounded.
+Policies are improved until none is better, and their values are summed along their paths. The
+result is exact up to rounding errors, which are bounded.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Places = NDArray[np.intp]
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 _LEAST = float(np.finfo(np.float64).tiny)
-"""Smallest normal number: below, rounding errors are no share of a number."""
+"""Smallest normal number: below it, rounding errors are not relative."""
 _STEPS_AHEAD = 16
 """Number of sweeps of value iteration before policy iteration."""
 
@@ -65,8 +65,7 @@ def _discounted(
 ) -> OptimalPolicy:
     """Solve by policy iteration.
 
-    Actions come before situations here: the maximum over few actions in each of many situations
-    is several times as fast then.
+    Arrays have actions first: the maximum over few actions is then several times as fast.
     """
     following = np.ascontiguousarray(following.T, np.intp)
     reward = np.ascontiguousarray(reward.T)
@@ -78,23 +77,23 @@ def _discounted(
         first = of_action.argmax(axis=0)
         best, own = of_action[first, rows], of_action[policy, rows]
         better = np.flatnonzero(best > own)
-        doubt = sum(
+        error = sum(
             np.abs(reward[actions, better]) + gamma * size[following[actions, better]]
             for actions in (first[better], policy[better])
         )
-        better = better[(best - own)[better] > _ROUNDING * doubt + _LEAST]
+        better = better[(best - own)[better] > _ROUNDING * error + _LEAST]
         if not len(better):
             break
         policy[better] = first[better]
-    doubt = _ROUNDING * (np.abs(reward) + gamma * size[following]) + _LEAST
-    best_doubt = doubt[first, rows]
-    policy = (best - of_action <= best_doubt + doubt).argmax(axis=0)
+    error = _ROUNDING * (np.abs(reward) + gamma * size[following]) + _LEAST
+    best_error = error[first, rows]
+    policy = (best - of_action <= best_error + error).argmax(axis=0)
     value, size = _evaluate(following[policy, rows], reward[policy, rows], gamma)
     return OptimalPolicy(policy.astype(np.int32), value[:-1], _ROUNDING * size[:-1])
 
 
 def _value_iteration(following: Places, reward: Numbers, gamma: float) -> Places:
-    """Return the best policy for few steps: a good start, and a cheap one."""
+    """Return the best policy for few steps, as a cheap initial policy."""
     value, of_action = np.zeros(reward.shape[1] + 1), np.empty(reward.shape)
     for _ in range(_STEPS_AHEAD):
         np.multiply(np.take(value, following, out=of_action, mode="clip"), gamma, out=of_action)
@@ -107,8 +106,8 @@ def _value_iteration(following: Places, reward: Numbers, gamma: float) -> Places
 def _evaluate(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers, Numbers]:
     """Return the values of a policy, and the same with absolute rewards.
 
-    Each round doubles the number of steps that are summed, so that few rounds do for paths of
-    any length, also endless ones. A last entry, 0, stands for the end.
+    Each round doubles the number of steps summed, so few rounds suffice for paths of any length.
+    A last entry, 0, stands for the end.
     """
     last = len(reward)
     value, jump = np.append(reward, 0.0), np.append(following, last)
@@ -121,10 +120,7 @@ def _evaluate(following: Places, reward: Numbers, gamma: float) -> tuple[Numbers
 
 
 def _undiscounted(following: Codes, reward: Numbers) -> OptimalPolicy:
-    """Return the best policy that ends, or that stays for ever at no cost.
-
-    A path that does neither has no value; no policy takes one.
-    """
+    """Return the best policy that ends, or that stays for ever at no cost."""
     last = len(reward)
     goes_on = following < last
     # First as if one could stop anywhere: only then does each rewarding cycle show.
@@ -158,9 +154,9 @@ def _highest_path(following: Codes, reward: Numbers, base: Numbers) -> tuple[Cod
 
 
 def _check_cycles(following: Codes, policy: Codes) -> None:
-    """Raise `RewardingCycle` if these steps form a cycle; each was once an improvement.
+    """Raise `RewardingCycle` if these steps, each an improvement, form a cycle.
 
-    If the rewards of a cycle had no positive sum, no step could have been the last to improve.
+    A cycle whose rewards have no positive sum cannot consist of improvements.
     """
     last = len(following)
     jump = np.append(following, last)

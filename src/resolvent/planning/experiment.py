@@ -1,4 +1,4 @@
-"""A model and a policy → the next experiment: how to reach a step that is not known."""
+"""A model and a policy → the next experiment: the path to an unknown step."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,8 +26,8 @@ def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Ex
 def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | None:
     """Return the first unknown step that a policy takes; None if it only takes known ones.
 
-    A step that is unknown because it ends episodes only sometimes is left out: trying it
-    again would not settle it. In a stochastic model, it is the step least taken.
+    A step that ends episodes only sometimes is left out: trying it again would not settle it.
+    In a stochastic model, it is the step taken least often.
     """
     if model.chances is not None:
         return _least_taken(model, model.chances, policy, start)
@@ -43,10 +43,7 @@ def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | 
 
 
 def _least_taken(model: Model, outcomes: Outcomes, policy: Codes, start: int) -> Experiment | None:
-    """Return the step that occurred least often on the likeliest path of a policy.
-
-    If a step is not known, that is the first such step.
-    """
+    """Return the first unknown step on the likeliest path of a policy, or the least taken one."""
     here, path, met = start, list[tuple[int, int]](), set[int]()
     while here >= 0 and here not in met:
         met.add(here)
@@ -60,10 +57,9 @@ def _least_taken(model: Model, outcomes: Outcomes, policy: Codes, start: int) ->
 
 
 def nearest_unknown_step(model: Model) -> Experiment | None:
-    """Return the unknown step nearest to any start, if there is one.
+    """Return the unknown step nearest to any start; None if there is none.
 
-    A step that is unknown because it ends episodes only sometimes is left out: trying it
-    again would not settle it.
+    A step that ends episodes only sometimes is left out: trying it again would not settle it.
     """
     parent: dict[int, tuple[int, int] | None] = {int(start): None for start in model.starts}
     queue = list(parent)
@@ -101,7 +97,7 @@ def _experiment_after(
 
 
 def _labels_read(model: Model, path: Sequence[tuple[int, int]], start: int) -> tuple[Label, ...]:
-    """Return the labels that are read on a path, without empty ones."""
+    """Return the nonempty labels read on a path."""
     codes = [
         *model.read_first[model.starts == start].tolist(),
         *(int(model.read[step]) for step in path),

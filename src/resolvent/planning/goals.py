@@ -1,4 +1,4 @@
-"""Experiments → goals of an episode; traces → steps seen that lead to them.
+"""Experiments → goals of an episode; traces → observed steps that lead to them.
 
 Input: an experiment and machines, or machines and traces. Output: a `Goal` that follows an
 episode label by label, and the most frequent outcomes of steps.
@@ -29,17 +29,17 @@ UNREACHABLE: Final = -1
 """Progress of an episode that cannot reach its goal any more."""
 
 MOST_GUESSES: Final = 3
-"""Maximum number of outcomes kept for a step by its observation alone."""
+"""Maximum number of outcomes stored for a step by its observation alone."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The states and labels that have to come before the query of an experiment.
+    """The states or labels to reach before the query of an experiment.
 
-    The progress of an episode is a number, 0 at first. `wanted` are states of some machines, by
-    their places. Without `labels`, these states are the goal. With `labels`, they have to be read
-    one after another, from the start of the episode if `exact`, else from the wanted states on.
-    Labels that are `trivial` do not count.
+    The progress of an episode is a number, 0 at first. `wanted` are (place of a machine, state)
+    pairs. Without `labels`, these states are the goal. Otherwise the labels have to be read one
+    after another, from the start of the episode if `exact`, else from the wanted states on;
+    `trivial` labels do not count.
     """
 
     wanted: tuple[tuple[int, int], ...]
@@ -81,13 +81,13 @@ def goal_of(experiment: Experiment, machines: Machines) -> Goal:
     )
     if not experiment.exact:
         # The longest prefix of known transitions; the other labels have to be read.
-        for known in range(len(history), -1, -1):
-            after = {name: machine.run(history[:known]) for name, machine in about.items()}
+        for length in range(len(history), -1, -1):
+            after = {name: machine.run(history[:length]) for name, machine in about.items()}
             if UNSEEN not in after.values():
                 wanted: tuple[tuple[int, Any], ...] = tuple(
                     (names.index(name), state) for name, state in after.items()
                 )
-                return Goal(wanted, history[known:], False, trivial)
+                return Goal(wanted, history[length:], False, trivial)
     return Goal((), history, True, trivial)
 
 

@@ -26,7 +26,7 @@ LabelPlace: TypeAlias = tuple[int, int, int]
 
 
 class StochasticLabels(ModelError):  # noqa: N818
-    """Labels do not follow from anything that the machines know."""
+    """The labels are not a function of observations, states and actions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +41,14 @@ class LabelModel:
     def of(
         cls, steps: Steps, timing: LabelTiming, space: StateSpace, transitions: Sequence[Codes]
     ) -> "LabelModel":
-        """Find the least that the labels of traces depend on.
+        """Find the simplest function that gives the labels of the traces.
 
-        That is the next observation; else the step (observation, action, next observation); else
-        the augmented state and the action. A first label that the timing ignores takes no part.
-        If not even the last suffices, labels with the same `transitions` count as one.
+        It is a function of the next observation; else of the step (observation, action, next
+        observation); else of the augmented state and the action, with labels of the same
+        `transitions` counted as one if needed. First labels that the timing ignores are left out.
+        With a lag, the label read after a step has to follow from the observation before it.
 
-        Raises `StochasticLabels` if labels depend on none of these. With a lag, the label read
-        after a step is that of the observation before it, which has to determine it.
+        Raises `StochasticLabels` if there is no such function.
         """
         by_observation = _labels_of_observations(steps, timing, space)
         if timing.lag:
@@ -190,8 +190,8 @@ UNKNOWN: Final = -1
 class TerminationModel:
     """Predicts whether a step ends the episode.
 
-    A step that was taken ended it always, never, or sometimes. Any other is predicted to do what
-    its observation and action did wherever they occurred, and is unknown if that varied.
+    A step in the traces ended it always, never, or sometimes. Any other step is predicted by its
+    observation and action in other states, and is unknown if these vary.
     """
 
     of_step: Lookup
@@ -211,11 +211,11 @@ class TerminationModel:
         )
         query = np.int64(o) * len(space.actions) + a
         step = space.situation(o, states) * len(space.actions) + a
-        known, ended = are_known(states), ended.astype(bool)
+        has_states, ended = are_known(states), ended.astype(bool)
         size = len(space.observations) * len(space.actions)
         return cls(
-            _verdicts(step[known], ended[known], space.situations * len(space.actions)),
-            _verdicts(query, ended, size),
+            _endings(step[has_states], ended[has_states], space.situations * len(space.actions)),
+            _endings(query, ended, size),
             space,
         )
 
@@ -233,7 +233,7 @@ class TerminationModel:
 def _stored_endings(machines: Machines, space: StateSpace) -> NDArray[np.int32]:
     """Return the endings stored with the machines: observation, states, action, ended.
 
-    They hold the states of all machines; those that do not matter for acting are left out.
+    Only the states of machines that matter for acting are returned.
     """
     places = [place for place, name in enumerate(machines, 1) if name in ACTING_MACHINES]
     endings = [(ending, True) for ending in machines.termination.ends]
@@ -252,9 +252,9 @@ def _stored_endings(machines: Machines, space: StateSpace) -> NDArray[np.int32]:
     return np.array(coded, np.int32).reshape(len(coded), len(places) + 3).T
 
 
-def _verdicts(keys: Keys, ended: NDArray[np.bool_], size: int) -> Lookup:
+def _endings(keys: Keys, ended: NDArray[np.bool_], size: int) -> Lookup:
     distinct, place = distinct_numbers(keys, size)
     count = np.bincount(place, minlength=len(distinct))
     ends = np.bincount(place, ended, len(distinct))
-    verdict = np.where(ends == 0, GOES_ON, np.where(ends == count, ENDS, SOMETIMES))
-    return Lookup(distinct, verdict.astype(np.int32))
+    ending = np.where(ends == 0, GOES_ON, np.where(ends == count, ENDS, SOMETIMES))
+    return Lookup(distinct, ending.astype(np.int32))

@@ -1,6 +1,6 @@
 """Stochastic models as Markov decision processes, and the values of policies in them.
 
-Input: outcomes of steps, and assumed values of unknown ones. Output: arrays in which backups are
+Input: outcomes of steps, and assumed values of unknown ones. Output: arrays whose backups are
 sums by row, and the value of a policy as the solution of a sparse linear system.
 """
 
@@ -103,7 +103,7 @@ class MarkovChain:
 
 
 def _precision(scale: float) -> float:
-    """Return the residual up to which equations between numbers of a size count as solved."""
+    """Return the largest residual of solved equations between numbers of this scale."""
     return _PRECISION * scale + float(np.finfo(np.float64).tiny)
 
 
@@ -130,7 +130,7 @@ class DecisionProcess:
     def of(
         cls,
         outcomes: Outcomes,
-        known: Flags,
+        is_known: Flags,
         mean: Numbers,
         unknown_pay: Numbers,
         unseen_pay: float,
@@ -143,16 +143,16 @@ class DecisionProcess:
         `unknown_pay` the reward of outcomes whose reward is not known. A step that is not known
         is worth `unknown`.
         """
-        situations, actions = known.shape
+        situations, actions = is_known.shape
         following = outcomes.following.astype(np.int64)
         places = np.where(following < 0, situations, following)
         places[following == NOT_KNOWN] = situations + 1
         if outcomes.pay_follows:
             extra = np.where(np.isnan(outcomes.pay), unknown_pay[outcomes.step], outcomes.pay)
-            pay = np.zeros(known.size)
+            pay = np.zeros(is_known.size)
         else:
             extra, pay, unseen_pay = np.zeros(len(places)), mean, 0.0
-        pay = np.where(known.ravel(), pay, unknown)
+        pay = np.where(is_known.ravel(), pay, unknown)
         return cls(actions, outcomes.step, places, outcomes.share, extra, pay, beyond, unseen_pay)
 
     @cached_property
@@ -162,13 +162,13 @@ class DecisionProcess:
 
     @cached_property
     def known(self) -> Flags:
-        """The steps that are known, which have outcomes."""
-        known: Flags = np.bincount(self.row, minlength=len(self.pay)) > 0
-        return known
+        """Whether each step is known: it has outcomes."""
+        has_outcomes: Flags = np.bincount(self.row, minlength=len(self.pay)) > 0
+        return has_outcomes
 
     @cached_property
     def has_extra(self) -> Flags:
-        """The steps of which some outcome has a reward."""
+        """Whether some outcome of each step has a reward."""
         has_extra: Flags = np.bincount(self.row, self.extra != 0, len(self.pay)) > 0
         return has_extra
 
@@ -192,7 +192,7 @@ class DecisionProcess:
         return MarkovChain(own.row[inside], own.following[inside], own.share[inside], pay)
 
     def only(self, steps: Rows, chance: Numbers | None = None) -> "DecisionProcess":
-        """Return the process with one step for each situation, as if there were no other action."""
+        """Return the process with a single action in each situation."""
         place = np.full(len(self.pay), -1)
         place[steps] = np.arange(len(steps))
         at = np.flatnonzero(place[self.row] >= 0)

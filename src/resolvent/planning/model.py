@@ -1,4 +1,4 @@
-"""Machines + traces → the model that they define: all reachable augmented states and their steps.
+"""Machines + traces → the model they define: all reachable augmented states and their steps.
 
 An augmented state is an observation with the states of the machines that matter for acting. A
 step from it is known if the machines predict the next observation and the reward, the traces
@@ -45,7 +45,7 @@ from resolvent.traces.vocabulary import Codes
 
 @dataclass(frozen=True, eq=False)
 class Model(ByValue):
-    """The augmented states reachable from the starts of the traces, in the order of reaching them.
+    """The augmented states reachable from the starts of the traces, in breadth-first order.
 
     An augmented state is an observation (`observation`) and the states of the machines that
     matter for acting (`states`, by machine name). `following`, `reward`, `ends`, `known` and
@@ -55,11 +55,10 @@ class Model(ByValue):
     `read` is the label read after a step, `read_first` the label read at each start, as codes of
     `labels`; −1 where none is read, or where it is random.
 
-    If machines have random outputs, or labels do not follow from what the machines know,
-    `chances` hold all outcomes of each step. Then `following` is the likeliest next augmented
-    state, −1 where an end is likelier; `reward` is the mean reward; a step `ends` if it always
-    did, and one that sometimes does is known like any other. `steps` is the number of steps of
-    the traces.
+    If machines have random outputs, or do not determine the labels, `chances` hold all outcomes
+    of each step. Then `following` is the likeliest next augmented state, −1 where an end is
+    likelier; `reward` is the mean reward; a step `ends` if it always did, and one that sometimes
+    does is known like any other. `steps` is the number of steps of the traces.
     """
 
     observations: Vocabulary[Symbol]
@@ -95,8 +94,8 @@ class Model(ByValue):
 
         The machines may have been inferred from other traces of that environment. The traces
         show where episodes begin and end, and which labels follow. A machine's constant outputs
-        count only in states in which these traces query them, unless `trust_constants`. Files
-        are read twice by `workers` (threads by default), or once if `known` is their corpus.
+        count only in states where these traces query them, unless `trust_constants`. Files are
+        read twice by `workers` (threads by default), or once if `known` is their corpus.
 
         >>> from resolvent.worlds import House
         >>> from resolvent.inference.infer import infer
@@ -134,11 +133,11 @@ class Model(ByValue):
         while True:
             rewards, paid = _rewards(acting, traces, corpus.alphabets, is_random)
             step_counts = run_pass(corpus, StepPass(tables, is_random, paid), progress)
-            shown = replace(step_counts.shown, alphabets=corpus.alphabets)
+            replay = replace(step_counts.shown, alphabets=corpus.alphabets)
             steps = Steps.of(step_counts, corpus.alphabets, space)
             if is_random:
                 break
-            _check_predictions(acting, shown)
+            _check_predictions(acting, replay)
             try:
                 labels = LabelModel.of(steps, acting.timing, space, steps.transitions(acting))
                 break
@@ -153,7 +152,7 @@ class Model(ByValue):
             situations, table, chances = tabulate_outcomes(starts, outcomes)
         else:
             if not trust_constants:
-                queried = (_as_queried(machine, shown) for machine in acting.values())
+                queried = (_as_queried(machine, replay) for machine in acting.values())
                 acting = acting.replacing(*queried)
             by_traces = None
             if TERMINATED not in acting:
@@ -180,7 +179,7 @@ class Model(ByValue):
             read=table.read,
             read_first=first if acting.timing.reads_at_reset else np.full_like(first, -1),
             chances=chances,
-            steps=shown.steps,
+            steps=replay.steps,
         )
 
     def __len__(self) -> int:
@@ -230,18 +229,18 @@ class Model(ByValue):
         return {self.named(number): number for number in range(len(self))}
 
 
-def _as_queried(machine: Machine, shown: ReplayCounts) -> Machine:
+def _as_queried(machine: Machine, counts: ReplayCounts) -> Machine:
     """Return a machine whose constant outputs are witnessed only where these traces query them."""
-    rows = shown.machines[machine.kind].known
-    coded = to_machine_codes(machine, rows, shown.alphabets, shown.sizes["transition"])
+    rows = counts.machines[machine.kind].known
+    coded = to_machine_codes(machine, rows, counts.alphabets, counts.sizes["transition"])
     unwitnessed = replace(
         machine, asked_state=np.empty(0, np.int32), asked_question=np.empty(0, np.int64)
     )
     return unwitnessed.witnessing(np.ascontiguousarray(rows["state"]), coded.question)
 
 
-def _check_predictions(machines: Machines, shown: ReplayCounts) -> None:
-    mismatch = score_of(machines, shown).first_mismatch
+def _check_predictions(machines: Machines, counts: ReplayCounts) -> None:
+    mismatch = score_of(machines, counts).first_mismatch
     if mismatch is None:
         return
     if machines.doubt:
@@ -258,10 +257,10 @@ def _check_predictions(machines: Machines, shown: ReplayCounts) -> None:
 def _rewards(
     machines: Machines, traces: TraceSet | TraceDataset, alphabets: Alphabets, noisy: bool
 ) -> tuple[NDArray[np.float64], Codes | None]:
-    """Return all rewards, and for traces in memory with noise also their codes by step.
+    """Return all rewards, and for noisy traces in memory also their codes by step.
 
-    Where rewards vary around levels, the mean is that of the recorded rewards. Files may have
-    as many different rewards as steps, so that for them the levels count.
+    Noisy rewards are averaged as recorded. Those of files are averaged by level, since files may
+    have as many distinct rewards as steps.
     """
     digits = machines.reward.reward_digits
     if noisy and isinstance(traces, TraceSet):
@@ -271,9 +270,10 @@ def _rewards(
 
 def _check_same_world(machines: Machines, alphabets: Alphabets) -> None:
     """Refuse traces if the machines know none of their observations."""
-    shown, known = alphabets.observations, machines.transition.observations
-    if not any(symbol in known for symbol in shown):
+    observations, learned = alphabets.observations, machines.transition.observations
+    if not any(symbol in learned for symbol in observations):
         raise ModelError(
-            f"the machines know no observation of the traces, such as {symbol_text(shown[0])} "
-            f"(they know {symbol_text(known[0])}): these are traces of another world"
+            f"the machines know no observation of the traces, such as "
+            f"{symbol_text(observations[0])} (they know {symbol_text(learned[0])}): these are "
+            f"traces of another world"
         )

@@ -52,7 +52,7 @@ def optimize(
 
     Raises:
         OptionError: when rewards outside of the range occurred, when rewards are too large to be
-            added up, and when nothing is discounted though rewards have no end.
+            summed, and when undiscounted rewards are endless.
     """
     low, high = reward_range
     if not low <= model.reward_range[0] <= model.reward_range[1] <= high:
@@ -89,12 +89,12 @@ def _optimize_stochastic(
 ) -> BoundedPolicy:
     """Return a policy of high expected value, and bounds.
 
-    The policy is chosen with caution: a step counts for its value if its mean reward is off by
-    the divergence 1 / 2n that is usual after n times, and if another outcome had occurred in a
-    twentieth of a case beside these n. So a step that was lucky once is not preferred to one
-    that did well a thousand times. Without discount, caution is next to none, so that of
-    policies of equal value one is taken that soon ends; if that might never end, the one of
-    highest expected value.
+    The policy is chosen with caution: the value of a step taken n times assumes that its mean
+    reward is off by the divergence 1 / 2n, and that an unseen outcome has the weight 1/20 beside
+    these n. So a step that was lucky once is not preferred to one that did well a thousand times.
+    Without discount, a discount close to 1 is used for this choice, so that among policies of
+    equal value one ends soon; if that might never end, the policy of highest expected value is
+    returned.
     """
     low, high = reward_range
     mean = np.where(model.known, model.reward, 0.0).ravel()
@@ -126,9 +126,9 @@ def _optimize_stochastic(
         )
     # A third each for the next observation, for labels and endings, and for rewards.
     delta = (1 - confidence) / 3
-    doubt = float(log(outcomes.possible / delta))
+    log_risk = float(log(outcomes.possible / delta))
     least, most = (
-        _of_steps(outcomes, mean, bound) for bound in outcomes.pays.bounds(doubt, reward_range)
+        _of_steps(outcomes, mean, bound) for bound in outcomes.pays.bounds(log_risk, reward_range)
     )
     lowest, highest = np.full(len(mean), low), np.full(len(mean), high)
     radius = outcomes.radius(delta)
@@ -157,7 +157,7 @@ def _process(
     gamma: float,
     worst_or_best: Callable[[float, float], float],
 ) -> DecisionProcess:
-    """Return the decision process in which anything unknown has a reward, once or for ever."""
+    """Return the decision process whose unknown steps have a reward, once or for ever."""
     for_ever = discounted_sum(reward, gamma)
     unknown, beyond = worst_or_best(reward, for_ever), worst_or_best(0.0, for_ever)
     return DecisionProcess.of(outcomes, model.known, mean, unknown_pay, reward, unknown, beyond)

@@ -66,7 +66,7 @@ class RewardCounts(ByValue):
         return np.clip(total / self.counts.total, least, most)
 
     def better_known(self, other: "RewardCounts") -> "RewardCounts":
-        """Return each row with the counts of that one of the two which has more of it."""
+        """Return each row from whichever of the two has more counts of it."""
         rewards = np.union1d(self.rewards, other.rewards)
         first, second = (pay._recoded(rewards) for pay in (self, other))
         return RewardCounts(first.better_known(second), rewards)
@@ -79,8 +79,7 @@ class RewardCounts(ByValue):
     def least(self, radius: Numbers, low: float) -> Numbers:
         """Return the lowest true mean of each row if its shares are off by a radius.
 
-        A reward that never occurred in a row may occur: then it is `low`. So a row whose reward
-        was always the same is hardly in doubt, however low the lowest reward may be.
+        A reward that never occurred in a row is assumed to be `low`.
 
         >>> pay = RewardCounts.of(np.repeat([1, 2], 8), np.array([0.0] * 8 + [-1.0, 1.0] * 4))
         >>> pay.least(np.full(2, 1 / 16), -1.0).round(3).tolist()
@@ -93,12 +92,12 @@ class RewardCounts(ByValue):
         mean = np.bincount(counts.row, probability * reward, len(counts)) + rest * low
         return np.minimum(mean, self.mean)
 
-    def bounds(self, doubt: float, reward_range: tuple[float, float]) -> tuple[Numbers, Numbers]:
-        """Return bounds on the true mean of each row, all of which hold but for e^−doubt.
+    def bounds(self, log_risk: float, reward_range: tuple[float, float]) -> tuple[Numbers, Numbers]:
+        """Return bounds on the true mean of each row; they fail with probability e^−log_risk.
 
-        Half of that probability is for the shares of the rewards that occurred, which say much
-        where these are few; half is for the mean alone, that of a coin between the lowest and
-        the highest reward, which holds for any number of rewards.
+        Half of that probability is for bounds by the shares of the distinct rewards, tight if
+        these are few; half is for bounds by the mean alone, as of a coin between the lowest and
+        the highest reward, which hold for any number of rewards.
 
         >>> pay = RewardCounts.of(np.zeros(1_000, int), np.zeros(1_000))
         >>> [bound.round(3).tolist() for bound in pay.bounds(3.0, (-1.0, 1.0))]
@@ -107,12 +106,12 @@ class RewardCounts(ByValue):
         low, high = reward_range
         if low == high or not len(self.counts):
             return self.mean, self.mean
-        doubt += float(log(2))
-        radius = (regret_of(self.counts, len(self.rewards) + 1) + doubt) / self.counts.total
+        log_risk += float(log(2))
+        radius = (regret_of(self.counts, len(self.rewards) + 1) + log_risk) / self.counts.total
         negated = RewardCounts(self.counts, -self.rewards)
         least, most = self.least(radius, low), -negated.least(radius, -high)
         above = np.clip((self.mean - low) / (high - low), 0.0, 1.0)
-        radius = (self._coin_regret(above) + doubt) / self.counts.total
+        radius = (self._coin_regret(above) + log_risk) / self.counts.total
         by_coin = low + (high - low) * lowest_mean(above, radius)
         to_coin = high - (high - low) * lowest_mean(1 - above, radius)
         return (
@@ -127,7 +126,7 @@ class RewardCounts(ByValue):
 
 
 def pack(parts: Sequence[Any], sizes: Sequence[int]) -> Keys:
-    """Return one number for parts that are below their sizes; that of the first is not needed.
+    """Return one number for parts below their sizes; the first size is not used.
 
     >>> int(pack((2, 1, 3), (0, 2, 5)))
     28
@@ -165,24 +164,24 @@ def reward_counts(
         observed = [symbol for symbol, _ in pairs]
         transition = np.array([own for _, own in pairs], np.int64)[observation]
     o = codes_of(observed, space.observations, -1)[observation]
-    known = o >= 0
-    keys = row_of(o[known], [transition[known], state[known]], a[known])
+    is_found = o >= 0
+    keys = row_of(o[is_found], [transition[is_found], state[is_found]], a[is_found])
     rewards = np.array([float(output) for output in machine.outputs])[value]
-    return RewardCounts.of(keys, rewards[known], count[known])
+    return RewardCounts.of(keys, rewards[is_found], count[is_found])
 
 
 def _output_counts(machine: Machine, trust_constants: bool) -> tuple[Codes, Keys, Codes, Keys]:
     """Return all outputs that a machine has counted, as state, query, value and count.
 
-    Constant outputs are included if they are trusted: in every state, with their total count.
+    Trusted constant outputs are included in every state, with their total count.
     """
     spread, support = machine.spread, machine.support
     columns = [(spread.state, spread.question, spread.value, spread.count)]
     if support is not None:
         width = len(machine.observations) * len(machine.actions)
-        several = np.unique(spread.state.astype(np.int64) * width + spread.question)
+        varying = np.unique(spread.state.astype(np.int64) * width + spread.question)
         own = machine.output_state.astype(np.int64) * width + machine.output_question
-        single = ~is_member(several, own)
+        single = ~is_member(varying, own)
         columns.append(
             (
                 machine.output_state[single],

@@ -67,8 +67,7 @@ def plan(
     For stochastic machines, `value` is the expected return by relative frequencies, and the
     bounds hold with `confidence`. With gamma 1, episodes have to end surely.
 
-    If all rewards in the traces are equal, there is nothing to plan for: `vacuous` says so, and
-    the plan is not called optimal.
+    If all rewards in the traces are equal, the plan is `vacuous` and not called optimal.
 
     >>> from resolvent.worlds import House
     >>> from resolvent.inference.infer import infer
@@ -91,9 +90,9 @@ def plan(
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
-    traces, known = as_traces(traces), None
+    traces, corpus = as_traces(traces), None
     if isinstance(result, InferenceResult):
-        known = result.standing.corpus
+        corpus = result.standing.corpus
         if isinstance(traces, TraceSet):
             traces = _without_outliers(result, traces)
     with telling_of_memory("a model was made"), get_executor(on) as workers:
@@ -101,7 +100,7 @@ def plan(
             machines,
             traces,
             trust_constants=trust_constants,
-            known=known,
+            known=corpus,
             workers=workers,
             progress=progress,
         )
@@ -111,7 +110,7 @@ def plan(
 
 
 def _without_outliers(result: InferenceResult, traces: TraceSet) -> TraceSet:
-    """Return the traces without the outliers of the inference, if it was made from these."""
+    """Return the traces without outliers, if the inference was made from these traces."""
     provenance = result.machines.provenance
     if not result.broken or provenance is None or len(traces) != result.traces:
         return traces
@@ -168,10 +167,10 @@ class Plan(ByValue):
 
     @property
     def vacuous(self) -> str | None:
-        """The reason why all policies look alike, in words; None if they do not.
+        """The reason why all policies have the same value, in words; None if they differ.
 
-        That is so if all rewards seen are equal and the length of an episode makes no
-        difference either: they are 0, or no step ended an episode.
+        They are equal if all observed rewards are 0, or all are the same and no step ended an
+        episode.
         """
         least, most = self.model.reward_range
         if least < most:
@@ -186,9 +185,9 @@ class Plan(ByValue):
 
     @property
     def assumes_rewards(self) -> bool:
-        """Whether the value and the bound rest on rewards that were never seen.
+        """Whether the value and the bound depend on rewards that were never observed.
 
-        That is so if `reward_range` is wider than the rewards seen, and steps are unknown.
+        They do if `reward_range` is wider than the observed rewards and steps are unknown.
         """
         return self.reward_range != self.model.reward_range and self.model.unknown > 0
 
@@ -362,12 +361,12 @@ class Plan(ByValue):
         }
 
     def __repr__(self) -> str:
-        verdict = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
+        quality = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
         if self.vacuous is not None:
-            verdict = "vacuous"
+            quality = "vacuous"
         elif self.confidence is not None:
-            verdict = f"{verdict} with {self.confidence:.4g} confidence"
-        return f"Plan(value {self.value:.4g}, {verdict}, gamma {self.gamma:g}; {self.model!r})"
+            quality = f"{quality} with {self.confidence:.4g} confidence"
+        return f"Plan(value {self.value:.4g}, {quality}, gamma {self.gamma:g}; {self.model!r})"
 
     def _repr_html_(self) -> str:
         """Return the figures and the first rows of the policy as HTML."""

@@ -53,29 +53,29 @@ def html_of(plan: "Plan") -> str:
 
 
 def _facts(plan: "Plan") -> list[tuple[str, str]]:
-    """Say what the plan is worth and what is not known, as names and texts."""
+    """Return the value of the plan and the number of unknown steps, as names and texts."""
     model = plan.model
     discount = "undiscounted" if plan.gamma == 1 else f"discounted by {plan.gamma:g}"
     expected = "" if plan.expected is None else " expected"
-    told = [
+    facts = [
         ("value", f"{plan.value:.4g}{expected} from the starts, {discount}"),
         ("bound", _bound_text(plan)),
     ]
     if plan.assumes_rewards:
-        seen = " to ".join(f"{one:g}" for one in dict.fromkeys(model.reward_range))
-        told.append(("", f"this rests on rewards that were never seen: only {seen} was"))
-    told += [
+        seen = " to ".join(f"{reward:g}" for reward in dict.fromkeys(model.reward_range))
+        facts.append(("", f"this rests on rewards that were never seen: only {seen} was"))
+    facts += [
         ("situations", f"{len(model):,}, and {amount(len(model.actions), 'action')}"),
         ("unknown", f"{model.unknown:,} of {model.known.size:,} steps"),
     ]
     if model.chances is not None:
-        told.append(("chance", model.chances.text()))
+        facts.append(("chance", model.chances.text()))
     sometimes = int((model.sometimes_ends & ~model.known).sum())
     if sometimes:
-        told.append(("", f"{sometimes:,} of these sometimes end the episode and sometimes do not"))
+        facts.append(("", f"{sometimes:,} of these sometimes end the episode and sometimes do not"))
     if plan.advice is not None:
-        told.append(("try next", plan.advice))
-    return told
+        facts.append(("try next", plan.advice))
+    return facts
 
 
 def _bound_text(plan: "Plan") -> str:
@@ -97,10 +97,10 @@ def _bound_with_confidence(plan: "Plan") -> str:
     least, most = plan.model.at_starts(plan.pessimistic), plan.model.at_starts(plan.optimistic)
     sure = f"with {100 * (plan.confidence or 0):.6g}% confidence"
     if not np.isfinite(plan.bound):
-        known = [f"at least {least:.4g}"] * bool(np.isfinite(least))
-        known += [f"at most {most:.4g}"] * bool(np.isfinite(most))
-        told = f"; {sure} it is worth {' and '.join(known)}" if known else ""
-        return f"none, since nothing is discounted and anything may come{told}"
+        bounds = [f"at least {least:.4g}"] * bool(np.isfinite(least))
+        bounds += [f"at most {most:.4g}"] * bool(np.isfinite(most))
+        suffix = f"; {sure} it is worth {' and '.join(bounds)}" if bounds else ""
+        return f"none, since nothing is discounted and anything may come{suffix}"
     return (
         f"within {plan.bound:.4g} of the best {sure}: worth at least {least:.4g}, "
         f"and nothing more than {most:.4g}, if pay stays within "
@@ -115,9 +115,9 @@ State = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to do in one situation, and its worth, at least and at most; null is infinite.
+    """The action in one situation and bounds on its value; null is infinite.
 
-    Where there is chance, also what acting so is expected to pay.
+    `expected` is the expected return, for machines with random outputs.
     """
 
     observation: Any
@@ -126,14 +126,14 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     action: Any
     pessimistic: float | None
     optimistic: float | None
-    terminated_state: State | None = None  # there if a machine tells when episodes end
-    expected: float | UnsetType | None = UNSET  # there if machines answer with chance
+    terminated_state: State | None = None  # if a machine predicts termination
+    expected: float | UnsetType | None = UNSET
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
-    """What a plan's file holds; `senses` as in a file of machines.
+    """The content of a plan's file; `senses` is as in a file of machines.
 
-    `confidence` is there where machines answer with chance: the worth of all rows holds with it.
+    `confidence` is that of the bounds of all rows, for machines with random outputs.
     """
 
     format: str

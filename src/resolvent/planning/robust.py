@@ -1,9 +1,9 @@
 """Policies and values that hold for all plausible transition probabilities.
 
-Probabilities are any within a radius of the shares, for each step anew (extended value
-iteration: Auer, Jaksch and Ortner 2010; Strehl and Littman 2008). An outcome that never occurred
-may end the episode, or lead to any situation of the model. A cautious policy assumes that it
-leads back to where the step began.
+The probabilities of each step are any within a radius of the shares (extended value iteration:
+Auer, Jaksch and Ortner 2010; Strehl and Littman 2008). An outcome that never occurred may end the
+episode, or lead to any situation of the model. A cautious policy assumes that it leads back to
+the situation of the step.
 """
 
 from collections.abc import Callable
@@ -119,9 +119,8 @@ def _iterate(
 ) -> tuple[Rows, Numbers]:
     """Return the actions selected by their lowest values, and lower bounds on the values.
 
-    Policies, and the worst probabilities for each, are improved in turn. The values are lowered
-    by the change that the last round would still make, taken for ever: they are bounds in any
-    case.
+    Policies and the worst probabilities for each are improved in turn. The values are lowered by
+    the last change, summed for ever, so that they are bounds even without convergence.
     """
     rows = np.arange(process.situations)
     value = np.zeros(process.situations) if guess is None else guess

@@ -1,7 +1,7 @@
 """Traces + machines → their steps in the codes of a model, and lookups by packed numbers.
 
-Input: what a replay of traces shows. Output: the distinct steps and starts, with the observation,
-the states of the machines that matter for acting, and the place of the first occurrence.
+Input: the replay of traces. Output: the distinct steps and starts, with the observation, the
+states of the machines that matter for acting, and the place of the first occurrence.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def acting_machines(machines: Machines) -> Machines:
 
 @dataclass(frozen=True)
 class StateSpace:
-    """All augmented states and steps that are possible, each with a number of its own.
+    """All possible augmented states and steps, numbered.
 
     `sizes` are the numbers of states of the machines that matter, in their order.
     """
@@ -71,7 +71,7 @@ class StateSpace:
 
     @property
     def situations(self) -> int:
-        """The number of augmented states that are possible."""
+        """The number of possible augmented states."""
         return len(self.observations) * prod(self.sizes)
 
     def situation(self, observation: Any, states: Sequence[Any]) -> Any:
@@ -97,7 +97,7 @@ def _union(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
 
 @dataclass(frozen=True, eq=False)
 class StepCounts:
-    """The replay of a shard, its distinct steps, and the ways in which its traces begin."""
+    """The replay of a shard, its distinct steps, and its distinct starts."""
 
     shown: ReplayCounts
     steps: CountTable
@@ -123,18 +123,18 @@ class StepPass:
 
     def __call__(self, shard: CodedShard) -> StepCounts:
         """Return the steps of a shard, without the alphabets, which the caller has."""
-        shown = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
+        replay = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
         paid = reward_codes_at_steps(shard) if self.pays and self.paid is None else self.paid
         return StepCounts(
-            replace(shown, states={}, alphabets=WITHOUT_ALPHABETS),
-            count_steps(shard, shown.states, paid=paid, lag=bool(self.tables.timing.lag)),
-            count_starts(shard, shown.states),
+            replace(replay, states={}, alphabets=WITHOUT_ALPHABETS),
+            count_steps(shard, replay.states, paid=paid, lag=bool(self.tables.timing.lag)),
+            count_starts(shard, replay.states),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """The distinct ways in which traces begin: the number of traces, and the first one."""
+    """The distinct starts of traces: their number of traces, and the first trace."""
 
     observation: Codes
     states: tuple[Codes, ...]
@@ -207,8 +207,8 @@ class Steps:
 
 def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
     """Return where the states of all machines are known."""
-    known: NDArray[np.bool_] = np.min(states, axis=0) >= 0
-    return known
+    has_states: NDArray[np.bool_] = np.min(states, axis=0) >= 0
+    return has_states
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +249,7 @@ def as_lookup(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int]:
 
 
 def start_states(steps: Steps, space: StateSpace) -> tuple[Keys, Keys, Codes]:
-    """Return the augmented states in which traces begin, their counts, and the first label."""
+    """Return the initial augmented states of traces, their counts, and the first labels."""
     starts = steps.starts
     lost = np.flatnonzero(~are_known(starts.states))
     if len(lost):
@@ -267,7 +267,7 @@ def start_states(steps: Steps, space: StateSpace) -> tuple[Keys, Keys, Codes]:
 
 
 def place_of(numbers: Keys, situations: Keys) -> Codes:
-    """Return the place of each number among the situations, all of which occur; −1 stays."""
+    """Return the place of each number among the situations; −1 stays."""
     order = np.argsort(situations)
     place = order[np.searchsorted(situations, numbers, sorter=order) % len(situations)]
     return np.where(numbers < 0, -1, place).astype(np.int32)

@@ -75,8 +75,8 @@ def _discounted(process: DecisionProcess, gamma: float) -> tuple[Rows, Numbers]:
 def _undiscounted(process: DecisionProcess) -> tuple[Rows, Numbers]:
     """Improve a policy that surely ends, as long as another is better.
 
-    If a better one did not surely end, it would go round for reward: each of its steps was taken
-    for being worth at least as much as before, and one for more.
+    A better policy that did not surely end would repeat a cycle of positive reward, since none of
+    its steps lowers the value and one raises it.
     """
     shape = process.situations, process.actions
     allowed = (process.known | np.isfinite(process.pay)).reshape(shape)
@@ -141,8 +141,8 @@ def _resting(process: DecisionProcess) -> tuple[Rows, Flags]:
 def _ending_policy(process: DecisionProcess, allowed: Flags, rest: Flags) -> tuple[Rows, Flags]:
     """Return a policy that surely ends, or stays at no cost, and the situations where it does.
 
-    Of all situations left, keep those from which allowed steps, none of which may lead out of
-    the rest, can reach an end; until all are kept.
+    Situations that cannot reach an end by allowed steps within the remaining situations are
+    removed, until none is.
     """
     sure = np.append(np.ones(process.situations, bool), [True, True])
     while True:

@@ -52,7 +52,7 @@ class Outcomes(ByValue):
     """All outcomes of the steps of a model.
 
     Steps are numbered by augmented state, then action. The outcomes of step i lie from
-    `offset[i]` up to `offset[i + 1]`: the next augmented state, `ENDED` or `UNKNOWN_STEP_REASON`,
+    `offset[i]` up to `offset[i + 1]`: the next augmented state, `ENDED` or `NOT_KNOWN`,
     and its relative frequency (`share`); none where the step is not known.
 
     `pay` is the reward of each outcome if rewards follow from outcomes (`pay_follows`); NaN
@@ -84,10 +84,10 @@ class Outcomes(ByValue):
 
     def text(self) -> str:
         """Return the number of steps with several outcomes, and their median count."""
-        several = int((np.diff(self.offset) > 1).sum())
+        varying = int((np.diff(self.offset) > 1).sum())
         seen = self.seen[self.seen > 0]
         times = f", seen {int(np.median(seen)):,} times in the median" if len(seen) else ""
-        return f"{several:,} of {len(seen):,} known steps may lead to more than one thing{times}"
+        return f"{varying:,} of {len(seen):,} known steps may lead to more than one thing{times}"
 
     def leads_to(self, step: int) -> Codes:
         """Return the augmented states that a step was seen to lead to."""
@@ -137,25 +137,25 @@ class OutcomePredictor:
         except StochasticLabels:
             self._labels = None
         self._is_supplemented = machines.reward.supplemented
-        known = np.flatnonzero(are_known(steps.states))
-        o, a = steps.observation[known], steps.action[known]
-        s = [column[known] for column in steps.states]
-        following, count = steps.following[known].astype(np.int64), steps.count[known]
-        outcome = np.where(steps.ended, _END, steps.read + 1)[known].astype(np.int64)
+        usable = np.flatnonzero(are_known(steps.states))
+        o, a = steps.observation[usable], steps.action[usable]
+        s = [column[usable] for column in steps.states]
+        following, count = steps.following[usable].astype(np.int64), steps.count[usable]
+        outcome = np.where(steps.ended, _END, steps.read + 1)[usable].astype(np.int64)
         self._observations = GroupedCounts.of(
             self._transition_row(o, s[0], a), following, count
         ).better_known(observation_counts(machines.transition, space, trust_constants))
         in_state, anywhere = self._cell(o, s, a, following), self._step(o, a, following)
         self._outcomes = GroupedCounts.of(in_state, outcome, count)
         self._outcomes_anywhere = GroupedCounts.of(anywhere, outcome, count)
-        # A law that all steps keep is believed, as the machines are; else shares are doubted.
+        # Outcomes that are a function of the step in all traces have no uncertainty.
         self._outcome_follows = bool((self._outcomes.size <= 1).all())
         self.rewards = RewardCounts.of(
-            self._reward_row(o, s, a), rewards[known], count
+            self._reward_row(o, s, a), rewards[usable], count
         ).better_known(reward_counts(machines.reward, space, trust_constants, self._reward_row))
-        self._pays = _reward_of_outcome(self._outcomes, in_state, outcome, rewards[known])
+        self._pays = _reward_of_outcome(self._outcomes, in_state, outcome, rewards[usable])
         self._pays_anywhere = _reward_of_outcome(
-            self._outcomes_anywhere, anywhere, outcome, rewards[known]
+            self._outcomes_anywhere, anywhere, outcome, rewards[usable]
         )
         self.pay_follows = not np.isnan(self._pays).any()
         values = len(space.observations) + 1  # and any that was never seen
@@ -176,8 +176,8 @@ class OutcomePredictor:
         a = np.tile(np.arange(actions, dtype=np.int32), len(situations))
         row = self._observations.find(self._transition_row(o, s[0], a))
         paid = self.rewards.counts.find(self._reward_row(o, s, a))
-        known = (row >= 0) & (paid >= 0)
-        row[~known] = -1
+        is_known = (row >= 0) & (paid >= 0)
+        row[~is_known] = -1
         owner, entry = self._observations.entries(row)
         following, share = self._observations.value[entry], self._observations.share[entry]
         o, a, s = o[owner], a[owner], [column[owner] for column in s]
@@ -198,14 +198,14 @@ class OutcomePredictor:
             self._next(following[source], [column[source] for column in s], outcome),
             share[source] * within,
             pay if self.pay_follows else np.full(len(pay), np.nan),
-            np.where(known, self.rewards.mean[paid], np.nan),
-            np.where(known, self._observations.total[row], 0),
-            np.where(known, paid, -1),
+            np.where(is_known, self.rewards.mean[paid], np.nan),
+            np.where(is_known, self._observations.total[row], 0),
+            np.where(is_known, paid, -1),
             *self._doubt_of(row, owner, share, cell),
         )
 
     def _next(self, following: Keys, states: list[Codes], outcome: Keys) -> Keys:
-        """Return the augmented state after each step, or `ENDED`, or `UNKNOWN_STEP_REASON`."""
+        """Return the augmented state after each step, or `ENDED`, or `NOT_KNOWN`."""
         label = np.where(outcome > _END, outcome - 1, -1)
         after = [table[own, label] for table, own in zip(self._transitions, states, strict=True)]
         goes_on = (outcome > _END) & are_known(after)
@@ -237,17 +237,17 @@ class OutcomePredictor:
         self, row: Keys, owner: Keys, share: Numbers, cell: Keys
     ) -> tuple[Numbers, Numbers]:
         """Return the doubt and its weight for steps; divergences add up along the chain rule."""
-        known = row >= 0
-        doubt = np.where(known, self._observation_doubt[row], 0.0)
-        weight = np.where(known, 1 / self._observations.total[row], 0.0)
+        is_known = row >= 0
+        divergence = np.where(is_known, self._observation_doubt[row], 0.0)
+        weight = np.where(is_known, 1 / self._observations.total[row], 0.0)
         if not self._outcome_follows:
             met = cell >= 0
             for total, of_cell in (
-                (doubt, self._outcome_doubt[cell]),
+                (divergence, self._outcome_doubt[cell]),
                 (weight, 1 / self._outcomes.total[cell]),
             ):
                 total += np.bincount(owner, share * np.where(met, of_cell, 0.0), len(row))
-        return doubt, weight
+        return divergence, weight
 
     def _transition_row(self, o: Any, transition_state: Any, a: Any) -> Keys:
         """Return the number of a query to the Transition Machine in one of its states."""
@@ -311,18 +311,18 @@ def tabulate_outcomes(
     step, following = np.divmod(distinct // max(len(pays), 1), width)
     following -= 2
     offset = np.searchsorted(step, np.arange(len(reward) + 1))
-    known = np.diff(offset) > 0
+    has_outcomes = np.diff(offset) > 0
     likeliest = np.full(len(reward), -1, np.int64)
     order = np.lexsort((following, -share, step))
-    first = following[order[offset[:-1][known]]]
-    likeliest[known] = np.where(first < 0, -1, situations[np.maximum(first, 0)])
+    first = following[order[offset[:-1][has_outcomes]]]
+    likeliest[has_outcomes] = np.where(first < 0, -1, situations[np.maximum(first, 0)])
     ended = np.bincount(step, following == ENDED, len(reward))
     ends = (ended > 0) & (ended == np.diff(offset))
     table = StepTable(
         likeliest.reshape(shape),
         reward.reshape(shape),
         ends.reshape(shape),
-        known.reshape(shape),
+        has_outcomes.reshape(shape),
         ((ended > 0) & ~ends).reshape(shape),
         np.full(shape, -1, np.int32),
     )

@@ -1,4 +1,4 @@
-"""Machines → the outcome of every action in many augmented states at once, and all reachable ones.
+"""Machines → the outcome of every action in many augmented states, and all reachable ones.
 
 Input: numbers of augmented states in a `StateSpace`. Output: a table with a row for each and a
 column for each action.
@@ -62,8 +62,8 @@ def reachable(
 class StepTable:
     """The outcomes of steps: a row for each augmented state, a column for each action.
 
-    `following` holds numbers of a `StateSpace`, −1 for none. `read` is the label read then, −1
-    where none is, or any of several.
+    `following` holds numbers of a `StateSpace`, −1 for none. `read` is the label read after the
+    step, −1 for none or for several.
     """
 
     following: Keys
@@ -77,7 +77,7 @@ class StepTable:
     def concatenate(cls, tables: Sequence["StepTable"]) -> "StepTable":
         """Return the rows of all tables."""
         names = cls.__slots__
-        return cls(*(np.concatenate([getattr(one, name) for one in tables]) for name in names))
+        return cls(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
 
 
 class StepPredictor:
@@ -94,14 +94,16 @@ class StepPredictor:
     ) -> None:
         self._machines, self._space, self._trust_constants = machines, space, trust_constants
         self._labels, self._termination = labels, termination
-        self._queries = {name: _Queries(one, machines, space) for name, one in machines.items()}
+        self._queries = {
+            name: _Queries(machine, machines, space) for name, machine in machines.items()
+        }
         self._transitions = steps.transitions(machines)
         # In these, index −1 is the last entry, for outputs that are not known.
         transition, reward = machines.transition, machines.reward
         self._observations = np.append(codes_of(transition.outputs, space.observations, -1), -1)
         self._rewards = np.array([*reward.outputs, np.nan])
         ends = machines[TERMINATED].outputs if termination is None else ()
-        self._verdicts = np.array([*(ENDS if end else GOES_ON for end in ends), UNKNOWN], np.int32)
+        self._endings = np.array([*(ENDS if end else GOES_ON for end in ends), UNKNOWN], np.int32)
 
     def __call__(self, situations: Keys) -> StepTable:
         """Return the outcome of each action in each augmented state."""
@@ -119,19 +121,19 @@ class StepPredictor:
         following = self._observations[outputs["transition"]]
         reward = self._rewards[outputs["reward"]]
         if self._termination is None:  # a machine predicts it
-            ending = self._verdicts[outputs[TERMINATED]]
+            ending = self._endings[outputs[TERMINATED]]
         else:
             ending = self._termination(o, s, a)
         label = self._labels((o, s, a, following))
         after = [table[own, label] for table, own in zip(self._transitions, s, strict=True)]
         ends = (ending == ENDS) & ~np.isnan(reward)
         goes_on = (ending == GOES_ON) & ~np.isnan(reward) & (following >= 0) & are_known(after)
-        known = ends | goes_on
+        is_known = ends | goes_on
         return StepTable(
             np.where(goes_on, self._space.situation(following, after), -1).reshape(shape),
-            np.where(known, reward, np.nan).reshape(shape),
+            np.where(is_known, reward, np.nan).reshape(shape),
             ends.reshape(shape),
-            known.reshape(shape),
+            is_known.reshape(shape),
             (ending == SOMETIMES).reshape(shape),
             np.where(goes_on, label, -1).astype(np.int32).reshape(shape),
         )

@@ -37,7 +37,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class BoundViolation:
-    """An episode whose return the plan had ruled out; `episode` is None for the mean of all.
+    """An episode with a return outside of the plan's bounds; `episode` is None for the mean of all.
 
     `least` and `most` are the plan's bounds: discounted, from the start of the episode, and
     within its length if it was truncated. They are equal unless the plan takes an unknown step.
@@ -145,13 +145,12 @@ def returns_of(
 def bound_violations(
     plan: "Plan", traces: TraceSet, starts: Sequence[int | None]
 ) -> tuple[BoundViolation, ...]:
-    """Return the episodes of the plan whose returns it had ruled out.
+    """Return the episodes of the plan with returns outside of its bounds.
 
-    `starts` are the situations in which they began, None where the plan does not know it. If no
-    episode from a known start contradicts the plan and there are others, the mean of all must
-    not be more than three standard errors below its value. For a stochastic model, the mean of
-    all episodes from known starts must not be more than three standard errors outside of the
-    plan's bounds.
+    `starts` are their initial situations, None if the plan does not know it. If no episode from a
+    known start contradicts the plan and there are others, the mean of all must not be more than
+    three standard errors below its value. For a stochastic model, the mean of all episodes from
+    known starts must not be more than three standard errors outside of the plan's bounds.
     """
     levels = plan.machines.senses.rewards
     if levels is not None and plan.model.chances is None:

@@ -1,4 +1,4 @@
-"""Reinforcement learning: everything that steps a Gymnasium environment.
+"""Reinforcement learning: all code that steps a Gymnasium environment.
 
 `collect` records traces; `wrappers` show machine states and shape rewards; `trainer` has
 Q-learning; `run_plan` and `experiment_policy` act by plans and experiments; `sb3` is for

@@ -1,7 +1,7 @@
 """Collect traces: a Gymnasium environment and a policy → `TraceSet`.
 
-On workers, episodes are played in shards. Each shard has an environment of its own and a seed
-that follows from its number, so that traces do not depend on the workers.
+On workers, episodes are played in shards. Each shard has its own environment and a seed derived
+from its number, so traces do not depend on the workers.
 """
 
 import copy
@@ -234,7 +234,7 @@ class _Shard:
 
 
 def _check_copies(work: _Shard, where: str) -> None:
-    """Raise `OptionError` for an object that cannot be copied for each shard, or sent there."""
+    """Raise `OptionError` for an object that cannot be copied for, or sent to, each shard."""
     copied: dict[str, object] = {"the policy": work.options.policy}
     if isinstance(work.make, _Copies):
         copied["the environment"] = work.make.env

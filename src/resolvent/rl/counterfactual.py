@@ -1,8 +1,8 @@
-"""Take from a model what a learner may use: counterfactual steps, potentials, initial values.
+"""Extract counterfactual steps, potentials and initial values for a learner from a model.
 
-Augmented states keep the model's order, actions the environment's. A step shows a learner also
-the outcome of the same action under the same observation in every other state of the machines
-(Toro Icarte, Klassen, Valenzano and McIlraith 2022).
+Augmented states keep the model's order, actions the environment's. A counterfactual step is the
+outcome of an action under the same observation in another state of the machines (Toro Icarte,
+Klassen, Valenzano and McIlraith 2022).
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ UNKNOWN, GOES_ON, ENDS = range(3)
 class CounterfactualSteps:
     """All steps that a model knows, by augmented state and by action of an environment.
 
-    `following` is −1 if a step ends the episode or is unknown; `outcome` says which of the two.
+    `following` is −1 if a step ends the episode or is unknown; `outcome` distinguishes these.
     `reward` is 0 for unknown steps.
     """
 
@@ -64,15 +64,15 @@ class CounterfactualSteps:
         for action, column in enumerate(columns):
             if column is None:
                 continue
-            known = model.known[:, column]
+            is_known = model.known[:, column]
             following[:, action] = model.following[:, column]
-            reward[known, action] = model.reward[known, column]
-            outcome[known, action] = np.where(model.ends[known, column], ENDS, GOES_ON)
+            reward[is_known, action] = model.reward[is_known, column]
+            outcome[is_known, action] = np.where(model.ends[is_known, column], ENDS, GOES_ON)
         return cls(following, reward, outcome)
 
 
 def inner_situations(augmented: AugmentObservation, model: Model) -> tuple[AugmentedState, ...]:
-    """Return a model's augmented states, with observations as the environment inside has them."""
+    """Return a model's augmented states, with the inner environment's observations."""
     values = inner_values(augmented, model)
     columns = (column.tolist() for column in model.states.values())
     rows = zip((values[code] for code in model.observation.tolist()), *columns, strict=True)
@@ -129,7 +129,7 @@ class Guidance:
         counterfactual: bool,
         potential: Potential | None,
     ) -> "Guidance":
-        """Take the parts of a model that are asked for."""
+        """Return the selected parts of a model."""
         if potential is not None and potential.model != model:
             raise ModelError(
                 "the plan to shape rewards by is of another model than the one given: leave out "
@@ -193,8 +193,8 @@ def initial_values(
 ) -> list[InitialValues]:
     """Return initial values from a table, in its order.
 
-    States that the environment certainly cannot show are left out. If rewards are shaped, by a
-    guidance, so are states whose observation the model does not know.
+    States that the environment cannot show are left out. If a guidance shapes rewards, so are
+    states with an observation that the model does not know.
     """
     if start.q.shape[1] != int(actions.n) or start.first_action != int(actions.start):
         raise OptionError(

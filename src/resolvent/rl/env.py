@@ -1,7 +1,6 @@
 """Translate between a Gymnasium environment and the symbols and labels of traces.
 
-Input: an environment and its values. Output: symbols, labels and checked rewards. Every module
-that steps an environment translates here, so that all of them agree.
+Input: an environment and its values. Output: symbols, labels and checked rewards.
 """
 
 import math
@@ -129,12 +128,12 @@ class LabelSource:
 
     @property
     def are_made(self) -> bool:
-        """Whether a function makes the labels, whatever the environment reports."""
+        """Whether a function makes the labels, not the environment."""
         return self._function is not None
 
     @property
     def of_step(self) -> bool:
-        """Whether labels depend on more than the observation that a step led to."""
+        """Whether labels depend on more than the next observation."""
         return len(self.reads) > 1
 
     def at_reset(self, observation: Any, info: Info) -> Label:
@@ -147,7 +146,7 @@ class LabelSource:
     def after_step(
         self, observation: Any, action: Any, reward: Any, next_observation: Any, info: Info
     ) -> Label:
-        """Return the label of the observation that a step led to."""
+        """Return the label of the next observation."""
         if self._function is not None:
             return self._function.after_step(observation, action, reward, next_observation, info)
         label = self._reported(info)
@@ -304,7 +303,7 @@ def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def checked_step(returned: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-    """Return the result of `step` if it has five parts, the last of which is an info."""
+    """Return the result of `step` if it has five parts, an info last."""
     observation, reward, terminated, truncated, info = _checked_parts(returned, "step", 5)
     return observation, reward, terminated, truncated, info
 
@@ -358,12 +357,12 @@ def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
 
 @runtime_checkable
 class TabularEnv(Protocol):
-    """An environment whose mechanics are tables, so that it plays whole episodes by itself."""
+    """An environment whose mechanics are tables, with a fast method to play whole episodes."""
 
     mechanics: Any
     """The tables: `following`, `reward` and `ends` by state and action; `observation_of` and
-    `label_of` by state; `observations`, `labels`, `actions`, `starts`, and `draws`, the number
-    of random numbers that a step takes."""
+    `label_of` by state; `observations`, `labels`, `actions`, `starts`, and `draws`, the number of
+    random numbers of a step."""
 
     @property
     def rolls_out(self) -> bool:
@@ -384,13 +383,13 @@ class TabularEnv(Protocol):
     ) -> TraceSet:
         """Return the traces that resets and steps with these random numbers would give.
 
-        An episode that ends by itself in step `time_limit` counts as truncated, too, as
-        Gymnasium has it; in step `max_steps` it does not.
+        An episode that terminates in step `time_limit` counts as truncated, too, as in Gymnasium;
+        in step `max_steps` it does not.
         """
 
 
 def tabular_env(env: gym.Env[Any, Any]) -> TabularEnv | None:
-    """Return the tabular environment inside, if no wrapper changes what is observed."""
+    """Return the tabular environment inside, if no wrapper changes observations."""
     while type(env) in (OrderEnforcing, PassiveEnvChecker, TimeLimit):
         env = env.env  # type: ignore[attr-defined]
     return env if isinstance(env, TabularEnv) and env.rolls_out else None

@@ -1,7 +1,7 @@
-"""A policy that runs an experiment: paths through observed steps to where its query is asked.
+"""A policy that runs an experiment: paths through observed steps to its query.
 
-Steps of traces lead on from the augmented state in which they were taken. Where there is none,
-the outcomes of the same step in other states are tried; where nothing is known, any action.
+Paths use the steps that traces took in an augmented state; without one, the outcomes of the same
+step in other states; without these, any action.
 """
 
 from collections.abc import Callable, Iterator
@@ -69,8 +69,8 @@ class ExperimentPolicy:
 
     It is a policy for `collect`, which passes labels to it. In a loop of your own, call `begin`
     with the label of a reset and `read` with that of each step, then call it with the
-    observation for an action. `done` says whether the query was asked after the labels, `asked`
-    how often; copies that play side by side (`collect(..., on="processes")`) do not count here.
+    observation for an action. `done` says whether the query was asked after the labels, `asked` is
+    the number of times; parallel copies (`collect(..., on="processes")`) do not count here.
 
     >>> import resolvent as rs
     >>> house = rs.worlds.House()
@@ -187,10 +187,10 @@ class ExperimentPolicy:
         return self._path.pop(0)[1] if self._path else self._least_tried(node)
 
     def _least_tried(self, node: Node) -> Symbol:
-        """Draw one of the actions least often taken here, unknown ones first."""
+        """Draw one of the actions taken least often here, unknown ones first."""
         counts = self._counts.get(node, {})
-        known = self._seen.taken.get((node[0], node[1]), {}) if not self.done else {}
-        ranks = [(counts.get(action, 0), action in known) for action in self._actions]
+        outcomes = self._seen.taken.get((node[0], node[1]), {}) if not self.done else {}
+        ranks = [(counts.get(action, 0), action in outcomes) for action in self._actions]
         lowest = min(ranks)
         actions = [
             action for action, rank in zip(self._actions, ranks, strict=True) if rank == lowest
@@ -198,7 +198,7 @@ class ExperimentPolicy:
         return actions[int(self._rng.integers(len(actions)))]
 
     def _find_path(self, start: Node) -> Path:
-        """Return the cheapest path to where the query can be asked; empty if there is none."""
+        """Return the cheapest path to the query; empty if there is none."""
         if start in self._hopeless:
             return []
         query, number = self.experiment.question, 0
@@ -223,13 +223,13 @@ class ExperimentPolicy:
         """Yield the cost, the action and the next node of each possible step."""
         observation, states, progress = node
         outcomes = self._outcomes.get(node, {})
-        taken = self._seen.taken.get((observation, states), {})
+        in_state = self._seen.taken.get((observation, states), {})
         elsewhere = self._seen.elsewhere.get(observation, {})
         for action in self._actions:
             if action in outcomes:
                 possible, cost = [outcomes[action]], 1
-            elif action in taken:
-                possible, cost = [taken[action]], 1
+            elif action in in_state:
+                possible, cost = [in_state[action]], 1
             else:
                 possible, cost = elsewhere.get(action, []), GUESS_COST
             for outcome in possible:

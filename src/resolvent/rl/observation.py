@@ -1,9 +1,8 @@
 """Join observations and the states of machines into one observation, in one of five shapes.
 
 Input: an observation and a state for each machine, in the order of the machines, for one
-environment or for a batch. Output: an observation of the shape's space. Stable-Baselines3 takes
-a Dict of arrays and of numbers from 0 on, but no nested Dict, no Tuple and no Text: their parts
-are shown one by one.
+environment or for a batch. Output: an observation of the shape's space. Stable-Baselines3 takes a
+Dict of arrays and of numbers from 0 on; nested Dicts, Tuples and Texts are split into parts.
 """
 
 import warnings
@@ -52,12 +51,12 @@ class Part:
     space: gym.Space[Any]
     shown: Showing | None
 
-    def one(self, observation: Any) -> Any:
+    def convert(self, observation: Any) -> Any:
         """Return the converted part of one observation."""
         part = self._within(observation)
         return part if self.shown is None else self.shown(part)
 
-    def many(self, observations: Any, count: int) -> Any:
+    def convert_batch(self, observations: Any, count: int) -> Any:
         """Return the converted part of a batch of `count` observations."""
         parts = self._within(observations)
         if self.shown is None:
@@ -132,7 +131,7 @@ def check_fixed_size(mode: str, space: gym.Space[Any]) -> None:
 
 
 def _refusal(part: Part) -> str:
-    """Say why deep learners do not take a part, and what to do."""
+    """Return the reason why deep learners do not take a part, and the remedy."""
     name = f" part {part_name(part.path)!r} is" if part.path else "y are"
     leave = "leave it out with gymnasium.wrappers.FilterObservation, or " * bool(part.path)
     return (
@@ -207,14 +206,14 @@ class Augmentation(ABC):
     space: gym.Space[Any]
 
     @abstractmethod
-    def one(self, observation: Any, states: Sequence[Any]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return the augmented observation of one environment.
 
         `states` has a state for each machine; in mode "belief" an array of probabilities.
         """
 
     @abstractmethod
-    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return the augmented observations of a batch, from a column of states a machine."""
 
     def decode(self, observation: Any) -> tuple[Any, ...]:
@@ -274,11 +273,11 @@ class InDict(Augmentation):
         self.space = spaces.Dict([("observation", inner), *states.items()])
         self._names = list(states)
 
-    def one(self, observation: Any, states: Sequence[Any]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return a dict of the observation and all states."""
         return {"observation": observation, **dict(zip(self._names, states, strict=True))}
 
-    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return a dict of the batch and all columns of states."""
         return {"observation": observations, **_copies(self._names, states)}
 
@@ -291,11 +290,11 @@ class WithKeys(Augmentation):
         self.space = spaces.Dict([*inner.spaces.items(), *states.items()])
         self._names = list(states)
 
-    def one(self, observation: Any, states: Sequence[Any]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return the observation's keys and all states."""
         return {**observation, **dict(zip(self._names, states, strict=True))}
 
-    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return the batch's keys and all columns of states."""
         return {**observations, **_copies(self._names, states)}
 
@@ -317,15 +316,17 @@ class InParts(Augmentation):
         self.space = spaces.Dict([*inside, *states.items()])
         self._names = list(states)
 
-    def one(self, observation: Any, states: Sequence[Any]) -> Any:
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
         """Return a dict of all parts and all states."""
-        parts = {name: part.one(observation) for name, part in self._parts.items()}
+        parts = {name: part.convert(observation) for name, part in self._parts.items()}
         return {**parts, **dict(zip(self._names, states, strict=True))}
 
-    def many(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
         """Return a dict of the batches of all parts and all columns of states."""
         count = len(states[0])
-        parts = {name: part.many(observations, count) for name, part in self._parts.items()}
+        parts = {
+            name: part.convert_batch(observations, count) for name, part in self._parts.items()
+        }
         return {**parts, **_copies(self._names, states)}
 
 
@@ -349,7 +350,7 @@ class Flat(Augmentation):
         self._width = flat.shape[0]
         self._columns = [self._width + sum(counts[:place]) for place in range(len(counts))]
 
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
+    def augment(self, observation: Any, states: Sequence[int]) -> Any:
         """Return one vector."""
         vector = np.zeros(self._length, self._dtype)
         if self._start is None:
@@ -360,7 +361,7 @@ class Flat(Augmentation):
             vector[column + state] = 1
         return vector
 
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
         """Return a matrix with a row for each environment."""
         count = len(states[0])
         rows = np.arange(count)
@@ -396,13 +397,13 @@ class Columns(Augmentation):
         self._width = len(widths)
         self._is_row = isinstance(inner, spaces.MultiDiscrete)
 
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
+    def augment(self, observation: Any, states: Sequence[int]) -> Any:
         """Return one row."""
         seen = observation - self._start
         columns = seen.tolist() if self._is_row else [seen]
         return np.array([*columns, *states], np.int64)
 
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
         """Return a row for each environment."""
         count = len(states[0])
         rows = np.empty((count, self._width + len(states)), np.int64)
@@ -425,14 +426,14 @@ class Numbered(Augmentation):
         self.space = spaces.Discrete(int(inner.n) * prod(self._sizes))
         self._start = int(inner.start)
 
-    def one(self, observation: Any, states: Sequence[int]) -> Any:
+    def augment(self, observation: Any, states: Sequence[int]) -> Any:
         """Return one number."""
         number = int(observation) - self._start
         for size, state in zip(self._sizes, states, strict=True):
             number = number * size + state
         return number
 
-    def many(self, observations: Any, states: Sequence[Numbers]) -> Any:
+    def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
         """Return a number for each environment."""
         numbers = np.asarray(observations, np.int64) - self._start
         for size, column in zip(self._sizes, states, strict=True):

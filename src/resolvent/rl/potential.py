@@ -1,8 +1,8 @@
 """Compute potentials for reward shaping from a plan, or from a model of machines.
 
-Shaping adds γ·Φ(next) − Φ(here) to each reward. Along an episode these terms cancel except for
-the first and the last potential, so they change what is tried first, but not what is best (Ng,
-Harada and Russell 1999). The end of an episode has potential 0.
+Shaping adds γ·Φ(next) − Φ(here) to each reward. Along an episode these terms cancel except for the
+first and the last potential, so they change exploration but not the optimal policy (Ng, Harada and
+Russell 1999). The end of an episode has potential 0.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from resolvent.planning.plan import Plan
 from resolvent.traces.symbols import Symbol
 
 By: TypeAlias = Literal["situation", "states"]
-"""Whether each augmented state has a potential of its own, or the machines' states share one."""
+"""Whether potentials are by augmented state, or by the machines' states alone."""
 
 _TOLERANCE = 1e-9
 """Largest change of a value at which value iteration stops."""
@@ -78,7 +78,7 @@ class Potential(ByValue):
 
     @classmethod
     def of_model(cls, model: Model, sizes: tuple[int, ...], gamma: float) -> "Potential":
-        """Return the values of the machines' states, whatever is observed in them."""
+        """Return the values of the machines' states, for any observation."""
         values = values_of_states(model, sizes, gamma)
         return cls(model, values[tuple(model.states.values())], values)
 
@@ -98,12 +98,11 @@ class Potential(ByValue):
 def values_of_states(model: Model, sizes: tuple[int, ...], gamma: float) -> NDArray[np.float64]:
     """Return the value of the machines' states: value iteration over the machines.
 
-    The value of an augmented state is that of the best known path to other machine states,
-    whose value follows, or to the end. The value of machine states is the mean over their
-    augmented states. So moves between machine states take the time they take. Toro Icarte,
-    Klassen, Valenzano and McIlraith (2022) count one step for each, which is too optimistic: a
-    learner then tries everything everywhere first. Random transitions are replaced by their
-    likeliest outcome: the best policy is the same for any potential.
+    The value of an augmented state is that of the best known path to the end or to other machine
+    states, which have the mean value of their augmented states. So moves between machine states
+    take their number of steps. Toro Icarte, Klassen, Valenzano and McIlraith (2022) count one step
+    for each, which is too optimistic: a learner then tries everything everywhere first. Random
+    transitions are replaced by their likeliest outcome, since any potential keeps the optimum.
     """
     place = np.ravel_multi_index(tuple(model.states.values()), sizes)
     size = prod(sizes)

@@ -40,7 +40,7 @@ _LATEST = 100
 
 @dataclass(frozen=True, eq=False)
 class Curve(ByValue):
-    """A learning curve, with an entry for each episode; `epsilons` are its exploration rates."""
+    """A learning curve with an entry for each episode; `epsilons` are the exploration rates."""
 
     returns: NDArray[np.float64]
     discounted_returns: NDArray[np.float64]
@@ -108,9 +108,9 @@ class QTable(ByValue):
     potential: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def action(self, observation: Any) -> int:
-        """Return the best action for an observation of the environment it learned in.
+        """Return the best action for an observation of the environment.
 
-        The lowest of equally good ones; for an observation without values, the first action.
+        Ties go to the lowest action; without values, the first action is returned.
         `collect` takes this as a `policy`.
         """
         number = self._numbers.get(as_symbol(observation))
@@ -189,7 +189,7 @@ class QTable(ByValue):
         return self.q if self.potential is None else self.q + self.potential[:, None]
 
     def save(self, path: str | Path) -> None:
-        """Write it to a JSON file, whole or not at all."""
+        """Write it to a JSON file, atomically."""
         _save(self, path)
 
     @classmethod
@@ -198,10 +198,9 @@ class QTable(ByValue):
         return _load(path)
 
     def save_curve(self, path: str | Path) -> None:
-        """Write the learning curve as .csv or .json, whole or not at all.
+        """Write the learning curve as .csv or .json, atomically.
 
-        It has a row for each episode; `value` is the evaluation after it, if `evaluate_every`
-        asked for one.
+        It has a row for each episode; `value` is the evaluation after it, if any.
         """
         columns = self.curve.columns()
         if self.evaluations:
@@ -230,11 +229,11 @@ class QTable(ByValue):
         first = self.situations[: notebook.MOST_ROWS]
         rows = (
             [
-                notebook.Pictured(observation_text(shown, self.observation_names), pictures),
-                observation_text(self.action(shown), self.action_names),
+                notebook.Pictured(observation_text(symbol, self.observation_names), pictures),
+                observation_text(self.action(symbol), self.action_names),
                 f"{self.q[number].max():.4g}",
             ]
-            for number, (shown, pictures) in enumerate(
+            for number, (symbol, pictures) in enumerate(
                 zip(first, thumbnails_of_symbols(first), strict=True)
             )
         )
@@ -253,7 +252,7 @@ class QTable(ByValue):
         return best_actions(self.q)
 
 
-def observation_text(shown: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
+def observation_text(symbol: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
     """Return an observation as text, the parts of a mapping with their keys.
 
     `names` are those of the numbers that observations are.
@@ -263,12 +262,12 @@ def observation_text(shown: Symbol, names: tuple[Symbol, ...] | None = None) -> 
     >>> observation_text(1, ("hall", "attic")), observation_text((1, 2), ("hall", "attic"))
     ('attic', '(1, 2)')
     """
-    if not isinstance(shown, tuple) or not is_mapping(shown):
-        return short(symbol_text(name_of_number(shown, names)))
+    if not isinstance(symbol, tuple) or not is_mapping(symbol):
+        return short(symbol_text(name_of_number(symbol, names)))
     return ", ".join(
         f"{short(part).replace('_', ' ')} "
         f"{short(symbol_text(name_of_number(value, names if part == 'observation' else None)))}"
-        for part, value in shown
+        for part, value in symbol
     )
 
 
@@ -284,15 +283,15 @@ def name_of_number(value: Symbol, names: tuple[Symbol, ...] | None) -> Symbol:
     return names[value]
 
 
-def observed(shown: Symbol) -> Symbol:
+def observed(symbol: Symbol) -> Symbol:
     """Return the part "observation" of an observation, or all of it if it has none.
 
     >>> observed((("observation", "hall"), ("reward_state", 1))), observed("hall")
     ('hall', 'hall')
     """
-    if not isinstance(shown, tuple) or not is_mapping(shown):
-        return shown
-    return next((value for part, value in shown if part == "observation"), shown)
+    if not isinstance(symbol, tuple) or not is_mapping(symbol):
+        return symbol
+    return next((value for part, value in symbol if part == "observation"), symbol)
 
 
 FORMAT = "resolvent-policy"

@@ -1,7 +1,7 @@
 """Play episodes in one environment, and record them as traces.
 
-Input: an environment and an actor or a policy. Output: a `TraceSet`, or whatever the actor makes
-of the steps. `play_episode` is the only step loop over single environments.
+Input: an environment and an actor or a policy. Output: a `TraceSet`, or the actor's result.
+`play_episode` is the only step loop over single environments.
 """
 
 import copy
@@ -85,8 +85,8 @@ def play_episode(
 def random_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
     """Return a copy of the action space, seeded apart from the environment.
 
-    `seed` itself goes to the environment's reset. If both drew the same numbers, random actions
-    would follow the environment's chance.
+    The environment's reset gets `seed` itself. If both drew the same numbers, random actions would
+    be correlated with the environment's transitions.
 
     >>> from resolvent.worlds import House
     >>> first, second = random_actions(House(), seed=0), random_actions(House(), seed=0)
@@ -193,7 +193,7 @@ class Recorder:
         self._episodes.add(codes, terminated=bool(terminated), truncated=bool(truncated))
 
     def cut(self) -> None:
-        """Close an episode whose last step failed, without that step."""
+        """Close an episode without its last step, which failed."""
         extra = {OBSERVATION: 1, LABEL: 1}  # one entry for each step, and one for the reset
         steps = min(len(values) - extra.get(name, 0) for name, values in self._columns.items())
         for name, values in self._columns.items():
@@ -227,7 +227,7 @@ def recordable_inside(env: gym.Env[Any, Any]) -> gym.Wrapper[Any, Any, Any, Any]
 
 @runtime_checkable
 class LabelPolicy(Protocol):
-    """A policy that reads labels as well as observations."""
+    """A policy that also reads labels."""
 
     def begin(self, label: Label) -> None:
         """Read the label of a reset."""
@@ -261,7 +261,7 @@ class _RecordingActor:
 
 @dataclass(frozen=True)
 class RolloutOptions:
-    """The options of `collect` that do not say where, or how many episodes, to play."""
+    """The options of `collect` except the number of episodes and the workers."""
 
     policy: Callable[[Any], Any] | None
     label_of: Callable[..., Any] | None
@@ -307,7 +307,7 @@ def record_episodes(
 
 
 def _needs_no_steps(options: RolloutOptions) -> bool:
-    """Whether an environment's own rollouts give everything; they have no infos."""
+    """Return whether an environment's own rollouts suffice; they have no infos."""
     has_labels = options.label_of in (None, reported_label)
     return has_labels and not (
         options.policy is not None

@@ -36,11 +36,10 @@ class Runs(ByValue):
     """The returns of some episodes, with one entry for each.
 
     `traces` are the episodes, as `collect` would record them, for `result.update`. `contradicts`
-    names those whose return the plan had ruled out: the plan's bounds hold in every world that
-    agrees with the machines, so the machines do not agree with this one.
+    lists the returns outside of the plan's bounds: these hold in every world that agrees with the
+    machines, so the machines do not agree with this one.
 
-    If machines predict with chance, `surprises` counts the steps that led where no trace had
-    led by the same step.
+    For stochastic machines, `surprises` counts the steps with an outcome that no trace had.
     """
 
     returns: NDArray[np.float64]
@@ -276,8 +275,8 @@ class _PlanActor:
     def _look_up(self, symbol: Symbol) -> int | None:
         """Return the number of the augmented state; None if the plan does not know it.
 
-        After an unseen label the states are guesses. They count only if chance explains the
-        label, and the plan may guess.
+        After an unseen label the states are guesses, used only for stochastic machines and if the
+        plan may guess.
         """
         model = self._plan.model
         if self._memory.unseen and (model.chances is None or not self._may_guess):
@@ -285,7 +284,7 @@ class _PlanActor:
         return model.situation(symbol, *self._memory.values)
 
     def _unknown_text(self) -> str:
-        """Say which situation the plan does not know, and what to do."""
+        """Return a message about the unknown situation and the remedy."""
         memory, symbol, model = self._memory, self._symbol, self._plan.model
         states, reason = states_text(memory.values), "no known step leads there"
         if memory.unseen:

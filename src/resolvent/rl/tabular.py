@@ -31,9 +31,9 @@ _TRANSPARENT = (OrderEnforcing, PassiveEnvChecker)
 class TabularView:
     """A tabular environment, and how its observations reach the agent.
 
-    They come with the states of a pair of machines (`augmented`), the last few at once
-    (`stack`), or unchanged. The codes of a view are then (observation, transition state, reward
-    state), the observations, or the one observation.
+    They come with the states of a pair of machines (`augmented`), as the last few (`stack`), or
+    unchanged. The codes are then (observation, transition state, reward state), the observations,
+    or the observation.
     """
 
     world: TabularEnv
@@ -53,15 +53,15 @@ class TabularView:
         return codes[0] if self.stack is None else tuple(codes)
 
     def numbering(self, symbols: Sequence[Symbol]) -> tuple[_core.Lessons, NDArray[np.int64]]:
-        """Return tables that number the symbols which can be observed, and the places of these."""
+        """Return tables that number the observable symbols, and the places of these."""
         rows = self.rows(symbols)
         places = [place for place, symbol in enumerate(symbols) if symbol in rows]
-        tables = self.lessons()
+        tables = self.episode_tables()
         tables.expect(np.array([rows[symbols[place]] for place in places], np.int32).ravel())
         return tables, np.array(places, np.int64)
 
     def rows(self, symbols: Sequence[Symbol]) -> dict[Symbol, Any]:
-        """Return the codes of those symbols which can be observed, perhaps of others as well."""
+        """Return the codes of the observable symbols, perhaps of others, too."""
         if self.augmented is None:
             return {
                 symbol: symbol if self.stack else (symbol,)
@@ -73,7 +73,7 @@ class TabularView:
         rows = product(*map(range, (*sizes, pair.reward.states)))
         return {self.symbol(codes): codes for codes in rows}
 
-    def lessons(
+    def episode_tables(
         self,
         known: _core.KnownSteps | None = None,
         known_observation: Codes | None = None,
@@ -227,7 +227,7 @@ class _ReturnActor:
 
 
 def _repeats_first(stacked: FrameStackObservation[Any, Any, Any]) -> bool:
-    """Whether an episode's first observation fills the stack."""
+    """Return whether an episode's first observation fills the stack."""
     return stacked.padding_type == "reset"
 
 

@@ -1,7 +1,7 @@
 """Track the states of machines in live episodes: labels, one after the other → states.
 
-`Memory` looks transitions up; `BeliefTracker` estimates the states if labels are noisy or starts
-are hidden. Both have a form for many environments side by side.
+`StateTracker` looks transitions up; `BeliefTracker` estimates the states if labels are noisy or
+starts are hidden. Both have a form for many environments side by side.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from resolvent.traces.symbols import Label, as_label, label_text
 
 Numbers: TypeAlias = NDArray[np.int64]
 OnUnseen: TypeAlias = Literal["stay", "raise"]
-"""The treatment of a label that a machine was never shown in its state."""
+"""The treatment of a label that a machine has not seen in its state."""
 
 
 class _ByMachine:
@@ -61,13 +61,12 @@ class StateTracker(_ByMachine):
     """The states of all machines of a set in a live episode.
 
     Call `reset` with the label of an episode's first observation and `step` with the label of
-    each observation that a step leads to. `states` are then the states in which the machines
-    predict the next step, by the set's label timing.
+    each next observation. `states` are then the states for the prediction of the next step, by the
+    set's label timing.
 
-    A label that a machine was never shown in its state leaves that state unchanged and is
-    counted in `unseen`, or raises `ModelError` if `on_unseen` is "raise". No trace shows the
-    machines the last label of an episode that terminated: pass `terminated` with it, and it is
-    neither counted nor raised.
+    A label that a machine has not seen in its state leaves that state unchanged and is counted in
+    `unseen`, or raises `ModelError` if `on_unseen` is "raise". Machines do not learn from the last
+    label of a terminated episode: pass `terminated` with it, and it is neither counted nor raised.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -115,7 +114,7 @@ class StateTracker(_ByMachine):
         self.values = next_states
 
     def _follow(self, label: Label, terminated: bool) -> tuple[int, ...]:
-        """Return the next states of all machines, and count a label that one was never shown."""
+        """Return the next states of all machines, and count a label that is unseen by any."""
         transitions = self._transitions.get(label, self._no_transitions)
         next_states = tuple(map(list.__getitem__, transitions, self.values))
         if min(next_states) >= 0:
@@ -130,7 +129,7 @@ class StateTracker(_ByMachine):
 
 
 class VectorStateTracker(_ByMachine):
-    """The states of all machines of a set in many live episodes: `Memory` for arrays.
+    """The states of all machines of a set in many live episodes: `StateTracker` for arrays.
 
     The arrays in `states` and `unseen` have an entry for each environment; they are replaced
     and never written into.
@@ -200,9 +199,9 @@ class VectorStateTracker(_ByMachine):
 class BeliefTracker:
     """The states of all machines in a live episode, estimated instead of read: see `Belief`.
 
-    It is used as `Memory` is; besides, call `took` with each step before its label. `values`
-    are the states that are the most likely together, `shown` the probability of each state of
-    each machine. A label counts as unseen if no machine has it at all.
+    Use it like `StateTracker`, and call `took` with each step before its label. `values` are the
+    jointly most likely states, `shown` the probabilities of each machine's states. A label counts
+    as unseen if no machine has it at all.
 
     >>> from resolvent.worlds import House
     >>> house = House()
@@ -230,7 +229,7 @@ class BeliefTracker:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The states that are the most likely together, in the order of the machines."""
+        """The jointly most likely states, in the order of the machines."""
         return self.belief.likeliest
 
     @property
@@ -347,7 +346,7 @@ class VectorBeliefTracker:
 
 
 class _LabelCodes(dict[Any, int]):
-    """Codes of labels, by any spelling; labels that no machine has get the codes after theirs."""
+    """Codes of labels, by any spelling; labels that no machine has get higher codes."""
 
     def __init__(self, labels: Sequence[Label]) -> None:
         super().__init__((label, code) for code, label in enumerate(labels))

@@ -41,7 +41,7 @@ Engine: TypeAlias = Literal["auto", "native", "python"]
 ENGINES: tuple[str, ...] = get_args(Engine)
 
 _STEPS_PER_CALL = 1 << 17
-"""Number of steps that the core takes at a time, so that Ctrl-C gets through."""
+"""Number of steps of one call of the core, so that Ctrl-C gets through."""
 
 
 def q_learning(
@@ -339,11 +339,11 @@ class TabularTrainer(Trainer):
         self._view = view
         numbers: dict[tuple[int, ...], int] = {}
         if guidance is None:
-            self.tables = view.lessons()
+            self.tables = view.episode_tables()
         else:
             count = len(view.world.mechanics.observations)
             codes = [guidance.observation_code(observation) for observation in range(count)]
-            self.tables = view.lessons(
+            self.tables = view.episode_tables(
                 guidance.steps,
                 np.array([-1 if code is None else code for code in codes], np.int32),
                 guidance.potential.of_states,

@@ -1,7 +1,7 @@
 """Transfer values from the states of old machines to those of new ones, by replaying traces.
 
-Updated machines split some states and number others anew. A new state takes the values of the
-old state that traces visit at the same steps.
+Updated machines split some states and renumber others. A new state takes the values of the old
+state that traces visit at the same steps.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,9 @@ _NONE = -1
 
 
 def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
-    """Return the state of each machine at every step of recorded traces, as live ones have it.
+    """Return the state of each machine at every step of recorded traces, as when tracked live.
 
-    So a label that a machine was never shown leaves its state unchanged.
+    A label that a machine has not seen leaves its state unchanged.
 
     >>> from resolvent.worlds import House
     >>> from resolvent.traces import Trace
@@ -56,7 +56,7 @@ def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
 
 
 def joint_counts(before: Codes, after: Codes, sizes: tuple[int, int]) -> NDArray[np.int64]:
-    """Return how often each state of one machine occurs at a step with each of another.
+    """Return the counts of steps by the states of two machines.
 
     >>> joint_counts(np.int32([0, 0, 1]), np.int32([0, 1, 1]), (2, 2)).tolist()
     [[1, 1], [0, 1]]
@@ -92,9 +92,9 @@ def transferred_rows(
 def _counterparts(
     old: Machines, new: Machines, traces: TraceSet
 ) -> tuple[dict[tuple[int, States], States], dict[States, States]]:
-    """Return the old states that occur most often with new ones; of equally many the lowest.
+    """Return the old states that occur most often with new ones; ties go to the lowest.
 
-    The first dict goes by observation and new states, the second by new states alone.
+    The first dict is by observation and new states, the second by new states alone.
     """
     old_states = np.stack(list(states_at_steps(old, traces).values()), axis=1)
     new_states = np.stack(list(states_at_steps(new, traces).values()), axis=1)

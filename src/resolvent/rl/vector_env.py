@@ -32,9 +32,9 @@ class VectorStep:
 
     `stepped` marks the environments that took a step: after an episode's end the call may be
     a reset instead. `started` marks those whose returned observation begins an episode.
-    `labels` holds, where stepped, the label of the observation that the step led to, and
-    `first_labels`, where started, that of the episode's first. Labels are spelled as the
-    environments spell them; elsewhere they mean nothing.
+    `labels` holds, where stepped, the label of the next observation, and `first_labels`, where
+    started, that of the episode's first observation; elsewhere they are undefined. Labels are as
+    the environments spell them.
     """
 
     stepped: Mask
@@ -44,7 +44,7 @@ class VectorStep:
 
 
 class VectorEpisodes:
-    """Follow the episodes of a vector environment from everything that it returns.
+    """Follow the episodes of a vector environment from its returns.
 
     `where` names an environment, by its number, in errors.
     """
@@ -111,7 +111,7 @@ class VectorEpisodes:
         return {number: final[number] for number in _numbers(ended)}
 
     def reached(self, observations: Sequence[Any], ended: Mask, infos: Infos) -> list[Any]:
-        """Return the observation that each step led to, from the split returned ones."""
+        """Return the next observation of each step, from the split returned ones."""
         reached = list(observations)
         if self.mode is AutoresetMode.SAME_STEP and ended.any():
             for number, final in self.final_observations(ended, infos).items():

@@ -34,8 +34,8 @@ def record_vector_episodes(
 ) -> TraceSet:
     """Play and record episodes in all environments side by side.
 
-    Trace k is episode k // n of environment k % n, where n is the number of environments. To
-    return the episodes that end first would favor short ones.
+    Trace k is episode k // n of environment k % n, where n is the number of environments: the
+    episodes that end first would be biased towards short ones.
     """
     if options.max_steps is not None:
         check_single_resets(envs, "max_steps cannot cut episodes")
@@ -49,7 +49,7 @@ def record_vector_episodes(
         observations, *outcome = envs.step(actions)
         to_reset = recorder.step(actions, observations, *outcome)
         if to_reset.any() and recorder.finished < episodes:
-            # A copy, and options of its own: the environment may change both.
+            # The environment may change the mask and the options, so it gets copies.
             observations, infos = envs.reset(options={"reset_mask": to_reset.copy()})
             recorder.begin(observations, infos, to_reset)
         while progress is not None and reported < recorder.finished:

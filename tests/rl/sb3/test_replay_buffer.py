@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
+from resolvent.planning.model import Model
 
 pytest.importorskip("stable_baselines3")
 
@@ -141,7 +142,7 @@ def test_imagined_steps_are_paid_as_those_that_are_taken(plan, gamma):
 
 def test_what_is_not_known_is_left_out(plan):
     few = rs.collect(house(), episodes=2, seed=0)
-    model = rs.control.Model.of(plan.machines, few)
+    model = Model.of(plan.machines, few)
     assert model.unknown > 0
     env = rs.AugmentObservation(house(), plan.machines, mode="flatten")
     truth, buffer = happens(env), buffer_of(env, model)

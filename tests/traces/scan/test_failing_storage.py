@@ -5,7 +5,7 @@ import os
 
 import pytest
 from failing_server import FailingServer
-from test_storage import content
+from test_scan_storage import content
 
 import resolvent as rs
 from resolvent._util.cache import Store

@@ -17,15 +17,13 @@ from resolvent.rl.sb3.positions import Positions
 class InferMachines(BaseCallback):
     """Infer machines from a learner's episodes at regular intervals, and show them to it.
 
-    A callback for PPO, DQN and their kin, whose environment is a `OnlineMachineWrapper`. Between
-    two rollouts it updates the machines, from all episodes so far. When they change, the learning
-    is kept: the weights of a state go on for the states that come of it, and the steps in a replay
-    buffer are shown as the new machines see them. (A buffer whose rows are not the steps
-    themselves is emptied.)
+    A callback for PPO, DQN and similar learners in an `OnlineMachineWrapper`. Between two rollouts
+    it updates the machines from all episodes so far. When they change, states that result from a
+    split inherit the weights of the old state, and the steps in a replay buffer are relabeled by
+    the new machines. (A buffer whose rows are not the steps themselves is emptied.)
 
-    `every` is the number of steps between two updates, and `until` that after which machines
-    stay unchanged. The logger records the number of states as "machines/transition_states" and
-    so on.
+    `every` is the number of steps between two updates; after `until` steps machines stay unchanged.
+    The logger records the number of states as "machines/transition_states" and so on.
 
     >>> import torch
     >>> torch.set_num_threads(1)  # more would only wait for each other in so small a network
@@ -105,7 +103,7 @@ def transfer_weights(
 ) -> None:
     """Copy to each position the weights of the position that showed its state before.
 
-    The weights are those of the layers that read observations directly.
+    Only layers that read observations directly are changed.
     """
     width = int(np.prod(memory.observation_space.shape or (0,)))
     first = width - len(memory.shown.kinds) * memory.shown.places
@@ -141,6 +139,6 @@ def relabel_steps(buffer: ReplayBuffer, memory: OnlineMachineWrapper) -> None:
         ago = memory.steps - episode.first - np.arange(len(episode))
         is_stored = ago <= stored
         rows = (buffer.pos - ago[is_stored]) % size
-        shown = memory.rows(places)
-        buffer.observations[rows, episode.environment, -width:] = shown[:-1][is_stored]
-        buffer.next_observations[rows, episode.environment, -width:] = shown[1:][is_stored]
+        columns = memory.rows(places)
+        buffer.observations[rows, episode.environment, -width:] = columns[:-1][is_stored]
+        buffer.next_observations[rows, episode.environment, -width:] = columns[1:][is_stored]

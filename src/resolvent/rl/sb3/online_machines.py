@@ -1,7 +1,7 @@
 """Infer machines while a learner of Stable-Baselines3 trains, and show their states to it.
 
 Input: a vector environment. Output: the same with machine states in its observations. The
-machines are inferred from its own episodes, again and again; the space stays the same.
+machines are inferred repeatedly from its own episodes; the space stays the same.
 """
 
 from collections import deque
@@ -45,10 +45,9 @@ KINDS = ("transition", "reward", "terminated")
 class OnlineMachineWrapper(VecEnvWrapper):
     """Show the states of machines that are inferred from the environments' own episodes.
 
-    Each observation is flattened and followed, for each machine, by `most_states` numbers, of
-    which one is 1: the position of its state. Before machines are inferred that is the first
-    position. So the space stays the same while machines grow. If there are more states than
-    positions, the last position stands for all remaining states.
+    Each observation is flattened and followed, for each machine, by the one-hot position of its
+    state among `most_states` positions: the first before machines are inferred, the last for all
+    remaining states if there are too many. So the space stays the same while machines grow.
 
     Give it to PPO or DQN, with `InferMachines` as their callback. When machines change, a state
     keeps the position of the old state that occurred at the same steps, as far as possible.
@@ -105,7 +104,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         self._labels = LabelSource(None, label_of or (reported_label if makes_labels else None))
         self.result: InferenceResult | None = None
         self.remembers = 0
-        """Number of steps for which episodes are kept after machines were inferred from them."""
+        """Number of steps for which episodes are stored after machines were inferred from them."""
         self.steps = 0
         """Number of steps that all environments have taken together."""
         self._records = True
@@ -125,7 +124,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
 
     @property
     def traces(self) -> list[TraceSet]:
-        """All episodes that machines were inferred from, in the order in which they ended."""
+        """All episodes that machines were inferred from, in the order of their ends."""
         return list(self._traces)
 
     def around(self, venv: VecEnv) -> "OnlineMachineWrapper":
@@ -170,7 +169,10 @@ class OnlineMachineWrapper(VecEnvWrapper):
                 self._step(number, before[number], reached, rewards[number], info)
             if done:
                 places = self._trackers[number].places
-                infos[number] = {**info, "terminal_observation": self._flat.one(reached, places)}
+                infos[number] = {
+                    **info,
+                    "terminal_observation": self._flat.augment(reached, places),
+                }
                 if self._records:
                     self._end(self._running[number], not info.get("TimeLimit.truncated", False))
                 self._running[number] = self._begin(number)
@@ -211,12 +213,12 @@ class OnlineMachineWrapper(VecEnvWrapper):
 
     def rows(self, places: Sequence[Sequence[int]]) -> NDArray[Any]:
         """Return the part of observations that shows these positions."""
-        shown = np.zeros(
+        columns = np.zeros(
             (len(places), len(self.shown.kinds), self.shown.places), self._flat.space.dtype
         )
         for at, row in enumerate(places):
-            shown[at, np.arange(len(row)), row] = 1
-        return shown.reshape(len(places), -1)
+            columns[at, np.arange(len(row)), row] = 1
+        return columns.reshape(len(places), -1)
 
     def _step(self, number: int, before: Any, reached: Any, reward: Any, info: Any) -> None:
         episode, action = self._running[number], self._sent[number]
@@ -248,7 +250,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
     def _extended(self, observations: Any) -> Any:
         self._last = observations
         columns = np.array([tracker.places for tracker in self._trackers], np.int64).T
-        return self._flat.many(observations, list(columns))
+        return self._flat.augment_batch(observations, list(columns))
 
 
 class ShownMachines:
@@ -309,13 +311,13 @@ class Episode:
 class PositionTracker:
     """The positions to show in one live episode, by the machines it began with."""
 
-    def __init__(self, shown: ShownMachines) -> None:
-        self._kinds, self._positions = shown.kinds, shown.positions
+    def __init__(self, machines: ShownMachines) -> None:
+        self._kinds, self._positions = machines.kinds, machines.positions
         self._memory: StateTracker | None = None
         self._label_of: LabelsOfSymbols | None = None
-        if shown.machines is not None:
-            self._memory = StateTracker(shown.machines)
-            self._label_of = _symbol_labels(shown.machines.senses)
+        if machines.machines is not None:
+            self._memory = StateTracker(machines.machines)
+            self._label_of = _symbol_labels(machines.machines.senses)
 
     def step(self, episode: Episode) -> None:
         """Read the label of the last step."""
@@ -349,13 +351,17 @@ class PositionTracker:
         )
 
 
-def _symbol_labels(senses: Preprocessor) -> LabelsOfSymbols | None:
+def _symbol_labels(preprocessor: Preprocessor) -> LabelsOfSymbols | None:
     """Return the function that makes labels of symbols; None if labels are recorded."""
-    if senses.labelling.is_given:
+    if preprocessor.labelling.is_given:
         return None
-    then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
+    then = (
+        {}
+        if preprocessor.discretise is None
+        else {preprocessor.discretise.of: preprocessor.discretise}
+    )
     translations = (then.get(column, _unchanged) for column in ("observation", "action"))
-    return LabelsOfSymbols(senses.labelling, *translations)
+    return LabelsOfSymbols(preprocessor.labelling, *translations)
 
 
 class _FinishedEpisodes:
@@ -396,7 +402,7 @@ def _unchanged(symbol: Symbol) -> Symbol:
 
 
 def _same_transitions(old: Machines, new: Machines) -> bool:
-    """Whether two sets of machines are in the same states after the same steps."""
+    """Return whether two sets of machines are in the same states after the same steps."""
     if list(old) != list(new) or old.senses != new.senses or old.timing is not new.timing:
         return False
     return all(

@@ -19,18 +19,17 @@ class Positions:
 
     @property
     def moves(self) -> dict[int, int]:
-        """The positions whose states had another one before, and that one."""
+        """The changed positions of states, each with the position before."""
         pairs = list(zip(self.of_state.tolist(), self.before.tolist(), strict=True))
         return {place: earlier for place, earlier in reversed(pairs) if place != earlier}
 
 
 def assign_positions(counts: NDArray[np.int64]) -> Positions:
-    """Return positions for states, from how often each occurred while each position was shown.
+    """Return positions for states, given the counts of states while each position was shown.
 
     `counts` has a row for each position and a column for each state. The pair with the highest
     count stays together, then the next; remaining states get free positions, the most frequent
-    first. If there are more states than positions, the last position is shared by all that are
-    left.
+    first. The last position is shared by all states that are left.
 
     >>> grown = assign_positions(np.array([[5, 9, 0], [0, 0, 7], [0, 0, 0]]))
     >>> grown.of_state.tolist(), grown.before.tolist(), grown.moves

@@ -24,11 +24,11 @@ from resolvent.rl.wrappers.shape import UNSHAPED, ShapeReward, shaped_inside
 
 
 class CounterfactualReplayBuffer(ReplayBuffer):
-    """Hold for each step also the outcome of its action in every other state of the machines.
+    """Add to each step the outcomes of its action in every other state of the machines.
 
-    The machines predict the next state and the reward of the action under the same observation
-    in another state. So one step teaches as much as several (Toro Icarte, Klassen, Valenzano and
-    McIlraith 2022). Steps that the model does not know are left out, never guessed.
+    The machines predict the next state and the reward of the action under the same observation in
+    another state (Toro Icarte, Klassen, Valenzano and McIlraith 2022). Steps that the model does
+    not know are left out, never guessed.
 
     The learner's environment is inside `AugmentObservation`, in mode "flatten", "multidiscrete"
     or "discrete". `env` is one such environment, to look at, and `plan` a plan, or a `Model`, of
@@ -93,7 +93,7 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         self._place_of = self._places(augmented, model)
         self._waiting: deque[tuple[int, int]] = deque()
         self.imagined = 0
-        """Number of counterfactual steps that were ever added."""
+        """Number of counterfactual steps added so far."""
 
     def add(
         self,
@@ -116,16 +116,20 @@ class CounterfactualReplayBuffer(ReplayBuffer):
             np.reshape(action, self.n_envs).tolist(),
             strict=True,
         )
-        for shown, number in each:
-            place = self._place_of.get(shown.tobytes())
+        for observed, number in each:
+            place = self._place_of.get(observed.tobytes())
             if place is not None:
-                self._waiting.extend(self._others(*place, int(number) - self._first_action))
+                self._waiting.extend(
+                    self._counterfactuals(*place, int(number) - self._first_action)
+                )
         # A row of the buffer has a step for each environment.
         while len(self._waiting) >= self.n_envs:
             self._add_counterfactual([self._waiting.popleft() for _ in range(self.n_envs)])
 
-    def _others(self, observation: int, situation: int, action: int) -> list[tuple[int, int]]:
-        """Return the other situations under this observation in which the action is known."""
+    def _counterfactuals(
+        self, observation: int, situation: int, action: int
+    ) -> list[tuple[int, int]]:
+        """Return the other situations with this observation where the action is known."""
         return [
             (counterfactual, action)
             for counterfactual in self._situations_of[observation]
@@ -147,7 +151,7 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         self.imagined += self.n_envs
 
     def _places(self, augmented: AugmentObservation, model: Model) -> dict[bytes, tuple[int, int]]:
-        """Return the codes of observation and situation, by the bytes of what is shown.
+        """Return the codes of observation and situation, by the bytes of an augmented observation.
 
         The situation is −1 if the model does not know it: then all others are added.
         """
@@ -155,12 +159,12 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         sizes = [machine.states for machine in augmented.machines.values()]
         for code, value in enumerate(inner_values(augmented, model)):
             for states in np.ndindex(*sizes):
-                shown = np.array(augmented.encode(value, *states), self._shown.dtype)
-                places[shown.tobytes()] = (code, -1)
-        for number, (code, shown) in enumerate(
+                encoded = np.array(augmented.encode(value, *states), self._shown.dtype)
+                places[encoded.tobytes()] = (code, -1)
+        for number, (code, encoded) in enumerate(
             zip(model.observation.tolist(), self._shown, strict=True)
         ):
-            places[shown.tobytes()] = (code, number)
+            places[encoded.tobytes()] = (code, number)
         return places
 
 

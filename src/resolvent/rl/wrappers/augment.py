@@ -43,7 +43,7 @@ class AugmentObservation(
     The states come in the order of the machines, each under the name of its machine: a third
     machine, which predicts "cost", comes last, as "cost_state". A "discrete" number is
     ((o − start) · |Q| + q) · |U| + u, where |Q| and |U| are the numbers of states. All numbers
-    count from 0, wherever the inner space starts; "dict" leaves them unchanged unless some are
+    count from 0 for any start of the inner space; "dict" leaves them unchanged unless some are
     below 0. Parts of nested observations get names such as "robot/arm", and a text becomes the
     numbers of its characters, so that deep learners take them; a `SpaceWarning` names the parts
     that they do not take.
@@ -177,7 +177,7 @@ class AugmentObservation(
         """Return the augmented observation of an inner observation and states."""
         if self._belief is not None:
             raise OptionError('mode="belief" shows how likely states are: it encodes no states')
-        return self._shape.one(observation, states)
+        return self._shape.augment(observation, states)
 
     def decode(self, observation: int) -> tuple[int, ...]:
         """Return the inner observation and all states of a "discrete" one."""
@@ -192,8 +192,8 @@ class AugmentObservation(
             state_infos = dict(zip(self._state_names, states, strict=True))
             self._state_infos[states] = state_infos
         info = {**info, **state_infos, "unseen": memory.unseen}
-        shown = states if self._belief is None else self._belief.shown
-        return self._shape.one(observation, shown), info
+        places = states if self._belief is None else self._belief.shown
+        return self._shape.augment(observation, places), info
 
 
 def augmented_inside(env: gym.Env[Any, Any]) -> AugmentObservation | None:
@@ -304,8 +304,8 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         return [self._shape.decode(observation) for observation in observations]
 
     def _augmented(self, observations: Any) -> Any:
-        shown = self._memory.values if self._belief is None else self._belief.shown
-        return self._shape.many(observations, shown)
+        places = self._memory.values if self._belief is None else self._belief.shown
+        return self._shape.augment_batch(observations, places)
 
     def _weigh(
         self,
@@ -338,7 +338,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         if self._basis is None:
             return None
         before = self.env.observation_space, self._observations
-        return self._basis.many(*before, self.env.action_space, actions, self._memory.values)
+        return self._basis.batch(*before, self.env.action_space, actions, self._memory.values)
 
     def _remember(self, observations: Any) -> None:
         if self._basis is not None or self._belief is not None:
@@ -354,7 +354,7 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
             states: list[Any] = [int(column[number]) for column in self._memory.values]
             if self._belief is not None:
                 states = self._belief.of(number).shown
-            final[number] = self._shape.one(observation, states)
+            final[number] = self._shape.augment(observation, states)
         final_infos = {
             **infos.get("final_info", {}),
             **self._state_infos(ended),

@@ -102,7 +102,7 @@ class StepBasis:
             levels = self._cache[step] = self._levels(observation, action, states)
         return levels.copy()
 
-    def many(
+    def batch(
         self,
         observation_space: gym.Space[Any],
         observations: Any,
@@ -165,7 +165,7 @@ def knowledge_infos(levels: Levels, mask: Mask) -> dict[str, Any]:
     """Return levels as infos of many environments: None outside the mask, and the mask.
 
     >>> knowledge_infos({"reward": np.int8([2, 0])}, np.array([True, False]))["reward"].tolist()
-    [<Knowledge.WITNESSED: 'witnessed'>, None]
+    [<Basis.WITNESSED: 'witnessed'>, None]
     """
     infos: dict[str, Any] = {}
     for name, codes in levels.items():

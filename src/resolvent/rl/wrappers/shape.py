@@ -54,8 +54,8 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
     that of the learner, by default the plan's.
 
     Put it around `AugmentObservation` with the plan's machines, or around the environment
-    itself, for learners with a memory of their own: then it finds labels by `labels`, `label_of`
-    and `name_of`. `info["unshaped_reward"]` is the reward of the environment. Collect traces
+    itself, for recurrent learners: then it finds labels by `labels`, `label_of` and `name_of`.
+    `info["unshaped_reward"]` is the reward of the environment. Collect traces
     without this wrapper.
 
     >>> import gymnasium as gym, resolvent as rs
@@ -139,7 +139,7 @@ def shaped_inside(env: gym.Env[Any, Any]) -> ShapeReward | None:
 class VectorShapeReward(gym.vector.VectorWrapper):
     """`ShapeReward` for a vector environment, in any autoreset mode.
 
-    It tracks the machines by itself: put `VectorAugmentObservation` around it, not inside.
+    It tracks the machines itself: put `VectorAugmentObservation` around it, not inside.
     `infos["unshaped_reward"]` holds the rewards of the environments.
 
     >>> import gymnasium as gym, resolvent as rs
