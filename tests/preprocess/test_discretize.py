@@ -218,7 +218,7 @@ def test_actions_are_read_if_they_have_the_numbers():
     assert halves.on(transformed) == transformed
     assert Discretizer.from_dict(halves.as_dict()) == halves
     assert (
-        repr(halves) == "Discretise('quantile', bins=2, of='action', edges={'the action': [0.4]})"
+        repr(halves) == "Discretizer('quantile', bins=2, of='action', edges={'the action': [0.4]})"
     )
     assert Discretizer.at([0.4], of="action").on(traces) == transformed
 
@@ -249,7 +249,7 @@ mixed = TraceSet.from_columns(
     ("wrong", "kind", "message"),
     [
         (lambda: Discretizer("kmeens"), OptionError, "use one of 'quantile', 'uniform', 'kmeans'"),
-        (lambda: Discretizer("given"), OptionError, "Discretise.at with edges"),
+        (lambda: Discretizer("given"), OptionError, "Discretizer.at with edges"),
         (lambda: Discretizer(bins=1), OptionError, "bins=1: give a whole number of at least 2"),
         (lambda: Discretizer(bins=2.5), OptionError, "bins=2.5: give a whole number"),
         (lambda: Discretizer(bins=[4, 1]), OptionError, "of at least 2, or a row"),
@@ -261,7 +261,7 @@ mixed = TraceSet.from_columns(
         (
             lambda: Discretizer().fit(rooms),
             TraceError,
-            r"Discretise\(of='action'\) if actions have",
+            r"Discretizer\(of='action'\) if actions have",
         ),
         (lambda: Discretizer(of="action").fit(rooms), TraceError, "actions have no numbers"),
         (lambda: Discretizer(bins=[2, 2, 2]).fit(row), OptionError, r"have 2 \(\[0\], \[1\]\)"),

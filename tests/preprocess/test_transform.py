@@ -199,7 +199,7 @@ def test_intervals_are_fitted_to_the_traces_or_kept():
             traces, outputs=["terminated"], labels="observation", discretise=given, timing="current"
         )
         assert result.machines.senses.discretise == fitted
-    with pytest.raises(rs.OptionError, match="discretise=5: give a Discretise"):
+    with pytest.raises(rs.OptionError, match="discretise=5: give a Discretizer"):
         rs.infer(traces, discretise=5)
 
 

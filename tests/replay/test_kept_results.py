@@ -297,7 +297,7 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
     (damaged / "2.parquet").write_bytes(content)
     (damaged / "0.parquet").write_bytes(b"")
     expected = rs.infer(rs.scan_traces(left))
-    for more in ({}, {"resume": tmp_path / "kept"}, {"resume": tmp_path / "kept"}):
+    for more in ({}, {"cache_dir": tmp_path / "kept"}, {"cache_dir": tmp_path / "kept"}):
         result = rs.infer(
             rs.scan_traces(damaged, damaged="skip"), options=rs.InferenceOptions(**more)
         )

@@ -126,7 +126,7 @@ class InferenceOptions:
             put(self, "labels", as_labeling_function(self.labels, found=True))
         if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretizer | None)):
             raise OptionError(
-                f"discretise={shown(self.discretise)}: give a Discretise, 'auto', or None for "
+                f"discretise={shown(self.discretise)}: give a Discretizer, 'auto', or None for "
                 f"observations as they are"
             )
         is_name = isinstance(self.noise, str) and self.noise in ("none", "auto")

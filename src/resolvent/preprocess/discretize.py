@@ -81,8 +81,8 @@ class Discretizer:
         methods = (*METHODS, EXPLICIT, AUTO) if self.intervals is not None else (*METHODS,)
         if not isinstance(self.method, str) or self.method not in methods:
             raise OptionError(
-                f"Discretise({shown(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
-                "or Discretise.at with edges"
+                f"Discretizer({shown(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
+                "or Discretizer.at with edges"
             )
         if not isinstance(self.of, str) or self.of not in (OBSERVATION, ACTION):
             raise OptionError(f"of={shown(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
@@ -114,7 +114,7 @@ class Discretizer:
         """
         by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
         if not by_place:
-            raise OptionError("Discretise.at: give the edges of at least one number")
+            raise OptionError("Discretizer.at: give the edges of at least one number")
         places = as_places(by_place)
         rows = [_checked_edges(row) for row in by_place.values()]
         return cls(
@@ -142,7 +142,7 @@ class Discretizer:
         with given edges, or those of `auto_discretize`, is returned unchanged.
 
         >>> Discretizer("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
-        Discretise('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
+        Discretizer('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
         """
         if self.method not in METHODS:
             return self
@@ -297,7 +297,7 @@ class Discretizer:
             arguments.append(f"of={self.of!r}")
         if self.intervals is not None:
             arguments.append(f"edges={self.edges_!r}")
-        return f"Discretise({', '.join(arguments)})"
+        return f"Discretizer({', '.join(arguments)})"
 
     def __str__(self) -> str:
         if self.intervals is None:
@@ -375,7 +375,7 @@ def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
     """
     if isinstance(data, TraceSet):
         if not len(data):
-            raise TraceError("there are no traces to fit Discretise on")
+            raise TraceError("there are no traces to fit Discretizer on")
         content, traces = Content(), distinct_traces(data)
         symbols = list(traces.values[of])
         content.add(symbols, np.bincount(traces.codes[of], minlength=len(symbols)))
@@ -459,9 +459,9 @@ def _no_numbers(content: Content, of: str) -> str:
             f"{of}s have no floats, but ints ({places}), which are taken for symbols: "
             "pass ints=True if they are readings"
         )
-    remedy = "leave Discretise out"
+    remedy = "leave Discretizer out"
     if of == OBSERVATION:
-        remedy = f"leave it out, or give Discretise(of={ACTION!r}) if actions have"
+        remedy = f"leave it out, or give Discretizer(of={ACTION!r}) if actions have"
     return f"{of}s have no numbers to put into intervals: {remedy}"
 
 

@@ -162,7 +162,7 @@ def _k_means(values: Floats, bins: int, seed: int) -> Intervals:
         from sklearn.cluster import KMeans
     except ImportError as error:
         raise MissingExtra(
-            'Discretise("kmeans") needs scikit-learn: pip install "resolvent[discretise]", '
+            'Discretizer("kmeans") needs scikit-learn: pip install "resolvent[discretise]", '
             'or use "quantile" or "uniform"'
         ) from error
     sample = values
@@ -308,7 +308,7 @@ class Parts:
         shape = f"with part {self.keys[0]!r}"
         if self.size is not None:
             shape = f"of {amount(self.size, 'part')}"
-        return f"a tuple {shape} should be: fit Discretise on observations of this shape"
+        return f"a tuple {shape} should be: fit Discretizer on observations of this shape"
 
 
 Part: TypeAlias = Intervals | Parts
