@@ -15,7 +15,7 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.guessing import with_guesses
+from resolvent.machines.build import guess_missing
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from mealy_machine import Mealy, Table
@@ -76,7 +76,7 @@ def _table(learned: Any, machine: Mealy) -> Table:
 
 def guessing(table: Table) -> Table:
     """Return a table that guesses what it does not know, as `Machine.guessing` does."""
-    return Table(*with_guesses(table.moves, table.outputs))
+    return Table(*guess_missing(table.moves, table.outputs))
 
 
 def _rpni(data: list[Any]) -> Any:

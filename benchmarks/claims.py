@@ -7,12 +7,10 @@ decides. Results are printed for each world, and counted.
 """
 
 import argparse
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -161,7 +159,7 @@ class HiddenWorld(World):
         super().__init__(Mechanics.explore(rules))
 
 
-def judged(
+def claim_of(
     make: Callable[[], gym.Env[Any, Any]], seed: int, budget: int, **options: Any
 ) -> dict[str, Any]:
     """Solve, and say what was claimed and whether it is so."""
@@ -203,7 +201,6 @@ def main() -> None:
     parser.add_argument("--offices", type=int, nargs=2, default=[0, 100], help="random offices")
     parser.add_argument("--budget", type=int, default=50_000)
     parser.add_argument("--gamma", type=float, default=0.95)
-    parser.add_argument("-o", type=Path, help="what was found, as JSON")
     options = parser.parse_args()
     solving.GAMMA = options.gamma
     jobs: list[tuple[str, Callable[[], gym.Env[Any, Any]], int]] = []
@@ -213,15 +210,12 @@ def main() -> None:
     for kind, rules in (("graphs", HiddenRules), ("offices", OfficeRules)):
         numbers = range(*getattr(options, kind))
         jobs += [(f"{kind} {result}", partial(_hidden, rules, result), 0) for result in numbers]
-    results, counts, steps = dict[str, Any](), Counter[str](), list[int]()
+    counts, steps = Counter[str](), list[int]()
     for name, make, seed in jobs:
-        result = judged(make, seed, options.budget, gamma=options.gamma)
-        results[f"{name} {seed}"] = result
+        result = claim_of(make, seed, options.budget, gamma=options.gamma)
         counts[f"{result['claims']}, {'right' if result['right'] else 'wrong'}"] += 1
         steps.append(result["steps"])
         print(name, seed, *result.values(), flush=True)
-        if options.o is not None:
-            options.o.write_text(json.dumps(results, indent=1) + "\n")
     print(dict(counts), "steps: median", int(np.median(steps)), "in all", sum(steps))
 
 

@@ -18,14 +18,14 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
-from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.build import description_bits
+from resolvent.inference.strategy import EDSM, LIKELIHOOD, RPNI
+from resolvent.machines.likelihood import description_bits
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from mealy_machine import Mealy
 from protocols import BANK
 
-ORDERS = [one for one in STRATEGIES.values() if one.merges and not one.chooses and not one.rethinks]
+ORDERS = [EDSM, RPNI, LIKELIHOOD]
 FRESH = 20_000
 
 
@@ -41,7 +41,7 @@ class Case:
     search: bool = False
 
     def machines(self) -> Iterator[rs.Machines]:
-        """Yield what strategies find, with labels judged and with all of them kept."""
+        """Yield what strategies find, with trivial labels removed and with all labels."""
         for trivial in ("auto", ["no event"]):
             for order in ORDERS:
                 yield self._inferred(strategy=order, trivial=trivial)
@@ -100,7 +100,7 @@ def main() -> None:
     print(f"{'':16}{'cases':>7}{'differ':>8}{'right by bits':>15}{'by states':>11}", end="")
     print(f"{'wrong by bits':>15}{'by states':>11}")
     for name in options.families:
-        rows = [row for case in families[name](options.seeds) for row in [judged(case)] if row]
+        rows = [row for case in families[name](options.seeds) for row in [choices(case)] if row]
         family, differ = name, [row for row in rows if row[0]]
         right = np.sum([row[1:3] for row in rows], axis=0)
         wrong = np.mean([row[3:5] for row in differ], axis=0) if differ else (0.0, 0.0)
@@ -108,7 +108,7 @@ def main() -> None:
         print(f"{wrong[0]:>15.2%}{wrong[1]:>11.2%}", flush=True)
 
 
-def judged(case: Case) -> tuple[bool, bool, bool, float, float] | None:
+def choices(case: Case) -> tuple[bool, bool, bool, float, float] | None:
     """Return whether the choices differ, whether each is right, and how wrong each is."""
     results = list(case.machines())
     machines = [next(iter(machine.values())) for machine in results]

@@ -131,7 +131,7 @@ class Bench:
                     continue
                 done += 1
                 outcome += ", a hidden part is left" * bool(parts_in(one.folder))
-                self._judge("kills", one, outcome)
+                self._record("kills", one, outcome)
                 if done % 10 == 0 and command.takes is None:
                     begun = command.name == "solve" and (one.folder / "out").exists()
                     again = RESUMED if begun else command
@@ -148,7 +148,7 @@ class Bench:
                 f"again after a kill, {trial.command.words}: {wrong or message}"
             )
 
-    def _judge(self, fault: str, trial: Trial, outcome: str) -> None:
+    def _record(self, fault: str, trial: Trial, outcome: str) -> None:
         wrong = trial.wrong(content_of(trial.folder), self.new[trial.command])
         if wrong is not None:
             self.counts.found_wrong(f"{fault}, {' '.join(trial.command.words)}: {wrong}")
@@ -169,7 +169,7 @@ class Bench:
                     self.counts.found_wrong(f"{fault}, {' '.join(command.words)}: {told[-300:]}")
                 if parts_in(one.folder):
                     self.counts.found_wrong(f"{fault}, {' '.join(command.words)}: a part is left")
-                self._judge(fault, one, outcome)
+                self._record(fault, one, outcome)
 
     def _restore(self, folder: Path) -> None:
         for filler in folder.parent.glob("filler*"):
@@ -308,7 +308,7 @@ class Bench:
                     if not right:
                         words = " ".join(command.words)
                         self.counts.found_wrong(f"read-only, {words}: {code}, {told[-300:]}")
-                    self._judge("read_only_folders", one, f"exit code {code}")
+                    self._record("read_only_folders", one, f"exit code {code}")
 
 
 def main() -> None:

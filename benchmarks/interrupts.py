@@ -27,8 +27,8 @@ from fault_trials import content_of, parts_in, processor_seconds
 WORLD = "resolvent/RandomWorld-v0"
 LONG = (
     f"collect {WORLD} -n 100000 -o out.jsonl",
-    "infer long.jsonl --no-held-out --engine python --keep-redundant --no-supplement -o out.json",
-    "infer long.jsonl --strategy search --effort 50 -o out.json",
+    "infer long.jsonl --set held_out=0 --engine python --keep-redundant --no-supplement -o out.json",
+    "infer long.jsonl --strategy search --set effort=50 -o out.json",
     "infer long.jsonl --strategy exact -o out.json",
     "infer long.jsonl --labels auto -o out.json",
     "infer long.parquet -o out.json",
@@ -118,7 +118,11 @@ def outcome_of(code: int, stderr: str) -> str:
         return "ended by the signal before Python was there"
     modules = set(re.findall(r"/resolvent/([^\"]+)\"", stderr))
     starting = code == -signal.SIGINT or stderr.startswith("Fatal Python error: init")
-    if starting and "KeyboardInterrupt" in stderr and modules <= {"__init__.py", "starting.py"}:
+    if (
+        starting
+        and "KeyboardInterrupt" in stderr
+        and modules <= {"__init__.py", "_util/startup.py"}
+    ):
         return "ended by Python before this package could hear it"
     return f"wrong: exit code {code}"
 
@@ -164,9 +168,9 @@ class Trials:
         waited = time.monotonic() - sent
         with suppress(ProcessLookupError):
             os.killpg(command.pid, signal.SIGKILL)
-        self._judge(words, command.returncode, took, waited)
+        self._record(words, command.returncode, took, waited)
 
-    def _judge(self, words: str, code: int, took: float, waited: float) -> None:
+    def _record(self, words: str, code: int, took: float, waited: float) -> None:
         counts, stderr = self.counts, (self.folder / ".stderr").read_text()
         outcome = outcome_of(code, stderr)
         counts.outcomes[outcome] += 1

@@ -44,7 +44,7 @@ counting(ScanPass), counting(ReplayPass)
 folder, kept, output = sys.argv[1:]
 roles = json.loads(sys.stdin.read())
 print("begun", flush=True)
-result = rs.infer(rs.scan_traces(folder, **roles), resume=kept)
+result = rs.infer(rs.scan_traces(folder, **roles), options=rs.InferenceOptions(cache_dir=kept))
 result.machines.save(output)
 print(json.dumps(done))
 """
@@ -196,7 +196,7 @@ def killed_driver(folder: Path, expected: str, trials: int, seed: int) -> int:
 
 
 def _count(cache: str) -> int:
-    return sum(1 for _ in Path(cache).rglob("*.kept"))
+    return sum(1 for _ in Path(cache).rglob("*.cache"))
 
 
 def _finished(process: subprocess.Popen[str]) -> dict[str, int]:

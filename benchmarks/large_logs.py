@@ -15,10 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay.coded_shard import Alphabets
-from resolvent.replay.replaying import MachineTable, MachineTables
-
 MILLION = 1_000_000
 LENGTH = 100
 """Steps of a run."""
@@ -38,11 +34,6 @@ class Log:
     def transitions(self) -> NDArray[np.int64]:
         """Next states by state and input."""
         return np.random.default_rng(1).integers(self.states, size=(self.states, self.inputs))
-
-    @property
-    def rows(self) -> int:
-        """Number of pairs of a state and an input."""
-        return self.states * self.inputs
 
     def table(self, random: np.random.Generator, first_run: int, runs: int) -> pa.Table:
         """Return a number of runs, one after the other."""
@@ -85,19 +76,14 @@ class Log:
             self.write(folder, number, steps)
         return folder
 
-    def tables(self, alphabets: Alphabets) -> MachineTables:
-        """Return the machine as the core replays it."""
-        moves = np.empty((self.states, len(alphabets.labels)), np.int32)
-        for code, label in enumerate(alphabets.labels):
-            moves[:, code] = np.arange(self.states)  # "no event", before any input
-            for name in label:
-                moves[:, code] = self.transitions[:, int(name.removeprefix("input-"))]
-        column = alphabets.column_number("answer")
-        table = MachineTable("answer", moves.ravel(), self.states, column, supplemented=False)
-        return MachineTables((table,), LabelTiming.CURRENT)
-
 
 READERS = {
+    "pyarrow": """
+for path in [source] if isinstance(source, str) else source:
+    file = pyarrow.parquet.ParquetFile(path)
+    for group in range(file.num_row_groups):
+        steps += file.read_row_group(group, ["run", "time", "input", "answer"]).num_rows
+""",
     "scan": """
 for traces in resolvent.scan_traces(source, **roles):
     steps += traces.steps

@@ -51,7 +51,7 @@ def past_the_plants(env: gym.Env, seed: int) -> Callable[[int], int]:
     tables, draw = env.unwrapped.mechanics, random.Random(seed)
     plant = np.array(["plant" in label for label in tables.labels])[tables.label_of]
     safe = {
-        int(tables.observation_of[state]): np.flatnonzero(~plant[tables.following[state]]).tolist()
+        int(tables.observation_of[state]): np.flatnonzero(~plant[tables.next_state[state]]).tolist()
         for state in range(tables.live)
     }
     return lambda seen: draw.choice(safe[seen])
@@ -83,7 +83,7 @@ def without_labels(traces: rs.TraceSet, timing: str) -> tuple[int, int]:
 
 def found_in(traces: rs.TraceSet) -> rs.InferenceResult:
     """Find the events of traces that tell none."""
-    blank = rs.LabelingFunction("observation", {}).on(traces)
+    blank = rs.LabelingFunction("observation", {}).transform(traces)
     return rs.infer(blank, outputs=OUTPUTS, labels="auto")
 
 
@@ -137,7 +137,7 @@ def cells_found(world_seed: int, steps: int) -> None:
     started = time.perf_counter()
     result = found_in(traces)
     seconds = time.perf_counter() - started
-    events = result.senses.labelling.events
+    events = result.preprocessor.labeling.events
     cells = set(traces.observations) if events is None else set(events)
     right = len(cells & true)
     print(

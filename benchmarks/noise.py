@@ -16,6 +16,7 @@ import gymnasium as gym
 import numpy as np
 
 import resolvent as rs
+from resolvent.inference.summary import noise_lines
 from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.preprocess.timing import LabelTiming
 
@@ -185,7 +186,7 @@ def try_worlds(kind: Kind, worlds: range, effort: float, details: bool) -> str:
             size += f"/{machine.states}{'' if correct else '!'}"
         sizes.append(size[1:])
         if details:
-            said = "; ".join(result.noise_text())
+            said = "; ".join(noise_lines(result))
             print(f"  world {seed}: {sizes[-1]} states, {spent[-1]:.1f} s, {said}", flush=True)
     return (
         f"TM {right['transition']} and RM {right['reward']} of {len(worlds)} right; "

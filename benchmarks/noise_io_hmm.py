@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import TimeLimitReached
-from resolvent.paper.baselines.clock import Clock
+from resolvent.paper.baselines.outcome import Clock
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 
@@ -60,7 +60,7 @@ class Stretches:
 class Fit:
     """A fitted model: moves [label, state, state], expected answers [state, pair]; how likely.
 
-    A pair is a question and an answer it had.
+    A pair is a query and an answer it had.
     """
 
     moves: Floats
@@ -90,10 +90,10 @@ class Fit:
 
 @dataclass(frozen=True)
 class Asked:
-    """Rows as pairs of a question and an answer, and the question of each pair."""
+    """Rows as pairs of a query and an answer, and the query of each pair."""
 
     pair: Ints
-    question: Ints
+    query: Ints
     pairs: Ints
 
     @classmethod
@@ -133,12 +133,12 @@ def _answers(weights: Floats, queries: Asked) -> Floats:
 
 
 def _chances(answers: Floats, queries: Asked) -> Floats:
-    """Return p(answer | state, question) of each pair."""
+    """Return p(answer | state, query) of each pair."""
     smoothed = answers + LITTLE
     total = np.stack(
-        [np.bincount(queries.question, answers_of_state) for answers_of_state in smoothed]
+        [np.bincount(queries.query, answers_of_state) for answers_of_state in smoothed]
     )
-    return smoothed / total[:, queries.question]
+    return smoothed / total[:, queries.query]
 
 
 def _round(before: Fit, stretches: Stretches, queries: Asked) -> Fit:
@@ -179,20 +179,18 @@ def _round(before: Fit, stretches: Stretches, queries: Asked) -> Fit:
 def log_loss(model: Fit, learned: SampleSet, fresh: SampleSet, lent: float) -> float:
     """Return the mean of −ln p over all fresh rows, each foretold from those before it.
 
-    A state's answers to a question are mixed with `lent` answers of all states to it, and these
-    with half an answer among all outputs. Questions never asked before cost the logarithm of
+    A state's answers to a query are mixed with `lent` answers of all states to it, and these
+    with half an answer among all outputs. Queries never asked before cost the logarithm of
     the number of outputs. Both sets must have the same codes.
     """
-    queries, outputs = Asked.of(learned), len(learned.outputs)
-    questions = max(int(learned.alpha.max()), int(fresh.alpha.max())) + 1
-    times = np.bincount(queries.question, np.bincount(queries.pair), questions)
-    totals = np.stack(
-        [np.bincount(queries.question, answers, questions) for answers in model.answers]
-    )
+    asked, outputs = Asked.of(learned), len(learned.outputs)
+    queries = max(int(learned.alpha.max()), int(fresh.alpha.max())) + 1
+    times = np.bincount(asked.query, np.bincount(asked.pair), queries)
+    totals = np.stack([np.bincount(asked.query, answers, queries) for answers in model.answers])
     keys = fresh.alpha.astype(np.int64) * outputs + fresh.output
-    place = np.minimum(np.searchsorted(queries.pairs, keys), len(queries.pairs) - 1)
-    occurs = queries.pairs[place] == keys
-    all_states = np.where(occurs, np.bincount(queries.pair)[place], 0) + 0.5 / outputs
+    place = np.minimum(np.searchsorted(asked.pairs, keys), len(asked.pairs) - 1)
+    occurs = asked.pairs[place] == keys
+    all_states = np.where(occurs, np.bincount(asked.pair)[place], 0) + 0.5 / outputs
     pooled = all_states / (times[fresh.alpha] + 0.5)
     own = np.where(occurs, model.answers[:, place], 0.0)
     chances = ((own + lent * pooled) / (totals[:, fresh.alpha] + lent)).T

@@ -26,7 +26,7 @@ from aalpy.learning_algs.stochastic_passive.CompatibilityChecker import Hoeffdin
 from numpy.typing import NDArray
 
 import resolvent as rs
-from resolvent.paper.baselines.clock import Clock
+from resolvent.paper.baselines.outcome import Clock
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 
@@ -34,11 +34,11 @@ EPSILON = 0.05
 START = "start"
 
 Counts = dict[int, dict[int, int]]
-"""How often each question was answered how."""
+"""How often each query was answered how."""
 
 
 class Counted(DataHandler):
-    """Node data: how often each question was answered how there."""
+    """Node data: how often each query was answered how there."""
 
     def init_data(self) -> Counts:
         """Begin with no answers."""
@@ -49,19 +49,19 @@ class Counted(DataHandler):
 
     def merge(self, x: Counts, y: Counts) -> Counts:
         """Add up the answers of two nodes."""
-        for question, answers in y.items():
-            counts = x.setdefault(question, {})
+        for query, answers in y.items():
+            counts = x.setdefault(query, {})
             for answer, times in answers.items():
                 counts[answer] = counts.get(answer, 0) + times
         return x
 
     def copy(self, x: Counts) -> Counts:
         """Copy the answers of a node."""
-        return {question: dict(answers) for question, answers in x.items()}
+        return {query: dict(answers) for query, answers in x.items()}
 
 
 class Hoeffding(SimpleFutureBasedCompatibility):
-    """ALERGIA's rule: shares of no answer to any question differ by more than chance allows."""
+    """ALERGIA's rule: shares of no answer to any query differ by more than chance allows."""
 
     def __init__(self, tick: Callable[[], None]) -> None:
         super().__init__()
@@ -71,8 +71,8 @@ class Hoeffding(SimpleFutureBasedCompatibility):
     def local_compatibility(self, a: Any, b: Any) -> bool:
         """Say whether two nodes may be one."""
         self.tick()
-        for question in a.data.keys() & b.data.keys():
-            first, second = a.data[question], b.data[question]
+        for query in a.data.keys() & b.data.keys():
+            first, second = a.data[query], b.data[query]
             first_total, second_total = sum(first.values()), sum(second.values())
             bound = self.factor * (sqrt(1 / first_total) + sqrt(1 / second_total))
             for answer in first.keys() | second.keys():
@@ -121,7 +121,7 @@ def merged(
     merging = GeneralizedStateMerging(
         output_behavior="mealy",
         transition_behavior="deterministic",
-        score_calc=rule(clock.look),
+        score_calc=rule(clock.check),
         data_handler=Counted(),
         consider_only_min_blue=True,
     )
@@ -173,7 +173,7 @@ class Watched(HoeffdingCompatibility):
 def alergia(traces: rs.TraceSet, clock: Clock) -> Mdp:
     """Let ALERGIA learn a Markov decision process whose states show observation and label."""
     data = [[START, *_steps(trace)] for trace in traces]
-    return run_Alergia(data, "mdp", compatibility_checker=Watched(clock.look))
+    return run_Alergia(data, "mdp", compatibility_checker=Watched(clock.check))
 
 
 def _steps(trace: rs.Trace) -> Iterator[tuple[Any, Any]]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import resolvent as rs
 from noise import KINDS, Kind, is_right, noisy, whole_traces
 from resolvent.errors import TimeLimitReached
-from resolvent.paper.baselines.clock import Clock
+from resolvent.paper.baselines.outcome import Clock
 from resolvent.preprocess.reduction import remove_trivial
 from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.preprocess.timing import LabelTiming
@@ -105,26 +105,26 @@ def resolvent(world: World, clock: Clock) -> Outcome:
     labels, states = world.known.labels, range(machine.states)
     steps = [[machine.step(state, label) for label in labels] for state in states]
     table = [[-1 if after is rs.UNSEEN else after for after in row] for row in steps]
-    return judged(world, np.array(table, np.int32))
+    return outcome_of(world, np.array(table, np.int32))
 
 
 def state_merging(rule: type[Hoeffding] | type[Akaike], world: World, clock: Clock) -> Outcome:
     """Merge label histories."""
-    return judged(world, merged(world.samples, rule, clock))
+    return outcome_of(world, merged(world.samples, rule, clock))
 
 
 def hidden_markov(restarts: int, world: World, clock: Clock) -> Outcome:
     """Fit as many hidden states as there truly are; for its table, take the likeliest moves."""
     model = fit(world.samples, world.truth.states, restarts, 0, clock)
-    return judged(world, model.table, model)
+    return outcome_of(world, model.table, model)
 
 
 def true_machine(world: World, clock: Clock) -> Outcome:
     """Learn nothing: the moves are known, and what the states answer is counted."""
-    return judged(world, world.true_table)
+    return outcome_of(world, world.true_table)
 
 
-def judged(world: World, table: Table, model: Fit | None = None) -> Outcome:
+def outcome_of(world: World, table: Table, model: Fit | None = None) -> Outcome:
     """Say if a table of moves is the true one, and what fresh steps cost by it or by its model."""
     table = table.copy()
     if (silence := world.known.labels.get(NO_EVENT)) is not None:
@@ -214,8 +214,8 @@ def tried(method: Method, worlds: list[World], limit: float) -> str:
             return f"– | – | – | more than {limit:g}"
         seconds.append(time.process_time() - started)
     states = " ".join(str(outcome.states) for outcome in outcomes)
-    judged = [outcome.right for outcome in outcomes if outcome.right is not None]
-    right = f"{sum(judged)} of {len(judged)}" if judged else "–"
+    known = [outcome.right for outcome in outcomes if outcome.right is not None]
+    right = f"{sum(known)} of {len(known)}" if known else "–"
     costs = np.mean([outcome.log_loss for outcome in outcomes])
     return f"{states} | {right} | {costs:.3f} | {np.mean(seconds):.1f}"
 

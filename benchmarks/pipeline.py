@@ -104,11 +104,11 @@ def speed(path: Path, repetitions: int) -> None:
     print(f"\n{path.name}: {len(traces)} traces, {traces.steps} steps")
     print(f"machines: TM {result.transition.states}, RM {result.reward.states} states")
     print(f"learned from {result.refinement}\n")
-    print(f"{'':<26}{'seconds':>9}{'spread':>16}{'of json.loads':>16}")
+    print(f"{'':<26}{'seconds':>9}{'output_counts':>16}{'of json.loads':>16}")
     for name, measured in seconds.items():
         middle = statistics.median(measured)
-        spread = f"{min(measured):.3f}–{max(measured):.3f}"
-        print(f"{name:<26}{middle:>9.3f}{spread:>16}{middle / yardstick:>16.3f}")
+        output_counts = f"{min(measured):.3f}–{max(measured):.3f}"
+        print(f"{name:<26}{middle:>9.3f}{output_counts:>16}{middle / yardstick:>16.3f}")
     peak = subprocess.run(
         [sys.executable, "-c", PEAK_MEMORY, str(path)], check=True, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""Q-learning with and without the machines in the paper's 25×25 world: returns and speed.
+"""Q-learning with and without the machines in the paper's 25×25 world: returns and values.
 
 Machines are inferred from random traces of each world. Every learner has the paper's schedule (α
 0.1, γ 0.95, ε from 0.3 down to 0.01) unless its row differs, and episodes are truncated after
@@ -9,12 +9,9 @@ reward of the last 100 of 1,500 episodes, exploration included, as a share of th
 """
 
 import argparse
-import json
 import statistics
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -22,7 +19,6 @@ import numpy as np
 
 import resolvent as rs
 from resolvent.planning.model import Model
-from resolvent.viz.curves import draw_curves
 from resolvent.worlds.mechanics import Mechanics
 
 PAPER = 1_500
@@ -62,7 +58,7 @@ LEARNERS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What one learner came to with one seed in one world; None where it never got there."""
+    """The result of one learner with one seed in one world; None if it was not reached."""
 
     total_in_paper: float
     length_in_paper: float
@@ -91,7 +87,7 @@ class Setting:
         )
 
     def learn(self, learner: Learner, seed: int, episodes: int, **more: Any) -> rs.rl.QTable:
-        """Let a learner learn."""
+        """Train a learner."""
         env = self.env
         if learner.view == "machines":
             env = rs.AugmentObservation(env, self.pair)
@@ -110,7 +106,7 @@ class Setting:
         )
 
     def run(self, learner: Learner, seed: int, episodes: int, every: int) -> Run:
-        """Note when a learner is how good."""
+        """Train a learner, and evaluate its policy at times."""
         learned = self.learn(learner, seed, episodes, evaluate_every=every)
         shares = np.array([evaluation.value for evaluation in learned.evaluations]) / self.optimum
         in_paper = int(
@@ -130,14 +126,14 @@ class Setting:
 
 
 def total_reward(tables: Mechanics) -> float:
-    """Return what the best policy gets in all, undiscounted, on average over the starts."""
-    ahead = np.where(tables.ends, 0.0, GAMMA) * tables.optimal_values(GAMMA)[tables.following]
+    """Return the undiscounted return of the best policy, averaged over the starts."""
+    ahead = np.where(tables.ends, 0.0, GAMMA) * tables.optimal_values(GAMMA)[tables.next_state]
     best = (tables.reward + ahead).argmax(axis=1)
     total, state = 0.0, tables.starts
     while len(state):
         total += float(tables.reward[state, best[state]].sum())
         going_on = state[~tables.ends[state, best[state]]]
-        state = tables.following[going_on, best[going_on]]
+        state = tables.next_state[going_on, best[going_on]]
     return total / len(tables.starts)
 
 
@@ -154,7 +150,7 @@ def cells(runs: list[Run], episodes: int) -> Iterator[str]:
 
 
 def reached(episodes: list[int | None]) -> str:
-    """Write when something was reached, and by how many."""
+    """Write the mean over the runs that reached something."""
     numbers = [number for number in episodes if number is not None]
     if not numbers:
         return "never"
@@ -162,71 +158,33 @@ def reached(episodes: list[int | None]) -> str:
     return text if len(numbers) == len(episodes) else f"{text} ({len(numbers)} of {len(episodes)})"
 
 
-def speeds(setting: Setting, episodes: int) -> None:
-    """Compare both engines on the same episodes."""
-    for learner in LEARNERS[:4]:
-        rates = {}
-        for engine in ("native", "python"):
-            started = time.perf_counter()
-            learned = setting.learn(learner, 0, episodes, engine=engine)
-            seconds = time.perf_counter() - started
-            rates[engine] = (int(learned.curve.steps.sum()) / seconds, seconds)
-        (native, fast), (python, slow) = rates["native"], rates["python"]
-        print(
-            f"{learner.name:<26} {episodes:,} episodes: native {fast:.2f} s, {native:,.0f} steps/s;"
-            f" python {slow:.2f} s, {python:,.0f} steps/s; {native / python:.0f} times"
-        )
-
-
 def main() -> None:
-    """Measure, print the table and, if asked, write it."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worlds", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--episodes", type=int, default=30_000, help="to go on for")
     parser.add_argument("--every", type=int, default=50, help="episodes between two evaluations")
     parser.add_argument("--quick", action="store_true", help="one world, three seeds")
-    parser.add_argument("--output", type=Path, help="write the figures here, as JSON")
-    parser.add_argument("--picture", type=Path, help="draw the first world's curves here")
     options = parser.parse_args()
     if options.quick:
         options.worlds, options.seeds, options.episodes = 1, 3, 3_000
     if PAPER % options.every or options.episodes < PAPER:
         parser.error(f"--every must divide {PAPER}, and --episodes be at least that")
     settings = [Setting(number) for number in range(options.worlds)]
-    header = ["learner sees", f"total reward, last 100 of {PAPER:,} episodes"]
-    header += [f"worth after {PAPER:,} episodes", f"after {options.episodes:,}"]
+    header = ["observed by the learner", f"total reward, last 100 of {PAPER:,} episodes"]
+    header += [f"value after {PAPER:,} episodes", f"after {options.episodes:,}"]
     header += ["episodes until within 1%", "steps to 95%"]
     print(f"\n{options.worlds} worlds × {options.seeds} seeds, mean ± standard deviation\n")
     print(f"| {' | '.join(header)} |\n|---|{'---:|' * 5}", flush=True)
-    runs: dict[str, list[Run]] = {}
     for learner in LEARNERS:
-        runs[learner.name] = [
+        runs = [
             setting.run(learner, seed, options.episodes, options.every)
             for setting in settings
             for seed in range(options.seeds)
         ]
-        row = cells(runs[learner.name], options.episodes)
+        row = cells(runs, options.episodes)
         print(f"| {learner.name} | {' | '.join(row)} |", flush=True)
-    print()
-    speeds(settings[0], PAPER)
-    if options.picture:
-        curves = {
-            learner.name: [
-                settings[0].learn(learner, seed, PAPER).curve for seed in range(options.seeds)
-            ]
-            for learner in LEARNERS[:6]
-        }
-        draw_curves(
-            options.picture,
-            curves,
-            measure="discounted return",
-            optimum=settings[0].optimum,
-            title="Q-learning in the 25×25 world",
-        )
-    if options.output:
-        figures = {name: [vars(run) for run in group] for name, group in runs.items()}
-        options.output.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

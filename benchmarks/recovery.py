@@ -7,7 +7,6 @@ few worlds.
 """
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -151,20 +150,16 @@ def steps_needed(
 
 
 def main() -> None:
-    """Measure, print the table and, if asked, write it."""
+    """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--most", type=int, default=1_000_000, help="steps to go up to")
     parser.add_argument("--quick", action="store_true", help="three of the worlds")
-    parser.add_argument("--output", type=Path, help="write the figures here, as JSON")
     options = parser.parse_args()
     methods = tuple(options.methods.split(","))
     settings = (PAPER[:2] + OTHERS[:1]) if options.quick else PAPER + OTHERS
     rows, rights = [], {name: {m: dict.fromkeys(STEPS, 0) for m in methods} for name in "po"}
-    print(
-        f"{'steps until rows_as_dicts (seconds of that run)':<44}"
-        + "".join(f"{m:>20}" for m in methods)
-    )
+    print(f"{'steps needed (seconds of that run)':<44}" + "".join(f"{m:>20}" for m in methods))
     for setting in settings:
         right = rights["p" if setting in PAPER else "o"]
         needed = steps_needed(setting, methods, options.most, right)
@@ -193,12 +188,6 @@ def main() -> None:
     for method in methods:
         counts = (rights["p"][method][level] for level in STEPS if level <= options.most)
         print(f"{method:<12}" + "".join(f"{count:>11}" for count in counts))
-    if options.output:
-        rows_as_dicts = [
-            {"world": str(s), **{m: {"steps": n, "seconds": t} for m, (n, t) in needed.items()}}
-            for s, needed in rows
-        ]
-        options.output.write_text(json.dumps(rows_as_dicts, indent=1) + "\n")
 
 
 def _steps(rows: list, method: str) -> list[float]:

@@ -19,19 +19,19 @@ import numpy as np
 import resolvent as rs
 from resolvent.exploration import frontier, hypothesis
 from resolvent.exploration import state as learner_state
-from resolvent.exploration.empirical_model import UNKNOWN
+from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
 from resolvent.exploration.learner import begin_episode
-from resolvent.exploration.run import SolveRun
+from resolvent.exploration.run import RunOptions, SolveRun
+from resolvent.exploration.solve import explore
 from resolvent.exploration.tables import TransitionTables
 from resolvent.exploration.tests import select_action
-from resolvent.exploration.values import ValueBounds
 from resolvent.worlds import RandomWorld
 
 PARTS = {
     "repairing": (hypothesis, "repaired"),
     "inferring": (hypothesis.Hypothesis, "_infer"),
-    "bulk update": (learner_state, "EmpiricalModel"),
-    "value bounds": (ValueBounds, "update"),
+    "model": (EmpiricalModel, "of_steps"),
+    "value bounds": (learner_state, "value_bounds"),
     "choosing": (frontier, "_most_useful"),
 }
 """The parts of a round, and the functions that do them."""
@@ -99,19 +99,18 @@ class Rounds:
 def solved(env: gym.Env[Any, Any], budget: int, seed: int, rounds: Rounds) -> None:
     """Solve, and time each round."""
     explorer = rs.Explorer(env, seed=seed)
-    limit = None if env.spec and env.spec.max_episode_steps else 2_000
-    solving = SolveRun(env, explorer, budget, limit, None, None)
-    after, began = solving.after_step, time.process_time()
+    run = SolveRun(env, explorer, RunOptions(budget))
+    after, began = run.after_step, time.process_time()
 
-    def timed(changed: bool) -> None:
+    def timed(**options: bool) -> None:
         nonlocal began
-        after(changed)
+        after(**options)
         rounds.end(time.process_time() - began)
         began = time.process_time()
 
-    solving.after_step = timed  # type: ignore[method-assign]
+    run.after_step = timed  # type: ignore[method-assign]
     with rounds.told_apart():
-        solving.run()
+        explore(run)
 
 
 class Walk:
@@ -121,30 +120,28 @@ class Walk:
         self.env, self.explorer = env, rs.Explorer(env, seed=seed)
         self.draw = np.random.default_rng(seed)
         self.shown: Any = None
-        self.cursor = self.explorer.episode(0)
+        self.cursor = self.explorer._episode(0)
 
     def step(self, rounds: Rounds | None = None, *, choose: bool = False) -> None:
         """Take a random step, and choose the next one if that is to be timed as well."""
         explorer, cursor = self.explorer, self.cursor
-        if not cursor.active:
-            observation, info = self.env.reset(seed=None if explorer.steps else 0)
-            log, label = explorer.state.buffer, explorer.labels.at_reset(observation, info)
-            seen = log.observations(explorer._observations(observation))
-            begin_episode(explorer.state, cursor, seen, log.labels(label))
+        if not cursor.is_open:
+            shown = self.env.reset(seed=None if explorer.steps else 0)
+            begin_episode(explorer.state, cursor, explorer.encoder.reset(explorer.state, 0, *shown))
         action = self.draw.integers(self.env.action_space.n)  # type: ignore[attr-defined]
         observation, reward, *ended, info = self.env.step(action)
         with (rounds or Rounds()).one():
             explorer.learn(action, observation, reward, *ended, info)
-            if choose and cursor.active:
+            if choose and cursor.is_open:
                 select_action(explorer.state, cursor)
-        if len(cursor.episode) >= MAX_WORD_LENGTH:
-            explorer.cut()
+        if cursor.length >= MAX_WORD_LENGTH:
+            explorer.truncate()
 
     def surprised(self, tables: TransitionTables, thorough_at: int, rounds: Rounds) -> None:
         """Take a step with these machines believed in, which it shows to be wrong."""
         held = self.explorer.state.hypothesis
         held.tables, held.thorough_at = tables, thorough_at
-        if not self.cursor.active:
+        if not self.cursor.is_open:
             self.step()
         self.cursor.row = UNKNOWN
         self.step(rounds, choose=True)

@@ -32,12 +32,10 @@ Speed and memory
   walks | 1 minute | the functions and packages that an inference and a solve pass
   scaling | 1 minute | 1, 10 and 100 million steps from a folder; 200 MB of disk
   scanning | 2 minutes | one Parquet file of 2 GB, beside PyArrow; 2 GB of disk
-  billion | 30 minutes | a billion steps in a thousand files; 3 GB of disk | billion.py --stages
+  billion | 30 minutes | a billion steps in a thousand files; 3 GB of disk | scanning.py --millions 1000 --stages
   workers | 5 minutes | threads, processes and Ray on the same files
-  cluster_costs | 10 minutes | a cost model of passes: predicted, measured, projected to clusters
-  report | 2 minutes | a report of 300 states and 100,000 traces in a browser
 Inference
-  recovery | 50 minutes | random steps until the true machines are inferred | recovery.py --output benchmarks/recovery.json
+  recovery | 50 minutes | random steps until the true machines are inferred
   mealy | 5 minutes | random Mealy machines of up to 1,000 states, and AALpy | mealy.py --peers
   bank | hours | models of protocols, all strategies and AALpy: docs/bank.md
   criterion | 10 minutes | which of several consistent machines is the true one

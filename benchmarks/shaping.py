@@ -8,12 +8,10 @@ Markdown: the median over the seeds, and the range.
 """
 
 import argparse
-import json
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -232,14 +230,13 @@ def cell(runs: list[int | None], most: int) -> str:
 
 
 def main() -> None:
-    """Measure, print the table and, if asked, write the figures."""
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=20_000, help="that a learner may take")
     parser.add_argument("--episodes", type=int, default=200, help="at random, for given machines")
     parser.add_argument("--world", default="", help="worlds whose names hold this")
     parser.add_argument("--only", help="learners whose names hold this")
-    parser.add_argument("--output", type=Path, help="write the figures here, as JSON")
     options = parser.parse_args()
     torch.set_num_threads(1)
     settings = {
@@ -249,18 +246,15 @@ def main() -> None:
     }
     print(f"\n{options.seeds} seeds: median steps until optimal, and the range\n")
     print(f"| learner | {' | '.join(settings)} |\n|---|{'---:|' * len(settings)}", flush=True)
-    figures: dict[str, dict[str, list[int | None]]] = {}
     for name, learner in LEARNERS.items():
         if options.only and options.only not in name:
             continue
-        figures[name] = {
-            world: [learner(setting, seed, options.steps) for seed in range(options.seeds)]
-            for world, setting in settings.items()
-        }
-        cells = [cell(results, options.steps) for results in figures[name].values()]
+        runs = (
+            [learner(setting, seed, options.steps) for seed in range(options.seeds)]
+            for setting in settings.values()
+        )
+        cells = [cell(results, options.steps) for results in runs]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
-    if options.output:
-        options.output.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -122,8 +122,8 @@ def worth(world: World, machines: rs.MachinePair, plan: rs.Plan) -> float:
     following, states_of_rows = [], []
     for state, states in queue:
         targets = []
-        for move in range(tables.following.shape[1]):
-            target = int(tables.following[state, move])
+        for move in range(tables.next_state.shape[1]):
+            target = int(tables.next_state[state, move])
             after = (target, states if tables.ends[state, move] else read(states, target))
             if not tables.ends[state, move] and after not in number:
                 number[after] = len(queue)
@@ -158,13 +158,13 @@ def knowable(world: World) -> float:
     for _ in range(2_000):
         ahead = np.repeat(met[live, None] / goes_on.shape[1], goes_on.shape[1], axis=1) * goes_on
         met = begin + np.bincount(
-            tables.following[live].ravel(), weights=0.99 * ahead.ravel(), minlength=tables.states
+            tables.next_state[live].ravel(), weights=0.99 * ahead.ravel(), minlength=tables.states
         )
     share = met[live] / np.bincount(group[live], weights=met[live])[group[live]]
     going_on = np.where(tables.ends[live], 0.0, GAMMA)
     values = np.zeros(group.max() + 1)
     while True:
-        ahead = going_on * values[group[tables.following[live]]]
+        ahead = going_on * values[group[tables.next_state[live]]]
         by_action = share[:, None] * tables.expected(tables.reward[live] + ahead)
         mixed = np.zeros((len(values), by_action.shape[1]))
         np.add.at(mixed, group[live], by_action)

@@ -84,11 +84,9 @@ def drawn(number: int) -> Batch:
     draw = random.Random(number)
     complete, at_once = draw.random() < 0.75, draw.random() < 0.7
     labels = draw.randint(1, 3 if at_once else 2)
-    questions = draw.randint(1, 3)
+    queries = draw.randint(1, 3)
     names = ["observation", "reward", *(f"c{one:02}" for one in range(COLUMNS))]
-    targets = {
-        name: _target(draw, labels, questions, 5 if at_once else 3, at_once) for name in names
-    }
+    targets = {name: _target(draw, labels, queries, 5 if at_once else 3, at_once) for name in names}
     if not complete:
         words = {
             tuple(draw.choices(range(labels), k=draw.randint(1, 6)))
@@ -104,12 +102,12 @@ def drawn(number: int) -> Batch:
     return Batch(targets, tuple(sorted(words)), complete)
 
 
-def _target(draw: random.Random, labels: int, questions: int, states: int, at_once: bool) -> Target:
+def _target(draw: random.Random, labels: int, queries: int, states: int, at_once: bool) -> Target:
     """Return a random machine whose states all differ: in an answer, if `at_once`, or later."""
     while True:
         size, values = draw.randint(1, states), draw.randint(2, 3)
         step = tuple(tuple(draw.choices(range(size), k=labels)) for _ in range(size))
-        answer = tuple(tuple(draw.choices(range(values), k=questions)) for _ in range(size))
+        answer = tuple(tuple(draw.choices(range(values), k=queries)) for _ in range(size))
         target = Target(step, answer)
         if is_minimal_target(target) and (differ_at_once(target) or not at_once):
             return target
@@ -129,9 +127,9 @@ def _edges(target: Target, draw: random.Random) -> Iterator[Word]:
 
 
 def traces_of(batch: Batch) -> rs.TraceSet:
-    """Return traces that ask every question after every label of every word.
+    """Return traces that ask every query after every label of every word.
 
-    A question is asked by looking, from where nothing is seen; then the agent looks away again,
+    A query is asked by looking, from where nothing is seen; then the agent looks away again,
     which costs a step with the answer 0.
     """
     first = next(iter(batch.targets.values()))
@@ -227,7 +225,7 @@ def check(number: int) -> dict[str, int]:
     assert read == machines, "the machines read back are others"
     held["saved and loaded to the byte"] += len(names)
     for name, one in found.items():
-        twin = read[one.kind]
+        twin = read[one.name]
         assert rs.is_isomorphic(one, twin), f"{name}: not isomorphic to what was read back"
         _explains(twin, batch.targets[name], batch, name)
         for any_machine in (one, _any_machine(one, draw)):
@@ -283,24 +281,24 @@ def _any_machine(machine: rs.Machine, draw: random.Random) -> rs.Machine:
         [draw.randint(-1 if draw.random() < 0.2 else 0, states - 1) for _ in machine.labels]
         for _ in range(states)
     ]
-    questions = range(len(machine.observations) * len(machine.actions))
+    queries = range(len(machine.observations) * len(machine.actions))
     told = [
-        (state, question, draw.randrange(min(2, len(machine.outputs))))
+        (state, query, draw.randrange(min(2, len(machine.outputs))))
         for state in range(states)
-        for question in questions[:2]
+        for query in queries[:2]
         if draw.random() < 0.8
     ]
-    state, question, value = zip(*told, strict=True) if told else ((), (), ())
+    state, query, value = zip(*told, strict=True) if told else ((), (), ())
     return replace(
         machine,
         transitions=np.array(moves, np.int32).reshape(states, len(machine.labels)),
         output_state=np.array(state, np.int32),
-        output_question=np.array(question, np.int64),
+        output_query=np.array(query, np.int64),
         output_value=np.array(value, np.int32),
-        constant_question=np.zeros(0, np.int64),
+        constant_query=np.zeros(0, np.int64),
         constant_value=np.zeros(0, np.int32),
-        asked_state=np.zeros(0, np.int32),
-        asked_question=np.zeros(0, np.int64),
+        observed_constant_state=np.zeros(0, np.int32),
+        observed_constant_query=np.zeros(0, np.int64),
         support=None,
         decisions=None,
     )

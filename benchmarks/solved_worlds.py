@@ -226,7 +226,7 @@ def measure(case: Case, seconds: float) -> Row:
     return Row(
         case.origin,
         case.name,
-        solved.machines.senses.labelling.reads,
+        solved.machines.preprocessor.labeling.reads,
         solved.steps,
         " × ".join(str(sizes[kind]) for kind in ("transition", "reward") if kind in sizes),
         round(float(runs.discounted_returns.mean()), 4),

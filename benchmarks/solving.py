@@ -17,8 +17,8 @@ import numpy as np
 from solving_page import page
 
 import resolvent as rs
-from resolvent.exploration.run import SolveRun
-from resolvent.planning.deterministic import solve
+from resolvent.exploration.run import RunOptions, SolveRun
+from resolvent.exploration.solve import explore
 from resolvent.planning.steps import acting_machines
 from resolvent.rl.env import SymbolEncoder
 from resolvent.rl.tracker import StateTracker
@@ -60,7 +60,7 @@ class Truth:
             weight *= GAMMA
             if tables.ends[state, action]:
                 break
-            state = int(tables.following[state, action])
+            state = int(tables.next_state[state, action])
             seen, label = self._shown(state)
             memory = act.step(memory, label)  # type: ignore[attr-defined]
         return bool(abs(paid - self.best[start]) <= 1e-9 * max(1.0, abs(self.best[start])))
@@ -77,26 +77,20 @@ class ByKnowledge:
     def __init__(self, explorer: rs.Explorer) -> None:
         self.model, self.log = explorer.state.model, explorer.state.buffer
         if self.model is not None:
-            following, reward, is_known = self.model.arrays()
             least = self.model.least
-            worst = min(least, least / (1 - GAMMA))  # what a step nobody has taken may come to
-            self.policy = solve(following, np.where(is_known, reward, worst), GAMMA).policy
+            worst = min(least, least / (1 - GAMMA))  # of a step that was never taken
+            self.policy = self.model.known_steps().solve(worst, GAMMA).policy
 
     def begin(self, seen: Any, label: Any) -> Any:
         model = self.model
         if model is None:
             return None
         first = self.log.labels.codes.get(label, -2)
-        reads = model.first + model.lag == 0
-        return (
-            None
-            if reads and first < 0
-            else model.next_states([0] * len(model.sizes), first if reads else -1)
-        )
+        return None if model.reads_first_label and first < 0 else model.first_states(first)
 
     def step(self, states: Any, label: Any) -> Any:
         code = self.log.labels.codes.get(label, -2)
-        return None if states is None or code < 0 else self.model.next_states(states, code)
+        return None if states is None or code < 0 else self.model.machines.next_states(states, code)
 
     def __call__(self, states: Any, seen: Any) -> int | None:
         code = self.log.observations.codes.get(seen)
@@ -123,7 +117,7 @@ class ByPlan:
     def __call__(self, memory: StateTracker, seen: Any) -> int | None:
         if memory.unseen:
             return None
-        row = self.plan.model.situation(seen, *memory.values)
+        row = self.plan.model.find(seen, *memory.values)
         if row is None:
             return None
         return self.numbers[self.plan.model.actions[int(self.plan.policy[row])]]
@@ -141,23 +135,16 @@ def explored(
     With patience, it is not waited until exploring stops, but for so many times the steps.
     """
     explorer = rs.Explorer(env, gamma=GAMMA, seed=seed)
-    solving = SolveRun(
-        env,
-        explorer,
-        budget,
-        None if env.spec and env.spec.max_episode_steps else 2_000,
-        None,
-        None,
-    )
+    run = SolveRun(env, explorer, RunOptions(budget))
     since: int | None = None
     first: int | None = None
-    look = {"next": 0, "judging": 0.0, "at": time.process_time()}
+    look = {"next": 0, "evaluating": 0.0, "at": time.process_time()}
     rounds: list[float] = []
-    after = solving.after_step
+    after = run.after_step
 
-    def judged(changed: bool) -> None:
+    def evaluated(**options: bool) -> None:
         nonlocal since, first
-        after(changed)
+        after(**options)
         now = time.process_time()
         rounds.append(now - look["at"])
         if explorer.steps >= look["next"]:
@@ -168,22 +155,22 @@ def explored(
             elif since is None:
                 since = explorer.steps
                 first = first or since
-            look["judging"] += time.process_time() - now
+            look["evaluating"] += time.process_time() - now
             if patience and since is not None and explorer.steps > patience * since:
                 raise _Enough
         look["at"] = time.process_time()
 
-    solving.after_step = judged  # type: ignore[method-assign]
+    run.after_step = evaluated  # type: ignore[method-assign]
     started = time.process_time()
     try:
-        solved = solving.run()
+        solved = explore(run)
         claims, stopped = str(solved.statement.kind), explorer.steps
         acting = ByPlan(solved.plan, list(explorer.state.buffer.actions))
         right = truth.holds(acting.begin, acting)
         since = since or explorer.steps  # optimal since the last look, if at all
     except _Enough:
         claims, stopped, right = "not waited for", None, True
-    seconds = time.process_time() - started - look["judging"]
+    seconds = time.process_time() - started - look["evaluating"]
     return {
         "optimal_first": first,
         "optimal_since": since if right else None,
@@ -191,7 +178,7 @@ def explored(
         "stopped_at": stopped if claims != "budget" else None,
         "claims": claims,
         "right": right,
-        "states": explorer.sizes,
+        "states": explorer.state.sizes,
         "seconds": round(seconds, 2),
         "round": [round(float(quantile), 4) for quantile in np.quantile(rounds, [0.5, 0.99, 1.0])],
     }

@@ -31,7 +31,7 @@ def page(results: dict[str, Any], budget: str = "200,000") -> str:
     for name, of_world in results.items():
         seeds = [seed for seed in of_world["explored"] if seed in of_world["random"]]
         if not seeds:
-            steps = spread([run["steps"] for run in of_world["random"].values()])
+            steps = output_counts([run["steps"] for run in of_world["random"].values()])
             left.append(f"{name} ({steps})")
             continue
         runs = [of_world["explored"][seed] for seed in seeds]
@@ -53,9 +53,9 @@ def page(results: dict[str, Any], budget: str = "200,000") -> str:
             for row in zip(*(run["round"] for run in runs), strict=True)
         ]
         rows.append(
-            f"| {name} | {len(seeds)} | {spread(since)} | "
-            f"{spread([run['stopped_at'] for run in runs])} | {says} | "
-            f"{spread([run['steps'] for run in random])} | {ratio[0]} | "
+            f"| {name} | {len(seeds)} | {output_counts(since)} | "
+            f"{output_counts([run['stopped_at'] for run in runs])} | {says} | "
+            f"{output_counts([run['steps'] for run in random])} | {ratio[0]} | "
             f"{' / '.join(f'{milliseconds:.0f}' for milliseconds in times)} |"
         )
     text = _HEAD.format(most=most, budget=budget) + "\n".join(rows) + "\n"
@@ -85,10 +85,10 @@ def ratio_of(since: list[int | None], random: list[dict[str, Any]]) -> tuple[str
     return (f"{below}{ours / theirs:.3f}" if ours < float("inf") else "–"), ours / theirs
 
 
-def spread(numbers: list[int | None]) -> str:
+def output_counts(numbers: list[int | None]) -> str:
     """Return the median with the least and the most, and how many are missing.
 
-    >>> spread([10, 1200, 30]), spread([10, None]), spread([None]), spread([7])
+    >>> output_counts([10, 1200, 30]), output_counts([10, None]), output_counts([None]), output_counts([7])
     ('30 (10 to 1,200)', '10 (1 of 2 never)', '–', '7')
     """
     values = sorted(number for number in numbers if number is not None)

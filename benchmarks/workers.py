@@ -39,7 +39,7 @@ def compare(folder: Path, cores: int, turns: int) -> None:
     kinds = {"threads": Threads(cores), "processes": Processes(cores), "ray": Ray()}
     for name, workers in kinds.items():
         started, used = time.perf_counter(), sum(processor().values())
-        workers.together(len, ["a", "b"], int.__add__, called="starting")
+        workers.map_reduce(len, ["a", "b"], int.__add__, called="starting")
         seconds = time.perf_counter() - started
         print(
             f"{name}: begun in {seconds:.1f} s, {sum(processor().values()) - used:.1f} of processor"

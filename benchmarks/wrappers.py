@@ -144,13 +144,13 @@ def table(
             work(steps)
             times[name].append((time.perf_counter() - started) / (steps * count) * 1e6)
     bare = statistics.median(times["bare"])
-    print(f"{'µs a step':<16}{'whole':>9}{'spread':>16}{'added':>9}{'of bare':>9}")
+    print(f"{'µs a step':<16}{'whole':>9}{'output_counts':>16}{'added':>9}{'of bare':>9}")
     for name, microseconds in times.items():
         middle = statistics.median(microseconds)
-        spread = f"{min(microseconds):.3f}–{max(microseconds):.3f}"
+        output_counts = f"{min(microseconds):.3f}–{max(microseconds):.3f}"
         alone = name in ("bare", "memory alone")
         added, ratio = ("", "") if alone else (f"{middle - bare:.3f}", f"{middle / bare:.1f}")
-        print(f"{name:<16}{middle:>9.3f}{spread:>16}{added:>9}{ratio:>9}")
+        print(f"{name:<16}{middle:>9.3f}{output_counts:>16}{added:>9}{ratio:>9}")
 
 
 if __name__ == "__main__":

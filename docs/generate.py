@@ -20,9 +20,10 @@ from resolvent.machines.io import json as machine_json
 from resolvent.machines.io import schema as machine_schema
 from resolvent.planning import plan_io as plan_files
 from resolvent.rl import q_table as policy_files
-from resolvent.traces.io import jsonl
+from resolvent.traces.io import json_lines
 from resolvent.traces.schema import RESERVED
-from resolvent.worlds import grid_files
+from resolvent.traces.symbols import Symbol
+from resolvent.worlds import random_world
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
@@ -41,7 +42,7 @@ _TITLES = {
     "machines": "Machines, as Machines.save writes them",
     "machines-v1": "A pair of machines, as MachinePair.save wrote it in format version 1",
     "plan": "A plan, as Plan.save writes it",
-    "policy": "What Q-learning came to, as Learned.save writes it",
+    "policy": "The values that Q-learning learned, as QTable.save writes them",
     "world": "A grid world, as RandomWorld.save writes it",
     "episode": "An episode, as a line of JSON lines",
 }
@@ -121,9 +122,11 @@ def schemas() -> dict[str, dict[str, Any]]:
             "machines", machine_schema.File, machine_json.FORMAT, machine_json.VERSION
         ),
         "plan": _schema("plan", plan_files.PlanFile, plan_files.FORMAT, plan_files.VERSION),
-        "policy": _schema("policy", policy_files._File, policy_files.FORMAT, policy_files.VERSION),
-        "world": _schema("world", grid_files._File, grid_files.FORMAT, grid_files.VERSION),
-        "episode": _schema("episode", jsonl._Episode),
+        "policy": _schema("policy", policy_files.QTable, policy_files.FORMAT, policy_files.VERSION),
+        "world": _schema(
+            "world", random_world.WorldFile, random_world.FORMAT, random_world.VERSION
+        ),
+        "episode": _schema("episode", json_lines._Episode),
     }
     parts = found["machines"]["$defs"]
     tables = parts["Tables"]["properties"]
@@ -135,11 +138,14 @@ def schemas() -> dict[str, dict[str, Any]]:
             column["items"]["minimum"] = 0
     found["machines"]["properties"]["machines"]["minItems"] = 1
     parts["Machine"]["properties"]["predicts"]["minLength"] = 1
-    parts["Asked"]["properties"]["rows"]["items"]["minimum"] = 0
-    spread = parts["Machine"]["properties"]["spread"]
-    spread["minItems"] = 2
-    spread["items"]["prefixItems"][2]["minimum"] = 1
-    rows = [parts["Asked"]["properties"]["sets"], *parts["Termination"]["properties"].values()]
+    parts["ObservedConstants"]["properties"]["rows"]["items"]["minimum"] = 0
+    output_counts = parts["Machine"]["properties"]["output_counts"]
+    output_counts["minItems"] = 2
+    output_counts["items"]["prefixItems"][2]["minimum"] = 1
+    rows = [
+        parts["ObservedConstants"]["properties"]["sets"],
+        *parts["Termination"]["properties"].values(),
+    ]
     for row in rows:
         row["items"]["items"]["minimum"] = 0
     plan = found["plan"]
@@ -147,9 +153,13 @@ def schemas() -> dict[str, dict[str, Any]]:
     for column in ("observation", "action"):
         plan["$defs"]["Row"]["properties"][column] = {"$ref": "#/$defs/Symbol"}
     policy = found["policy"]
-    _hold_symbols(policy, policy["properties"]["situations"])
-    for names in ("observation_names", "action_names"):
-        _hold_symbols(policy, policy["properties"][names]["anyOf"][0])
+    policy["$defs"]["Symbol"] = _SYMBOL
+    policy["properties"]["q"]["items"] = {"type": "array", "items": {"type": "number"}}
+    policy["$defs"]["Curve"]["properties"]["steps"]["items"] = {"type": "integer", "minimum": 0}
+    value = policy["$defs"]["Evaluation"]["properties"]["value"]
+    policy["$defs"]["Evaluation"]["properties"]["value"] = {
+        "anyOf": [value, {"enum": ["inf", "-inf"]}]
+    }
     episode = found["episode"]
     for column in ("observations", "actions"):
         _hold_symbols(episode, episode["properties"][column])
@@ -163,20 +173,31 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _schema(name: str, kind: type, format_name: str = "", version: int = 0) -> dict[str, Any]:
-    schema = json.loads(json.dumps(msgspec.json.schema(kind)).replace("$defs/_", "$defs/"))
+    written = json.dumps(msgspec.json.schema(kind, schema_hook=_own_schema))
+    schema = json.loads(written.replace("$defs/_", "$defs/"))
     defined = {key.removeprefix("_"): value for key, value in schema["$defs"].items()}
     for key, value in defined.items():
         value["title"] = key
     top = defined.pop(schema["$ref"].removeprefix("#/$defs/"))
     if format_name:
-        top["properties"]["format"] = {"const": format_name}
-        top["properties"]["version"] = {"const": version}
+        header = {"format": {"const": format_name}, "version": {"const": version}}
+        if "format" not in top["properties"]:
+            top["properties"] = header | top["properties"]
+            top["required"] = [*header, *top["required"]]
+        top["properties"] |= header
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **top}
     found["title"] = _TITLES[name]
     if defined:
         found["$defs"] = defined
     _count_from_zero(found)
     return found
+
+
+def _own_schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a type that is not JSON's: a symbol, or a column of numbers."""
+    if kind is Symbol:
+        return {"$ref": "#/$defs/Symbol"}
+    return {"type": "array", "items": {"type": "number"}}
 
 
 def _hold_symbols(schema: dict[str, Any], column: dict[str, Any]) -> None:

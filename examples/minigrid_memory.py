@@ -37,7 +37,7 @@ def collect(episodes, seed):
     def policy(_):
         return choose(3, p=[0.25, 0.25, 0.5])
 
-    return rs.collect(make(), episodes=episodes, policy=policy, label_of=in_view)
+    return rs.collect(make(), episodes=episodes, policy=policy, labeling_fn=in_view)
 
 
 traces = collect(150, seed=0)
@@ -47,11 +47,11 @@ print(f"{len(traces)} episodes, {traces.steps:,} steps, {len(traces.observations
 machines = rs.infer(traces, timing="current-with-initial").machines
 print(machines.transition.to_text(most_outputs=0))
 
-for answer in machines.reward.answers():
+for answer in machines.reward.entries():
     if answer.output > 0:
         image, remembered = answer.observation
         side = {1: "right", 3: "left"}[dict(image)["direction"]]
-        cue = next(iter(machines.transition.history(remembered)[0]))
+        cue = next(iter(machines.transition.access_sequence(remembered)[0]))
         print(f"after the {cue}, turning {side} at the end is rewarded")
 
 print("\non 50 fresh episodes:")

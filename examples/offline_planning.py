@@ -31,10 +31,10 @@ def main() -> None:
     print("Actions of the plan:")
     row = plan.model.starts[0]
     while row >= 0:
-        room, transition_state, reward_state = plan.model.named(row)
+        room, transition_state, reward_state = plan.model.augmented_state(row)
         action = plan.action(room, transition_state, reward_state)
         print(f"  in the {room} (memory {transition_state}, {reward_state}): {action}")
-        row = plan.model.following[row, plan.model.actions.code(action)]
+        row = plan.model.next_state[row, plan.model.actions.code(action)]
 
     print(f"\nExecuted in the house: {plan.run(gym.make('resolvent/House-v0'), episodes=10)}")
 

@@ -32,7 +32,7 @@ def past_the_plants(world, seed):
     plant = np.array(["plant" in label for label in tables.labels])[tables.label_of]
     safe = {}
     for state in range(tables.live):
-        fine = np.flatnonzero(~plant[tables.following[state]])
+        fine = np.flatnonzero(~plant[tables.next_state[state]])
         safe[int(tables.observation_of[state])] = fine.tolist()
     return lambda seen: draw.choice(safe[seen])
 

@@ -60,7 +60,7 @@ class Lottery:
         chosen = np.zeros(self.states, int)
         for z in range(len(plan.model)):
             action = plan.model.actions[int(plan.policy[z])]
-            chosen[plan.model.named(z)[0]] = int(action[1:])
+            chosen[plan.model.augmented_state(z)[0]] = int(action[1:])
         return chosen
 
 

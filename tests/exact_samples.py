@@ -6,9 +6,8 @@ import numpy as np
 from oracles import answers_by_history
 
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.preprocess.contradictions import find_contradiction
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from strategies import sample_set, sample_sets
 from worlds import random_world

@@ -10,6 +10,7 @@ import resolvent as rs
 from resolvent.inference.counterexamples import observed_termination, with_evidence
 from resolvent.replay import replay_traces
 from resolvent.traces import Trace, TraceSet
+from resolvent.traces.trace_set import with_column
 
 
 def disturbed(traces, share, random):
@@ -53,7 +54,7 @@ def dice(*pays):
 
 
 def loaded_die(*pays):
-    """The machine of a die that showed so much: one state, one question, many answers."""
+    """The machine of a die that showed so much: one state, one query, many answers."""
     return taught(rs.infer(dice(*pays[:1]), outputs=["reward"]).machines, dice(*pays))
 
 
@@ -114,15 +115,8 @@ def slipped(traces, share, seed=0):
     random = np.random.default_rng(seed)
     drawn = random.integers(0, len(traces.actions), traces.steps)
     slips = random.random(traces.steps) < share
-    return TraceSet.from_columns(
-        (traces.observations, traces.observation_codes),
-        (traces.labels, traces.label_codes),
-        (traces.actions, np.where(slips, drawn, traces.action_codes).astype(np.int32)),
-        (traces.rewards, traces.reward_codes),
-        offsets=traces.offsets,
-        terminated=traces.terminated,
-        truncated=traces.truncated,
-    )
+    codes = np.where(slips, drawn, traces.action_codes).astype(np.int32)
+    return with_column(traces, "action", traces.actions, codes)
 
 
 def same(one, other):
@@ -133,15 +127,7 @@ def same(one, other):
 def paying(traces, paid):
     """The traces with other rewards, one for each step."""
     values, codes = np.unique(paid, return_inverse=True)
-    return TraceSet.from_columns(
-        (traces.observations, traces.observation_codes),
-        (traces.labels, traces.label_codes),
-        (traces.actions, traces.action_codes),
-        (values.tolist(), codes.astype(np.int32)),
-        offsets=traces.offsets,
-        terminated=traces.terminated,
-        truncated=traces.truncated,
-    )
+    return with_column(traces, "reward", values.tolist(), codes.astype(np.int32))
 
 
 def exact_pay(traces):

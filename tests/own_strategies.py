@@ -13,7 +13,7 @@ class MostAgreeing(Strategy):
 
     def fits(self, known, new):
         common = known.keys() & new.keys()
-        return all(known[question].output == new[question].output for question in common)
+        return all(known[query].output == new[query].output for query in common)
 
     def score(self, merge):
         return sum(1 for _ in merge.agreements())
@@ -51,7 +51,7 @@ class Weighted(Strategy):
 
 
 class Timid(Strategy):
-    """Keep apart whatever has no question in common."""
+    """Keep apart whatever has no query in common."""
 
     name = "timid"
 

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import resolvent as rs
-from resolvent._util.processes import available_cores
+from resolvent._util.parallel import available_cores
 from resolvent.errors import StorageError
 
 
@@ -34,7 +34,7 @@ def refused(number):
     return [number]
 
 
-def broken(number):
+def outliers(number):
     raise ZeroDivisionError(number)
 
 

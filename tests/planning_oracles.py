@@ -1,6 +1,6 @@
 """Planning in plain Python: models by walking, values by sweeping, for tests to compare with.
 
-Nothing here calls the code under test but for the two questions one can put to a
+Nothing here calls the code under test but for the two queries one can put to a
 machine, `step` and `output`.
 """
 
@@ -51,7 +51,7 @@ def naive_model(
         for t, label in enumerate(labels_read_after(trace, machines.timing)):
             o, a = trace.observations[t], trace.actions[t]
             for machine, state in zip(machines.values(), states, strict=True):
-                asked.add((machine.kind, state, _seen(machine, o, states), a))
+                asked.add((machine.name, state, _seen(machine, o, states), a))
             over = trace.terminated and t == len(trace) - 1
             ended.setdefault((o, states, a), []).append(over)
             ended.setdefault((o, a), []).append(over)
@@ -203,8 +203,8 @@ def agrees(model: Any, truth: Truth, seen: Callable[[Any], Hashable], starts: li
                 return False
             if after is None:
                 continue
-            there = int(model.following[here, code])
-            if model.named(there)[0] != seen(after):
+            there = int(model.next_state[here, code])
+            if model.augmented_state(there)[0] != seen(after):
                 return False
             if (there, after) not in met:
                 met.add((there, after))

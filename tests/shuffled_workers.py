@@ -3,8 +3,10 @@
 import pickle
 import random
 
+from resolvent._util.parallel import Workers
 
-class ShuffledWorkers:
+
+class ShuffledWorkers(Workers):
     """Work as it might be done anywhere: nothing is shared, and whatever is possible happens."""
 
     name = "shuffled"
@@ -12,13 +14,13 @@ class ShuffledWorkers:
     def __init__(self, seed):
         self.chance = random.Random(seed)
 
-    def each(self, work, pieces, *, called, report=None):
+    def map(self, work, pieces, *, called, report=None):
         for done, made in enumerate(self._made(work, pieces), 1):
             yield made
             if report is not None:
                 report(done)
 
-    def together(self, work, pieces, combine, *, called, report=None):
+    def map_reduce(self, work, pieces, combine, *, called, report=None):
         made = self._made(work, pieces)
         combine = copied(combine)
         while len(made) > 1:
@@ -30,16 +32,13 @@ class ShuffledWorkers:
             report(len(pieces))
         return made[0]
 
-    def first(self, work, pieces, enough, *, called):
+    def map_until(self, work, pieces, enough, *, called):
         made = [None] * len(pieces)
         for number in self.chance.sample(range(len(pieces)), len(pieces)):
             made[number] = copied(copied(work)(copied(pieces[number])))
             if enough(made[number]):
                 break
         return made
-
-    def close(self):
-        pass
 
     def _made(self, work, pieces):
         order = list(range(len(pieces)))

@@ -140,7 +140,7 @@ def targets(draw, states=6, labels=4, alphas=5, outputs=4, min_outputs=1):
     """Complete machines, not always minimal, not always reachable: the caller looks."""
     n = draw(st.integers(1, states))
     k = draw(st.integers(1, labels))
-    questions = draw(st.integers(1, alphas))
+    queries = draw(st.integers(1, alphas))
     values = draw(st.integers(min_outputs, outputs))
     random = Random(draw(st.integers(0, 2**32)))
     step = [[random.randrange(n) for _ in range(k)] for _ in range(n)]
@@ -148,7 +148,7 @@ def targets(draw, states=6, labels=4, alphas=5, outputs=4, min_outputs=1):
     path = random.sample(range(1, n), n - 1)
     for source, target in zip([0, *path], path, strict=False):
         step[source][random.randrange(k)] = target
-    answer = [[random.randrange(values) for _ in range(questions)] for _ in range(n)]
+    answer = [[random.randrange(values) for _ in range(queries)] for _ in range(n)]
     return Target(tuple(map(tuple, step)), tuple(map(tuple, answer)))
 
 
@@ -156,12 +156,12 @@ def targets(draw, states=6, labels=4, alphas=5, outputs=4, min_outputs=1):
 def sample_sets(draw, labels=3, alphas=3, outputs=3, traces=6, length=12):
     """Rows of all kinds, contradictory or not: either half may be missing, traces may be empty."""
     k = draw(st.integers(1, labels))
-    questions = draw(st.integers(1, alphas))
+    queries = draw(st.integers(1, alphas))
     values = draw(st.integers(1, outputs))
     lengths = draw(st.lists(st.integers(0, length), max_size=traces))
     random = Random(draw(st.integers(0, 2**32)))
     honest = draw(st.booleans())  # answers of some machine, or any answers
-    target = draw(targets(states=4, labels=k, alphas=questions, outputs=values))
+    target = draw(targets(states=4, labels=k, alphas=queries, outputs=values))
     made = []
     for rows in lengths:
         state, trace = 0, []
@@ -173,7 +173,7 @@ def sample_sets(draw, labels=3, alphas=3, outputs=3, traces=6, length=12):
             output = target.answer[state][alpha] if honest else random.randrange(values)
             trace.append((beta, alpha, output if alpha >= 0 else random.choice([-1, 0])))
         made.append(trace)
-    return sample_set(made, labels=k, alphas=questions, outputs=values)
+    return sample_set(made, labels=k, alphas=queries, outputs=values)
 
 
 @st.composite
@@ -238,7 +238,7 @@ def noisy_machines(draw, **options):
 
 infer_options = st.fixed_dictionaries(
     {
-        "strategy": st.sampled_from(["edsm", "rpni", "telling"]),
+        "strategy": st.sampled_from(["edsm", "rpni", "likelihood"]),
         "timing": st.sampled_from(LabelTiming),
         "supplement": st.booleans(),
         "remove_redundant": st.booleans(),
@@ -262,9 +262,9 @@ def moving_machine(predicts, labels, table, **more):
         transitions=np.array(table, np.int32).reshape(len(table), len(labels)),
         trivial=(),
         output_state=_NO_CODES,
-        output_question=_NO_QUESTIONS,
+        output_query=_NO_QUESTIONS,
         output_value=_NO_CODES,
-        constant_question=_NO_QUESTIONS,
+        constant_query=_NO_QUESTIONS,
         constant_value=_NO_CODES,
         predicts=predicts,
         **more,

@@ -3,7 +3,7 @@
 import numpy as np
 
 import resolvent as rs
-from resolvent.machines import machine_of_tables
+from resolvent.machines import Vocabularies, machine_of_tables
 from resolvent.traces.vocabulary import Vocabulary
 
 LABELS, OBSERVATIONS, ACTIONS = 4, 20, 2
@@ -16,28 +16,23 @@ def synthetic(states, traces, length, seed=0):
     observations = Vocabulary([f"place {number:02}" for number in range(OBSERVATIONS)])
     actions = Vocabulary(["left", "right"])
     rewards = Vocabulary([0.0, 1.0])
-    questions = OBSERVATIONS * ACTIONS
+    queries = OBSERVATIONS * ACTIONS
     leads = chance.integers(0, states, (states, LABELS), dtype=np.int32)
     leads[:, 0] = (np.arange(states) + 1) % states  # so that every state is reached
-    following = chance.integers(0, OBSERVATIONS, (states, questions), dtype=np.int32)
-    paid = chance.integers(0, 2, (states, questions), dtype=np.int32)
-    place = np.repeat(np.arange(states), questions), np.tile(np.arange(questions), states)
-    common = {"labels": labels, "observations": observations, "actions": actions}
+    following = chance.integers(0, OBSERVATIONS, (states, queries), dtype=np.int32)
+    paid = chance.integers(0, 2, (states, queries), dtype=np.int32)
+    place = np.repeat(np.arange(states), queries), np.tile(np.arange(queries), states)
     transition, _ = machine_of_tables(
         rs.TransitionMachine,
-        **common,
-        outputs=observations,
-        transitions=leads,
-        initial=0,
-        answers=(*place, following.ravel()),
+        Vocabularies(labels, observations, actions, observations),
+        leads,
+        (*place, following.ravel()),
     )
     reward, _ = machine_of_tables(
         rs.RewardMachine,
-        **common,
-        outputs=rewards,
-        transitions=leads,
-        initial=0,
-        answers=(*place, paid.ravel()),
+        Vocabularies(labels, observations, actions, rewards),
+        leads,
+        (*place, paid.ravel()),
     )
     seen = np.empty((traces, length + 1), np.int32)
     done = chance.integers(0, ACTIONS, (traces, length), dtype=np.int32)
@@ -48,9 +43,9 @@ def synthetic(states, traces, length, seed=0):
     for step in range(length):
         if step:
             state = leads[state, read[:, step]]
-        question = seen[:, step] * ACTIONS + done[:, step]
-        seen[:, step + 1] = following[state, question]
-        gained[:, step] = paid[state, question]
+        query = seen[:, step] * ACTIONS + done[:, step]
+        seen[:, step + 1] = following[state, query]
+        gained[:, step] = paid[state, query]
     return rs.MachinePair(transition, reward), rs.TraceSet.from_columns(
         (observations, seen.ravel()),
         (labels, read.ravel()),

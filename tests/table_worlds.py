@@ -24,7 +24,7 @@ def world(following, reward, ends, *, seen=None, labels=None, starts=(0,)):
             actions=tuple(f"a{number}" for number in range(actions)),
             observation_of=np.array(seen, np.int32),
             label_of=np.array([kinds.index(label) for label in labels], np.int32),
-            following=np.array(following, np.int32),
+            next_state=np.array(following, np.int32),
             reward=np.array(reward, float),
             ends=np.array(ends, bool),
             starts=np.array(starts, np.int32),

@@ -2,12 +2,13 @@ import copy
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import make_dataclass, replace
 
 import pytest
 
 import resolvent as rs
 from resolvent import errors
-from resolvent.errors import ResolventError, TraceError, TracePlace, locating
+from resolvent.errors import ResolventError, StepLocation, TraceError, locating
 
 KINDS = [
     kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)
@@ -15,16 +16,18 @@ KINDS = [
 
 FIELDS = {
     "output": "reward",
-    "places": (TracePlace(0, 1), TracePlace(7, 4, "part-2.parquet", 3)),
+    "locations": (StepLocation(0, 1), StepLocation(7, 4, "part-2.parquet", 3)),
     "values": (0.5, 2.0),
-    "question": ((1, "hall"), "up"),
+    "query": ((1, "hall"), "up"),
     "outcomes": ((2.0, 9), (0.5, 1)),
-    "history": (frozenset({"key"}), frozenset({"bell", "door"})),
+    "label_sequence": (frozenset({"key"}), frozenset({"bell", "door"})),
     "labels_read": True,
     "advice": "sleep on it",
     "timing": "lagged",
     "exact_remedy": True,
 }
+
+CONFLICT = make_dataclass("Conflict", FIELDS)(**FIELDS)
 
 QUARREL = rs.TraceSet([rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) for pay in (1, 2)])
 
@@ -43,7 +46,7 @@ def pickled(error):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_errors_survive_copies_and_pickles(kind, remade):
     fields = FIELDS if kind is rs.ContradictoryTraces else {}
-    error = kind("no such room", **fields)
+    error = kind("no such room", *([CONFLICT] if fields else []))
     error.add_note("in the attic")
     again = remade(error)
     assert type(again) is kind
@@ -72,7 +75,7 @@ def test_an_error_comes_back_from_another_process():
     [("observation", "transition"), ("reward", "reward"), ("cost", "cost")],
 )
 def test_a_column_and_its_machine(output, machine):
-    assert rs.ContradictoryTraces("", **{**FIELDS, "output": output}).machine == machine
+    assert rs.ContradictoryTraces("", replace(CONFLICT, output=output)).machine == machine
 
 
 def test_errors_are_also_what_python_would_raise():
@@ -80,7 +83,7 @@ def test_errors_are_also_what_python_would_raise():
     assert issubclass(rs.errors.MissingExtra, ImportError)
 
 
-def test_places_go_in_front_from_the_inside_out():
+def test_locations_go_in_front_from_the_inside_out():
     raised = pytest.raises(TraceError, match=r"^a\.jsonl: line 3: too short$")
     with raised as caught, locating("a.jsonl"), locating("line 3"):
         raise TraceError("too short")

@@ -51,12 +51,16 @@ FORWARDS = {
     },
     "planning/plan.py": {
         "Plan.run": "resolvent.rl.run_plan",
+        "Plan.predict": "resolvent.rl.run_plan",
         "Plan.policy_in": "resolvent.rl.run_plan",
+        "Plan._repr_html_": "resolvent.viz.notebook",
     },
+    "rl/q_table.py": {"QTable._repr_html_": "resolvent.viz.notebook"},
+    "traces/trace_set.py": {"TraceSet._repr_html_": "resolvent.viz.notebook"},
 }
 
 # A function that checks its arguments as a later package does, and imports that when it is called.
-LATE = {"evaluation/diagnosis/diagnostics.py": "resolvent.inference.options"}
+LATE = {"evaluation/diagnosis/diagnose.py": "resolvent.inference.options"}
 
 # Only these may import the public namespace, and `resolvent` itself any package, when it is asked.
 MAY_IMPORT_PUBLIC_NAMES = {"__init__", "cli", "__main__"}

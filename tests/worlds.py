@@ -12,8 +12,7 @@ import numpy as np
 
 from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
-from resolvent.worlds.grid_generator import random_grid_world, shortcoming
-from resolvent.worlds.grid_world import GridWorld
+from resolvent.worlds.grid_world import GridWorld, random_grid_world, shortcoming
 
 __all__ = ["World", "random_world", "shortcoming", "with_decoys"]
 
@@ -48,7 +47,7 @@ class World(GridWorld):
 
     def rollouts(self, episodes: int, seed: int, max_steps: int | None = None) -> TraceSet:
         """Random walks from random even-even cells until the RM ends, or `max_steps`."""
-        following = self.tables.following.ravel()
+        following = self.tables.next_state.ravel()
         rewards, reward_code = np.unique(self.tables.reward.ravel(), return_inverse=True)
         rng = np.random.default_rng(seed)
         cells = len(self.label_at)

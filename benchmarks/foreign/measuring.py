@@ -16,10 +16,11 @@ from rows import Row
 from systems import SYSTEMS
 
 import resolvent as rs
+from resolvent.inference.summary import noise_lines
 
 FRESH, FRESH_IN_SHORT = 100, 5
 
-TELLING = ("missing-label", "labels-carry-nothing")
+TELLING = ("missing-label", "uninformative-labels")
 """Findings of `rs.diagnose` whose text says more of noise than the result can."""
 
 
@@ -130,7 +131,7 @@ def _words(
     result: rs.InferenceResult, findings: Sequence[rs.evaluation.Finding]
 ) -> tuple[str, ...]:
     messages = [finding.text for finding in findings if finding.kind in TELLING]
-    return (*result.noise_text(), *messages)
+    return (*noise_lines(result), *messages)
 
 
 def _shares(score: rs.machines.Score) -> tuple[float, float, float, float]:

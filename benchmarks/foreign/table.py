@@ -30,7 +30,7 @@ are the most likely ones, and a prediction is the most likely output
 
 Each row is one run with one seed. The number of episodes was increased until the result was stable,
 where any number was enough. The lift, for example, has 101 states from 12,000 steps and 67 from
-48,000, both with the warning `rare-moves`, and its true 18 states after that. The threshold of this
+48,000, both with the warning `rare-transitions`, and its true 18 states after that. The threshold of this
 warning was set with most of these rows in view, so they do not test it. Taxi, DoorKey in one layout,
 RedBlueDoors and RepeatPrevious with four cards were measured before random actions had a seed of
 their own, and with `noise="none"`.

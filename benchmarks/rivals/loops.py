@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
-from judging import UNKNOWN, Acting, Codes, Curve, Setting
+from evaluating import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
 from resolvent.preprocess.timing import LabelTiming
@@ -218,7 +218,7 @@ class Jirp(Belief):
         self.moves = self.led(machine)
         self.pays = {
             (state, self.observations[one.observation], self.actions[one.action]): one.output
-            for one in machine.answers()
+            for one in machine.entries()
             for state in (range(self.states) if one.state is None else [one.state])
         }
 
@@ -256,12 +256,12 @@ class JirpWithBoth(Jirp):
             for column in of_reward
         ]
         self.shows, self.pays = {}, {}
-        for one in found.transition.answers():
+        for one in found.transition.entries():
             key = self.observations[one.observation], self.actions[one.action]
             for first in range(len(of_next)) if one.state is None else [one.state]:
                 for second in range(many):
                     self.shows[first * many + second, *key] = self.observations[one.output]
-        for one in found.reward.answers():
+        for one in found.reward.entries():
             seen, first = one.observation
             key = self.observations[seen], self.actions[one.action]
             for second in range(many) if one.state is None else [one.state]:
@@ -294,7 +294,7 @@ def loop(kind: type[Belief], setting: Setting, seed: int, most: int) -> tuple[Cu
     """Learn values by a machine that is believed, and another one whenever it is given up."""
     random, belief, curve = Random(seed), kind(setting, seed), Curve(setting, most)
     tables = setting.tables
-    following, reward_of = tables.following.tolist(), tables.reward.tolist()
+    following, reward_of = tables.next_state.tolist(), tables.reward.tolist()
     ends, starts = tables.ends.tolist(), setting.starts.tolist()
     seen_of, label_of = tables.observation_of.tolist(), tables.label_of.tolist()
     values = Values(belief, setting.gamma, random)

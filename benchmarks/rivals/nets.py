@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from evaluating import Acting, Codes, Curve, Setting
 from gymnasium import spaces
-from judging import Acting, Codes, Curve, Setting
 from numpy.typing import NDArray
 from sb3_contrib import RecurrentPPO
 from sb3_contrib.ppo_recurrent import MlpLstmPolicy
@@ -93,7 +93,7 @@ class Tables(VecEnv):
         tables, chosen = self.tables, self._chosen
         reward = tables.reward[self.state, chosen].astype(np.float32)
         ended = tables.ends[self.state, chosen]
-        self.state = tables.following[self.state, chosen].astype(np.int64)
+        self.state = tables.next_state[self.state, chosen].astype(np.int64)
         self.age += 1
         cut = (self.age >= self.setting.limit) & ~ended
         done = ended | cut
@@ -148,7 +148,7 @@ class Net:
     options: dict[str, Any]
 
     def __call__(self, setting: Setting, seed: int, most: int) -> Curve:
-        """Train it, and judge its greedy policy at checkpoints."""
+        """Train it, and evaluate its greedy policy at checkpoints."""
         torch.set_num_threads(1)
         view = View(setting, self.stack)
         envs = Tables(setting, view, SIDE_BY_SIDE, seed)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from judging import UNKNOWN, Acting, Codes, Curve, Setting
+from evaluating import UNKNOWN, Acting, Codes, Curve, Setting
 
 import resolvent as rs
 from resolvent.planning.steps import acting_machines
@@ -11,7 +11,7 @@ from resolvent.rl.tracker import StateTracker
 
 
 def solve(setting: Setting, seed: int, most: int) -> Curve:
-    """Explore as `rs.solve` does, step by step, and judge its plan at checkpoints.
+    """Explore as `rs.solve` does, step by step, and evaluate its plan at checkpoints.
 
     Nobody tells it when labels are read. It goes on until it stops on its own, or its steps are
     spent, and not only until it has been good for a while.
@@ -35,7 +35,7 @@ def solve(setting: Setting, seed: int, most: int) -> Curve:
 
 
 def from_random(setting: Setting, seed: int, most: int) -> Curve:
-    """Infer machines from more and more random episodes, and judge the plan by each of them."""
+    """Infer machines from more and more random episodes, and evaluate the plan of each."""
     env = setting.env()
     curve = Curve(setting, most)
     traces = rs.collect(env, episodes=16, seed=seed)
@@ -94,7 +94,7 @@ class _ByPlan:
             memory.step(self.tables.labels[label])
         if memory.unseen:
             return UNKNOWN
-        here = self.plan.model.situation(self.tables.observations[seen], *memory.values)
+        here = self.plan.model.find(self.tables.observations[seen], *memory.values)
         if here is None:
             return UNKNOWN
         return self.numbers[self.plan.model.actions[int(self.plan.policy[here])]]

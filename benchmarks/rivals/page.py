@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from cells import SEEDS, Cells
-from judging import ENOUGH, solved_at
+from evaluating import ENOUGH, solved_at
 from matplotlib.figure import Figure
 
 from resolvent._util.files import atomic_write

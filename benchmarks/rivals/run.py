@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cells import FILE, SEEDS, Cells
-from judging import WORLDS, Curve, Setting, solved_at
+from evaluating import WORLDS, Curve, Setting, solved_at
 from loops import Jirp, JirpWithBoth, Lrm, loop
 from ours import from_random, solve
 

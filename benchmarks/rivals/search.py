@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cells import Cells
-from judging import WORLDS, solved_at
+from evaluating import WORLDS, solved_at
 from nets import Net, recurrent, stacked_dqn, stacked_ppo
 
 SEED = 100

@@ -52,16 +52,19 @@ class Foretold:
 
 def foretold(machines: rs.Machines, fresh: rs.TraceSet, bins: NDArray[np.float64]) -> Foretold:
     """Foretell every observation at every step of fresh traces, and look which came."""
-    machine, shown = machines.transition, replay_traces(machines, machines.senses.on(fresh))
+    machine, shown = (
+        machines.transition,
+        replay_traces(machines, machines.preprocessor.transform(fresh)),
+    )
     rows = shown.machines["transition"].known
     asked = to_machine_codes(machine, rows, shown.alphabets, machine.states)
     width, smoothing = len(machine.outputs), smoothing_of(machine)
-    known = machine.answer_many(np.ascontiguousarray(rows["state"]), asked.question) >= 0
-    keys = rows["state"][known].astype(np.int64) * (asked.question.max() + 1)
-    keys += asked.question[known]
+    known = machine.predict(np.ascontiguousarray(rows["state"]), asked.query) >= 0
+    keys = rows["state"][known].astype(np.int64) * (asked.query.max() + 1)
+    keys += asked.query[known]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     states = rows["state"][known][first].astype(np.int32)
-    questions = asked.question[known][first]
+    queries = asked.query[known][first]
     output, count = asked.output[known], rows["count"][known]
     came = np.zeros((len(first), width + 1), np.int64)  # the last is for what is not known
     np.add.at(came, (place, output), count)
@@ -71,7 +74,7 @@ def foretold(machines: rs.Machines, fresh: rs.TraceSet, bins: NDArray[np.float64
     for start in range(0, len(first), AT_ONCE):
         some = slice(start, start + AT_ONCE)
         times = np.repeat(came[some].sum(1), width)
-        repeated = (np.repeat(one[some], width) for one in (states, questions))
+        repeated = (np.repeat(one[some], width) for one in (states, queries))
         chance = output_probabilities(
             machine, smoothing, *repeated, np.tile(outputs, len(states[some]))
         )

@@ -7,8 +7,7 @@ kept here in compact form; without, from those kept here.
 import sys
 from pathlib import Path
 
-from resolvent.paper.figures import draw_baselines, draw_policy
-from resolvent.paper.report import compact, section, with_section
+from resolvent.paper.report import compact, draw_baselines, draw_policy, section, with_section
 from resolvent.paper.store import Results
 
 HERE = Path(__file__).parent

@@ -14,17 +14,17 @@ namespace {
 // Holds on to the arrays, and to what was checked about them.
 class AskedSteps {
  public:
-  AskedSteps(Ids read, Rows offsets, Ids question, std::int64_t questions)
+  AskedSteps(Ids read, Rows offsets, Ids query, std::int64_t queries)
       : read_(std::move(read)),
         offsets_(std::move(offsets)),
-        question_(std::move(question)),
-        questions_(questions),
-        steps_(span_of(read_), span_of(offsets_), span_of(question_), static_cast<std::size_t>(questions)) {
+        query_(std::move(query)),
+        queries_(queries),
+        steps_(span_of(read_), span_of(offsets_), span_of(query_), static_cast<std::size_t>(queries)) {
     check_offsets(span_of(offsets_), read_.size());
     require(read_.size() <= static_cast<std::size_t>(std::numeric_limits<Id>::max()), "there are too many steps");
-    require(question_.size() == read_.size(), "the columns must be equally long");
+    require(query_.size() == read_.size(), "the columns must be equally long");
     check_ids(span_of(read_), "read holds an id below -1");
-    check_codes(span_of(question_), questions, 0);
+    check_codes(span_of(query_), queries, 0);
   }
 
   // How many steps clash, how many are in no state, the first that clashes and the one before it.
@@ -35,8 +35,8 @@ class AskedSteps {
             "the columns must be equally long");
     require(besides >= 1, "the other machine needs at least one state");
     check_codes(span_of(beside), besides, resolvent::none);
-    const auto most = std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(questions_, 1);
-    require(states <= most / besides, "there are too many possible questions");
+    const auto most = std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(queries_, 1);
+    require(states <= most / besides, "there are too many possible queries");
     // Others wait: it keeps what it found first, and is done soon.
     const auto found = steps_.clashes(span_of(transitions), labels, span_of(answer),
                                       {span_of(beside), static_cast<std::size_t>(besides)}, enough);
@@ -46,8 +46,8 @@ class AskedSteps {
  private:
   Ids read_;
   Rows offsets_;
-  Ids question_;
-  std::int64_t questions_;
+  Ids query_;
+  std::int64_t queries_;
   resolvent::AskedSteps steps_;
 };
 
@@ -55,7 +55,7 @@ class AskedSteps {
 
 void bind_exploring(nb::module_& module) {
   nb::class_<AskedSteps>(module, "AskedSteps")
-      .def(nb::init<Ids, Rows, Ids, std::int64_t>(), "read"_a, "offsets"_a, "question"_a, "questions"_a)
+      .def(nb::init<Ids, Rows, Ids, std::int64_t>(), "read"_a, "offsets"_a, "query"_a, "queries"_a)
       .def("clashes", &AskedSteps::clashes, "transitions"_a, "labels"_a, "answer"_a, "beside"_a, "besides"_a,
            "enough"_a);
 }

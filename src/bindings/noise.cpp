@@ -123,9 +123,9 @@ nb::dict weigh_state_pairs(const Ids& alpha, const Ids& output, const Ids& state
   }();
   nb::dict out;
   out["log_odds"] = column(pairs, &StatePair::log_odds);
-  out["questions"] = column(pairs, &StatePair::questions);
+  out["queries"] = column(pairs, &StatePair::queries);
   out["asked"] = column(pairs, &StatePair::asked);
-  out["question"] = column(pairs, &StatePair::question);
+  out["query"] = column(pairs, &StatePair::query);
   return out;
 }
 
@@ -146,7 +146,7 @@ nb::dict split_noisy_rows(const Ids& alpha, const Ids& output, const Ids& state,
   nb::dict out;
   out["feature"] = column(found, &SplitRow::feature);
   out["state"] = column(found, &SplitRow::state);
-  out["question"] = column(found, &SplitRow::question);
+  out["query"] = column(found, &SplitRow::query);
   out["log_odds"] = column(found, &SplitRow::log_odds);
   out["asked"] = column(found, &SplitRow::asked);
   out["odd"] = column(found, &SplitRow::odd);

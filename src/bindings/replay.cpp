@@ -142,7 +142,7 @@ class TraceColumns {
   static void add_answers(nb::dict& out, const std::string& name, const std::vector<AnswerSeen>& answers,
                           bool earliest) {
     out[(name + "_state").c_str()] = column(answers, &AnswerSeen::state);
-    out[(name + "_question").c_str()] = column(answers, &AnswerSeen::question);
+    out[(name + "_query").c_str()] = column(answers, &AnswerSeen::query);
     add_seen(out, name, answers, earliest);
   }
 

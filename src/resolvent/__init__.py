@@ -19,7 +19,7 @@ from resolvent.registration import register_when_possible
 
 NAMES = {
     "resolvent.errors": ("ContradictoryTraces", "OptionError", "ResolventError", "TraceError"),
-    "resolvent.evaluation.diagnosis.diagnostics": ("diagnose",),
+    "resolvent.evaluation.diagnosis.diagnose": ("diagnose",),
     "resolvent.evaluation.evidence": ("Evidence",),
     "resolvent.evaluation.experiments": ("Experiment",),
     "resolvent.exploration.explorer": ("Explorer",),
@@ -102,5 +102,5 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *PACKAGES, "__version__"})
 
 
-startup.check()
+startup.check_gil()
 register_when_possible()

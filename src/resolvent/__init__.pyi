@@ -13,7 +13,7 @@ from resolvent.errors import ContradictoryTraces as ContradictoryTraces
 from resolvent.errors import OptionError as OptionError
 from resolvent.errors import ResolventError as ResolventError
 from resolvent.errors import TraceError as TraceError
-from resolvent.evaluation.diagnosis.diagnostics import diagnose as diagnose
+from resolvent.evaluation.diagnosis.diagnose import diagnose as diagnose
 from resolvent.evaluation.evidence import Evidence as Evidence
 from resolvent.evaluation.experiments import Experiment as Experiment
 from resolvent.exploration.explorer import Explorer as Explorer

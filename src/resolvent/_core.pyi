@@ -91,7 +91,7 @@ def delete_labels(
     histories: HistoryTree, alpha: Ids, output: Ids, named: list[int], labels: int
 ) -> list[tuple[tuple[int, int] | None, int, NDArray[np.float64], Rows]]: ...
 def separate(
-    question: Ids,
+    query: Ids,
     state: Ids,
     output: Ids,
     *,
@@ -107,10 +107,10 @@ def converge(
     asked: Ids,
     answered: Ids,
     *,
-    question: Ids,
+    query: Ids,
     state: Ids,
     output: Ids,
-    questions: int,
+    queries: int,
     transitions: Ids,
     states: int,
     labels: int,
@@ -128,7 +128,7 @@ def recode(codes: Ids, table: Ids) -> Ids: ...
 def walk_states(transitions: Ids, labels: int, beta: Ids, offsets: Rows) -> Ids: ...
 
 class AskedSteps:
-    def __init__(self, read: Ids, offsets: Rows, question: Ids, questions: int) -> None: ...
+    def __init__(self, read: Ids, offsets: Rows, query: Ids, queries: int) -> None: ...
     def clashes(
         self,
         transitions: Ids,

@@ -1,21 +1,19 @@
-"""Every error a user can meet, each saying what, where and what to do.
+"""All errors and warnings: each says what is wrong, where, and what to do.
 
-All derive from `ResolventError`, so one `except` is enough; the command line
-turns each into one line and an exit code. Warnings stand here, too.
+Errors derive from `ResolventError`; the command line prints one line and returns an exit code.
 """
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from resolvent._util.text import short
 
 E = TypeVar("E", bound=Exception)
 
-
-MOST_CHARACTERS = 4_000
-"""Of an error's message: names that users chose may be of any length."""
+MAX_CHARACTERS = 4_000
+"""Maximum length of an error's message: names that users chose may be of any length."""
 
 
 class ResolventError(Exception):
@@ -26,7 +24,7 @@ class ResolventError(Exception):
     """
 
     def __str__(self) -> str:
-        return short(super().__str__(), MOST_CHARACTERS)
+        return short(super().__str__(), MAX_CHARACTERS)
 
 
 class TraceError(ResolventError):
@@ -34,21 +32,21 @@ class TraceError(ResolventError):
 
 
 class StorageError(TraceError):
-    """Storage that failed or did not answer, which may pass: try again."""
+    """Storage that failed or did not respond; this may be temporary, so try again."""
 
 
 class DamagedFile(TraceError):  # noqa: N818
-    """A file, or a part of one, that cannot be read since it is damaged or gone."""
+    """A file, or a part of one, that cannot be read because it is damaged or missing."""
 
 
 class EnvironmentFailed(TraceError):  # noqa: N818
-    """An environment that raised while it was explored, or gave what no step can give.
+    """An environment that raised while it was explored, or returned what no step can return.
 
     Attributes:
-        solved: What was found until then, to look at or to go on from; None if that is nothing.
+        solution: The result so far, which can be continued; None if there is none.
     """
 
-    solved: Any = None
+    solution: Any = None
 
 
 class ModelError(ResolventError):
@@ -56,20 +54,20 @@ class ModelError(ResolventError):
 
 
 class OptionError(ResolventError, ValueError):
-    """An option with a value that is not allowed, or does not fit what else was given."""
+    """An option with a value that is not allowed, or does not fit the other arguments."""
 
 
 class TooLarge(TraceError, ModelError):  # noqa: N818
-    """Something that would take more memory than a limit allows; `Limits` sets another limit."""
+    """Input that would take more memory than a limit allows; `Limits` sets another limit."""
 
 
 class OutOfMemory(ResolventError, MemoryError):  # noqa: N818
-    """Work that this computer has not enough memory for; nothing need be wrong with the data."""
+    """Work for which this computer has too little memory; the data may be correct."""
 
 
 @dataclass(frozen=True, slots=True)
-class TracePlace:
-    """A step of a trace, written as errors write it.
+class StepLocation:
+    """The location of a step in the traces, written as errors write it.
 
     Attributes:
         trace: The trace's number among all traces.
@@ -77,9 +75,9 @@ class TracePlace:
         source: The file or trace set that holds the trace, None if all come from one.
         trace_in_source: The trace's number within `source`, None if there is none.
 
-    >>> print(TracePlace(7, 4))
+    >>> print(StepLocation(7, 4))
     trace 7, step 4
-    >>> print(TracePlace(7, 4, "house/part-2.parquet", 3))
+    >>> print(StepLocation(7, 4, "house/part-2.parquet", 3))
     house/part-2.parquet, trace 3, step 4
     """
 
@@ -99,15 +97,15 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
 
     Attributes:
         output: The column that no machine can predict: "observation", "reward" or another.
-        places: The two steps.
-        values: The output at each of the two steps, in the order of `places`.
-        question: The observation and the action, which are the same at both steps.
-        outcomes: Every output after the same labels and for the same question, with the
+        locations: The two steps.
+        values: The output at each of the two steps, in the order of `locations`.
+        query: The observation and the action, which are the same at both steps.
+        outcomes: Every output after the same labels and for the same query, with the
             number of steps that have it; most frequent first, then in the order of
             symbols. Only traces that were learned from count.
-        history: The labels read before both steps, without trivial ones.
+        label_sequence: The labels read before both steps, without trivial ones.
         labels_read: Whether any label, trivial or not, had been read before either step. If
-            not, both are the first of their traces, and no label that comes later can help.
+            not, both are the first of their traces, and no later label can help.
         advice: What to try, as the message ends.
         timing: The label timing under which the traces do not contradict each other, None
             if there is none.
@@ -119,36 +117,25 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
     >>> try:
     ...     rs.infer(rs.TraceSet(days), noise="none")
     ... except rs.ContradictoryTraces as error:
-    ...     print(error.machine, *error.places, error.question, error.outcomes, sep="; ")
+    ...     print(error.machine, *error.locations, error.query, error.outcomes, sep="; ")
     transition; trace 0, step 0; trace 1, step 0; ('hall', 'up'); (('attic', 1), ('hall', 1))
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        output: str,
-        places: tuple[TracePlace, TracePlace],
-        values: tuple[Hashable, Hashable],
-        question: tuple[Hashable, Hashable],
-        outcomes: tuple[tuple[Hashable, int], ...],
-        history: tuple[frozenset[str], ...],
-        labels_read: bool,
-        advice: str,
-        timing: str | None = None,
-        exact_remedy: bool = False,
-    ) -> None:
+    output: str
+    locations: tuple[StepLocation, StepLocation]
+    values: tuple[Hashable, Hashable]
+    query: tuple[Hashable, Hashable]
+    outcomes: tuple[tuple[Hashable, int], ...]
+    label_sequence: tuple[frozenset[str], ...]
+    labels_read: bool
+    advice: str
+    timing: str | None
+    exact_remedy: bool
+
+    def __init__(self, message: str, conflict: Any) -> None:
+        """Take the message and a dataclass with these attributes (`inference.conflict`)."""
         super().__init__(message)
-        self.output = output
-        self.places = places
-        self.values = values
-        self.question = question
-        self.outcomes = outcomes
-        self.history = history
-        self.labels_read = labels_read
-        self.advice = advice
-        self.timing = timing
-        self.exact_remedy = exact_remedy
+        vars(self).update({field.name: getattr(conflict, field.name) for field in fields(conflict)})
 
     @property
     def machine(self) -> str:
@@ -161,7 +148,7 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
 
 
 class TimeLimitReached(ResolventError):  # noqa: N818
-    """The search was stopped by its time limit before it had an answer."""
+    """The time limit ended the search before it had a result."""
 
 
 class ClusterError(ResolventError):
@@ -173,15 +160,15 @@ class MissingExtra(ResolventError, ImportError):  # noqa: N818
 
 
 class TableWarning(UserWarning):
-    """A table was read, but not all that it holds; the message says what is missing and why."""
+    """Only a part of a table was read; the message says what is missing and why."""
 
 
 class ResumeWarning(UserWarning):
-    """What an earlier run kept cannot be used as it is; the message says what is done instead."""
+    """A cached result of an earlier run cannot be used; the message says what is done instead."""
 
 
 class SpaceWarning(UserWarning):
-    """An environment is wrapped, but deep learners do not take all that it shows."""
+    """An environment is wrapped, but deep learners cannot read all of its observations."""
 
 
 def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:
@@ -190,7 +177,7 @@ def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:
 
 @contextmanager
 def locating(where: str) -> Iterator[None]:
-    """Put the place in front of the message of any `TraceError` raised inside.
+    """Put a location in front of the message of any `TraceError` raised inside.
 
     >>> with locating("house.jsonl, line 3"):
     ...     raise TraceError("the trace is empty: leave it out")
@@ -200,4 +187,12 @@ def locating(where: str) -> Iterator[None]:
     try:
         yield
     except TraceError as error:
-        raise type(error)(f"{where}: {error}") from error
+        raise located(where, error) from error
+
+
+def located(where: str, error: TraceError) -> TraceError:
+    """Return an error with the location in front of its message.
+
+    For loops over steps or episodes, where `locating` would be entered too often.
+    """
+    return type(error)(f"{where}: {error}")

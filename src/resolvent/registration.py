@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
 WORLDS: dict[str, tuple[str, dict[str, object], int | None]] = {
-    "House": ("house:House", {"pays": "sofa"}, None),
-    "HouseInterference": ("house:House", {"pays": "cyanroom"}, None),
+    "House": ("house:House", {"goal": "sofa"}, None),
+    "HouseInterference": ("house:House", {"goal": "cyanroom"}, None),
     "PhaseGrid3": ("phase_grid:PhaseGrid", {"size": 3}, None),
     "PhaseGrid4": ("phase_grid:PhaseGrid", {"size": 4}, None),
     "PhaseGrid5": ("phase_grid:PhaseGrid", {"size": 5}, None),
@@ -24,20 +24,20 @@ WORLDS: dict[str, tuple[str, dict[str, object], int | None]] = {
     "Symbol": ("symbol:Symbol", {}, 5_000),
     "TMaze": ("t_maze:TMaze", {}, None),
 }
-"""By name: where the world is, its arguments, and after how many steps `gym.make` cuts episodes."""
+"""By name: the world's class, its arguments, and the step at which `gym.make` truncates."""
 
 
 def register() -> None:
-    """Make `resolvent/House-v0` and its kin known to Gymnasium, which is imported for it."""
+    """Register `resolvent/House-v0` and the other worlds with Gymnasium, which is imported."""
     from gymnasium.envs.registration import register, registry
 
-    for name, (place, arguments, max_steps) in WORLDS.items():
-        # Gymnasium warns on a second registration, which a reload would cause.
+    for name, (path, arguments, max_steps) in WORLDS.items():
+        # Gymnasium warns of a second registration, which a reload would cause.
         if f"resolvent/{name}-v0" not in registry:
-            world = place.partition(":")[2]
+            world = path.partition(":")[2]
             register(
                 f"resolvent/{name}-v0",
-                entry_point=f"resolvent.worlds.{place}",
+                entry_point=f"resolvent.worlds.{path}",
                 vector_entry_point=f"resolvent.worlds.vector_env:Vector{world}",
                 kwargs=arguments,
                 max_episode_steps=max_steps,
@@ -45,22 +45,21 @@ def register() -> None:
 
 
 def register_when_possible() -> None:
-    """Register our worlds at once if Gymnasium is imported, otherwise right after it is.
+    """Register our worlds at once if Gymnasium is imported, otherwise right after its import.
 
-    So `import resolvent` does not wait for Gymnasium, and `gym.make` knows our worlds
-    whichever of the two is imported first.
+    So `import resolvent` does not import Gymnasium, and `gym.make` knows our worlds in any order
+    of imports.
     """
     if "gymnasium" in sys.modules:
         register()
-    elif not any(isinstance(finder, _OnceGymnasiumIsThere) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _OnceGymnasiumIsThere())
+    elif not any(isinstance(finder, _AfterGymnasium) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AfterGymnasium())
 
 
-class _OnceGymnasiumIsThere:
-    """Has Gymnasium imported by whoever imports it otherwise, and registers our worlds then.
+class _AfterGymnasium:
+    """Finds Gymnasium as the other finders do, and registers our worlds after its import.
 
-    It stays among the finders: taking it out while another thread goes through them would
-    make that thread miss one.
+    It stays among the finders: another thread that iterates them would miss one if it were removed.
     """
 
     def __init__(self) -> None:
@@ -69,7 +68,7 @@ class _OnceGymnasiumIsThere:
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> "ModuleSpec | None":
-        """Return how to import Gymnasium and what comes after; nothing of other modules."""
+        """Return the spec of Gymnasium, with the registration added; None for other modules."""
         if self._used or name != "gymnasium":
             return None
         self._used = True

@@ -12,7 +12,6 @@ from PIL import Image
 import resolvent as rs
 from resolvent._util import html as notebook
 from resolvent.evaluation.diagnosis.findings import Diagnosis
-from resolvent.inference.exact.certificate import Effort, MinimalityProof
 from resolvent.rl.q_table import Curve
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.vocabulary import Vocabulary
@@ -173,7 +172,7 @@ def test_a_repr_is_one_short_line(request, world, kind):
 def test_reprs_of_the_house(house):
     assert repr(house["plan"]) == (
         "Plan(value 0.7738, optimal, gamma 0.95; "
-        "Model(9 situations, 5 actions, 0 of 45 steps unknown))"
+        "Model(9 augmented states, 5 actions, 0 of 45 steps unknown))"
     )
     assert repr(house["result"]) == (
         "InferenceResult(states: transition 2, reward 2; 200 traces, 5,510 steps)"
@@ -265,20 +264,12 @@ def test_runs_show_where_the_world_contradicts(house, hostile):
     kept = Page(house["runs"]._repr_html_())
     assert kept.cells[6:12] == ["0", "1", "0.7738", "6", "yes", ""]
     assert "… and 2 more" in kept.texts
-    broken = hostile["runs"]
-    assert broken.contradicts
-    assert "the world contradicts the plan" in broken._repr_html_()
-    row = Page(broken._repr_html_()).cells[6:12]
+    outliers = hostile["runs"]
+    assert outliers.contradicts
+    assert "the environment contradicts the plan" in outliers._repr_html_()
+    row = Page(outliers._repr_html_()).cells[6:12]
     assert row[:2] == ["0", "-21"]
-    assert row[-1] == f"{broken.contradicts[0].least:.4g}"
-
-
-def test_a_certificate_shows_what_was_proven():
-    effort = Effort(traces=10, tree_nodes=20, clauses=30, solver_calls=40, seconds=0.5)
-    page = Page(MinimalityProof(7, 7, unique=True, effort=effort)._repr_html_())
-    assert page.texts[0] == "7 states, proven minimal: 6 are impossible; unique"
-    assert page.cells[2:4] == ["calls of the solver", "40"]
-    assert Page(MinimalityProof(9, 6)._repr_html_()).cells == []
+    assert row[-1] == f"{outliers.contradicts[0].least:.4g}"
 
 
 def test_scores_are_counted_by_machine(house, hostile):

@@ -7,7 +7,6 @@ import pytest
 
 import resolvent as rs
 from pieces_of_work import (
-    broken,
     cores_here,
     doubled,
     ended,
@@ -16,13 +15,22 @@ from pieces_of_work import (
     is_short,
     joined,
     killed_once,
+    outliers,
     refused,
     slept,
     told,
 )
-from resolvent._util.parallel import Processes, Threads, Workers, executor_named, get_executor
-from resolvent._util.processes import CORES, available_cores, limit_cores
-from resolvent._util.ray import Ray, _awaited
+from resolvent._util.parallel import (
+    CORES,
+    Processes,
+    Threads,
+    Workers,
+    available_cores,
+    executor_named,
+    get_executor,
+    limit_cores,
+)
+from resolvent._util.ray import Ray
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -56,21 +64,21 @@ def workers(request):
 
 def test_results_come_in_the_order_of_pieces_and_combined_in_it(workers):
     said = []
-    each = workers.each(doubled, LETTERS, called="doubling", report=said.append)
-    assert list(each) == [letter * 2 for letter in LETTERS]
+    results = workers.map(doubled, LETTERS, called="doubling", report=said.append)
+    assert list(results) == [letter * 2 for letter in LETTERS]
     assert said == list(range(1, 27))
     said.clear()
-    found = workers.together(doubled, LETTERS, joined, called="doubling", report=said.append)
+    found = workers.map_reduce(doubled, LETTERS, joined, called="doubling", report=said.append)
     assert found == "".join(letter * 2 for letter in LETTERS)
     assert said == sorted(said)
     assert said[-1] == 26
-    assert workers.together(doubled, "x", joined, called="doubling") == "xx"
+    assert workers.map_reduce(doubled, "x", joined, called="doubling") == "xx"
 
 
 def test_an_error_is_the_one_of_the_first_piece_that_fails(workers):
     for run in (
-        lambda: workers.together(refused, range(40), joined, called="reading"),
-        lambda: list(workers.each(refused, range(40), called="reading")),
+        lambda: workers.map_reduce(refused, range(40), joined, called="reading"),
+        lambda: list(workers.map(refused, range(40), called="reading")),
     ):
         with pytest.raises(rs.TraceError, match=r"^piece 3 is damaged$") as caught:
             run()
@@ -79,7 +87,7 @@ def test_an_error_is_the_one_of_the_first_piece_that_fails(workers):
 
 def test_what_is_no_error_of_ours_is_not_hidden(workers):
     with pytest.raises(ZeroDivisionError):
-        workers.together(broken, range(4), joined, called="reading")
+        workers.map_reduce(outliers, range(4), joined, called="reading")
 
 
 def test_a_report_that_raises_stops_the_work(workers):
@@ -87,14 +95,14 @@ def test_a_report_that_raises_stops_the_work(workers):
         raise rs.errors.TimeLimitReached(f"{done} done")
 
     with pytest.raises(rs.errors.TimeLimitReached):
-        workers.together(refused, range(3), joined, called="reading", report=stop)
-    assert workers.together(doubled, "ab", joined, called="doubling") == "aabb"
+        workers.map_reduce(refused, range(3), joined, called="reading", report=stop)
+    assert workers.map_reduce(doubled, "ab", joined, called="doubling") == "aabb"
 
 
 def test_the_first_that_is_enough_ends_the_others(workers):
     long = 2 if isinstance(workers, Threads) else 600  # a thread cannot be ended
     began = time.monotonic()
-    made = workers.first(slept, [long, 0.01], is_short, called="sleeping")
+    made = workers.map_until(slept, [long, 0.01], is_short, called="sleeping")
     assert made[1] == 0.01
     assert made[0] in (None, long)
     assert time.monotonic() - began < 300
@@ -102,53 +110,53 @@ def test_the_first_that_is_enough_ends_the_others(workers):
 
 @pytest.mark.parametrize("on", [Threads(2), Processes(2)], ids=["threads", "processes"])
 def test_no_pieces_are_no_work(on):
-    assert list(on.each(doubled, [], called="doubling")) == []
-    assert on.first(slept, [], is_short, called="sleeping") == []
+    assert list(on.map(doubled, [], called="doubling")) == []
+    assert on.map_until(slept, [], is_short, called="sleeping") == []
     on.close()
 
 
 def test_the_core_uses_a_share_of_the_cores(workers):
-    shares = workers.together(cores_here, range(2), joined, called="looking")
+    shares = workers.map_reduce(cores_here, range(2), joined, called="looking")
     assert shares == ([max(CORES // 2, 1)] * 2 if isinstance(workers, Threads) else [1, 1])
     with limit_cores(3):
         assert available_cores() == 3
-        assert Threads(1).together(cores_here, range(1), joined, called="looking") == [3]
+        assert Threads(1).map_reduce(cores_here, range(1), joined, called="looking") == [3]
     assert available_cores() == CORES
 
 
 def test_warnings_of_tasks_are_said_here_once(ray_of_two):
     with pytest.warns(rs.errors.TableWarning) as said:
-        Ray().together(told, range(20), joined, called="reading")
+        Ray().map_reduce(told, range(20), joined, called="reading")
     assert [str(one.message) for one in said] == ["piece 0: a row was dropped"]
 
 
 def test_processes_in_short(processes):
     with pytest.warns(rs.errors.TableWarning, match="piece 0"):
-        assert processes.together(told, range(3), joined, called="reading") == [0, 1, 2]
+        assert processes.map_reduce(told, range(3), joined, called="reading") == [0, 1, 2]
     with pytest.raises(rs.TraceError, match="piece 3"):
-        processes.together(refused, range(9), joined, called="reading")
+        processes.map_reduce(refused, range(9), joined, called="reading")
 
 
 def test_ctrl_c_reaches_no_process_but_the_one_that_began_them(processes):
-    assert {*processes.each(hears_ctrl_c, range(4), called="asking")} == {False}
+    assert {*processes.map(hears_ctrl_c, range(4), called="asking")} == {False}
 
 
 def test_lost_workers_and_failing_storage_are_tried_again_by_ray(ray_of_two, tmp_path):
     paths = [str(tmp_path / "one"), str(tmp_path / "two")]
-    assert Ray().together(flaky, paths, joined, called="reading") == "xxxxxx"
+    assert Ray().map_reduce(flaky, paths, joined, called="reading") == "xxxxxx"
     lost = [str(tmp_path / "lost")]
-    assert list(Ray().each(killed_once, lost, called="reading")) == ["done"]
+    assert list(Ray().map(killed_once, lost, called="reading")) == ["done"]
 
 
 @pytest.mark.slow
 def test_work_that_always_ends_its_process_is_named(ray_of_two, monkeypatch):
     monkeypatch.setattr("resolvent._util.ray.RETRIES", 0)
     with pytest.raises(rs.errors.ClusterError, match=r"^replaying: the cluster lost .*nodes"):
-        Ray().together(ended, range(2), joined, called="replaying")
+        Ray().map_reduce(ended, range(2), joined, called="replaying")
     alone = Processes(1)
     with pytest.raises(rs.errors.ClusterError, match=r"^replaying: a process ended"):
-        alone.together(ended, range(2), joined, called="replaying")
-    assert alone.together(doubled, "ab", joined, called="doubling") == "aabb"
+        alone.map_reduce(ended, range(2), joined, called="replaying")
+    assert alone.map_reduce(doubled, "ab", joined, called="doubling") == "aabb"
     alone.close()
 
 
@@ -177,44 +185,3 @@ def test_workers_with_a_name_are_closed_after_their_last_use(monkeypatch):
     with get_executor(Threads(1)):
         pass
     assert closed == [outer]
-
-
-class ManyTasks:
-    """As much of Ray as waiting for tasks takes: all of them end at the same time."""
-
-    class exceptions:  # noqa: N801
-        RayError = KeyError
-
-    def __init__(self, processors, failing):
-        self.processors, self.failing, self.asked = processors, failing, 0
-
-    def cluster_resources(self):
-        return {"CPU": self.processors}
-
-    def wait(self, refs, num_returns, timeout):
-        self.asked += 1
-        return refs[:num_returns], refs[num_returns:]
-
-    def get(self, ref):
-        if ref in self.failing:
-            raise KeyError(ref)
-        return ref
-
-
-def test_many_tasks_are_waited_for_together():
-    ray, said = ManyTasks(1_000, ()), []
-    assert _awaited(ray, lambda number: number, [3] * 8_000, said.append) == list(range(8_000))
-    assert said[-1] == 24_000
-    assert ray.asked < 400
-
-
-def test_of_tasks_that_end_together_the_first_failure_counts():
-    begun = []
-
-    def begin(number):
-        begun.append(number)
-        return number
-
-    with pytest.raises(KeyError, match="20"):
-        _awaited(ManyTasks(1_000, {20, 21, 50}), begin, [1] * 8_000, None)
-    assert len(begun) == 2_000  # no more were begun

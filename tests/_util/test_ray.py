@@ -1,20 +1,29 @@
-"""A Ray that is not there, or does not fit, is refused in one line."""
+"""Ray: clusters that are missing or incompatible are refused in one line; what else runs on Ray."""
 
 import os
 import socket
 import subprocess
 import sys
+from dataclasses import asdict
 
 import pytest
 
 import resolvent as rs
+from exact_samples import same, world_samples
 from pieces_of_work import doubled, joined
 from resolvent._util import ray as ray_backend
 from resolvent._util.ray import Ray
+from resolvent.inference.engine import merge, search_with_restarts
+from resolvent.inference.exact_search import minimal_automaton
+from resolvent.paper.reproduce import Settings, reproduce, settings
+from resolvent.paper.runs import Run
+from resolvent.paper.store import Store
+from resolvent.worlds import TMaze
+from shuffled_workers import ShuffledWorkers
 
 
 def work(address=None):
-    return Ray(address).together(doubled, "ab", joined, called="doubling")
+    return Ray(address).map_reduce(doubled, "ab", joined, called="doubling")
 
 
 @pytest.fixture
@@ -39,7 +48,7 @@ def test_an_address_nobody_answers_at_is_refused_at_once(alone, scheme):
         taken.bind(("127.0.0.1", 0))
         address = f"{scheme}127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(
-            rs.errors.ClusterError, match=rf"^no Ray cluster answers at {address} \(.*\): "
+            rs.errors.ClusterError, match=rf"^no Ray cluster responds at {address} \(.*\): "
         ):
             work(address)
 
@@ -90,7 +99,7 @@ from resolvent._util.ray import Ray
 os.environ["PYTHONPATH"] = sys.argv[1]  # of what is begun from here on
 for _ in range(2):
     try:
-        Ray().together(len, ["a"], int.__add__, called="counting")
+        Ray().map_reduce(len, ["a"], int.__add__, called="counting")
     except rs.errors.ClusterError as error:
         print(error)
     Ray().close()
@@ -122,3 +131,49 @@ def test_a_cluster_without_the_package_is_refused(tmp_path):
     lines = run.stdout.splitlines()
     assert len(lines) == 2
     assert all("of the Ray cluster has no resolvent, and this is resolvent" in one for one in lines)
+
+
+# --- Searches, reproductions and episodes ---
+
+
+@pytest.mark.usefixtures("ray_of_two")
+@pytest.mark.slow
+def test_attempts_of_an_exact_search(monkeypatch):
+    monkeypatch.setattr("resolvent.inference.exact_search.ALONE", 0)
+    _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
+    found = minimal_automaton(samples, merge(samples), workers=Ray())
+    assert (found.automaton.states, found.lower_bound, found.unique) == (5, 5, True)
+    assert {attempt.workers for attempt in found.attempts} == {"ray"}
+    assert same(found.automaton, minimal_automaton(samples, merge(samples)).automaton)
+
+
+@pytest.mark.usefixtures("ray_of_two")
+@pytest.mark.slow
+def test_seeds_of_a_search():
+    _, samples = world_samples(1, 25, size=11, labels=5, tm_states=7)
+    found, attempts = search_with_restarts(samples, Ray(), effort=0.001)
+    expected, _ = search_with_restarts(samples, ShuffledWorkers(0), effort=0.001)
+    assert same(found, expected)
+    assert [attempt.workers for attempt in attempts] == ["ray"] * 4
+
+
+@pytest.mark.usefixtures("ray_of_two")
+def test_episodes():
+    traces = rs.collect(lambda: TMaze(length=4), episodes=40, seed=1, on="ray")
+    assert traces == rs.collect(lambda: TMaze(length=4), episodes=40, seed=1, on="threads")
+
+
+class OneRun(Settings):
+    def runs(self, experiment):
+        if experiment == "baselines":  # a function that cannot be called like that
+            yield Run("baselines", "here", "fails", 0, "builtins:dict", {"value": 1})
+
+
+@pytest.mark.usefixtures("ray_of_two")
+@pytest.mark.slow
+def test_runs_of_a_reproduction(tmp_path):
+    chosen = OneRun(**asdict(settings(quick=True)))
+    (record,) = reproduce(Store(tmp_path, asdict(chosen), "it"), chosen, on=Ray()).records
+    assert record["status"] == "error"
+    assert record["error"].startswith("TypeError: 'Stopwatch' object is not iterable")
+    assert record["processor"]

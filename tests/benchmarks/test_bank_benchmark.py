@@ -55,10 +55,10 @@ def test_a_limit_of_cpu_seconds_ends_a_run(monkeypatch):
 
 
 def test_an_error_is_noted(monkeypatch):
-    def broken(machine, walks):
+    def outliers(machine, walks):
         raise ValueError("no")
 
-    monkeypatch.setitem(CONTENDERS, "edsm", broken)
+    monkeypatch.setitem(CONTENDERS, "edsm", outliers)
     assert limited(Budgets(BANK["stop-and-wait"], 0), "edsm", 1_000, 9) == {
         "failed": "ValueError: no"
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.inference import label_choice, learning_task, refinement
+from resolvent.inference import refinement, task
 from resolvent.inference.engine import merge
 from resolvent.preprocess.reduction import Triviality, assess_labels
 from resolvent.preprocess.samples import Histories, output_samples
@@ -58,11 +58,11 @@ def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypa
     monkeypatch.setattr(refinement, "FEW_STATES", 8)
     asked = []
 
-    def noted(samples, **options):
-        asked.append((len(samples.alpha), options["most_states"]))
-        return merge(samples, **options)
+    def noted(samples, order, engine, limits):
+        asked.append((len(samples.alpha), limits.most_states))
+        return merge(samples, order, engine, limits)
 
-    monkeypatch.setattr(learning_task, "merge", noted)
+    monkeypatch.setattr(task, "merge", noted)
     machine = mealy.Mealy.drawn(15, 0)
     traces = machine.traces(40_000, 0)
     result = infer(traces, trivial=[], engine=engine)
@@ -96,7 +96,7 @@ def test_labels_are_judged_for_as_long_as_some_are_dropped(many_idle):
     trivial = {
         int(next(iter(one.label))[1:])
         for one in assess_labels(samples)
-        if one.verdict is Triviality.TRIVIAL and one.label
+        if one.triviality is Triviality.TRIVIAL and one.label
     }
     assert len(trivial) > 16
     assert min(trivial) >= 10  # the others change states
@@ -106,12 +106,12 @@ def test_weighing_labels_takes_few_searches_in_large_trees(many_idle, monkeypatc
     machine, traces = many_idle
     searches = []
 
-    def counted(samples, **options):
+    def counted(samples, *rest):
         searches.append(len(samples.histories.tree))
-        return merge(samples, **options)
+        return merge(samples, *rest)
 
-    monkeypatch.setattr(learning_task, "merge", counted)
-    monkeypatch.setattr(label_choice, "WEIGHED_IN_ALL", 1)
+    monkeypatch.setattr(task, "merge", counted)
+    monkeypatch.setattr(task, "COMPARED_IN_ALL", 1)
     result = infer(traces)
     assert machine.is_found(result.machines["output"])
     assert len(searches) <= 2

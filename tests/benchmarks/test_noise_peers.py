@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from resolvent.paper.baselines.clock import Clock
+from resolvent.paper.baselines.outcome import Clock
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
@@ -56,7 +56,7 @@ def plain_likelihood(samples, moves, chances, first, last):
 
 
 def chances_of(found, samples):
-    """p(answer | state, question), with what is added to each answer that ever came."""
+    """p(answer | state, query), with what is added to each answer that ever came."""
     keys = samples.alpha.astype(int) * len(samples.outputs) + samples.output
     table = np.zeros((len(found.answers), samples.alpha.max() + 1, len(samples.outputs)))
     for column, key in enumerate(np.unique(keys)):

@@ -1,4 +1,4 @@
-"""Rivals on the same worlds: judged alike, each runs, and what is finished is not run again."""
+"""Rivals on the same worlds: evaluated in the same way; each runs, and finished ones are not run again."""
 
 import importlib
 import sys
@@ -21,7 +21,7 @@ def rivals():
     shadowed = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(FOLDER))
     yield SimpleNamespace(
-        **{name: importlib.import_module(name) for name in ("judging", "cells", "loops", "run")}
+        **{name: importlib.import_module(name) for name in ("evaluating", "cells", "loops", "run")}
     )
     sys.path.remove(str(FOLDER))
     for name in names:
@@ -44,14 +44,14 @@ def always(*actions):
 
 
 def test_worth_is_a_share_of_the_best(rivals):
-    maze = rivals.judging.WORLDS["TMaze"]
+    maze = rivals.evaluating.WORLDS["TMaze"]
     names = list(maze.tables.actions)
     right, up = names.index("right"), names.index("up")
     # Up is right for one of two cues; a step against the wall costs a twentieth.
     assert maze.share(always(*[right] * 10, up)) == pytest.approx(0.5)
     assert maze.share(always(up, *[right] * 10, up)) == pytest.approx(0.95 * 0.5)
     assert maze.share(always(right)) == 0
-    assert maze.share(always(*[right] * 5, rivals.judging.UNKNOWN)) == 0
+    assert maze.share(always(*[right] * 5, rivals.evaluating.UNKNOWN)) == 0
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_worth_is_a_share_of_the_best(rivals):
     ],
 )
 def test_solved_is_what_holds_three_times_or_to_the_end(rivals, shares, at):
-    assert rivals.judging.solved_at([10, 20, 30, 40, 50], shares) == at
+    assert rivals.evaluating.solved_at([10, 20, 30, 40, 50], shares) == at
 
 
 @pytest.mark.parametrize("method", [*LEARNED, BOTH])
@@ -72,7 +72,7 @@ def test_machines_are_learned_and_acted_by(rivals, method, monkeypatch):
     monkeypatch.setattr(rivals.loops, "MOST_STATES", 5)
     monkeypatch.setattr(rivals.loops, "MOVES", 20)
     found = rivals.run.run("HouseInterference", method, 0, 4_000)
-    assert rivals.judging.solved_at(found["steps"], found["shares"]) is not None
+    assert rivals.evaluating.solved_at(found["steps"], found["shares"]) is not None
     assert found["steps"] == sorted(set(found["steps"]))
     again = rivals.run.run("HouseInterference", method, 0, 4_000)
     assert {**again, "seconds": 0} == {**found, "seconds": 0}
@@ -81,7 +81,7 @@ def test_machines_are_learned_and_acted_by(rivals, method, monkeypatch):
 def test_the_house_takes_more_than_a_machine_for_rewards(rivals):
     """What is seen next depends on the key: a machine that tells rewards alone forgets it."""
     alone, both = (
-        rivals.loops.loop(kind, rivals.judging.WORLDS["House"], 0, 3_000)
+        rivals.loops.loop(kind, rivals.evaluating.WORLDS["House"], 0, 3_000)
         for kind in (rivals.loops.Jirp, rivals.loops.JirpWithBoth)
     )
     assert max(alone[0].shares) < 0.95
@@ -89,11 +89,11 @@ def test_the_house_takes_more_than_a_machine_for_rewards(rivals):
 
 
 def test_traces_of_episodes_begin_a_step_earlier_if_asked(rivals):
-    belief = rivals.loops.Jirp(rivals.judging.WORLDS["TMaze"], 0)
+    belief = rivals.loops.Jirp(rivals.evaluating.WORLDS["TMaze"], 0)
     tables = belief.tables
     start = int(tables.starts[1])
     right = list(tables.actions).index("right")
-    there = int(tables.following[start, right])
+    there = int(tables.next_state[start, right])
     episode = rivals.loops.Episode([start, there], [right])
     plain, (earlier,) = belief.traces([episode] * 2), belief.traces([episode], before=True)
     assert plain[0] == plain[1]
@@ -111,7 +111,7 @@ def test_finished_cells_are_not_run_again(rivals, tmp_path, monkeypatch):
         ran.append(seed)
         if len(ran) == 2:
             raise KeyboardInterrupt
-        curve = rivals.judging.Curve(setting, most)
+        curve = rivals.evaluating.Curve(setting, most)
         curve.steps, curve.shares = [most], [1.0]
         return curve, {}
 
@@ -187,7 +187,7 @@ def test_whole_sequences_are_answered_as_step_by_step(nets):
 
 
 def test_networks_see_the_last_steps_and_nothing_of_another_episode(rivals, nets):
-    house = rivals.judging.WORLDS["House"]
+    house = rivals.evaluating.WORLDS["House"]
     view = nets.View(house, stack=3)
     envs = nets.Tables(house, view, 4, seed=0)
     shown, random = envs.reset(), np.random.default_rng(0)
@@ -210,7 +210,7 @@ def test_networks_see_the_last_steps_and_nothing_of_another_episode(rivals, nets
     "method",
     ["recurrent PPO", "PPO, last 16 steps", "PPO, last 4 steps", "DQN, last 16 steps"],
 )
-def test_networks_learn_and_are_judged(rivals, nets, method):
+def test_networks_learn_and_are_evaluated(rivals, nets, method):
     found = rivals.run.run("HouseInterference", method, 0, 2_100)
     assert 1_000 <= found["steps"][-1] < 4_096  # it may be solved by then
     assert all(0 <= share <= 1 + 1e-9 for share in found["shares"])

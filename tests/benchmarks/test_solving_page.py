@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from solving_page import page, ratio_of, spread
+from solving_page import output_counts, page, ratio_of
 
 
 def explored(since, stopped, claims="optimal"):
@@ -60,5 +60,5 @@ def test_seeds_in_which_random_collection_is_ahead_are_named():
 
 def test_a_world_that_was_never_solved_has_no_ratio():
     assert ratio_of([None], [{"steps": 5, "most": 9}]) == ("–", float("inf"))
-    assert spread([None, None]) == "–"
-    assert spread([None, 3]) == "3 (1 of 2 never)"
+    assert output_counts([None, None]) == "–"
+    assert output_counts([None, 3]) == "3 (1 of 2 never)"

@@ -89,7 +89,7 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
             "state": 0,
             "predicted": "corridor",
             "actual": "cyanroom",
-            "assumed": False,
+            "generalized": False,
         },
     }
 
@@ -145,8 +145,8 @@ def test_evidence_from_new_traces(run: Run, machines: Path, fresh: Path) -> None
     assert told["holdout"]["new_traces"] is True
     assert (told["holdout"]["traces"], told["holdout"]["failures"]) == (50, 0)
     (apart,) = told["transition"]["separations"]
-    assert (apart["states"], apart["suffix"], apart["questions"]) == ([0, 1], [], 1)
-    assert apart["question"] == {
+    assert (apart["states"], apart["suffix"], apart["queries"]) == ([0, 1], [], 1)
+    assert apart["outputs"][0]["query"] == {
         "observation": "corridor",
         "action": "up",
         "transition_state": None,

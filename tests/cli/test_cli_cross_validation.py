@@ -85,12 +85,10 @@ def test_what_took_long_is_not_done_again_unless_asked_for(
 def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path]) -> None:
     traces = read(vend(100))
     result = rs.infer(traces, time_limit=1000)
-    skipped = cross_validation.holdout_report(result, traces, None, took=900.0)
-    assert skipped.scores is None
-    assert skipped.lines() == [
-        "held out: nothing, since the time limit leaves too little for inferring once more"
-    ]
-    assert cross_validation.holdout_report(result, traces, None, took=10.0).scores is not None
+    skipped = cross_validation.holdout_if_fast(result, traces, None, took=900.0)
+    assert skipped == "since the time limit leaves too little for inferring once more"
+    score = cross_validation.holdout_if_fast(result, traces, None, took=10.0)
+    assert isinstance(score, rs.inference.HoldoutScore)
 
 
 def test_too_little_to_hold_out_is_said(run: Any, vend: Callable[..., Path]) -> None:
@@ -104,6 +102,6 @@ def test_of_a_folder_as_much_is_held_out(tmp_path: Path, vend: Callable[..., Pat
     (tmp_path / "folder").mkdir()
     traces.save(tmp_path / "folder" / "a.parquet")
     folder = rs.scan_traces(tmp_path / "folder", ["response"])
-    test = cross_validation.holdout_report(rs.infer(folder), folder, None, took=30.0)
-    assert test.scores == rs.holdout_score(rs.infer(traces), traces)
-    assert test.figures()["held_out_part"] is None
+    score = cross_validation.holdout_if_fast(rs.infer(folder), folder, None, took=30.0)
+    assert score == rs.holdout_score(rs.infer(traces), traces)
+    assert score.part is None

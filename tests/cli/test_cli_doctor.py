@@ -4,7 +4,8 @@ import pytest
 from cli_outcome import Run
 
 import resolvent as rs
-from resolvent._util import runtime as installation
+from resolvent import _core
+from resolvent.cli.commands import doctor as installation
 from resolvent.inference import infer as pipeline
 
 
@@ -22,7 +23,7 @@ def test_all_is_well(run: Run) -> None:
 def test_as_json(run: Run) -> None:
     found = run("doctor", "--json").json
     assert found["system"]["resolvent"] == rs.__version__
-    assert found["core"] == installation.core()
+    assert found["core"] == _core.BUILD
     assert {one["name"] for one in found["dependencies"]} >= {"numpy", "msgspec"}
     assert sorted(found["extras"]) == sorted(installation.EXTRAS)
     assert found["faults"] == []
@@ -68,8 +69,8 @@ def test_a_cluster_that_does_not_answer_is_a_fault(
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     outcome = run("doctor")
     assert outcome.code == 1
-    assert "\nRay cluster: not reached: no Ray cluster answers at 127.0.0.1:1 (" in outcome.out
-    assert "\nfault: no Ray cluster answers at 127.0.0.1:1 (" in outcome.out
+    assert "\nRay cluster: not reached: no Ray cluster responds at 127.0.0.1:1 (" in outcome.out
+    assert "\nfault: no Ray cluster responds at 127.0.0.1:1 (" in outcome.out
     found = run("doctor", "--on", "ray:127.0.0.1:2", "--json").json
     assert "127.0.0.1:2" in found["cluster"]
     assert "is no Ray cluster" in run("doctor", "--on", "threads", "--json").json["faults"][0]

@@ -63,7 +63,7 @@ def test_a_large_folder_over_ray(
     ("on", "said"),
     [
         ("dask", "on='dask': choose threads, processes, ray or ray:ADDRESS"),
-        ("ray:127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
+        ("ray:127.0.0.1:1", "no Ray cluster responds at 127.0.0.1:1"),
     ],
 )
 def test_workers_that_are_not_there_are_refused_in_a_line(

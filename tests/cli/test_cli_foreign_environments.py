@@ -176,7 +176,7 @@ def test_labels_are_made_of_what_is_seen_and_done(run, tmp_path):
     path = tmp_path / "lake.jsonl"
     for labels, sources in (("observation", 16), ("action", 5), ("action+observation", 65)):
         outcome = run(*lake, "--labels", labels, "-o", path, "--json")
-        assert (outcome.code, outcome.json["labelling"]) == (0, labels)
+        assert (outcome.code, outcome.json["labeling"]) == (0, labels)
         found = {tuple(label) for label in outcome.json["labels"]}
         assert 5 <= len(found) <= sources
         for trace in read_traces(path):

@@ -53,8 +53,8 @@ def test_stages_are_shown_and_go_away(
     out, shown = on_a_terminal(0.0, command, machines, house, *more)
     for stage in (
         "replaying the traces",
-        "transition machine: telling states apart",
-        "reward machine: checking label histories",
+        "transition machine: distinguishing states",
+        "reward machine: checking label sequences",
         "testing on held-out traces",
     ):
         assert stage in shown

@@ -85,7 +85,7 @@ def test_says_which_labels_were_taken_as_trivial(run: Run, house: Path) -> None:
     assert "change nothing: no event, sofa\n" in run("infer", house, "--trivial", "sofa").out
     assert "change nothing" not in run("infer", house, "--keep-trivial").out
     told = run("infer", house, "--json").json["trivial"]["transition"]
-    assert [(one["label"], one["verdict"]) for one in told[:2]] == [
+    assert [(one["label"], one["triviality"]) for one in told[:2]] == [
         ([], "trivial"),
         (["key"], "needed"),
     ]
@@ -122,10 +122,10 @@ def test_out_of_time_the_best_machines_so_far_are_written(
         (["--set", "effort"], ["--set effort", "NAME=VALUE"]),
         (["--set", "effort=much"], ["effort", "'much'", "a number"]),
         (["--set", "effort=-1"], ["effort", "-1"]),
-        (["--set", "speed=2"], ["no option speed", "discretise, effort, refine, held_out"]),
+        (["--set", "speed=2"], ["no option speed", "discretize, effort, refine, held_out"]),
         (["--set", "refine=maybe"], ["refine", "True or False"]),
-        (["--set", "discretise=quantile:many"], ["quantile:many", "quantile:6"]),
-        (["--set", "discretise=guess"], ["guess", "quantile"]),
+        (["--set", "discretize=quantile:many"], ["quantile:many", "quantile:6"]),
+        (["--set", "discretize=guess"], ["guess", "quantile"]),
         (["--set", "held_out=1.5"], ["held_out=1.5", "share", "below 1"]),
     ],
 )
@@ -155,7 +155,7 @@ def test_progress_is_reported_before_the_tree_is_known() -> None:
     _show(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
     _show(Bar(), STRATEGIES["exact"], "reward", Progress(1, 3, 5, 20))
     _show(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
-    _show(Bar(), STRATEGIES["edsm"], "replaying", Progress(0, 0, 41, 90, 2, 90_000_000, 2.0))
+    _show(Bar(), STRATEGIES["edsm"], "replaying", Progress(0, 0, 41, 90, 2, 90_000_000))
     _show(Bar(), STRATEGIES["edsm"], "reading", Progress(0, 0, 3, 4))
     assert told == [
         ("reward machine, building its prefix tree", 0.0, None, True),
@@ -175,7 +175,7 @@ def test_noise_is_refused_or_told(run, tmp_path):
     assert refused.code == 2
     told = run("infer", tmp_path / "t.jsonl", "-o", tmp_path / "m.json")
     assert told.code == 0
-    assert "noise: 10.0% of the answers of the transition machine" in told.out
+    assert "noise: 10.0% of the outputs of the transition machine" in told.out
     assert run("check", tmp_path / "m.json", tmp_path / "t.jsonl").code == 0
     worse = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks[8:] * 30)
     worse.save(tmp_path / "worse.jsonl")

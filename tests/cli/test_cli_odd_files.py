@@ -156,7 +156,8 @@ def test_columns_of_types_that_nothing_is_made_of(
 def test_steps_out_of_range(run: Run, tmp_path: Path, place: str) -> None:
     path = tmp_path / "odd.parquet"
     pq.write_table(two_rows(step=pa.array([0, 2**64 - 1], pa.uint64())), path)
-    assert run("infer", place.format(path)).error.startswith(f"{path}: a step is out of range")
+    error = run("infer", place.format(path)).error
+    assert error.startswith(f"{path}, row 1: step 18446744073709551615 of episode 0 stands where")
 
 
 def test_a_column_that_is_there_twice(run: Run, tmp_path: Path) -> None:

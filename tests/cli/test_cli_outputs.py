@@ -1,7 +1,7 @@
 """Machines for other columns than the paper's two, from the command line.
 
 The world is a room with a lamp. To look pays 0 and costs 1; once the lamp is on, it pays 1 and
-costs 2. To wait pays 0 and costs 3, and nobody waits once the lamp is on: that is assumed.
+costs 2. To wait pays 0 and costs 3, and nobody waits once the lamp is on: that output is generalized.
 """
 
 import json
@@ -106,7 +106,7 @@ def test_an_output_that_a_parquet_file_does_not_have(run: Run, lamp: Path, tmp_p
     assert "cost" in outcome.error
 
 
-def test_check_counts_what_is_assumed_apart(run: Run, three: Path, tmp_path: Path) -> None:
+def test_check_counts_generalized_outputs_apart(run: Run, three: Path, tmp_path: Path) -> None:
     path = written(tmp_path / "wait.jsonl", LIT_WAIT)
     outcome = run("check", three, path, "--json")
     assert outcome.code == 0
@@ -119,7 +119,8 @@ def test_check_counts_what_is_assumed_apart(run: Run, three: Path, tmp_path: Pat
         "cost": {"right": 1, "assumed_right": 1, **nothing},
     }
     words = [line.split() for line in run("check", three, path).out.splitlines()]
-    assert ["right", "wrong", "assumed", "right", "assumed", "wrong", "unseen"] in words
+    assert ["generalized", "generalized"] in words
+    assert ["right", "wrong", "right", "wrong", "unseen"] in words
     assert ["Cost", "Machine", "1", "0", "1", "0", "0"] in words
 
 
@@ -131,7 +132,7 @@ def test_an_assumed_answer_that_is_wrong_is_wrong(run: Run, three: Path, tmp_pat
     counts = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
     assert [cost[name] for name in counts] == [2, 0, 1, 1, 0]
     first = cost["first_mismatch"]
-    assert (first["trace"], first["step"], first["assumed"]) == (1, 1, True)
+    assert (first["trace"], first["step"], first["generalized"]) == (1, 1, True)
     assert "cost machine, trace 1, step 1" in run("check", three, path).out
 
 

@@ -10,7 +10,7 @@ from cli_outcome import Run
 
 import resolvent as rs
 from resolvent.cli import inputs
-from resolvent.traces.scan import shards
+from resolvent.traces.scan import opening
 
 COLUMNS = ("--episode", "run", "--input", "event", "--output", "answer")
 
@@ -77,7 +77,7 @@ def test_the_same_machines_where_all_is_large(
     whole, scanned = tmp_path / "whole.json", tmp_path / "scanned.json"
     assert run("infer", days, *columns, "-o", whole).code == 0
     monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 10)
-    monkeypatch.setattr(shards, "SHARD_ROWS", 10)
+    monkeypatch.setattr(opening, "SHARD_ROWS", 10)
     assert run("infer", days, *columns, "-o", scanned).code == 0
     assert pieces_read
     assert rs.load(scanned) == rs.load(whole)
@@ -92,7 +92,7 @@ def test_a_large_file_is_gone_through_in_pieces(
     assert not pieces_read
     for name in ("FILE_ROWS", "REFINE_ABOVE_STEPS"):
         monkeypatch.setattr(inputs, name, 100)
-    monkeypatch.setattr(shards, "SHARD_ROWS", 100)
+    monkeypatch.setattr(opening, "SHARD_ROWS", 100)
     large = run("infer", path, *COLUMNS, "--json").json
     assert len(set(pieces_read)) > 1
     assert large["held_out_skipped"] == small["held_out_skipped"]
@@ -141,4 +141,4 @@ def test_damaged_files_are_left_out_of_a_check(run: Run, days: Path, tmp_path: P
     assert "day=1/part-0.parquet" in run("check", machines, days, *columns).error
     outcome = run("check", machines, days, *columns, "--damaged", "skip", "--json")
     assert (outcome.code, outcome.json["traces"]) == (0, 40)
-    assert outcome.err.startswith("resolvent: warning: 1 piece that cannot be read is left out")
+    assert outcome.err.startswith("resolvent: warning: skipped, since files are damaged: 1 shard")

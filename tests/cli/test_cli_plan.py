@@ -20,7 +20,7 @@ def test_a_plan_that_is_optimal(run: Run, machines: Path, house: Path) -> None:
     outcome = run("plan", machines, house)
     assert (outcome.code, outcome.err) == (0, "")
     assert "value        0.7738 from the starts, discounted by 0.95" in outcome.out
-    assert "optimal: no way to act is worth more" in outcome.out
+    assert "optimal: no policy has a higher value" in outcome.out
     assert f"next: resolvent plan {machines} {house} --environment ENV" in outcome.out
 
 
@@ -37,10 +37,10 @@ def test_json(run: Run, machines: Path, house: Path) -> None:
         "bound": 0.0,
         "largest_gap": 0.0,
         "optimal": True,
-        "vacuous": None,
-        "seen_reward_range": [0.0, 1.0],
+        "all_rewards_equal": False,
+        "observed_reward_range": [0.0, 1.0],
         "assumes_rewards": False,
-        "situations": 9,
+        "augmented_states": 9,
         "actions": 5,
         "starts": 1,
         "unknown_steps": 0,
@@ -76,7 +76,7 @@ def test_the_policy_as_a_file(run: Run, machines: Path, house: Path, tmp_path: P
     path = tmp_path / "policy.json"
     outcome = run("plan", machines, house, "-o", path)
     assert outcome.code == 0
-    assert f"wrote {path}: 9 situations" in outcome.out
+    assert f"wrote {path}: 9 augmented states" in outcome.out
     rows = json.loads(path.read_text())["policy"]
     first = next(row for row in rows if row["transition_state"] == 0)
     assert (first["observation"], first["action"]) == ("corridor", "left")
@@ -99,7 +99,7 @@ def test_what_to_try_next(run: Run, few: tuple[Path, Path]) -> None:
     outcome = run("plan", found, traces)
     assert outcome.code == 0
     assert "try next     begin in corridor, do left, right; then in corridor" in outcome.out
-    assert "if pay stays within 0 to 1" in outcome.out
+    assert "if rewards are within 0 to 1" in outcome.out
     told = run("plan", found, traces, "--json", "--reward-range", "-1", "3").json
     assert told["reward_range"] == [-1.0, 3.0]
     assert told["optimal"] is False
@@ -161,22 +161,27 @@ def test_a_plan_for_nothing_and_a_world_that_contradicts_one_are_said(
         rs.infer(some).machines.save(tmp_path / f"{name}.json")
     files = tmp_path / "unpaid.json", tmp_path / "unpaid.parquet"
     outcome = run("plan", *files)
-    assert "bound        none: only 0 was ever paid" in outcome.out
+    assert (
+        "bound        none: all rewards are 0, so all policies have the same value" in outcome.out
+    )
     assert "optimal" not in outcome.out
     told = run("plan", *files, "--json").json
     assert (told["optimal"], told["next_experiment"] is None) == (False, False)
-    assert told["vacuous"].startswith("only 0 was ever paid")
+    assert told["all_rewards_equal"] is True
 
     # One trace promises 1 for the fourth step, and the world pays nothing for it.
     files = tmp_path / "few.json", tmp_path / "few.parquet"
     acting = ("--environment", "resolvent/House-v0", "-n", "4")
     outcome = run("plan", *files, *acting)
-    assert "contradicts the plan: episode 0 was promised 0.8574 and paid 0, and 3 " in outcome.out
+    assert (
+        "contradicts the plan: episode 0 returned 0, but the plan's value is 0.8574, and 3 "
+        in outcome.out
+    )
     told = run("plan", *files, *acting, "--json").json["run"]
     assert told["contradictions"] == 4
     first = told["first_contradiction"]
-    assert (first["episode"], first["paid"]) == (0, 0.0)
-    assert first["promised"] == pytest.approx([0.95**3, 0.95**3])
+    assert (first["episode"], first["return"]) == (0, 0.0)
+    assert first["bounds"] == pytest.approx([0.95**3, 0.95**3])
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +200,7 @@ def test_noisy_machines(run: Run, disturbed: tuple[Path, Path], tmp_path: Path) 
     outcome = run("plan", *disturbed, *acting, "--confidence", "0.9", "-o", target)
     assert (outcome.code, outcome.err) == (0, "")
     assert " expected from the starts, discounted by 0.95" in outcome.out
-    assert " of the best with 90% confidence: worth at least " in outcome.out
+    assert " of the best with 90% confidence: its value is at least " in outcome.out
     assert "12 episodes: mean return 1 " in outcome.out
     assert plan_files.load(target).confidence == 0.9
     told = run("plan", *disturbed, *acting, "--json").json

@@ -61,7 +61,7 @@ def test_machines_are_not_a_policy(run: Run, machines: Path, house: Path, tmp_pa
     copied = tmp_path / "machines.json"
     copied.write_bytes(machines.read_bytes())
     assert "resolvent train -o" in refused(run, machines, house, "--policy", copied)
-    assert "no such file" in refused(run, machines, house, "--policy", tmp_path / "nowhere.json")
+    assert "does not exist" in refused(run, machines, house, "--policy", tmp_path / "nowhere.json")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from cli_outcome import Run
 from interrupting import PATIENCE
 from resolvent.cli.commands import reproduce as command
 from resolvent.paper.reproduce import Settings, settings
-from resolvent.paper.run import Run as OneRun
+from resolvent.paper.runs import Run as OneRun
 
 
 class Grids(Settings):
@@ -28,7 +29,7 @@ class Grids(Settings):
 @pytest.fixture
 def small(monkeypatch):
     def chosen(**options):
-        return Grids(**settings(**options).as_dict())
+        return Grids(**asdict(settings(**options)))
 
     monkeypatch.setattr(command, "chosen_settings", chosen)
 
@@ -98,7 +99,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert "to go on: resolvent reproduce policy -o r" in err
+    assert "to continue: resolvent reproduce policy -o r" in err
     assert "Traceback" not in err
     records = list((tmp_path / "r" / "runs").rglob("*"))
     assert not [path for path in records if path.name.endswith(".part")]

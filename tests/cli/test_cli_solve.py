@@ -66,4 +66,4 @@ def test_numbers_that_do_not_come_back_are_to_be_put_into_intervals(
     folder = tmp_path / "cart"
     told = run("solve", "CartPole-v1", "-o", folder)
     infer = f"infer {folder / 'traces.jsonl'} -o machines.json --labels auto"
-    assert f"{infer} --set discretise=auto" in told.out
+    assert f"{infer} --set discretize=auto" in told.out

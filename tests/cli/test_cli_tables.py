@@ -79,19 +79,19 @@ def test_a_column_may_have_an_equals_sign_in_its_name(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("seen", "said", "expected"),
+    ("column", "argument", "expected"),
     [
         (["1", "2"], "5", "5"),
         (["1.5", "2"], "5", "5.0"),
-        (["a", "2"], "5", "'5'"),
+        (["a", "2"], "b", "'b'"),
         (["a", "2"], '"5"', "'5'"),
         (["007", "2"], "007", "'007'"),
-        (["True", "False"], "True", "True"),
+        (["true", "false"], "true", "True"),
     ],
 )
-def test_a_final_observation_is_of_the_type_of_the_others(run, tmp_path, seen, said, expected):
-    path = write([{"see": one, "do": "go"} for one in seen], tmp_path / "t.csv")
-    options = ("--observation", "see", "--action", "do", "--final-observation", said)
+def test_a_final_observation_is_json_or_a_text(run, tmp_path, column, argument, expected):
+    path = write([{"see": value, "do": "go"} for value in column], tmp_path / "t.csv")
+    options = ("--observation", "see", "--action", "do", "--final-observation", argument)
     assert run("convert", path, tmp_path / "t.jsonl", *options).code == 0
     assert repr(rs.read_traces(tmp_path / "t.jsonl")[0].observations[-1]) == expected
 

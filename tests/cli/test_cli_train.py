@@ -62,7 +62,7 @@ def test_json_says_what_python_says(run: Run, machines: Path) -> None:
     learned = rs.q_learning(env, episodes=50, seed=7, evaluate_every=25)
     assert figures["episodes"] == figures["first"]["episodes"] == figures["last"]["episodes"] == 50
     assert figures["steps"] == int(learned.curve.steps.sum())
-    assert figures["situations"] == len(learned.situations)
+    assert figures["observations"] == len(learned.observations)
     assert figures["first"]["return"] == pytest.approx(learned.curve.returns.mean())
     assert figures["evaluation"]["value"] == learned.evaluate(env).value
     assert figures["evaluation"]["optimum"] == pytest.approx(BEST)

@@ -64,7 +64,7 @@ def test_every_public_name_has_its_place_in_the_reference():
     for package in (rs.errors, rs.wrappers, rs.config):
         name = package.__name__.rpartition(".")[2]
         public = getattr(package, "__all__", [n for n in vars(package) if _is_error(package, n)])
-        public = [n for n in public if n != "TracePlace"]  # the type of a field, described there
+        public = [n for n in public if n != "StepLocation"]  # the type of a field, described there
         documented = {directive.rpartition(".")[2] for directive in directives}
         assert set(public) <= documented, f"{name}: {set(public) - documented}"
 

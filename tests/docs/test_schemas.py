@@ -92,8 +92,14 @@ def test_machines_with_noise_hold_to_it(tmp_path):
     content = saved(loaded_die(1.0, 6.0, 6.0), tmp_path / "die.json")
     assert valid("machines", content)
     (machine,) = content["machines"]
-    for spread in ([], [[0, 0, 1]], [[0, 0, 0], [0, 1, 3]], [[0, 0], [0, 1]], [[-1, 0, 1]] * 2):
-        spoiled = {**content, "machines": [{**machine, "spread": spread}]}
+    for output_counts in (
+        [],
+        [[0, 0, 1]],
+        [[0, 0, 0], [0, 1, 3]],
+        [[0, 0], [0, 1]],
+        [[-1, 0, 1]] * 2,
+    ):
+        spoiled = {**content, "machines": [{**machine, "output_counts": output_counts}]}
         assert not valid("machines", spoiled)
         (tmp_path / "spoiled.json").write_text(json.dumps(spoiled))
         with pytest.raises(rs.errors.ModelError):
@@ -138,7 +144,7 @@ def test_traces_without_rewards_and_with_further_columns_hold_to_it(tmp_path):
             rs.read_traces(tmp_path / "t.jsonl")
 
 
-def broken(name, content):
+def outliers(name, content):
     """Ways to spoil a file, each of which its schema must notice."""
     if isinstance(content, list):
         yield "empty", []
@@ -164,23 +170,24 @@ def broken(name, content):
         yield "no states", spoiled
         for column in ("transitions", "agreeing", "folded"):
             spoiled = copy.deepcopy(content)
-            spoiled["decisions"]["transition"][column][0] = -1
+            spoiled["machines"][0]["decisions"][column][0] = -1
             yield f"a negative number in the decisions' {column}", spoiled
         for column in ("transitions", "by_state", "constant"):
             spoiled = copy.deepcopy(content)
-            spoiled["support"]["transition"][column][0] = -1
+            spoiled["machines"][0]["support"][column][0] = -1
             yield f"a negative count of {column}", spoiled
-        yield "a log of nothing", {**content, "decisions": {"fault": {}}}
         yield "another version", {**content, "version": 3}
     if name == "machines":
         yield "no machines", {**content, "machines": []}
         first = content["machines"][0]
-        asked = first["asked"]
+        observed = first["observed_constants"]
+        sets, rows = observed["sets"], observed["rows"]
         for what, changed in (
             ("a machine without a name", {"predicts": ""}),
             ("a machine with an unknown field", {"colour": "red"}),
-            ("a negative state", {"asked": {**asked, "sets": [[-1], *asked["sets"][1:]]}}),
-            ("a negative row", {"asked": {**asked, "rows": [-1, *asked["rows"][1:]]}}),
+            ("decisions of nothing", {"decisions": {"fault": {}}}),
+            ("a negative state", {"observed_constants": {"sets": [[-1], *sets[1:]], "rows": rows}}),
+            ("a negative row", {"observed_constants": {"sets": sets, "rows": [-1, *rows[1:]]}}),
         ):
             yield what, {**content, "machines": [{**first, **changed}, *content["machines"][1:]]}
         yield (
@@ -198,7 +205,7 @@ def broken(name, content):
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_what_a_schema_refuses_resolvent_refuses(name, contents, tmp_path):
-    spoiled = list(broken(name, contents[name]))
+    spoiled = list(outliers(name, contents[name]))
     assert len(spoiled) >= 5
     for what, content in spoiled:
         assert not valid(name, content), what

@@ -21,8 +21,8 @@ def asked(pair, kind, trace, t):
         output = trace.observations[t + 1]
     else:
         output = trace.rewards[t]
-        if machine.reward_digits is not None:
-            output = round(output, machine.reward_digits)
+        if machine.digits is not None:
+            output = round(output, machine.digits)
         if machine.supplemented:
             observation = (observation, pair.transition.run(history))
     return history, machine.run(history), observation, trace.actions[t], output
@@ -75,9 +75,9 @@ def table(pair, kind, traces):
 
 
 def telling(shown, one, other):
-    """The questions that both states were asked and answered differently."""
+    """The queries that both states were asked and answered differently."""
     both = shown[one].keys() & shown[other].keys()
-    return {question for question in both if shown[one][question] != shown[other][question]}
+    return {query for query in both if shown[one][query] != shown[other][query]}
 
 
 def shortest_suffix(machine, shown, one, other):
@@ -117,7 +117,7 @@ def rules_out(machine, shown, told, history, other):
         if state is UNSEEN:
             continue
         theirs = shown[state]
-        if any(theirs.get(question, output) != output for question, output in own.items()):
+        if any(theirs.get(query, output) != output for query, output in own.items()):
             return True
     return False
 
@@ -132,7 +132,7 @@ def is_part(part, whole):
         states[kind] = partners(one, other)
         if one.supplemented != other.supplemented or states[kind] is None:
             return False
-        for state, observation, action, output in one.answers():
+        for state, observation, action, output in one.entries():
             if one.supplemented:
                 observation = (observation[0], states["transition"][observation[1]])
             asked = states[kind].values() if state is None else [states[kind][state]]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 import resolvent as rs
-from resolvent.evaluation.gathering import collect_evidence
+from resolvent.evaluation.collection import collect_evidence
+from resolvent.evaluation.observed import location
 from resolvent.machines import UNSEEN
 from strategies import infer_options, trace_sets, world_traces
 
@@ -14,11 +15,11 @@ KINDS = ["transition", "reward"]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def plain(machine, question):
-    """A question as the machine sees it."""
-    if question.transition_state is None:
-        return question.observation, question.action
-    return (question.observation, question.transition_state), question.action
+def plain(machine, query):
+    """A query as the machine sees it."""
+    if query.transition_state is None:
+        return query.observation, query.action
+    return (query.observation, query.transition_state), query.action
 
 
 @every_kind
@@ -27,20 +28,21 @@ def plain(machine, question):
 def test_answers_and_transitions_are_counted(kind, traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     evidence = getattr(collect_evidence(pair, traces), kind)
-    machine, columns = evidence.machine, evidence.answers
+    machine, table = evidence.machine, evidence.observed_outputs
     found = {}
-    for row in range(len(columns.state)):
+    for row in range(len(table)):
         key = (
-            int(columns.state[row]),
-            *machine.question(int(columns.question[row])),
-            machine.outputs[int(columns.output[row])],
+            int(table["state"][row]),
+            *machine.query(int(table["query"][row])),
+            machine.outputs[int(table["output"][row])],
         )
-        found[key] = int(columns.count[row]), (int(columns.trace[row]), int(columns.step[row]))
+        found[key] = int(table.count[row]), location(table, row)
     assert found == naive.answers(pair, kind, traces)
     moves = naive.moves(pair, kind, traces)
     trivial = set(machine.trivial_labels)
     assert {
-        (one.state, one.label, one.target): (one.count, one.place) for one in evidence.transitions()
+        (one.state, one.label, one.target): (one.count, one.location)
+        for one in evidence.transitions()
     } == {key: told for key, told in moves.items() if key[1] not in trivial}
     counts = [one.count for one in evidence.transitions()]
     assert counts == sorted(counts)
@@ -59,7 +61,7 @@ def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
     assert separations.depth.tolist() == [
         -1 if one.suffix is None else len(one.suffix) for one in separations
     ]
-    assert separations.questions.tolist() == [one.questions for one in separations]
+    assert separations.queries.tolist() == [one.queries for one in separations]
     assert separations.support.tolist() == [one.support for one in separations]
     weakest = sorted(separations, key=lambda one: (one.support, one.first, one.second))
     assert separations.weakest(4) == weakest[:4]
@@ -68,21 +70,21 @@ def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
         suffix = naive.shortest_suffix(machine, shown, one.first, one.second)
         assert one.suffix == suffix
         if suffix is None:
-            assert "nothing tells them apart" in str(one)
+            assert "nothing distinguishes them" in str(one)
             continue
         q, p = machine.run(suffix, one.first), machine.run(suffix, one.second)
-        questions = naive.telling(shown, q, p)
-        assert one.questions == len(questions)
-        asked = [(s, *x, shown[s][x]) for s in (q, p) for x in questions]
+        queries = naive.telling(shown, q, p)
+        assert one.queries == len(queries)
+        asked = [(s, *x, shown[s][x]) for s in (q, p) for x in queries]
         assert one.support == sum(counted[key][0] for key in asked)
-        question = plain(machine, one.question)
-        assert question in questions
-        for state, answer in zip((q, p), one.answers, strict=True):
-            assert answer.output == shown[state][question]
-            key = (state, *question, answer.output)
-            assert (answer.count, answer.place) == counted[key]
-        lengths = [sum(counted[s, *x, shown[s][x]][1][1] for s in (q, p)) for x in questions]
-        assert sum(answer.place[1] for answer in one.answers) == min(lengths)
+        query = plain(machine, one.query)
+        assert query in queries
+        for state, answer in zip((q, p), one.outputs, strict=True):
+            assert answer.output == shown[state][query]
+            key = (state, *query, answer.output)
+            assert (answer.count, answer.location) == counted[key]
+        lengths = [sum(counted[s, *x, shown[s][x]][1][1] for s in (q, p)) for x in queries]
+        assert sum(answer.location[1] for answer in one.outputs) == min(lengths)
 
 
 @every_kind
@@ -108,17 +110,17 @@ def test_the_three_conditions(kind, traces, options):
         for other in range(machine.states)
         if other != state and not naive.rules_out(machine, shown, told, history, other)
     ]
-    assert completeness.histories == len(told)
+    assert completeness.sequences == len(told)
     assert completeness.converging == len(told) - len({history for history, *_ in open_ones})
     if not open_ones:
-        assert completeness.first_open is None
+        assert completeness.first_ambiguous is None
         return
 
     def shortlex(one):
         return len(one[0]), [machine.labels.code(label) for label in one[0]], one[2]
 
-    first = completeness.first_open
-    assert (first.history, first.state, first.other) == min(open_ones, key=shortlex)
+    first = completeness.first_ambiguous
+    assert (first.labels, first.state, first.other) == min(open_ones, key=shortlex)
 
 
 @settings(deadline=None, max_examples=60)
@@ -126,10 +128,10 @@ def test_the_three_conditions(kind, traces, options):
 def test_traces_of_another_world_break_nothing(traces, other, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     steps = [asked for kind in KINDS for _, asked in naive.steps(pair, kind, other)]
-    questions = {
-        (a.observation, a.action) for m in (pair.transition, pair.reward) for a in m.answers()
+    queries = {
+        (a.observation, a.action) for m in (pair.transition, pair.reward) for a in m.entries()
     }
-    if not any(s is not UNSEEN and (o, a) in questions for _, s, o, a, _ in steps):
+    if not any(s is not UNSEEN and (o, a) in queries for _, s, o, a, _ in steps):
         return
     evidence = collect_evidence(pair, other)
     assert str(evidence)
@@ -151,7 +153,7 @@ def test_machines_of_another_world_are_refused():
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_experiments_can_be_carried_out(kind, traces, options):
-    """Known labels lead where they are said to, and the question can come up there."""
+    """Known labels lead where they are said to, and the query can come up there."""
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     for one in getattr(collect_evidence(pair, traces), kind).experiments:
@@ -160,10 +162,10 @@ def test_experiments_can_be_carried_out(kind, traces, options):
             assert machine.run(one.history) is UNSEEN
             continue
         assert machine.run(one.history) is not UNSEEN
-        if one.question is not None and kind == "reward" and pair.reward.supplemented:
-            observation, action = one.question
+        if one.query is not None and kind == "reward" and pair.reward.supplemented:
+            observation, action = one.query
             there = pair.transition.run(one.history)
-            asked = {(answer.observation, answer.action) for answer in machine.answers()}
+            asked = {(answer.observation, answer.action) for answer in machine.entries()}
             assert ((observation, there), action) in asked
 
 
@@ -180,5 +182,5 @@ def test_the_order_of_traces_changes_only_their_numbers(traces, options):
         mine, yours = getattr(one, kind), getattr(other, kind)
         assert mine.completeness == yours.completeness
         assert mine.experiments == yours.experiments
-        assert mine.answers.count.tolist() == yours.answers.count.tolist()
-        assert mine.answers.step.tolist() == yours.answers.step.tolist()
+        assert mine.observed_outputs.count.tolist() == yours.observed_outputs.count.tolist()
+        assert mine.observed_outputs.step.tolist() == yours.observed_outputs.step.tolist()

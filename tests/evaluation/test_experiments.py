@@ -32,7 +32,7 @@ def test_a_move_that_leads_elsewhere_is_told_by_the_shortest_history(house):
     found = house.machines.difference(other)
     assert found is not None
     assert found.history == (KEY,)
-    assert found.question == ("corridor", "up")
+    assert found.query == ("corridor", "up")
     assert (found.machine, found.exact) == ("transition", True)
     assert "'" not in found.why
     assert "cyanroom" in found.why
@@ -52,15 +52,15 @@ def test_no_shorter_history_tells(house):
         states = mine.run(history), theirs.run(history)
         if rs.UNSEEN in states:
             continue
-        for answer in mine.answers():
+        for answer in mine.entries():
             asked = answer.observation, answer.action
             both = [
-                machine.output(state, *asked, assumed=False)
+                machine.output(state, *asked, generalized=False)
                 for machine, state in zip((mine, theirs), states, strict=True)
             ]
             assert rs.UNSEEN in both or both[0] == both[1]
     last = [machine.run(found.history) for machine in (mine, theirs)]
-    assert mine.output(last[0], *found.question) != theirs.output(last[1], *found.question)
+    assert mine.output(last[0], *found.query) != theirs.output(last[1], *found.query)
 
 
 def test_it_can_be_carried_out_and_decides(house):

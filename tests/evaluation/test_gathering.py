@@ -4,7 +4,7 @@ import pytest
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.evaluation.gathering import collect_evidence
+from resolvent.evaluation.collection import collect_evidence
 from resolvent.inference.infer import infer_with
 from resolvent.worlds import House
 
@@ -13,7 +13,7 @@ STAGES = [
     *(
         f"{kind} machine: {stage}"
         for kind in ("transition", "reward")
-        for stage in ("counting answers", "telling states apart", "checking label histories")
+        for stage in ("counting outputs", "distinguishing states", "checking label sequences")
     ),
     "testing on held-out traces",
 ]
@@ -44,10 +44,10 @@ def test_the_core_tells_how_far_it_is():
         tree,
         np.full(count, -1, np.int32),
         beta,
-        question=nothing,
+        query=nothing,
         state=nothing,
         output=nothing,
-        questions=0,
+        queries=0,
         transitions=ring,
         states=states,
         labels=1,
@@ -72,7 +72,7 @@ MANY = 46_400
 
 
 @pytest.mark.slow
-def test_evidence_and_report_of_more_than_two_billion_questions(tmp_path):
+def test_evidence_and_report_of_more_than_two_billion_queries(tmp_path):
     house = rs.collect(House(), episodes=200, seed=0)
     far = rs.Trace(
         [f"room {number:05}" for number in range(MANY)] + ["room 00000"],

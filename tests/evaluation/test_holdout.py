@@ -86,7 +86,7 @@ def test_a_wrong_answer_that_was_only_assumed_is_counted_apart():
     new = rs.TraceSet([walk("acb", [None, "key", None]), walk("acab", [None, "key", None, None])])
     assert pair.transition.run([{"key"}]) == 0  # the next observation needs no memory
     assert pair.reward.run([{"key"}]) == 1
-    assert pair.reward.knowledge(1, ("c", 0), "go") is rs.Basis.ASSUMED
+    assert pair.reward.basis(1, ("c", 0), "go") is rs.Basis.GENERALIZED
     paid = rs.TraceSet([walk("cca", [None, "key", None], [0, 5])])
     found = held_out(pair, paid)
     assert (found.failures, found.wrong, found.assumed_wrong) == (1, 1, 1)

@@ -11,9 +11,9 @@ import pytest
 import resolvent as rs
 from resolvent import _core
 from resolvent.cli import main
-from resolvent.evaluation.completeness import OpenHistory
-from resolvent.evaluation.gathering import collect_evidence
-from resolvent.machines import machine_of_tables
+from resolvent.evaluation.collection import collect_evidence
+from resolvent.evaluation.completeness import AmbiguousSequence
+from resolvent.machines import Vocabularies, machine_of_tables
 from resolvent.traces.vocabulary import Vocabulary
 
 TICK, TOCK = frozenset({"tick"}), frozenset({"tock"})
@@ -23,22 +23,11 @@ def waiting(leads, paid):
     """Machines that are asked one thing only: what waiting pays in each state."""
     states = np.arange(len(leads), dtype=np.int32)
     zeros = np.zeros_like(states)
-    common = {
-        "labels": Vocabulary([TICK, TOCK][: leads.shape[1]]),
-        "observations": Vocabulary(["hall"]),
-        "actions": Vocabulary(["wait"]),
-        "transitions": leads,
-        "initial": 0,
-    }
-    transition, _ = machine_of_tables(
-        rs.TransitionMachine, **common, outputs=Vocabulary(["hall"]), answers=(states, zeros, zeros)
-    )
-    reward, _ = machine_of_tables(
-        rs.RewardMachine,
-        **common,
-        outputs=Vocabulary([0.0, 1.0, 2.0]),
-        answers=(states, zeros, paid),
-    )
+    labels, hall = Vocabulary([TICK, TOCK][: leads.shape[1]]), Vocabulary(["hall"])
+    symbols = Vocabularies(labels, hall, Vocabulary(["wait"]), hall)
+    transition, _ = machine_of_tables(rs.TransitionMachine, symbols, leads, (states, zeros, zeros))
+    rewards = symbols._replace(outputs=Vocabulary([0.0, 1.0, 2.0]))
+    reward, _ = machine_of_tables(rs.RewardMachine, rewards, leads, (states, zeros, paid))
     return rs.MachinePair(transition, reward)
 
 
@@ -70,14 +59,14 @@ def test_a_clock_is_read_by_waiting_until_it_strikes(states):
     for one in evidence.separations:
         wait = states - 1 - one.second
         assert one.suffix == (TICK,) * wait
-        assert (one.questions, one.support) == (1, 3)
-        silent, strike = one.answers
-        assert (silent.output, silent.place) == (0.0, (0, one.first + wait))
-        assert (strike.output, strike.place) == (1.0, (0, states - 1))
+        assert (one.queries, one.support) == (1, 3)
+        silent, strike = one.outputs
+        assert (silent.output, silent.location) == (0.0, (0, one.first + wait))
+        assert (strike.output, strike.location) == (1.0, (0, states - 1))
     # In the second round nothing strikes: what is ahead is ruled out, what is behind is not.
     told = evidence.completeness
-    assert (told.histories, told.converging) == (2 * states - 1, states + 1)
-    assert told.first_open == OpenHistory((TICK,) * (states + 1), 1, 0)
+    assert (told.sequences, told.converging) == (2 * states - 1, states + 1)
+    assert told.first_ambiguous == AmbiguousSequence((TICK,) * (states + 1), 1, 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -101,10 +90,10 @@ def test_histories_of_a_machine_with_more_states_than_a_word_has_bits(seed):
         if other != machine.run(history)
         and not naive.rules_out(machine, shown, told, history, other)
     ]
-    assert found.histories == len(told)
+    assert found.sequences == len(told)
     assert found.converging == len(told) - len({tuple(labels) for _, labels, _ in open_ones})
-    first = found.first_open
-    codes = [machine.labels.code(label) for label in first.history]
+    first = found.first_ambiguous
+    codes = [machine.labels.code(label) for label in first.labels]
     assert (len(codes), codes, first.other) == min(open_ones)
 
 
@@ -117,16 +106,16 @@ def test_experiments_are_the_same_however_they_are_looked_at():
         assert one.experiments[:1] == every[:1]
 
 
-IDS = {"question": [0, 0, 1], "state": [0, 1, 1], "output": [0, 1, 0]}
+IDS = {"query": [0, 0, 1], "state": [0, 1, 1], "output": [0, 1, 0]}
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
         ({"state": [0, 2, 1]}, "out of range"),
-        ({"state": [0, 0, 1]}, "by question, then by state"),
-        ({"question": [1, 0, 1]}, "by question, then by state"),
-        ({"question": [0, 0, -1]}, "out of range"),
+        ({"state": [0, 0, 1]}, "by query, then by state"),
+        ({"query": [1, 0, 1]}, "by query, then by state"),
+        ({"query": [0, 0, -1]}, "out of range"),
         ({"output": [0, 1]}, "equally long"),
         ({"transitions": [0, 2]}, "out of range"),
         ({"transitions": [0]}, "one row"),
@@ -160,7 +149,7 @@ def test_the_core_refuses_rows_that_are_not_of_the_tree():
     for asked, words in (([0], "equally long"), ([0, 2], "out of range")):
         rows = np.array(asked, np.int32)
         with pytest.raises(ValueError, match=words):
-            _core.converge(tree, rows, rows, **ids, questions=2, **machine)
+            _core.converge(tree, rows, rows, **ids, queries=2, **machine)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +173,7 @@ ROOM = 59 * 30 * 36
 def test_pairs_that_fit_are_told_apart(machines, counting):
     with rs.config.Limits(table_bytes=ROOM):
         gathered = rs.evidence(machines, counting)["reward"]
-    assert gathered.separations.left_out is None
+    assert gathered.separations.skipped is None
     assert len(gathered.separations) == 60 * 59 // 2
 
 
@@ -192,13 +181,13 @@ def test_pairs_that_do_not_fit_are_left_out_and_that_is_said(machines, counting)
     whole = rs.evidence(machines, counting)["reward"]
     with rs.config.Limits(table_bytes=ROOM - 1):
         gathered = rs.evidence(machines, counting)["reward"]
-    said = gathered.separations.left_out
+    said = gathered.separations.skipped
     assert "59 by 30, take" in said
     assert f"RESOLVENT_MAX_TABLE_BYTES={ROOM}" in said
     assert len(gathered.separations) == 0
     assert gathered.inseparable == ()
-    assert f"what tells states apart is left out: {said}" in str(gathered)
-    assert gathered.as_dict()["separations_left_out"] == said
+    assert f"pairs of states were skipped: {said}" in str(gathered)
+    assert gathered.as_dict()["separations_skipped"] == said
     # All else is as it is with them.
     assert gathered == whole
     assert gathered.weakness == whole.weakness
@@ -218,4 +207,4 @@ def test_commands_leave_them_out(machines, counting, tmp_path, monkeypatch, caps
     assert "more than the limit" in proof["left_out"]
     capsys.readouterr()
     assert main(["check", *files, "--evidence"]) == 0
-    assert "what tells states apart is left out: pairs of states" in capsys.readouterr().out
+    assert "pairs of states were skipped: pairs of states to distinguish" in capsys.readouterr().out

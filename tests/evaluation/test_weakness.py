@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.evaluation.weakness import FEW, LowestKeys, history_keys, weaknesses
-from resolvent.machines.compare import history_text
+from resolvent.evaluation.weakness import FEW, LowestKeys, prefix_keys, weaknesses
+from resolvent.machines.compare import label_sequence_text
 from vending_machine import log
 
 
@@ -28,7 +28,7 @@ def read(rows):
 def test_equal_beginnings_share_a_key(rows):
     codes = np.array([code for row in rows for code in row], np.int32)
     offsets = np.cumsum([0, *map(len, rows)])
-    keys = history_keys([codes], offsets).tolist()
+    keys = prefix_keys([codes], offsets).tolist()
     beginnings = [tuple(row[: end + 1]) for row in rows for end in range(len(row))]
     assert len(set(keys)) == len(set(beginnings)) == len({*zip(keys, beginnings, strict=True)})
 
@@ -56,17 +56,17 @@ def test_histories_are_counted_as_one_by_one(sessions):
     found = weaknesses(rs.infer(traces).machines, traces)["response"]
     entering, taking = by_hand(machine, traces)
     few = {state: len(entering[state]) for state in range(1, machine.states)}
-    assert {one.state: one.histories for one in found.weak} == {
+    assert {one.state: one.sequences for one in found.weak} == {
         state: count for state, count in few.items() if count < FEW
     }
-    assert [one.histories for one in found.weak] == sorted(one.histories for one in found.weak)
-    assert found.moves == len(taking)
+    assert [one.sequences for one in found.weak] == sorted(one.sequences for one in found.weak)
+    assert found.transitions == len(taking)
     assert found.rare == sum(len(histories) == 1 for histories in taking.values())
     for one in found.weak:
         assert machine.run(one.by) == one.state
-        assert history_text(one.by) in str(one)
+        assert label_sequence_text(one.by) in str(one)
     if found.rare:
-        assert len(taking[found.rare_move.state, found.rare_move.label]) == 1
+        assert len(taking[found.example[:2]]) == 1
 
 
 def test_repeats_and_order_change_nothing_but_the_steps_spent():
@@ -74,10 +74,14 @@ def test_repeats_and_order_change_nothing_but_the_steps_spent():
     machines = rs.infer(traces).machines
     found = weaknesses(machines, traces)["response"]
     again = weaknesses(machines, traces.take([*range(29, -1, -1), 3, 4]))["response"]
-    assert {(one.state, one.histories) for one in again.weak} == {
-        (one.state, one.histories) for one in found.weak
+    assert {(one.state, one.sequences) for one in again.weak} == {
+        (one.state, one.sequences) for one in found.weak
     }
-    assert (again.moves, again.rare, again.rare_move) == (found.moves, found.rare, found.rare_move)
+    assert (again.transitions, again.rare, again.example) == (
+        found.transitions,
+        found.rare,
+        found.example,
+    )
 
 
 def test_steps_in_states_that_nothing_leads_out_of_are_said():
@@ -90,7 +94,9 @@ def test_steps_in_states_that_nothing_leads_out_of_are_said():
     (found,) = weaknesses(rs.infer(traces).machines, traces).values()
     (sink,) = found.sinks
     assert (found.stuck, found.steps) == (81, 99)
-    assert found.lines()[-1].startswith(f"81.8% of all steps are in state {sink}, which nothing")
+    assert found.lines()[-1].startswith(
+        f"81.8% of all steps are in state {sink}, from which no label"
+    )
 
 
 def test_evidence_names_weak_states_too():

@@ -12,8 +12,6 @@ import pytest
 import resolvent as rs
 from noisy_worlds import bell_world, dice, disturbed, loaded_die, noisy_house, taught
 from resolvent.evaluation.holdout import CalibrationCheck
-from resolvent.evaluation.separation import Separations
-from resolvent.evaluation.weighing import WeighedSeparations
 
 
 @cache
@@ -24,27 +22,27 @@ def gathered():
 def test_states_are_told_apart_by_all_answers_and_not_by_one():
     (one,) = gathered()["transition"].separations
     assert one.log_odds > 100
-    assert str(one.question) == "(corridor, up)"
-    first, second = one.answers
+    assert str(one.query) == "(corridor, up)"
+    first, second = one.outputs
     assert (first.output, second.output) == ("corridor", "cyanroom")
     machine = noisy_house()[0].transition
-    for state, answer in enumerate(one.answers):
+    for state, answer in enumerate(one.outputs):
         counts = machine.counts(state, "corridor", "up")
         assert (answer.count, answer.total) == (max(counts.values()), sum(counts.values()))
     assert "as one 10⁻" in str(one)
     assert one.as_dict()["log_odds"] == one.log_odds
-    assert one.as_dict()["answers"][0]["asked"] == first.total
+    assert one.as_dict()["outputs"][0]["total"] == first.total
 
 
 def test_without_noise_nothing_is_weighed():
     clean = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
     found = rs.infer(clean).evidence
     for one in found.values():
-        assert type(one.separations) is Separations
-        assert one.rivals is None
-        assert one.completeness.moves is None
+        assert one.separations.log_odds is None
+        assert one.alternatives is None
+        assert one.completeness.weighed is None
         assert "log_odds" not in str(one.as_dict())
-    assert found.holdout.foretold is None
+    assert found.holdout.calibration is None
     assert found.holdout.within_noise is None
 
 
@@ -58,13 +56,13 @@ def test_a_state_too_many_is_not_told_apart():
     moves[0, bell], moves[1, bell], moves[2, bell] = 1, 2, 1
     copied = taught(true.replacing(replace(true.reward, transitions=moves, support=None)), traces)
     found = rs.evidence(copied, traces)["reward"]
-    assert isinstance(found.separations, WeighedSeparations)
+    assert found.separations.log_odds is not None
     (open_pair,) = found.inseparable
     assert (open_pair.first, open_pair.second) == (0, 2)
     assert open_pair.log_odds < log(100)
-    assert "nothing tells them apart; one state: " in str(open_pair)
+    assert "nothing distinguishes them; one state: " in str(open_pair)
     assert found.separations.weakest(1) == [open_pair]
-    assert "nothing tells states 0 and 2 apart" in str(found.experiments[0])
+    assert "nothing distinguishes states 0 and 2" in str(found.experiments[0])
 
 
 def test_labels_may_have_to_be_read_before_states_are_told_apart():
@@ -95,36 +93,36 @@ def test_labels_may_have_to_be_read_before_states_are_told_apart():
 def test_moves_are_as_sure_as_their_odds():
     found = gathered()["transition"]
     complete = found.completeness
-    assert (complete.moves, complete.open_moves) == (5, ())
-    assert "moves sure at odds of 100 to 1: 5 of 5" in str(complete)
+    assert (complete.weighed, complete.uncertain) == (5, ())
+    assert "transitions certain at odds of 100 to 1: 5 of 5" in str(complete)
     assert complete.conflict_convergence
     for one in found.transitions():
         if one.log_odds is not None:
             assert one.log_odds < -50
-            assert f"; to {one.other}: 10⁻" in str(one)
+            assert f"; to {one.alternative}: 10⁻" in str(one)
             assert one.as_dict()["log_odds"] == one.log_odds
 
 
 def test_an_open_move_is_what_to_collect_next():
     result = rs.infer(bell_world(60), noise="auto", outputs=["reward"])
     found = result.evidence["reward"]
-    (open_move,) = found.completeness.open_moves
+    (open_move,) = found.completeness.uncertain
     assert open_move.label == frozenset({"snow"})
     assert not found.completeness.structure_complete
-    assert f"or {open_move.other} (" in str(open_move)
+    assert f"; to {open_move.alternative}: " in str(open_move)
     assert any("it is open whether snow leads to state" in str(one) for one in found.experiments)
-    assert found.as_dict()["completeness"]["open_moves"] == [open_move.as_dict()]
+    assert found.as_dict()["completeness"]["uncertain"] == [open_move.as_dict()]
 
 
 def test_of_answers_the_most_frequent_ones_are_told_the_least_sure_first():
     machine = noisy_house()[0].transition
     told = gathered()["transition"].outputs()
-    assert len({(one.state, one.question) for one in told}) == len(told)
+    assert len({(one.state, one.query) for one in told}) == len(told)
     ahead = []
     for one in told:
-        counts = [*machine.counts(one.state, one.question[0], one.question[1]).values(), 0]
+        counts = [*machine.counts(one.state, one.query[0], one.query[1]).values(), 0]
         assert (one.count, one.total) == (counts[0], sum(counts))
-        assert one.output == machine.output(one.state, *one.question[:2])
+        assert one.output == machine.output(one.state, *one.query[:2])
         ahead.append(counts[0] - counts[1])
     assert ahead == sorted(ahead)
 
@@ -135,13 +133,13 @@ def test_fresh_traces_are_right_within_noise():
     fresh = disturbed(clean, 0.05, Random(3))
     holdout = rs.evidence(machines, fresh).holdout
     assert holdout.within_noise
-    told = holdout.foretold["transition"]
+    told = holdout.calibration["transition"]
     score = machines.score(fresh).transition
     assert (told.right, told.steps) == (score.all_right, score.all_right + score.all_wrong)
     assert told.expected == pytest.approx(told.right, abs=4 * told.deviation)
     assert told.log_loss == score.log_loss
     assert "within noise" in str(holdout)
-    assert holdout.as_dict()["foretold"]["transition"]["within_noise"]
+    assert holdout.as_dict()["calibration"]["transition"]["within_noise"]
 
 
 def test_more_noise_than_there_was_is_told():
@@ -152,10 +150,10 @@ def test_more_noise_than_there_was_is_told():
     assert "less than noise explains" in str(holdout)
 
 
-def test_what_is_held_out_of_noisy_traces_is_foretold():
+def test_what_is_held_out_of_noisy_traces_is_checked_for_calibration():
     _, traces = noisy_house()
     holdout = rs.infer(traces, noise="auto").evidence.holdout
-    assert holdout.foretold is not None
+    assert holdout.calibration is not None
     assert holdout.traces < len(traces) / 3
     assert holdout.within_noise
 
@@ -165,11 +163,11 @@ def test_a_machine_with_one_state_has_nothing_to_weigh():
 
     found = rs.evidence(machines, dice(*[1.0] * 9, *[6.0] * 10))["reward"]
     assert len(found.separations) == 0
-    assert found.completeness.moves == 0
+    assert found.completeness.weighed == 0
     assert found.completeness.structure_complete
 
 
-def test_nothing_foretold_is_said_so():
+def test_without_a_prediction_there_is_nothing_to_check():
     nothing = CalibrationCheck(0, 3, 0, 0.0, 0.0, None)
-    assert str(nothing) == "nothing foretold, 3 steps unseen"
+    assert str(nothing) == "nothing predicted, 3 steps unseen"
     assert nothing.within_noise

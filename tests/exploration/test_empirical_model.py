@@ -6,9 +6,9 @@ import pytest
 
 import resolvent as rs
 from resolvent import _core
-from resolvent.exploration.buffer import Buffer, Columns, Episode
-from resolvent.exploration.empirical_model import EmpiricalModel
-from resolvent.exploration.repair import explains, predicts_endings, repaired
+from resolvent.exploration.buffer import Columns
+from resolvent.exploration.empirical_model import EmpiricalModel, Outcome
+from resolvent.exploration.hypothesis import explains, predicts_endings, repaired
 from resolvent.exploration.tables import QueriedSteps
 from resolvent.worlds import RandomWorld
 
@@ -37,17 +37,14 @@ def state(request):
             if any(ended):
                 break
         else:
-            explorer.cut()
+            explorer.truncate()
     explorer.state.rebuild()
     return explorer.state
 
 
 def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
     """Return what is known after all steps were taken one after another."""
-    nothing = Buffer(believed.buffer.actions).columns()
-    known = EmpiricalModel(believed.tables, believed.buffer, nothing)
-    # One by one it is the first reward, and all at once the most frequent one.
-    known.usual_reward = believed.usual_reward
+    known = EmpiricalModel(believed.tables, believed.buffer, believed.usual_reward)
     for number, (first, stop) in enumerate(zip(columns.offsets, columns.offsets[1:], strict=False)):
         place = int(first) + number
         seen, labels = columns.observations.tolist(), columns.labels.tolist()
@@ -61,11 +58,10 @@ def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
             read = labels[place] if known.lag else labels[place + 1]
             if read not in known.neutral_labels:
                 before, context = context, (read, *known.augmented_states[row][1:])
-            taken = known.add_step(
-                row, action, float(columns.rewards[step]), seen[place + 1], labels[place + 1],
-                labels[place], ended,
-            )  # fmt: skip
-            assert taken.contradicts is None
+            reward = float(columns.rewards[step])
+            outcome = Outcome(seen[place + 1], labels[place + 1], read, reward, ended)
+            taken = known.add_step(row, action, outcome)
+            assert not taken.contradicts
             row = taken.next_row
     return known
 
@@ -96,8 +92,8 @@ def test_all_at_once_is_the_same_as_one_by_one(state):
     assert known.informative >= slow.informative  # one by one, what varies is known from then on
 
 
-def test_questions_in_contexts_are_those_asked_there(state):
-    """One by one, all questions are noted; all at once, only notable ones."""
+def test_queries_in_contexts_are_those_asked_there(state):
+    """One by one, all queries are noted; all at once, only notable ones."""
     known, slow = state.model, one_by_one(state.model, state.buffer.columns())
     for fast, plain in (
         (known.queries_after, slow.queries_after),
@@ -109,14 +105,16 @@ def test_questions_in_contexts_are_those_asked_there(state):
 
 def test_answers_are_those_of_each_step(state):
     columns, known = state.buffer.columns(), state.model
-    steps = QueriedSteps.of_columns(known.tables, columns)
+    steps = QueriedSteps(columns, known.tables)
     states = [steps.walk(one).tolist() for one in known.tables.transitions]
     for step in range(columns.steps):
         told = {"transition": columns.observations_after, "reward": columns.rewards}
-        for place, kind in enumerate(known.names):
+        for place, kind in enumerate(known.tables.names):
             here = [one[step] for one in states]
             asked = int(columns.observations_before[step]), int(columns.actions[step])
-            assert known.outputs.get(place, here, *asked) == told.get(kind, steps.terminated)[step]
+            assert (
+                known.machines.output(place, here, asked) == told.get(kind, steps.terminated)[step]
+            )
 
 
 def test_words_are_those_read_in_a_row(state):
@@ -133,13 +131,14 @@ def test_words_are_those_read_in_a_row(state):
 
 
 def test_columns_are_made_once_until_something_is_added(state):
-    log, under_way = state.buffer, Episode()
+    log = state.buffer
     assert log.columns() is log.columns()
-    before = log.columns(0, [under_way])
-    under_way.begin(0, 0)
+    before = log.columns()
+    under_way = log.begin(5, 0, 0)
+    assert log.columns() is before
     under_way.step(0, 0.5, 0, 0)
-    assert log.columns(0, [under_way]).steps == before.steps + 1
-    assert 0.5 in log.columns(0, [under_way]).reward_levels[0]
+    assert log.columns().steps == before.steps + 1
+    assert 0.5 in log.columns().reward_levels[0]
 
 
 def clashes_by_hand(steps, place, states, beside):
@@ -158,7 +157,7 @@ def clashes_by_hand(steps, place, states, beside):
 
 def test_clashes_are_those_found_by_hand(state):
     believed, draw = state.model.tables, np.random.default_rng(1)
-    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    steps = QueriedSteps(state.buffer.columns(), believed)
     assert explains(believed, steps)
     first = steps.walk(believed.transitions[0])
     for place in (0, 1):
@@ -177,7 +176,7 @@ def test_clashes_are_those_found_by_hand(state):
 
 def test_a_wrong_move_is_mended(state):
     believed = state.model.tables
-    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    steps = QueriedSteps(state.buffer.columns(), believed)
     for state, label in zip(*np.nonzero(believed.transitions[0] >= 0), strict=True):
         moves = [one.copy() for one in believed.transitions]
         moves[0][state, label] = (moves[0][state, label] + 1) % len(moves[0])
@@ -189,11 +188,11 @@ def test_a_wrong_move_is_mended(state):
 
 def test_endings_are_told_where_no_situation_both_ends_and_goes_on(state):
     believed = state.model.tables
-    steps = QueriedSteps.of_columns(believed, state.buffer.columns())
+    steps = QueriedSteps(state.buffer.columns(), believed)
     together = zip(*(steps.walk(one).tolist() for one in believed.transitions), strict=True)
     ends = {}
-    for states, question, ended in zip(together, steps.query, steps.terminated, strict=True):
-        ends.setdefault((states, int(question)), set()).add(bool(ended))
+    for states, query, ended in zip(together, steps.query, steps.terminated, strict=True):
+        ends.setdefault((states, int(query)), set()).add(bool(ended))
     assert predicts_endings(believed, steps) == all(len(one) == 1 for one in ends.values())
 
 
@@ -212,16 +211,16 @@ def test_values_are_numbered_as_they_come_up():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"question": np.int32([0, 2])},
-        {"question": np.int32([0])},
+        {"query": np.int32([0, 2])},
+        {"query": np.int32([0])},
         {"read": np.int32([-2, 0])},
         {"offsets": np.int64([0, 1])},
     ],
 )
 def test_steps_that_do_not_fit_are_refused(wrong):
-    right = {"read": np.int32([0, 1]), "offsets": np.int64([0, 2]), "question": np.int32([0, 1])}
+    right = {"read": np.int32([0, 1]), "offsets": np.int64([0, 2]), "query": np.int32([0, 1])}
     with pytest.raises(ValueError, match=r"range|equally long|below -1|offsets"):
-        _core.AskedSteps(**(right | wrong), questions=2)
+        _core.AskedSteps(**(right | wrong), queries=2)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +235,7 @@ def test_steps_that_do_not_fit_are_refused(wrong):
     ],
 )
 def test_moves_that_do_not_fit_are_refused(wrong):
-    steps = _core.AskedSteps(np.int32([0, 1]), np.int64([0, 2]), np.int32([0, 1]), questions=2)
+    steps = _core.AskedSteps(np.int32([0, 1]), np.int64([0, 2]), np.int32([0, 1]), queries=2)
     right = {
         "transitions": np.int32([0, 0]), "labels": 2, "answer": np.int32([0, 1]),
         "beside": np.empty(0, np.int32), "besides": 1, "enough": 1,

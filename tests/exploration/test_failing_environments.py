@@ -66,7 +66,7 @@ def test_what_was_found_is_kept_and_gone_on_from(tmp_path, whole, how, at, told)
         rs.solve(Failing(how, at), folder=folder)
     assert f"what was found is kept in {folder}" in str(caught.value)
     kept = rs.Solution.load(folder)
-    assert kept.traces == caught.value.solved.traces
+    assert kept.traces == caught.value.solution.traces
     assert kept.statement.kind == "failed"
     assert kept.statement.failure in str(caught.value)
     assert str(kept.statement).startswith(f"the environment failed after {kept.steps} steps (")
@@ -82,7 +82,7 @@ def test_what_fails_before_anything_was_seen_leaves_nothing(tmp_path):
         rs.errors.EnvironmentFailed, match=r"episode 0: the environment's reset\(\)"
     ) as one:
         rs.solve(Failing("reset", 1), folder=tmp_path / "kept")
-    assert one.value.solved is None
+    assert one.value.solution is None
     assert not (tmp_path / "kept").exists()
 
 
@@ -111,7 +111,7 @@ def test_a_random_world_that_fails_keeps_what_was_seen(tmp_path):
         rs.solve(Stuck(), folder=tmp_path / "coin", budget=2_000)
     kept = rs.Solution.load(tmp_path / "coin")
     assert kept.steps == 899
-    assert kept.traces == caught.value.solved.traces
+    assert kept.traces == caught.value.solution.traces
     assert "the coin is lost" in kept.statement.failure
     assert rs.solve(Stuck(), resume=kept, budget=1_000).statement.kind == "chance"
 
@@ -144,7 +144,7 @@ def test_a_random_world_says_which_two_steps_show_it(tmp_path):
     solved = rs.solve(Coin(), budget=600)
     with pytest.raises(rs.ContradictoryTraces) as caught:
         rs.solve(Coin(), noise="none", folder=tmp_path / "coin")
-    first, second = caught.value.places
+    first, second = caught.value.locations
     assert f"{first} and {second}" in solved.statement.contradiction
     shown = rs.read_traces(tmp_path / "coin" / "traces.jsonl")
     values = [shown[one.trace].observations[one.step + 1] for one in (first, second)]

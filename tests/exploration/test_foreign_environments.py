@@ -99,7 +99,7 @@ def test_what_is_done_is_read_as_soon_as_states_outnumber_labels(make, seed):
     assert solved.value == pytest.approx(VALUE)
     assert solved.steps < 800
     assert solved.states == {"transition": 1, "reward": 2}
-    assert solved.machines.senses.labelling.reads == "action+observation"
+    assert solved.machines.preprocessor.labeling.reads == "action+observation"
     assert solved.plan.run(make(), episodes=3, seed=1).returns.min() == 1
 
 
@@ -185,8 +185,8 @@ def test_a_budget_spent_where_nothing_paid_is_no_bound(tmp_path):
 
 
 def test_a_plan_for_named_observations_says_what_is_missing():
-    solved = rs.solve(Sentences(), name_of=lambda text: int(text[-2]))
+    solved = rs.solve(Sentences(), observation_fn=lambda text: int(text[-2]))
     with pytest.raises(
-        rs.errors.ModelError, match="such as 0: if name_of made them, give it here, too"
+        rs.errors.ModelError, match="such as 0: if observation_fn made them, give it here, too"
     ):
         solved.plan.run(Sentences(), episodes=1)

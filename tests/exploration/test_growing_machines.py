@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.exploration.buffer import TERMINATED, Buffer, Episode
-from resolvent.exploration.hypothesis import MORE_STEPS, Hypothesis
-from resolvent.exploration.repair import explains, predicts_endings
+from resolvent.exploration.buffer import TERMINATED, Buffer
+from resolvent.exploration.hypothesis import (
+    MORE_STEPS,
+    Hypothesis,
+    explains,
+    predicts_endings,
+)
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
 from resolvent.preprocess.timing import LabelTiming
 
@@ -57,15 +61,14 @@ def test_tunes_are_learned_by_heart_with_few_thorough_inferences(monkeypatch):
     thorough, repairs = [], []
     rethink, repair = Hypothesis.relearn, Hypothesis.repair
 
-    def rethought(beliefs, under_way, *, last=False):
+    def rethought(beliefs, *, last=False):
         if not last:
-            under_way = list(under_way)
-            thorough.append(beliefs.buffer.steps + sum(map(len, under_way)))
-        return rethink(beliefs, under_way, last=last)
+            thorough.append(beliefs.buffer.steps)
+        return rethink(beliefs, last=last)
 
-    def repaired(beliefs, under_way):
+    def repaired(beliefs):
         repairs.append(beliefs.buffer.steps)
-        return repair(beliefs, under_way)
+        return repair(beliefs)
 
     monkeypatch.setattr(Hypothesis, "relearn", rethought)
     monkeypatch.setattr(Hypothesis, "repair", repaired)
@@ -88,15 +91,16 @@ def test_a_plan_that_goes_round_for_pay_is_carried_out_until_later_pay_hardly_co
 
 def _told_by(moves):
     """One episode that stays in a room twice and ends with the second time, and such machines."""
-    log, episode = Buffer([0]), Episode()
-    room, still, bell = log.observations("room"), log.labels("still"), log.labels("bell")
-    episode.begin(room, still)
+    log = Buffer([0])
+    room, still = log.observations.code("room"), log.labels.code("still")
+    bell = log.labels.code("bell")
+    episode = log.begin(0, room, still)
     episode.step(0, 0.0, room, bell)
     episode.step(0, 0.0, room, still)
-    log.close(episode, TERMINATED)
+    log.close(0, TERMINATED)
     both = np.array(moves, np.int32), np.zeros((1, 2), np.int32)
     tables = TransitionTables(("transition", "reward"), both, LabelTiming.CURRENT)
-    return tables, QueriedSteps.of_columns(tables, log.columns())
+    return tables, QueriedSteps(log.columns(), tables)
 
 
 @pytest.mark.parametrize(("moves", "told"), [([[0, 0]], False), ([[0, 1], [1, 1]], True)])

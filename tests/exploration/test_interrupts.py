@@ -13,7 +13,7 @@ import pytest
 
 import resolvent as rs
 from interrupting import PATIENCE
-from resolvent._util.folders import recover, whole_folder
+from resolvent._util.files import atomic_folder, recover
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "solve_kills.py"
 SOLVE = (sys.executable, "-m", "resolvent", "solve")
@@ -57,7 +57,7 @@ def test_what_somebody_else_is_writing_is_left_alone(tmp_path):
 
 def test_a_folder_is_whole_when_two_write_it_in_turns(tmp_path):
     for content in ("one", "two"):
-        with whole_folder(tmp_path / "kept", ("file",)) as made:
+        with atomic_folder(tmp_path / "kept", ("file",)) as made:
             (made / "file").write_text(content)
     assert (tmp_path / "kept" / "file").read_text() == "two"
     assert [one.name for one in tmp_path.iterdir()] == ["kept"]

@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 
-from resolvent.exploration.buffer import ABANDONED, TERMINATED, Buffer, Episode
-from resolvent.exploration.empirical_model import EmpiricalModel
-from resolvent.exploration.optimistic_model import MAX_OUTCOMES, ObservedOutcomes, optimistic_model
+from resolvent.exploration.buffer import ABANDONED, TERMINATED, Buffer
+from resolvent.exploration.empirical_model import EmpiricalModel, Outcome
+from resolvent.exploration.optimistic_model import (
+    MAX_OUTCOMES,
+    observed_outcomes,
+    optimistic_model,
+)
+from resolvent.exploration.state import LearnerConfig
 from resolvent.exploration.tables import TransitionTables
-from resolvent.exploration.values import ValueBounds
+from resolvent.exploration.values import value_bounds
 from resolvent.preprocess.timing import LabelTiming
 
 HALL, DOOR, GOAL, TOWER = range(4)
@@ -15,13 +20,12 @@ NOTHING, BELL, THERE = range(3)
 WAIT, ON, RING = range(3)
 
 
-def seen(*steps):
-    """An episode that begins in the hall: of (action, reward, observation, label)."""
-    episode = Episode()
-    episode.begin(HALL, NOTHING)
+def record(log, end, *steps, start=HALL):
+    """Record an episode that begins in the hall: of (action, reward, observation, label)."""
+    episode = log.begin(0, start, NOTHING)
     for step in steps:
         episode.step(*step)
-    return episode
+    log.close(0, end)
 
 
 RUNG = (RING, 0.0, TOWER, BELL), (WAIT, 0.0, HALL, NOTHING)
@@ -36,14 +40,12 @@ def hall():
     """
     log = Buffer(["wait", "on", "ring"])
     for name in ("hall", "door", "goal", "tower"):
-        log.observations(name)
+        log.observations.code(name)
     for name in ((), ("bell",), ("there",)):
-        log.labels(frozenset(name))
-    log.close(
-        seen((WAIT, 0.0, HALL, NOTHING), (ON, 0.0, DOOR, NOTHING), (ON, 0.0, DOOR, NOTHING)),
-        ABANDONED,
-    )
-    log.close(seen(*RUNG, (WAIT, 0.0, HALL, NOTHING)), ABANDONED)
+        log.labels.code(frozenset(name))
+    stay, on = (WAIT, 0.0, HALL, NOTHING), (ON, 0.0, DOOR, NOTHING)
+    record(log, ABANDONED, stay, on, on)
+    record(log, ABANDONED, *RUNG, stay)
     return log, tables_of([[0, 1, -1], [1, -1, 1]])
 
 
@@ -53,13 +55,13 @@ def tables_of(moves):
 
 
 def known_of(log, tables):
-    return EmpiricalModel(tables, log, log.columns())
+    return EmpiricalModel.of_steps(tables, log)
 
 
 def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
     log, tables = hall
     model = known_of(log, tables)
-    world = optimistic_model(model, *model.arrays())
+    world = optimistic_model(model, model.known_steps())
     rung = HALL * 2 + 1  # the hall in the second state
     columns = world.next_number[rung].reshape(3, world.width)
     assert columns[ON, 0] == DOOR * 2 + 1
@@ -71,7 +73,7 @@ def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
 def test_what_changed_nothing_may_do_something_elsewhere(hall):
     log, tables = hall
     model = known_of(log, tables)
-    novelty = optimistic_model(model, *model.arrays()).novelty
+    novelty = optimistic_model(model, model.known_steps()).novelty
     assert novelty[DOOR * 2, ON] == 0  # it was tried there
     assert novelty[DOOR * 2 + 1, ON] == pytest.approx(1 / 2)  # tried in one other state
     assert novelty[DOOR * 2 + 1, WAIT] == 1  # never tried at all
@@ -80,11 +82,11 @@ def test_what_changed_nothing_may_do_something_elsewhere(hall):
 
 def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
     log, _ = hall
-    log.close(seen(*RUNG, *THROUGH), TERMINATED)
+    record(log, TERMINATED, *RUNG, *THROUGH)
     # In the second state, which the bell leads to, the way through the door is known. In the
     # first the door is shut, and in the third nobody has rung the bell.
     model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1], [2, -1, 2]]))
-    world = optimistic_model(model, *model.arrays())
+    world = optimistic_model(model, model.known_steps())
     third = HALL * 3 + 2
     assert world.anywhere[third].reshape(3, world.width)[RING].tolist() == [True, False, False]
     assert world.novelty[third, RING] == 1
@@ -96,10 +98,10 @@ def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
 
 def test_the_best_of_several_outcomes_is_supposed(hall):
     log, _ = hall
-    log.close(seen(*RUNG, *THROUGH), TERMINATED)
-    log.close(seen(*RUNG, *RUNG), ABANDONED)  # a third state, in which the door was never tried
+    record(log, TERMINATED, *RUNG, *THROUGH)
+    record(log, ABANDONED, *RUNG, *RUNG)  # a third state, in which the door was never tried
     model = known_of(log, tables_of([[0, 1, -1], [1, 2, 1], [2, -1, 2]]))
-    world = optimistic_model(model, *model.arrays())
+    world = optimistic_model(model, model.known_steps())
     door = world.next_number[DOOR * 3 + 2].reshape(3, world.width)[ON]
     assert door.tolist() == [DOOR * 3 + 2, -1, -1]  # shut as at first, or through it to the end
     solved, _ = world.solve(0.0, None, 0.5)
@@ -109,33 +111,40 @@ def test_the_best_of_several_outcomes_is_supposed(hall):
 
 def test_what_is_supposed_decides_which_steps_a_plan_relies_on(hall):
     log, _ = hall
-    log.close(seen(*RUNG, *THROUGH), TERMINATED)
-    third = Episode()
-    third.begin(TOWER, NOTHING)  # an episode that begins where the way on is not known
-    third.step(RING, 0.0, TOWER, NOTHING)
-    log.close(third, ABANDONED)
+    record(log, TERMINATED, *RUNG, *THROUGH)
+    # An episode that begins where the way on is not known.
+    record(log, ABANDONED, (RING, 0.0, TOWER, NOTHING), start=TOWER)
     model = known_of(log, tables_of([[0, 1, -1], [1, -1, 1]]))
-    values = ValueBounds(0.9)
-    values.update(model, None, 0.0)
+    values = value_bounds(model, LearnerConfig(0.9, 0, None, 0.0, None))
     assert values.value[model.rows[HALL, 0, 0]] == pytest.approx(0.9**3)
-    assert values.relied_on == {(model.rows[TOWER, 0, 0], WAIT)}
+    assert values.relied_on == [(model.rows[TOWER, 0, 0], WAIT)]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_steps_noted_one_by_one_and_at_once_are_the_same(seed):
+def test_outcomes_are_the_first_few_in_the_order_of_occurrence(seed):
     rng = np.random.default_rng(seed)
-    observations = rng.integers(90, size=600).astype(np.int32)
-    actions = rng.integers(3, size=600).astype(np.int32)
-    states = rng.integers(4, size=600).astype(np.int32)
-    # What follows is fixed by state, observation and action, as in a deterministic world.
-    led = (observations * 7 + actions * 5 + states * 31) % 90
-    led = led.astype(np.int32)
-    single, together = ObservedOutcomes(4, 3), ObservedOutcomes(4, 3)
-    for step in zip(
-        states.tolist(), observations.tolist(), actions.tolist(), led.tolist(), strict=True
-    ):
-        single.note(*step)
-    together.note_all(states, observations, actions, led)
-    assert np.array_equal(single.in_state[:, :90], together.in_state[:, :90])
-    assert np.array_equal(single.in_any[:90], together.in_any[:90])
-    assert (single.in_any[:90] >= 0).sum(axis=2).max() <= MAX_OUTCOMES
+    log = Buffer(["a", "b", "c"])
+    for number in range(90):
+        log.observations.code(number)
+    label = log.labels.code(frozenset())
+    tables = TransitionTables(
+        ("transition", "reward"), (np.zeros((4, 1), np.int32),) * 2, LabelTiming.CURRENT
+    )
+    model = EmpiricalModel(tables, log, 0.0)
+    in_state, in_any = {}, {}
+    for _ in range(600):
+        observation, action, state = (int(rng.integers(most)) for most in (90, 3, 4))
+        # What follows is fixed by state, observation and action, as in a deterministic world.
+        led = (observation * 7 + action * 5 + state * 31) % 90
+        row = model.row((observation, state, 0))
+        model.add_step(row, action, Outcome(led, label, label, 0.0, False))
+        in_state[state, observation, action] = led
+        outcomes = in_any.setdefault((observation, action), [])
+        if led not in outcomes:
+            outcomes.append(led)
+    states, anywhere = observed_outcomes(model, 90)
+    assert {tuple(at): states[tuple(at)] for at in np.argwhere(states >= 0).tolist()} == in_state
+    for (observation, action), outcomes in in_any.items():
+        few = outcomes[:MAX_OUTCOMES]
+        padded = few + [-1] * (MAX_OUTCOMES - len(few))
+        assert anywhere[observation, action].tolist() == padded

@@ -4,7 +4,7 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.exploration.relabel import discover_labels
+from resolvent.exploration import relabel
 from resolvent.worlds import House, TMaze
 from worlds_to_explore import Unlabelled
 
@@ -46,7 +46,7 @@ def test_what_is_done_counts_where_what_is_seen_tells_nothing():
     assert solved.optimal
     assert solved.value == pytest.approx(2 * 0.95**2)
     assert solved.states["reward"] == 3
-    assert solved.machines.senses.labelling.reads in ("action", "action+observation")
+    assert solved.machines.preprocessor.labeling.reads in ("action", "action+observation")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_few_events_are_found_and_read_on(few):
     solved = rs.solve(Unlabelled(TMaze(10)), seed=4, budget=5_000)  # where it takes long enough
     assert solved.optimal
     assert solved.value == pytest.approx(0.95**10)
-    events = solved.machines.senses.labelling.events
+    events = solved.machines.preprocessor.labeling.events
     assert events is not None
     assert 0 < len(events) < len(solved.traces.observations)
     assert f"labels: {len(set(events.values()))} event" in solved.why_stopped
@@ -70,16 +70,16 @@ def test_few_events_are_found_and_read_on(few):
 @pytest.mark.slow
 def test_events_that_no_longer_explain_what_comes_are_given_up(few, monkeypatch):
     """After 64 steps one room seems to be the only event, which is wrong."""
-    found = []
+    found, discover = [], relabel._discover_events
 
-    def noted(traces, options):
-        found.append(discover_labels(traces, options))
+    def noted(*given):
+        found.append(discover(*given))
         return found[-1]
 
-    monkeypatch.setattr("resolvent.exploration.relabel.discover_labels", noted)
+    monkeypatch.setattr(relabel, "_discover_events", noted)
     solved = rs.solve(Unlabelled(House()), seed=1, budget=5_000)
     assert found[0] is not None
-    assert found[0].labelling != solved.machines.senses.labelling
+    assert found[0][0].labeling != solved.machines.preprocessor.labeling
     assert solved.optimal
     assert solved.value == pytest.approx(0.95**5)
 

@@ -1,11 +1,13 @@
 """Starts that are left before a first step: no trace has them, and resuming works all the same."""
 
+from importlib import import_module
+
 import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.exploration import checkpoint, explorer, run
-from resolvent.exploration.buffer import Buffer, Episode, ForgottenSymbol, SymbolIndex
+from resolvent.exploration import run
+from resolvent.exploration.buffer import FORGOTTEN, Buffer, SymbolIndex
 from resolvent.exploration.tests import select_action
 from resolvent.traces.vocabulary import Vocabulary
 
@@ -35,13 +37,13 @@ def some_are_left(monkeypatch):
     """Have every third gate left, and all gates that show one label."""
 
     def leaving(state, episode):
-        gate = state.buffer.observations.values[episode.episode.observations[0]]
-        if not len(episode.episode) and not (gate % 3 and gate % 5):
+        gate = state.buffer.observations.values[episode.recorded.observations[0]]
+        if not episode.length and not (gate % 3 and gate % 5):
             return None
         return select_action(state, episode)
 
-    monkeypatch.setattr(explorer, "select_action", leaving)
-    monkeypatch.setattr(checkpoint, "select_action", leaving)
+    loop = import_module("resolvent.exploration.solve")
+    monkeypatch.setattr(loop, "select_action", leaving)
     monkeypatch.setattr(run, "FIRST_CHECKPOINT", 40)
 
 
@@ -60,15 +62,12 @@ def test_whoever_goes_on_finds_the_same(some_are_left, tmp_path, budget):
 def test_what_no_step_shows_is_forgotten_and_its_number_stays_its_own():
     log = Buffer(["go"])
     log.observations, log.labels = SymbolIndex(["left", "here", "under way"]), SymbolIndex(["x"])
-    over, under_way = Episode(), Episode()
-    over.begin(1, 0)
-    over.step(0, 0.0, 1, 0)
-    log.close(over, 0)
-    under_way.begin(2, 0)
-    log.forget_skipped_starts([under_way])
-    assert isinstance(log.observations.values[0], ForgottenSymbol)
-    assert log.observations.values[1:] == ["here", "under way"]
-    assert log.observations("left") == 3
+    log.begin(0, 1, 0).step(0, 0.0, 1, 0)
+    log.close(0, 0)
+    log.begin(0, 2, 0)
+    log.forget_skipped_starts()
+    assert log.observations.values == [FORGOTTEN, "here", "under way"]
+    assert log.observations.code("left") == 3
     assert log.labels.values == ["x"]
 
 
@@ -77,4 +76,4 @@ def test_a_coding_comes_back_out_of_its_numbers():
     seen.keep_only([1, 2])
     assert seen.codes_in(vocabulary) == [-1, 1, 0]
     again = SymbolIndex.from_codes(vocabulary, seen.codes_in(vocabulary))
-    assert (again("b"), again("a"), again("left")) == (1, 2, 3)
+    assert (again.code("b"), again.code("a"), again.code("left")) == (1, 2, 3)

@@ -141,7 +141,7 @@ def test_a_world_without_labels_gets_some():
 
     solved = rs.solve(Plain(House()), seed=0, budget=5_000)
     assert solved.optimal
-    assert solved.machines.senses.labelling.reads == "observation"
+    assert solved.machines.preprocessor.labeling.reads == "observation"
     assert solved.value == pytest.approx(0.95**5)
 
 
@@ -197,7 +197,7 @@ def test_numbers_that_do_not_come_back_are_said_to_be_that():
     assert solved.statement.kind == "readings"
     assert solved.steps == 1_000
     assert "hardly ever come back" in solved.why_stopped
-    assert rs.solve(Measured(), name_of=lambda seen: round(float(seen[0]))).optimal
+    assert rs.solve(Measured(), observation_fn=lambda seen: round(float(seen[0]))).optimal
 
 
 def test_labels_that_come_by_chance_may_be_left_alone():

@@ -85,7 +85,7 @@ def test_missions_that_differ_side_by_side_are_told_apart():
 def test_labels_may_be_told_by_a_method(house):
     found = solved(lambda: ToldByMethod(House()))
     assert found.traces == house.traces
-    with pytest.raises(rs.TraceError, match=r"get_events\(\) cannot be asked for the label"):
+    with pytest.raises(rs.TraceError, match=r"get_events\(\) cannot report the label"):
         solved(lambda: ToldByMethod(House()), mode=AutoresetMode.SAME_STEP)
 
 
@@ -199,8 +199,8 @@ class TestResuming:
         told = rf"environment {(at - 1) % 3}: step \d+: the reward is nan"
         with pytest.raises(rs.errors.EnvironmentFailed, match=told) as failed:
             solved(lambda: Breaks(House()))
-        assert failed.value.solved.steps == 99
-        found = solved(lambda: Breaks(House()), resume=failed.value.solved)
+        assert failed.value.solution.steps == 99
+        found = solved(lambda: Breaks(House()), resume=failed.value.solution)
         assert found.traces == house.traces
         assert found.history == house.history
 

@@ -9,13 +9,9 @@ import pytest
 
 import resolvent as rs
 from resolvent.exploration import w_method
-from resolvent.exploration.alternatives import (
-    Alternative,
-    AlternativeHypotheses,
-    distinguishing_path,
-)
-from resolvent.exploration.repair import explains
-from resolvent.exploration.tables import QueriedSteps
+from resolvent.exploration.alternatives import AlternativeHypotheses, distinguishing_path
+from resolvent.exploration.hypothesis import explains
+from resolvent.exploration.tables import ObservedMachines, QueriedSteps
 from resolvent.worlds import House
 from worlds_to_explore import Bells, SecondMission, TwoDoors
 
@@ -40,7 +36,7 @@ def test_without_a_number_of_states_the_statement_is_about_those_found():
     assert solved.statement.tests is None
 
 
-def test_every_question_is_asked_after_every_word():
+def test_every_query_is_asked_after_every_word():
     """Two rings matter, so three states are found; with a fourth, three rings in a row count."""
     solved = rs.solve(Bells(2), states=4)
     asked = set()
@@ -84,21 +80,18 @@ def explored(env, steps):
             observation, info = env.reset()
     state = explorer.state
     state.rebuild()
-    return state, state.open_episodes
-
-
-def answer(machines, place, states, observation, action):
-    return machines.outputs.get(place, states, observation, action)
+    return state
 
 
 @pytest.mark.parametrize(("world", "steps"), [(House, 40), (SecondMission, 80)])
 def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things(world, steps):
-    state, under_way = explored(world(), steps)
-    model, columns = state.model, state.buffer.columns(0, under_way)
+    state = explored(world(), steps)
+    model, columns = state.model, state.buffer.columns()
     found = 0
-    for tables in AlternativeHypotheses(state.hypothesis, model, under_way).candidates():
-        assert explains(tables, QueriedSteps.of_columns(tables, columns))
-        rival, theirs = Alternative.of(tables, columns), [0] * len(tables.transitions)
+    for tables in AlternativeHypotheses(state.hypothesis, model).candidates():
+        assert explains(tables, QueriedSteps(columns, tables))
+        rival = ObservedMachines.of_steps(tables, columns)
+        theirs = [0] * len(tables.transitions)
         for start in model.starts:
             way = distinguishing_path(model, start, tuple(theirs), rival)
             if way is None:
@@ -114,8 +107,8 @@ def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things
             observation, *own = model.augmented_states[row]
             both = [
                 (
-                    answer(model, place, own, observation, action),
-                    answer(rival, place, theirs, observation, action),
+                    model.machines.output(place, own, (observation, action)),
+                    rival.output(place, theirs, (observation, action)),
                 )
                 for place in range(len(own))
             ]

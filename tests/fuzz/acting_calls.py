@@ -80,7 +80,7 @@ def _edges(**given: Any) -> object:
     return machine.step(given["state"], given["label"]), machine.has_ended(given["state"])
 
 
-_LIVE: dict[str, Any] = {"labels": None, "label_of": None, "name_of": None}
+_LIVE: dict[str, Any] = {"labels": None, "labeling_fn": None, "observation_fn": None}
 
 TARGETS = (
     call("AugmentObservation", _wrapped, lambda: {
@@ -98,7 +98,7 @@ TARGETS = (
         "envs": _two(), "plan": plan(), "by": "situation", "gamma": None, **_LIVE,
     }),
     call("Explorer", _explored, lambda: {
-        "env": House(), "labels": "auto", "label_of": None, "name_of": None, "timing": None,
+        "env": House(), "labels": "auto", "labeling_fn": None, "observation_fn": None, "timing": None,
         "gamma": 0.95, "reward_range": None, "target": 0.0, "states": "found", "seed": 0,
     }),
     call("plan.run", lambda **given: plan().run(**given), lambda: {
@@ -108,7 +108,6 @@ TARGETS = (
     call("plan.action", lambda **given: plan().action(
         given["observation"], given["first"], given["second"]
     ), lambda: {"observation": "corridor", "first": 0, "second": 0}),
-    call("plan.gap", lambda **given: plan().gap(**given), lambda: {"observation": "corridor"}),
     call("evaluate", lambda **given: learned().evaluate(**given), lambda: {
         "env": House(), "episodes": 2, "seed": 0, "max_steps": 20,
     }, ("episodes", "max_steps")),
@@ -133,7 +132,7 @@ TARGETS = (
     ), lambda: {"most_outputs": 20, "complete": False}),
     call("predict_all", _machines_asked, lambda: {
         "observation": "corridor", "action": "up", "states": {"transition": 0, "reward": 0},
-        "assumed": True,
+        "generalized": True,
     }),
     call("score", lambda **given: found().machines.score(**given), lambda: {
         "traces": house(), "on": "threads",

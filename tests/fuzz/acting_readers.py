@@ -12,8 +12,8 @@ from fuzz.mutations import TEXTS, damaged, damaged_document, damaged_json, json_
 from fuzz.targets import Files, Reader
 from resolvent.viz.report.learning import curve, read_policy, read_returns
 from resolvent.worlds import House, RandomWorld
-from resolvent.worlds.grid_files import load_grid_world, save_grid_world
-from resolvent.worlds.grid_generator import random_grid_world
+from resolvent.worlds.grid_world import random_grid_world
+from resolvent.worlds.random_world import load_grid_world, save_grid_world
 
 
 def _written(save: Any, name: str) -> bytes:
@@ -128,7 +128,7 @@ def read_learned(path: Path) -> None:
     """Read what was learned, and ask it."""
     learned = rs.rl.QTable.load(path / "policy.json")
     assert str(learned)
-    for situation in learned.situations[:3]:
+    for situation in learned.observations[:3]:
         learned.action(situation)
 
 

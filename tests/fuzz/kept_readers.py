@@ -12,7 +12,8 @@ import numpy as np
 from fuzz.mutations import damaged, damaged_document, odd_value
 from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
-from resolvent._util.cache import Packing, Store
+from resolvent._util.cache import Store, pack
+from resolvent._util.cache import unpack as unpack_value
 from resolvent.paper.store import Results
 from resolvent.preprocess.timing import LabelTiming
 
@@ -48,7 +49,7 @@ def packed(number: int) -> bytes:
         {"a": (1, 2.5, frozenset("b")), 3: [None, True, 10**30]},
         LabelTiming.CURRENT,
     )
-    return Packing((LabelTiming,)).pack(values)
+    return pack(values, (LabelTiming,))
 
 
 def packing(draw: Random) -> Files:
@@ -85,16 +86,16 @@ def _msgpack(value: Any) -> bytes:
 
 
 @cache
-def kept_file() -> bytes:
+def stored_file() -> bytes:
     """Return a file of a store as it should be."""
     with tempfile.TemporaryDirectory() as folder:
-        Store(folder).put(KEY, b"an answer")
-        return next(Path(folder).rglob("*.kept")).read_bytes()
+        Store(folder).put(KEY, b"a result")
+        return next(Path(folder).rglob("*.cache")).read_bytes()
 
 
-def kept(draw: Random) -> Files:
+def cache_file(draw: Random) -> Files:
     """Return a damaged file of a store."""
-    return {f"store/{KEY[:2]}/{KEY}.kept": damaged(draw, kept_file())}
+    return {f"store/{KEY[:2]}/{KEY}.cache": damaged(draw, stored_file())}
 
 
 def read_records(path: Path) -> None:
@@ -104,16 +105,16 @@ def read_records(path: Path) -> None:
 
 def unpack(path: Path) -> None:
     """Unpack data."""
-    Packing((LabelTiming,)).unpack((path / "packed").read_bytes())
+    unpack_value((path / "packed").read_bytes(), (LabelTiming,))
 
 
 def get(path: Path) -> None:
     """Take something out of a store."""
-    assert Store(str(path / "store")).get(KEY) in (None, b"an answer")
+    assert Store(str(path / "store")).get(KEY) in (None, b"a result")
 
 
 TARGETS = (
     Reader("records", records, read_records),
     Reader("packed", packing, unpack, (ValueError,)),
-    Reader("kept", kept, get),
+    Reader("cache", cache_file, get),
 )

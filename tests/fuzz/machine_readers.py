@@ -57,8 +57,8 @@ def load(path: Path) -> None:
         state = 0
         for label in machine.labels[:5]:
             state = machine.step(state, label)
-            machine.history(0)
-        for answer in list(machine.answers())[:5]:
+            machine.access_sequence(0)
+        for answer in list(machine.entries())[:5]:
             machine.output(state, answer.observation, answer.action)
             machine.distribution(0, answer.observation, answer.action)
 

@@ -11,7 +11,7 @@ import numpy as np
 import resolvent as rs
 from fuzz.mutations import NUMBERS, TEXTS, odd_value
 from fuzz.targets import Call
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 
 SPACES: tuple[Callable[[], Any], ...] = (
     lambda: gym.spaces.Discrete(2),
@@ -154,31 +154,33 @@ def explored(world: OddWorld, labels: str) -> None:
             if terminated or truncated:
                 break
         else:
-            explorer.cut()
+            explorer.truncate()
     assert explorer.statement()
     assert explorer.traces() is not None
 
 
 def asked(draw: Random) -> tuple[Callable[[], object], str]:
     """Draw what an explorer is told by somebody's own loop, odd now and then."""
-    told: list[tuple[str, tuple[Any, ...]]] = []
+    told: list[tuple[str, tuple[Any, ...], Any]] = []
     for _ in range(draw.randint(1, 12)):
         if draw.random() < 0.5:
-            told.append(("act", (_odd(draw, 0), _odd(draw, {}), _odd(draw, 0))))
+            told.append(("act", (_odd(draw, 0), _odd(draw, {})), _odd(draw, 0)))
         elif draw.random() < 0.9:
             step = (_odd(draw, 0), _odd(draw, draw.randrange(3)), _odd(draw, 1.0))
             ends = (_odd(draw, draw.random() < 0.3), _odd(draw, False))
-            told.append(("learn", (*step, *ends, _odd(draw, {}), _odd(draw, 0))))
+            told.append(("learn", (*step, *ends, _odd(draw, {})), _odd(draw, 0)))
         else:
-            told.append(("cut", (_odd(draw, 0),)))
+            told.append(("truncate", (), _odd(draw, 0)))
 
     def tell() -> None:
         explorer = rs.Explorer(OddWorld(Random(0)))
-        for name, arguments in told:
-            getattr(explorer, name)(*arguments)
+        for name, arguments, which in told:
+            getattr(explorer, name)(*arguments, which=which)
         assert explorer.statement()
 
-    return tell, "; ".join(f"{name}({', '.join(map(shown, given))})" for name, given in told)
+    return tell, "; ".join(
+        f"{name}({', '.join(map(quoted, (*given, which)))})" for name, given, which in told
+    )
 
 
 def _odd(draw: Random, usual: Any) -> Any:

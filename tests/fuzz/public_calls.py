@@ -107,7 +107,7 @@ def _trace() -> dict[str, Any]:
 
 def _options() -> dict[str, Any]:
     return {
-        "outputs": None, "labels": "given", "discretise": None, "noise": "auto",
+        "outputs": None, "labels": "given", "discretize": None, "noise": "auto",
         "strategy": "auto", "timing": None, "trivial": "auto", "supplement": True,
         "remove_redundant": True, "remove_trivial": True, "refine": None,
         "reward_digits": None, "engine": "native", "seed": 0, "effort": 1.0, "on": "threads",
@@ -117,7 +117,7 @@ def _options() -> dict[str, Any]:
 
 def _arguments() -> dict[str, Any]:
     return {
-        "outputs": None, "labels": "given", "discretise": None, "noise": "auto",
+        "outputs": None, "labels": "given", "discretize": None, "noise": "auto",
         "strategy": "auto", "timing": None, "seed": 0, "time_limit": None, "options": None,
     }  # fmt: skip
 
@@ -146,12 +146,12 @@ def _ask(**given: Any) -> object:
     machine = found().machines["transition"]
     state = machine.run(given["labels"], given["state"])
     machine.step(state, given["label"])
-    machine.knowledge(state, given["observation"], given["action"])
+    machine.basis(state, given["observation"], given["action"])
     machine.distribution(state, given["observation"], given["action"])
     return machine.output(state, given["observation"], given["action"])
 
 
-def _question() -> dict[str, Any]:
+def _query() -> dict[str, Any]:
     return {
         "labels": [["key"]], "state": 0, "label": ["key"], "observation": "corridor",
         "action": "up",
@@ -201,23 +201,23 @@ TARGETS = (
         gamma=0.95, reward_range=None, trust_constants=False, confidence=0.95,
     )),
     call("read_traces", rs.read_traces, lambda: {
-        "path": _file("some.jsonl"), "format": "jsonl", "columns": (), "label_of": None,
+        "path": _file("some.jsonl"), "format": "jsonl", "columns": (), "labeling_fn": None,
     }),
     call("scan_traces", rs.scan_traces, lambda: {
-        "place": _file("some.parquet"), "columns": (), "damaged": "skip",
+        "location": _file("some.parquet"), "columns": (), "damaged": "skip",
     }),
     call("load", rs.load, lambda: {"path": "none.json"}),
     call("read_reward_machine", rs.machines.read_reward_machine, lambda: {"path": "none.txt"}),
-    call("Labelling", rs.LabelingFunction, lambda: {
+    call("Labeling", rs.LabelingFunction, lambda: {
         "reads": "observation", "events": {"attic": "key"},
     }),
     call("Noise", rs.Noise, lambda: {
-        "outcomes": True, "labels": False, "rewards": "gaussian", "starts": False, "broken": 0.1,
+        "outcomes": True, "labels": False, "rewards": "gaussian", "starts": False, "outliers": 0.1,
     }),
     call("Discretizer", rs.Discretizer, lambda: {
         "method": "quantile", "bins": 4, "columns": None, "ints": False, "of": "observation",
     }),
-    call("machine", _ask, _question),
+    call("machine", _ask, _query),
     call("writing", _drawn, _machine),
     call("collect", rs.collect, lambda: {
         "env": House(), "episodes": 2, "seed": 0, "max_steps": 5, "labels": "given", "columns": (),

@@ -119,7 +119,7 @@ def together(draw: Random) -> tuple[Callable[[], object], str]:
         "learned": lambda: rs.q_learning(augmented(), episodes=2, max_steps=20),
         "many": lambda: _many(given, mode),
         "together": lambda: rs.TraceSet.concatenate([traces(number), seen]).digest,
-        "told": lambda: (str(found), found.as_dict(), found.tried_text(), found.noise_text()),
+        "told": lambda: (str(found), found.as_dict()),
         "inferred": lambda: rs.infer(seen, outputs=list(machines), time_limit=1.0),
         "diagnosed": lambda: str(rs.diagnose(seen)),
         "tabled": lambda: _tabled(seen),

@@ -45,9 +45,9 @@ def machine_digest(machine: Any) -> str:
     tables = [
         machine.transitions.tolist(),
         machine.output_state.tolist(),
-        machine.output_question.tolist(),
+        machine.output_query.tolist(),
         machine.output_value.tolist(),
-        machine.constant_question.tolist(),
+        machine.constant_query.tolist(),
         machine.constant_value.tolist(),
         list(machine.trivial),
     ]

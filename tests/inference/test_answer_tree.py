@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from resolvent import _core
 from resolvent.inference.engine import merge
-from resolvent.preprocess.contradictions import find_contradiction
+from resolvent.preprocess.samples import find_contradiction
 from strategies import columns, sample_set, sample_sets
 
 # Label 0 goes round a ring of two that answer alpha 0 with 0 and 1; after label 1

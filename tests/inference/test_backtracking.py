@@ -8,7 +8,7 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy
 from protocols import BANK
-from resolvent.inference.engine import merge
+from resolvent.inference.engine import MergeLimits, merge
 from resolvent.inference.merge_order import merge_with_backtracking
 from resolvent.inference.state_merging import RedBlue, Watch
 from resolvent.machines.automaton import StateLimitExceeded
@@ -44,7 +44,7 @@ def found(machine, traces, strategy):
 def test_a_sink_misleads_edsm_but_not_likelihood():
     machine = handshake(6, 5)
     logs = [machine.traces(8_000, seed, (10, 30)) for seed in range(3)]
-    assert [found(machine, log, "telling") for log in logs] == [True] * 3
+    assert [found(machine, log, "likelihood") for log in logs] == [True] * 3
     assert [found(machine, log, "edsm") for log in logs].count(False) >= 2
 
 
@@ -61,7 +61,7 @@ def test_traces_repeated_or_shuffled_change_nothing():
 
     machines = [
         rs.infer(log(parts), outputs=["output"], strategy=strategy).machines["output"]
-        for strategy in ("telling", "rethink")
+        for strategy in ("likelihood", "backtracking")
         for parts in (walks, shuffled, walks + shuffled)
     ]
     assert len({str(one.transitions.tolist()) for one in machines[:3]}) == 1
@@ -71,24 +71,24 @@ def test_traces_repeated_or_shuffled_change_nothing():
 def test_backtracking_corrects_a_wrong_merge():
     machine = BANK["tcp"].machine
     samples = samples_of(machine.traces(16_000, 2))
-    once, again = (merge(samples, order=order) for order in ("telling", "rethink"))
+    once, again = (merge(samples, order=order) for order in ("likelihood", "backtracking"))
     assert len(once.access) > machine.states == len(again.access)
 
 
 def test_backtracking_respects_the_state_limit():
     samples = samples_of(handshake(4, 4).traces(1_500, 0, (5, 20)))
-    found = merge(samples, order="rethink")
+    found = merge(samples, order="backtracking")
     for engine in ("native", "python"):
-        allowed = merge(samples, order="rethink", engine=engine, most_states=len(found.access))
+        allowed = merge(samples, "backtracking", engine, MergeLimits(most_states=found.states))
         assert allowed.events == found.events
         with pytest.raises(StateLimitExceeded):
-            merge(samples, order="rethink", engine=engine, most_states=len(found.access) - 1)
+            merge(samples, "backtracking", engine, MergeLimits(most_states=found.states - 1))
 
 
 def test_a_time_limit_during_backtracking_returns_the_best_so_far(monkeypatch):
     rows = [[(label, 0, label) for label in (0, 1, 0, 1, 1)], [(1, 0, 1), (0, 0, 0)]]
     samples = sample_set(rows)
-    first = merge(samples, order="telling")
+    first = merge(samples, order="likelihood")
 
     class Hurried(Watch):
         """Has time for one run: a second one has to repeat the first."""

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from automata import unexplained
 from resolvent import _core
-from resolvent.inference.engine import merge
-from resolvent.inference.state_merging import completed
-from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
+from resolvent.inference.engine import MergeLimits, merge
+from resolvent.machines.automaton import automaton_from_columns
+from resolvent.preprocess.samples import ContradictoryRows, find_contradiction
 from strategies import sample_set, sample_sets
 
 # Label 0 leads from the root to a state that answers 1, and back; label 1 is not settled.
@@ -28,12 +28,25 @@ def nodes(samples):
     return {tuple(tree.history(node)): node for node in range(len(tree))}
 
 
+def completed(samples, access, settled):
+    """The automaton of a search that was stopped with these states."""
+    tree = samples.histories.tree
+    columns = _core.complete(
+        tree,
+        samples.alpha,
+        samples.output,
+        np.array(access, np.int32),
+        np.array(settled, np.int32),
+    )
+    return automaton_from_columns(columns, len(tree))
+
+
 def test_undecided_nodes_join_the_state_with_most_agreement():
     node = nodes(SAMPLES)
     settled = [-1] * len(node)
     for history, state in {(): 0, (0,): 1, (0, 0): 0, (0, 0, 0): 1}.items():
         settled[node[history]] = state
-    found = completed(SAMPLES, [0, node[0,]], settled, (), 5)
+    found = completed(SAMPLES, [0, node[0,]], settled)
     assert not found.finished
     assert found.states == 2
     moves = zip(found.transition_state.tolist(), found.transition_label.tolist(), strict=True)
@@ -46,13 +59,12 @@ def test_undecided_nodes_join_the_state_with_most_agreement():
         (node[0,], node[1,]),
         (0, node[1, 1]),
     ]
-    assert found.attempts == 5
     assert all(event.folded >= 1 for event in found.events)
 
 
 def test_states_predict_the_most_frequent_output():
     samples = sample_set([[(0, 0, 1), (0, 0, 1), (0, 0, 0)]])
-    found = completed(samples, [0], [0, -1, -1, -1], (), 0)
+    found = completed(samples, [0], [0, -1, -1, -1])
     assert found.states == 1
     assert found.output_value.tolist() == [1]
     assert found.wrong == len(unexplained(found, samples)) == 1
@@ -60,7 +72,7 @@ def test_states_predict_the_most_frequent_output():
 
 def test_of_equally_frequent_answers_the_lowest_is_taken():
     samples = sample_set([[(0, 0, 1), (0, 0, 0)]])
-    assert completed(samples, [0], [0, -1, -1], (), 0).output_value.tolist() == [0]
+    assert completed(samples, [0], [0, -1, -1]).output_value.tolist() == [0]
 
 
 @settings(deadline=None)
@@ -88,7 +100,7 @@ def test_wrong_rows_are_counted_wherever_merging_stops(samples, cut):
             if state >= kept:
                 state = -1
         settled.append(state)
-    found = completed(samples, whole.access[:kept].tolist(), settled, (), 0)
+    found = completed(samples, whole.access[:kept].tolist(), settled)
     assert found.states == kept
     assert found.wrong == len(unexplained(found, samples))
     if kept == whole.states:
@@ -108,16 +120,10 @@ def test_wrong_rows_are_counted_wherever_merging_stops(samples, cut):
 def test_invalid_columns_are_refused(access, settled, words):
     samples = sample_set([[(0, 0, 1), (0, 0, 1)]])
     with pytest.raises(ValueError, match=words):
-        _core.complete(
-            samples.histories.tree,
-            samples.alpha,
-            samples.output,
-            np.array(access, np.int32),
-            np.array(settled, np.int32),
-        )
+        completed(samples, access, settled)
 
 
 def test_a_contradiction_is_raised_despite_the_time_limit():
     samples = sample_set([[(0, 0, 1)], [(0, 0, 0)]])
     with pytest.raises(ContradictoryRows):
-        merge(samples, time_limit=1e-9)
+        merge(samples, limits=MergeLimits(1e-9))

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from oracles import NO_EVENT, labels_before
 
 import resolvent as rs
-from resolvent.errors import TracePlace
-from resolvent.inference.conflict import explain, explain_conflict
-from resolvent.preprocess.contradictions import ContradictoryRows
-from resolvent.preprocess.samples import output_samples
+from resolvent.errors import StepLocation
+from resolvent.inference.conflict import Sampling, explain_conflict
+from resolvent.preprocess.samples import ContradictoryRows, output_samples
 
 NONE = "the world is not deterministic under these labels"
 FUTILE = "no later label can help, for the world starts differently or is random"
@@ -52,10 +51,10 @@ def test_next_observations_that_differ(engine):
         f"observations for (a, go): a (2 times) and b (1 time); {NONE}: {LABEL}"
     )
     assert (error.output, error.machine) == ("observation", "transition")
-    assert error.places == (TracePlace(1, 1), TracePlace(2, 1))
-    assert (error.question, error.values) == (("a", "go"), ("a", "b"))
+    assert error.locations == (StepLocation(1, 1), StepLocation(2, 1))
+    assert (error.query, error.values) == (("a", "go"), ("a", "b"))
     assert error.outcomes == (("a", 2), ("b", 1))  # trace 3 goes on as trace 1 does
-    assert error.history == (frozenset({"k"}),)
+    assert error.label_sequence == (frozenset({"k"}),)
     assert error.labels_read
     assert error.timing is None
     assert error.advice == f"{NONE}: {LABEL}"
@@ -77,7 +76,9 @@ def test_values_of_another_column_that_differ():
     traces = rs.TraceSet([walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in (1, 2)])
     timing = rs.LabelTiming.CURRENT
     pays = partial(output_samples, predicts="reward")
-    error = explain(ContradictoryRows(1, 3), traces, pays, "cost", timing, ())
+    error = explain_conflict(
+        ContradictoryRows(1, 3), Sampling(traces, pays, "cost", timing)
+    ).error()
     assert (error.output, error.machine) == ("cost", "cost")
     assert "have different values of cost for (0, go): 1.0 and 2.0; " in str(error)
     assert error.advice == f"{NONE}: {LABEL}"
@@ -94,7 +95,7 @@ def test_values_of_another_column_that_differ():
 def test_before_any_label_no_later_one_is_asked_for(timing, remedy):
     error = refusal([walk([0, 0], [None, "k"], [pay]) for pay in (1, 2)], timing=timing)
     assert error.advice == f"{FUTILE}: {remedy}{ROUND}"
-    assert error.history == ()
+    assert error.label_sequence == ()
     assert error.timing is None
     # The last timing has read "no event" at reset: a label, but a trivial one.
     assert error.labels_read is (timing == "current-with-initial")
@@ -110,10 +111,10 @@ def test_first_steps_that_differ_say_more_than_later_ones():
     """Between the two steps of trace 0 something without a label may have happened."""
     later = walk([0, 0, 0], [None, None, None], [1, 2])
     error = refusal([later, walk([0, 0], [None, None], [1])], trivial=())
-    assert error.places == (TracePlace(0, 0), TracePlace(0, 1))
+    assert error.locations == (StepLocation(0, 0), StepLocation(0, 1))
     assert error.advice.startswith("a label taken as trivial matters here")
     error = refusal([later, walk([0, 0], [None, None], [2])], trivial=())
-    assert error.places == (TracePlace(0, 0), TracePlace(1, 0))
+    assert error.locations == (StepLocation(0, 0), StepLocation(1, 0))
     assert error.advice.startswith(FUTILE)
     assert error.outcomes == ((2.0, 2), (1.0, 1))
     assert "1.0 (1 time) and 2.0 (2 times); " in str(error)
@@ -135,8 +136,8 @@ def test_first_labels_that_tell_some_steps_apart():
         "outputs=['observation'] (--outputs observation)"
     )
     after = refusal(traces, timing="current-with-initial")
-    assert after.places == (TracePlace(2, 1), TracePlace(3, 1))
-    assert after.history == (frozenset({"x"}), frozenset({"k"}))
+    assert after.locations == (StepLocation(2, 1), StepLocation(3, 1))
+    assert after.label_sequence == (frozenset({"x"}), frozenset({"k"}))
 
 
 def test_many_outcomes_are_counted_and_rare_ones_may_be_noise():
@@ -169,9 +170,9 @@ def test_places_in_files(tmp_path):
         rs.TraceSet(traces).save(tmp_path / f"{name}.parquet")
     with pytest.raises(rs.ContradictoryTraces) as caught:
         rs.infer(rs.scan_traces(tmp_path), noise="none")
-    one, other = caught.value.places
+    one, other = caught.value.locations
     assert (one.trace_in_source, one.step, one.source) == (0, 1, str(tmp_path / "a.parquet"))
-    assert other == TracePlace(4, 1, str(tmp_path / "b.parquet"), 2)
+    assert other == StepLocation(4, 1, str(tmp_path / "b.parquet"), 2)
     assert str(other) == f"{tmp_path / 'b.parquet'}, trace 2, step 1"
     assert str(caught.value).startswith(f"{one} and {other} read")
 
@@ -182,7 +183,7 @@ def test_long_histories_are_cut():
     error = refusal(traces)
     assert "trace 0, step 7 and trace 1, step 7" in str(error)
     assert "read the same labels (… b, c, d, e, f, g)" in str(error)
-    assert error.history == tuple(map(frozenset, "abcdefg"))
+    assert error.label_sequence == tuple(map(frozenset, "abcdefg"))
 
 
 def test_within_one_trace():
@@ -232,8 +233,8 @@ def test_a_label_dropped_on_evidence_is_not_to_blame():
     """Without y the first step and the last differ as well, but those did not read the same."""
     traces = [walk([0] * 4, [None, "y", None, "y"], [0, 0, 1])]
     error = refusal(traces, timing="current-with-initial")
-    assert error.places == (TracePlace(0, 1), TracePlace(0, 2))
-    assert error.history == (frozenset({"y"}),)
+    assert error.locations == (StepLocation(0, 1), StepLocation(0, 2))
+    assert error.label_sequence == (frozenset({"y"}),)
 
 
 def test_waiting_that_matters():
@@ -305,12 +306,12 @@ def test_advice_that_is_followed_helps(traces, timing, supplement):
 
 
 def alike(traces, error, timing):
-    """Every (trace, step, output) with the question and the labels of an error, by definition."""
+    """Every (trace, step, output) with the query and the labels of an error, by definition."""
     for number, trace in enumerate(traces):
-        for step, question in enumerate(zip(trace.observations, trace.actions, strict=False)):
+        for step, query in enumerate(zip(trace.observations, trace.actions, strict=False)):
             read = labels_before(trace, step, timing)
             history = tuple(label for label in read if label != NO_EVENT)
-            if (history, question) == (error.history, error.question):
+            if (history, query) == (error.label_sequence, error.query):
                 after = (trace.observations[step + 1], trace.rewards[step])
                 yield number, step, after[error.output == "reward"], read
 
@@ -328,9 +329,9 @@ def test_the_fields_match_the_traces(traces, timing):
     shown = {
         (trace, step): (value, read)
         for trace, step, value, read in found
-        if TracePlace(trace, step) in error.places
+        if StepLocation(trace, step) in error.locations
     }
-    values, read = zip(*(shown[place.trace, place.step] for place in error.places), strict=True)
+    values, read = zip(*(shown[at.trace, at.step] for at in error.locations), strict=True)
     assert values == error.values
     assert values[0] != values[1]
     assert error.labels_read is any(map(len, read))
@@ -346,11 +347,11 @@ def test_images_are_not_written_out():
     text = message([walk([black, grey], [None] * 2), walk([black, dotted], [None] * 2)])
     assert len(text) < 500
     assert ", 1, 1" not in text
-    assert "(400), which differ in 1 of 400 places: [300] is 1 and 7; " in text
+    assert "(400), which differ in 1 of 400 values: [300] is 1 and 7; " in text
     often = [walk([black, grey], [None] * 2)] * 2 + [walk([black, dotted], [None] * 2)]
     other = walk([black, black], [None] * 2)
     text = message([*often, other])
-    assert ", and 1 other (1 time); the first two differ in 1 of 400 places: [300] is " in text
+    assert ", and 1 other (1 time); the first two differ in 1 of 400 values: [300] is " in text
 
 
 def test_both_remedies_are_named():
@@ -380,12 +381,12 @@ def test_outputs_without_contradiction_are_named():
 def test_a_conflict_is_a_value_with_the_fields_of_its_error():
     traces = rs.TraceSet([walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in (1, 2)])
     rewards = partial(output_samples, predicts="reward")
-    arguments = (ContradictoryRows(1, 3), traces, rewards, "reward", rs.LabelTiming.CURRENT, ())
-    conflict = explain_conflict(*arguments)
-    assert conflict == explain_conflict(*arguments)
-    assert (conflict.traces, conflict.steps) == ((0, 1), (1, 1))
-    assert conflict.history == (frozenset({"k"}),)
+    sampling = Sampling(traces, rewards, "reward", rs.LabelTiming.CURRENT)
+    conflict = explain_conflict(ContradictoryRows(1, 3), sampling)
+    assert conflict == explain_conflict(ContradictoryRows(1, 3), sampling)
+    assert conflict.locations == (StepLocation(0, 1), StepLocation(1, 1))
+    assert conflict.label_sequence == (frozenset({"k"}),)
     error = conflict.error()
     assert str(error) == str(conflict) == message(traces)
     for name, value in vars(conflict).items():
-        assert getattr(error, "question" if name == "query" else name) == value
+        assert getattr(error, name) == value

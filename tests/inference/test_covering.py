@@ -101,7 +101,7 @@ def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
             )
         result = infer(traces, outputs=["output"], options=InferenceOptions(refine=True))
         assert result.refinement.rounds > 1
-        learned = traces.take(result.standing.chosen)
+        learned = traces.take(result.inference_state.chosen)
         shares.append(traces_with_each_move(rare, learned)[few].sum() / learned.steps)
     with_rare, without = shares
     assert with_rare > 1.2 * without

@@ -1,4 +1,4 @@
-"""Held-out steps: chosen by content, counted by hand, and told from those known already."""
+"""Held-out steps: chosen by content, counted by hand, and distinguished from repeated ones."""
 
 import random
 
@@ -10,7 +10,7 @@ import resolvent as rs
 from resolvent.errors import OptionError, TimeLimitReached, TraceError
 from resolvent.inference.cross_validation import MachineHoldoutScore
 from resolvent.machines import MachineScore
-from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.digest import trace_hashes
 from vending_machine import log
 
 
@@ -50,10 +50,16 @@ def counted(machine, traces, first=0):
     for trace in traces:
         state = 0
         for step, action in enumerate(trace.actions):
-            told = machine.output(state, trace.observations[step], action)
+            predicted = machine.output(state, trace.observations[step], action)
             if step >= first:
                 actual = trace.columns["response"][step]
-                kind = "unseen" if told is rs.UNSEEN else "right" if told == actual else "wrong"
+                kind = (
+                    "unseen"
+                    if predicted is rs.UNSEEN
+                    else "right"
+                    if predicted == actual
+                    else "wrong"
+                )
                 counts[kind] += 1
             state = machine.step(state, trace.labels[step + 1])
     return counts
@@ -71,39 +77,39 @@ def held_by_hand(traces, share=0.2):
 @pytest.mark.parametrize("sessions", [12, 30, 200])
 def test_steps_are_counted_as_by_hand(sessions):
     traces = read(log(sessions, seed=sessions))
-    found = rs.holdout_score(rs.infer(traces), traces)
+    scores = rs.holdout_score(rs.infer(traces), traces)
     learned, held = held_by_hand(traces)
     alone = rs.infer(traces.take(learned)).machines["response"]
-    one = found["response"]
+    one = scores["response"]
     expected = counted(alone, [traces[number] for number in held])
-    assert {name: getattr(one, name) for name in expected} == expected
-    assert (one.states, one.traces, one.steps) == (alone.states, len(held), 25 * len(held))
-    assert one.share == expected["right"] / one.steps
+    assert {name: one.as_dict()[name] for name in expected} == expected
+    assert (one.states, one.traces, one.score.steps) == (alone.states, len(held), 25 * len(held))
+    assert one.share == expected["right"] / one.score.steps
 
 
 def test_neither_order_nor_repeats_make_a_difference():
     traces = read(log(24, seed=1))
-    found = rs.holdout_score(rs.infer(traces), traces)
+    scores = rs.holdout_score(rs.infer(traces), traces)
     order = np.random.default_rng(0).permutation(len(traces))
     shuffled = traces.take(order)
-    assert rs.holdout_score(rs.infer(shuffled), shuffled) == found
+    assert rs.holdout_score(rs.infer(shuffled), shuffled) == scores
     repeated = traces.take(np.concatenate([order, order[:7], order[:3]]))
-    assert rs.holdout_score(rs.infer(repeated), repeated).as_dict() == found.as_dict()
+    assert rs.holdout_score(rs.infer(repeated), repeated).as_dict() == scores.as_dict()
 
 
 def test_of_one_long_trace_the_end_is_held_out():
     traces = log_of(words(1, 500), parity)
-    found = rs.holdout_score(rs.infer(traces), traces)
-    (one,) = found.values()
-    assert not found.whole_traces
-    assert (found.traces, found.steps, one.steps, one.right) == (1, 100, 100, 100)
+    scores = rs.holdout_score(rs.infer(traces), traces)
+    (one,) = scores.values()
+    assert not scores.whole_traces
+    assert (scores.traces, scores.steps, one.score.steps, one.score.all_right) == (1, 100, 100, 100)
     assert one.interval is None
-    assert str(found).startswith("the end of 1 trace (100 steps)")
+    assert str(scores).startswith("the end of 1 trace (100 steps)")
 
 
-def test_what_the_end_shows_is_counted_as_by_hand():
+def test_steps_at_the_end_are_counted_as_by_hand():
     traces = read([row | {"session": "s"} for row in log(8, seed=3)])
-    found = rs.holdout_score(rs.infer(traces, noise="none"), traces, share=0.5)
+    scores = rs.holdout_score(rs.infer(traces, noise="none"), traces, share=0.5)
     whole = traces[0]
     half = rs.Trace(
         whole.observations[:101],
@@ -113,10 +119,10 @@ def test_what_the_end_shows_is_counted_as_by_hand():
     )
     alone = rs.infer([half]).machines["response"]
     expected = counted(alone, [whole], first=100)
-    assert {name: getattr(found["response"], name) for name in expected} == expected
+    assert {name: scores["response"].as_dict()[name] for name in expected} == expected
 
 
-def test_the_beginning_of_a_trace_that_was_learned_from_is_not_new():
+def test_a_prefix_of_a_training_trace_is_not_new():
     """All are beginnings of one word, so only the whole of it can be new."""
     word = words(1, 40)[0]
     traces = log_of([word[:length] for length in range(1, 41)], parity)
@@ -131,12 +137,12 @@ def test_the_beginning_of_a_trace_that_was_learned_from_is_not_new():
             1,
         )
     others = log_of([word[:length] for length in range(1, 41)] + words(40, 12, seed=4), parity)
-    found = rs.holdout_score(rs.infer(others), others)
-    assert 0 < found.new < found.traces == 16
-    assert f"16 traces, {found.new} of them new" in str(found)
+    scores = rs.holdout_score(rs.infer(others), others)
+    assert 0 < scores.new < scores.traces == 16
+    assert f"16 traces, {scores.new} of them new" in str(scores)
 
 
-def test_steps_after_which_nothing_changes_are_counted_apart():
+def test_steps_in_sinks_are_counted_separately():
     def answer(word):
         return "bye" if "b" in word[:-1] else parity(word)
 
@@ -148,31 +154,31 @@ def test_steps_after_which_nothing_changes_are_counted_apart():
     assert one.share_before_stuck == 1
 
 
-def test_noise_is_foretold():
+def test_noisy_machines_are_checked_for_calibration():
     chance = random.Random(7)
 
     def often_right(word):
         return parity(word) if chance.random() < 0.9 else parity(word + "a")
 
     traces = log_of(words(100, 30), often_right)
-    found = rs.holdout_score(rs.infer(traces), traces)["response"]
-    assert found.noisy
-    assert 0.85 < found.share < 0.95
-    assert "log-loss" in str(found)
-    loss = -found.share * np.log(0.9) - (1 - found.share) * np.log(0.1)
-    assert found.as_dict()["log_loss"] == pytest.approx(loss, abs=0.03)
+    score = rs.holdout_score(rs.infer(traces), traces)["response"]
+    assert score.noisy
+    assert 0.85 < score.share < 0.95
+    assert "log-loss" in str(score)
+    loss = -score.share * np.log(0.9) - (1 - score.share) * np.log(0.1)
+    assert score.as_dict()["log_loss"] == pytest.approx(loss, abs=0.03)
 
 
 @pytest.mark.parametrize(("right", "traces"), [(390, 40), (1, 7), (400, 3)])
 def test_the_interval_is_that_of_wilson(right, traces):
-    """Its ends are the shares from which what came lies 1.96 standard deviations away."""
+    """Its ends are the shares from which the result lies 1.96 standard deviations away."""
     one = MachineHoldoutScore(2, traces, MachineScore(right=right, wrong=400 - right))
-    share, spread = right / 400, 1.959964**2 / traces
-    ends = np.sort(np.roots([1 + spread, -(2 * share + spread), share**2]).real)
+    share, output_counts = right / 400, 1.959964**2 / traces
+    ends = np.sort(np.roots([1 + output_counts, -(2 * share + output_counts), share**2]).real)
     assert one.interval == pytest.approx(ends, abs=1e-6)
 
 
-def test_what_cannot_be_held_out():
+def test_traces_of_one_step_cannot_be_held_out():
     result = rs.infer(log_of(["ab", "ba"], parity))
     with pytest.raises(TraceError, match="one step each"):
         rs.holdout_score(result, log_of(["a", "b"], parity))
@@ -180,12 +186,12 @@ def test_what_cannot_be_held_out():
         rs.holdout_score(result, log_of(["ab", "ba"], parity), share=1)
 
 
-def test_machines_that_were_cut_short_are_not_tested():
+def test_machines_of_a_truncated_search_are_not_tested():
     traces = log_of(words(60, 20), parity)
     with pytest.raises(TimeLimitReached, match="takes longer than 1e-06 s"):
         rs.holdout_score(rs.infer(traces), traces, time_limit=1e-6)
 
 
-def test_a_trace_is_left_to_learn_from_however_much_is_held_out():
+def test_one_trace_at_least_is_learned_from():
     traces = log_of(words(20, 20), parity)
     assert rs.holdout_score(rs.infer(traces), traces, share=0.999).traces == 19

@@ -24,19 +24,22 @@ from exact_samples import (
 )
 from interrupting import interrupt
 from resolvent.errors import MissingExtra
-from resolvent.inference.engine import merge
-from resolvent.inference.exact import search
-from resolvent.inference.exact.search import minimal_automaton
-from resolvent.preprocess.contradictions import find_contradiction
+from resolvent.inference import exact_search
+from resolvent.inference.engine import merge, search
+from resolvent.inference.exact_search import minimal_automaton
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from strategies import sample_set
 from worlds import random_world
 
 
-def exact(samples, time_limit=None, order="edsm"):
-    return minimal_automaton(samples, merge(samples, order=order), time_limit=time_limit)
+def exact(samples):
+    return minimal_automaton(samples, merge(samples))
+
+
+def is_proven(found):
+    return found.lower_bound == found.automaton.states
 
 
 # ---- against all machines --------------------------------------------------
@@ -45,20 +48,19 @@ def exact(samples, time_limit=None, order="edsm"):
 @settings(deadline=None, max_examples=150)
 @given(honest_samples)
 def test_no_machine_is_smaller_and_unique_means_unique(samples):
-    automaton, certificate = exact(samples)
-    assert_explains(automaton, samples)
-    assert certificate.proven
-    assert certificate.states == certificate.lower_bound == automaton.states
-    assume(automaton.states <= 3)
-    assert automaton.states == smallest_machine(rows_of(samples), len(samples.labels), at_most=3)
-    ways = partitions(samples, automaton.states)
-    assert certificate.unique is (len(ways) == 1)
-    if certificate.unique:
-        assert certificate.alternative is None
+    found = exact(samples)
+    states = found.automaton.states
+    assert_explains(found.automaton, samples)
+    assert found.lower_bound == states
+    assume(states <= 3)
+    assert states == smallest_machine(rows_of(samples), len(samples.labels), at_most=3)
+    assert found.unique is (len(partitions(samples, states)) == 1)
+    if found.unique:
+        assert found.alternative is None
     else:
-        assert_explains(certificate.alternative, samples)
-        assert certificate.alternative.states == automaton.states
-        assert not same(certificate.alternative, automaton)
+        assert_explains(found.alternative, samples)
+        assert found.alternative.states == states
+        assert not same(found.alternative, found.automaton)
 
 
 @settings(deadline=None, max_examples=60)
@@ -73,7 +75,7 @@ def test_the_order_and_number_of_traces_make_no_difference(samples, seed):
         alphas=len(samples.alpha_keys),
         outputs=len(samples.outputs),
     )
-    first, second = exact(samples)[0], exact(again)[0]
+    first, second = exact(samples).automaton, exact(again).automaton
     assert same(first, second)
     assert np.array_equal(first.access, second.access)
 
@@ -82,15 +84,16 @@ def test_the_order_and_number_of_traces_make_no_difference(samples, seed):
 
 
 def test_without_rows_one_state_is_enough():
-    automaton, certificate = exact(sample_set([[]]))
-    assert str(certificate) == "1 state, proven minimal; unique"
-    assert automaton.access.tolist() == [0]
+    found = exact(sample_set([[]]))
+    assert (found.lower_bound, found.unique) == (1, True)
+    assert found.automaton.access.tolist() == [0]
 
 
 def test_a_transition_after_which_nothing_is_asked_is_no_difference():
     # Label 1 is read last, and nothing is asked after it.
-    automaton, certificate = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (0, 0, 0), (1, -1, -1)]]))
-    assert str(certificate) == "2 states, proven minimal: 1 is impossible; unique"
+    found = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (0, 0, 0), (1, -1, -1)]]))
+    automaton = found.automaton
+    assert (automaton.states, found.lower_bound, found.unique) == (2, 2, True)
     edges = zip(
         automaton.transition_state.tolist(),
         automaton.transition_label.tolist(),
@@ -103,17 +106,15 @@ def test_a_transition_after_which_nothing_is_asked_is_no_difference():
 def test_machines_that_differ_in_where_they_begin_are_two():
     """Found by Hypothesis: all that the one does the other does too, begun in another state."""
     rows = [(0, 1, 1), (0, -1, -1), (1, -1, -1), (1, -1, -1), (-1, 1, 1), (1, 1, 0)]
-    _, certificate = exact(sample_set([rows]))
-    assert certificate.states == 2
-    assert certificate.unique is False
+    found = exact(sample_set([rows]))
+    assert (found.automaton.states, found.unique) == (2, False)
 
 
-def test_a_question_asked_once_leaves_two_machines():
+def test_a_query_asked_once_leaves_two_machines():
     # After label 1 only alpha 1 is asked, and never elsewhere: any state will do.
-    automaton, certificate = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (1, 1, 0)]]))
-    assert automaton.states == 2
-    assert certificate.unique is False
-    assert certificate.alternative is not None
+    found = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (1, 1, 0)]]))
+    assert (found.automaton.states, found.unique) == (2, False)
+    assert found.alternative is not None
 
 
 # ---- recovery --------------------------------------------------------------
@@ -142,17 +143,18 @@ def test_a_world_that_merging_gets_wrong_is_found():
     world, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
     upper = merge(samples)
     assert upper.states > 5
-    automaton, certificate = minimal_automaton(samples, upper, time_limit=None)
-    assert str(certificate) == "5 states, proven minimal: 4 are impossible; unique"
-    assert is_truth(world, samples, automaton)
+    found = minimal_automaton(samples, upper)
+    assert (found.automaton.states, found.lower_bound, found.unique) == (5, 5, True)
+    assert is_truth(world, samples, found.automaton)
 
 
 def test_a_machine_that_is_smallest_already_comes_back_as_it_was():
     _, samples = world_samples(0, 3000, size=11, labels=3, tm_states=4)
     upper = merge(samples)
-    automaton, certificate = minimal_automaton(samples, upper, time_limit=None)
-    assert str(certificate) == "4 states, proven minimal: 3 are impossible; unique"
-    assert automaton.states == upper.states == 4
+    found = minimal_automaton(samples, upper)
+    automaton = found.automaton
+    assert found.lower_bound == automaton.states == upper.states == 4
+    assert found.unique
     assert sorted(automaton.output_count.tolist()) == sorted(upper.output_count.tolist())
     assert sorted(automaton.transition_count.tolist()) == sorted(upper.transition_count.tolist())
 
@@ -167,9 +169,9 @@ def test_the_papers_worlds_are_found_in_25_000_steps(seed):
         Histories.of(traces, LabelTiming.CURRENT), trivial_codes(traces.labels)
     )
     samples = remove_redundant(output_samples(traces, histories, "observation"))[0]
-    automaton, certificate = exact(samples, time_limit=60, order="search")
-    assert certificate.proven
-    assert is_truth(world, samples, automaton)
+    found = minimal_automaton(samples, search(samples), time_limit=60)
+    assert is_proven(found)
+    assert is_truth(world, samples, found.automaton)
 
 
 # ---- time, signals, extras -------------------------------------------------
@@ -180,28 +182,25 @@ def looks(monkeypatch):
     """A clock on which a second passes with each look at it."""
     seconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: float(next(seconds)))
-    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(exact_search, "time", clock)
 
 
 def test_out_of_time_gives_the_best_machine_with_the_proven_bounds(looks):
     samples = hard_samples()
     assert find_contradiction(samples) is None
     upper = merge(samples)
-    automaton, certificate = minimal_automaton(samples, upper, time_limit=8_000)
-    assert_explains(automaton, samples)
-    assert certificate.states == automaton.states <= upper.states
-    assert 2 <= certificate.lower_bound < certificate.states
-    assert not certificate.proven
-    assert certificate.unique is None
-    assert str(certificate).endswith("not proven (time ran out)")
+    found = minimal_automaton(samples, upper, time_limit=8_000)
+    assert_explains(found.automaton, samples)
+    assert 2 <= found.lower_bound < found.automaton.states <= upper.states
+    assert found.unique is None
 
 
 def test_no_time_at_all_gives_back_the_upper_bound():
     samples = hard_samples()
     upper = merge(samples)
-    automaton, certificate = minimal_automaton(samples, upper, time_limit=1e-9)
-    assert automaton.states == upper.states
-    assert certificate.lower_bound >= 1
+    found = minimal_automaton(samples, upper, time_limit=1e-9)
+    assert found.automaton.states == upper.states
+    assert found.lower_bound >= 1
 
 
 def test_a_listener_hears_the_bounds(looks):
@@ -219,7 +218,7 @@ def test_an_error_of_the_listener_passes_through():
 
     samples = hard_samples()
     with pytest.raises(RuntimeError, match="enough"):
-        minimal_automaton(samples, merge(samples), time_limit=None, listener=stop)
+        minimal_automaton(samples, merge(samples), listener=stop)
 
 
 SLOW = """

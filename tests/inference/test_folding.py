@@ -53,12 +53,12 @@ def test_a_state_folds_into_its_own_parent():
     assert isinstance(fold, Fold)
     assert fold.agreeing == 1
     assert fold.merged == [(1, 0), (2, 0), (3, 0)]
-    assert fold.answered == [(0, 1)]
+    assert fold.new_outputs == [(0, 1)]
     assert tree.children[0] == {0: 0}
-    assert tree.answers[0] == {0: 1, 1: 5}
+    assert tree.outputs[0] == {0: 1, 1: 5}
     fold.undo()
     assert tree.children[0] == {0: 1}
-    assert tree.answers[0] == {0: 1}
+    assert tree.outputs[0] == {0: 1}
 
 
 def test_outputs_added_during_a_fold_can_conflict():
@@ -73,14 +73,14 @@ def test_missing_children_are_grafted():
     tree = tree_of([[(0, 0, 1), (1, 0, 2)], [(1, 0, 3)]])  # () 0 1 01
     fold = try_fold(tree, 0, 2, parent=0, label=1)
     assert isinstance(fold, Fold)
-    assert fold.grafted == []
+    assert fold.moved == []
     fold.undo()
     fold = try_fold(tree, 2, 1, parent=0, label=0)  # not red, but that is the caller's affair
     assert fold == FoldConflict(2, 1, 0)
     tree = tree_of([[(0, -1, -1), (1, 0, 2)], [(1, 0, 3)]])
     fold = try_fold(tree, 2, 1, parent=0, label=0)
     assert isinstance(fold, Fold)
-    assert fold.grafted == [(2, 1, 3)]
+    assert fold.moved == [(2, 1, 3)]
     assert tree.children[2] == {1: 3}
     fold.undo()
     assert tree.children == [{0: 1, 1: 2}, {1: 3}, {}, {}]

@@ -10,6 +10,8 @@ from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent._util.progress import Progress
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
+from resolvent.inference.summary import trivial_lines
+from resolvent.machines import MergeDecision
 from resolvent.preprocess.reduction import Triviality, TrivialityBasis, assess_labels
 from worlds import random_world, with_decoys
 
@@ -112,31 +114,27 @@ def test_figures_by_hand():
     assert (result.reward.merges, result.reward.promotions) == (0, 2)
 
 
-def test_events_name_histories():
-    result = rs.infer(BELL, strategy="rpni")
+def test_decisions_are_those_of_the_merges():
+    machines = rs.infer(BELL, strategy="rpni").machines
     bell = frozenset({"bell"})
-    assert [
-        (e.history, e.into, e.agreeing, e.folded) for e in result.merge_events("transition")
-    ] == [((bell,), (), 0, 2)]
-    assert [(e.history, e.into, e.agreeing, e.folded) for e in result.merge_events("reward")] == [
-        ((bell,), None, 0, 0),
-        ((bell, bell), None, 0, 0),
+    assert list(machines.transition.decisions) == [MergeDecision(0, bell, 0, False, 0, 2)]
+    assert list(machines.reward.decisions) == [
+        MergeDecision(0, bell, 1, True, 0, 0),
+        MergeDecision(1, bell, 2, True, 0, 0),
     ]
-    with pytest.raises(KeyError):
-        result.merge_events("fault")
 
 
 SILENCE = {
     "label": [],
-    "verdict": "trivial",
+    "triviality": "trivial",
     "basis": "default",
     "agreements": 0,
     "witness": None,
 }
-BELL_UNDECIDED = {**SILENCE, "label": ["bell"], "verdict": "undecided", "basis": "evidence"}
+BELL_UNDECIDED = {**SILENCE, "label": ["bell"], "triviality": "undecided", "basis": "evidence"}
 BELL_NEEDED = {
     **BELL_UNDECIDED,
-    "verdict": "needed",
+    "triviality": "needed",
     "witness": [{"trace": 0, "step": 0}, {"trace": 0, "step": 3}],
 }
 
@@ -166,17 +164,16 @@ def test_as_dict_holds_what_the_command_prints():
             "reward": [SILENCE, BELL_NEEDED],
         },
         "learned_from": {"rounds": 1, "traces": 2, "steps": 7},
-        "side_by_side": {},
         "explains_all_traces": True,
         "unfinished": {},
         "noise": {"transition": 0.0, "reward": 0.0},
-        "broken": [],
+        "outliers": [],
         "log_odds": {"transition": {}, "reward": {}},
         "alternatives": {"transition": [], "reward": []},
         "labels": "given",
         "events": {
             "transition": [],
-            "reward": [{"labels": [["bell"]], "moves": [[0, 1], [1, 2]], "made_of": []}],
+            "reward": [{"labels": [["bell"]], "transitions": [[0, 1], [1, 2]], "sources": []}],
         },
         "warnings": [],
         "certificates": {},
@@ -233,7 +230,7 @@ def test_rounding_joins_noisy_rewards():
     with pytest.raises(rs.ContradictoryTraces, match="--reward-digits"):
         rs.infer(noisy, noise="none")
     reward = rs.infer(noisy, options=rs.InferenceOptions(reward_digits=2)).machines.reward
-    assert reward.reward_digits == 2
+    assert reward.digits == 2
     assert list(reward.outputs) == [0.5]
 
 
@@ -254,14 +251,13 @@ def test_timing_by_name_or_value():
             "unknown timing 'soon': choose one of current, current-with-initial, lagged",
         ),
         ({"trivial": ["belt"]}, "trivial label 'belt' never occurs in the traces"),
-        ({"time_limit": 0}, "it must be above 0"),
-        ({"time_limit": -3.0}, "time limit is -3 s"),
-        ({"effort": math.nan}, "the effort is nan: choose a number from 0 to"),
-        ({"effort": math.inf}, "the effort is inf: choose a number from 0 to"),
-        ({"effort": 1e30, "strategy": "edsm"}, "the effort is 1e\\+30: choose a number from 0 to"),
-        ({"effort": -1}, "the effort is -1: choose a number from 0 to"),
-        ({"seed": -1, "strategy": "edsm"}, "the seed is -1: it must be at least 0"),
-        ({"seed": 2**64}, "it must be at least 0 and below 2"),
+        ({"time_limit": 0}, "time_limit=0: give a number above 0"),
+        ({"time_limit": -3.0}, "time_limit=-3.0: give a number above 0"),
+        ({"effort": math.nan}, "effort=nan: give a number from 0 to 1e9"),
+        ({"effort": 1e30, "strategy": "edsm"}, r"effort=1e\+30: give a number from 0 to 1e9"),
+        ({"effort": -1}, "effort=-1: give a number from 0 to 1e9"),
+        ({"seed": -1, "strategy": "edsm"}, r"seed=-1: give a number from 0 to 2\^64 - 1"),
+        ({"seed": 2**64}, r"give a number from 0 to 2\^64 - 1"),
     ],
 )
 def test_options_that_cannot_be_honoured(options, message):
@@ -298,7 +294,7 @@ def test_labels_found_trivial_make_no_difference_to_the_machines(decoyed):
         known = mine.transitions >= 0
         assert np.array_equal(mine.transitions[known], theirs.transitions[known])
         assert np.array_equal(mine.output_value, theirs.output_value)
-    assert found.trivial_labels()[0] == (
+    assert trivial_lines(found)[0] == (
         "taken to change nothing in the transition machine: no event, 3, 4"
     )
 
@@ -315,9 +311,8 @@ def test_a_label_dropped_on_evidence_loops_only_where_it_was_read(decoyed):
 def test_a_given_list_wins_even_when_it_is_empty(decoyed):
     result = rs.infer(decoyed, options=rs.InferenceOptions(trivial=[]))
     assert result.machines.transition.trivial_labels == (frozenset(),)
-    assert [str(one) for one in result.trivial["transition"]] == [
-        "no event: trivial, unless shown otherwise"
-    ]
+    (silence,) = result.trivial["transition"]
+    assert (silence.label, silence.basis) == (frozenset(), TrivialityBasis.DEFAULT)
     assert rs.infer(decoyed, options=rs.InferenceOptions(remove_trivial=False)).trivial == {
         "transition": (),
         "reward": (),
@@ -328,8 +323,8 @@ def test_waiting_is_kept_where_it_matters():
     waiting = rs.TraceSet([rs.Trace([0] * 4, [None] * 4, ["go"] * 3, [0, 0, 1])])
     result = rs.infer(waiting)
     assert result.machines.score(waiting).perfect
-    assert [one.verdict for one in result.trivial["reward"]] == ["needed"]
-    assert result.trivial_labels() == [
+    assert [one.triviality for one in result.trivial["reward"]] == ["needed"]
+    assert trivial_lines(result) == [
         "taken to change nothing in the transition machine: no event",
         "taken to change nothing in the reward machine: none",
     ]
@@ -340,17 +335,16 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
 
     def misled(*arguments, **options):
         return tuple(
-            replace(one, verdict=Triviality.TRIVIAL) if one.label == {"1"} else one
+            replace(one, triviality=Triviality.TRIVIAL) if one.label == {"1"} else one
             for one in assess_labels(*arguments, **options)
         )
 
-    monkeypatch.setattr("resolvent.inference.label_choice.assess_labels", misled)
+    monkeypatch.setattr("resolvent.inference.task.assess_labels", misled)
     world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
     result = rs.infer(world.rollouts(600, seed=1)[:5])
     assert result.transition.states == 2  # 4 without it
     judged = {one.label: one for one in result.trivial["transition"]}[frozenset({"1"})]
-    assert (judged.verdict, judged.basis) == (Triviality.UNDECIDED, TrivialityBasis.SEARCH)
-    assert str(judged).endswith("but the machine found without it is larger")
+    assert (judged.triviality, judged.basis) == (Triviality.UNDECIDED, TrivialityBasis.SEARCH)
 
 
 def test_evidence_comes_with_the_result(house):
@@ -374,9 +368,9 @@ def test_machines_can_be_inferred_as_others_were(interference, options):
 
 
 def test_a_strategy_that_keeps_labels_drops_only_no_event(decoyed):
-    assert rs.infer(decoyed).trivial_labels() != ["taken to change nothing: no event"]
+    assert trivial_lines(rs.infer(decoyed)) != ["taken to change nothing: no event"]
     result = rs.infer(decoyed, strategy=KeepingLabels())
-    assert result.trivial_labels() == ["taken to change nothing: no event"]
+    assert trivial_lines(result) == ["taken to change nothing: no event"]
 
 
 def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
@@ -392,9 +386,9 @@ def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):
     result = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert result.refinement.rounds == 2
     assert result.machines.score(traces).perfect
-    verdict = result.trivial["reward"][0]
-    assert verdict.verdict == "needed"
-    assert {trace for trace, _ in verdict.witness} == {1}
+    test = result.trivial["reward"][0]
+    assert test.triviality == "needed"
+    assert {trace for trace, _ in test.witness} == {1}
 
 
 def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
@@ -417,7 +411,7 @@ def test_named_labels_may_be_missing_where_refinement_starts(monkeypatch):
 def test_trivial_labels_come_as_a_list():
     with pytest.raises(rs.OptionError, match=r"write \['key'\], not 'key'"):
         rs.infer(BELL, options=rs.InferenceOptions(trivial="key"))
-    with pytest.raises(rs.OptionError, match=r"trivial holds \[\['bell'\]\]: give labels as texts"):
+    with pytest.raises(rs.OptionError, match=r"trivial has \[\['bell'\]\]: give labels as texts"):
         rs.infer(BELL, options=rs.InferenceOptions(trivial=[[["bell"]]]))
 
 
@@ -438,7 +432,7 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size):
     traces = []
     for _ in range(size):
         labels = [["a", "b", "c", "d"][code] for code in random.integers(0, 4, 201)]
-        # Up to step 10 histories may be shared: there another question is asked.
+        # Up to step 10 histories may be shared: there another query is asked.
         actions = ["stay"] * 11 + ["go"] * 189
         rewards = [0] * 11 + random.integers(0, 2, 189).tolist()
         traces.append(rs.Trace([0] * 201, labels, actions, rewards))
@@ -478,7 +472,7 @@ def test_an_own_strategy_runs_on_the_python_engine_whatever_was_asked(house, eng
 
 
 def test_a_stricter_strategy_finds_more_states():
-    """Three nodes in a line, asked one question each: to loop their label folds two of them."""
+    """Three nodes in a line, asked one query each: to loop their label folds two of them."""
     waiting = rs.TraceSet([rs.Trace([0] * 4, ["tick"] * 4, ["wait"] * 3, [0, 0, 0])])
     states = [
         rs.infer(
@@ -570,12 +564,12 @@ def test_chance_makes_no_machine():
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"supplement": "no"}, "supplement is 'no': choose True or False"),
-        ({"refine": 1}, "refine is 1: choose True or False"),
-        ({"seed": 1.5}, "seed is 1.5: choose a whole number"),
-        ({"reward_digits": True}, "reward_digits is True: choose a whole number"),
-        ({"effort": "much"}, "effort is 'much': choose a number"),
-        ({"time_limit": "5"}, "time_limit is '5': choose a number"),
+        ({"supplement": "no"}, "supplement='no': give True or False"),
+        ({"refine": 1}, "refine=1: give True or False or None"),
+        ({"seed": 1.5}, "seed=1.5: give a whole number"),
+        ({"effort": "much"}, "effort='much': give a number"),
+        ({"time_limit": "5"}, "time_limit='5': give a number or None"),
+        ({"noise": "loud"}, "noise='loud': give a Noise, 'none' or 'auto'"),
     ],
 )
 def test_options_are_checked_when_they_are_made(house, option, said):

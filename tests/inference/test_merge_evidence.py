@@ -63,19 +63,19 @@ def test_new_outputs_are_no_evidence():
     assert OutputInformation(tree).of_fold(try_fold(tree, 0, tree.children[0][1], 0, 1)) == 0
 
 
-def test_the_lead_of_a_node_is_the_answer_before_it_where_traces_agree():
+def test_the_last_output_of_a_node_is_the_one_before_it_where_traces_agree():
     agreed = [(-1, 0, 7), (3, 0, 8), (4, 0, 9)]
     tree = build_prefix_tree(sample_set([agreed, agreed]))
-    assert tree.lead == [NONE, 7, 8]
+    assert tree.last_output == [NONE, 7, 8]
     other = [(-1, 1, 5), (3, 0, 8), (4, 0, 9)]
     tree = build_prefix_tree(sample_set([agreed, other]))
-    assert tree.lead == [NONE, NONE, 8]
+    assert tree.last_output == [NONE, NONE, 8]
 
 
-def test_the_lead_of_a_node_does_not_come_from_another_trace():
+def test_the_last_output_of_a_node_does_not_come_from_another_trace():
     traces = [[(-1, 0, 7)], [(3, 0, 8)], [(-1, -1, -1), (4, 0, 9)]]
     for order in (traces, traces[::-1]):
-        assert build_prefix_tree(sample_set(order)).lead == [NONE] * 3
+        assert build_prefix_tree(sample_set(order)).last_output == [NONE] * 3
 
 
 def test_loops_become_more_likely_with_loops():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from own_strategies import MostAgreeing
-from resolvent._util.docstrings import descriptions
+from resolvent._util.text import descriptions
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.preprocess.timing import LabelTiming

@@ -10,8 +10,10 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.inference import portfolio
-from resolvent.inference.engine import merge
-from resolvent.inference.portfolio import Candidate, Entrant, best_of, uncertainty
+from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.portfolio import Entrant, best_candidate, uncertainty
+from resolvent.inference.summary import tried_lines
+from resolvent.inference.task import Candidate
 from resolvent.machines.automaton import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
@@ -28,13 +30,13 @@ def automaton(scores, states=3, finished=True, wrong=0):
 def candidate(name, bits, scores=(0,), **more):
     found = automaton(scores, **more)
     machine = SimpleNamespace(states=found.states)
-    return Candidate(name, found, machine, None, bits)
+    return Candidate(name, found, (), machine, bits)
 
 
 def entered(name, found, turn=1, before=None):
-    def find(held, best, time_limit, listener):
+    def find(task, best, limits):
         if before is not None:
-            before(listener)
+            before(limits.listener)
         if isinstance(found, Exception):
             raise found
         return found
@@ -42,14 +44,17 @@ def entered(name, found, turn=1, before=None):
     return Entrant(name, turn, find)
 
 
-TASK = SimpleNamespace(share=lambda: None, listener=None)
+CONTEXT = SimpleNamespace(in_time=lambda: True)
+TASK = SimpleNamespace(
+    time_share=lambda: None, listener=None, data=SimpleNamespace(context=CONTEXT)
+)
 TREE = range(portfolio.WORTH_A_THREAD)  # large enough for threads
-HELD = SimpleNamespace(task=TASK, samples=SimpleNamespace(histories=SimpleNamespace(tree=TREE)))
+REDUCED = SimpleNamespace(task=TASK, samples=SimpleNamespace(histories=SimpleNamespace(tree=TREE)))
 
 
 def choose(first, *entrants):
-    best, tried = best_of(HELD, first, 0.1, entrants)
-    return best, [(one.strategy, one.outcome) for one in tried]
+    best, attempts = best_candidate(REDUCED, first, 0.1, entrants)
+    return best, [(attempt.name, attempt.outcome) for attempt in attempts]
 
 
 # ---- uncertainty -----------------------------------------------------------
@@ -121,7 +126,7 @@ def test_a_later_turn_comes_only_if_there_is_doubt_left():
 
 
 def test_what_does_not_pay_is_not_tried():
-    idle = replace(entered("b", AssertionError("it was tried")), pays=lambda held, best: False)
+    idle = replace(entered("b", AssertionError("it was tried")), applies=lambda task, best: False)
     assert choose(candidate("a", 1.0), idle)[1] == [("a", "chosen")]
 
 
@@ -145,8 +150,8 @@ def test_who_is_done_first_makes_no_difference(late):
     entrants = []
     for place, (name, way) in enumerate(zip(names, ways, strict=True)):
 
-        def find(held, best, time_limit, listener, name=name, way=way, place=place):
-            way(listener)
+        def find(task, best, limits, name=name, way=way, place=place):
+            way(limits.listener)
             if place != late:
                 ended.set()
             return candidate(name, 5.0)
@@ -179,28 +184,30 @@ def test_what_one_raises_stops_the_others_and_comes_through():
 
 def test_all_that_was_tried_is_told():
     result = rs.infer(SCARCE, outputs=["observation"])
-    tried = {one.strategy: one for one in result.tried["transition"]}
+    tried = {one.name: one for one in result.tried["transition"]}
     assert set(tried) >= {"edsm", "rpni", "search"}
     assert [name for name, one in tried.items() if one.outcome == "chosen"] == ["search"]
     assert tried["search"].states == result.transition.states == 6
     assert tried["edsm"].states > 12
-    (line,) = result.tried_text()
+    (line,) = tried_lines(result)
     assert line.startswith("transition machine: search: 6 states, ")
     assert "the shortest description; edsm: " in line
-    assert result.as_dict()["tried"]["transition"][0]["strategy"] == "edsm"
+    assert result.as_dict()["tried"]["transition"][0]["name"] == "edsm"
     assert "tried               transition machine: search" in str(result)
 
 
 def test_of_machines_that_are_not_finished_the_shortest_need_not_win():
     result = rs.infer(SCARCE, outputs=["observation"])
-    cut = replace(result.standing.found, unfinished=frozenset(["transition"]))
-    (line,) = replace(result, standing=replace(result.standing, found=cut)).tried_text()
+    fit = result.inference_state.fit
+    unfinished = replace(fit, by_name={"transition": replace(fit["transition"], finished=False)})
+    state = replace(result.inference_state, fit=unfinished)
+    (line,) = tried_lines(replace(result, inference_state=state))
     assert "bits, fewest wrong; edsm: " in line
 
 
 def test_a_strategy_of_its_own_is_told_alone():
     (one,) = rs.infer(SCARCE, outputs=["observation"], strategy="rpni").tried["transition"]
-    assert (one.strategy, one.outcome) == ("rpni", "chosen")
+    assert (one.name, one.outcome) == ("rpni", "chosen")
 
 
 def test_effort_scales_what_is_tried():
@@ -218,19 +225,19 @@ def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(
     monkeypatch.setattr(portfolio, "search", never)
     traces = Mealy.drawn(8, 0, inputs=inputs).traces(steps, 0)
     result = rs.infer(traces, outputs=["output"], noise="none")
-    assert [one.strategy for one in result.tried["output"]][:2] == ["edsm", "rpni"]
+    assert [one.name for one in result.tried["output"]][:2] == ["edsm", "rpni"]
 
 
 def test_merging_that_leads_nowhere_is_put_off(monkeypatch):
     """One long log: no two histories are alike, and the search finds what merging does not."""
-    monkeypatch.setattr(portfolio, "PATIENCE", 1)
-    monkeypatch.setattr(portfolio, "PATIENCE_FOR_NODE", 10)
+    monkeypatch.setattr("resolvent.inference.task.WORK_BEFORE_SEARCH", 1)
+    monkeypatch.setattr("resolvent.inference.task.WORK_FOR_NODE", 10)
     machine = Mealy.drawn(5, 0, inputs=3)
     log = machine.traces(3_000, 0, lengths=(3_000, 3_000))
     result = rs.infer(
         log, outputs=["output"], noise="none", options=rs.InferenceOptions(trivial=["no event"])
     )
-    assert [one.strategy for one in result.tried["output"]] == ["search"]
+    assert [one.name for one in result.tried["output"]] == ["search"]
     assert machine.is_found(result.machines["output"])
 
 
@@ -243,8 +250,8 @@ def test_work_is_the_same_every_time_and_can_be_limited():
     found, again = merge(samples), merge(samples)
     assert found.work == again.work > 50_000
     with pytest.raises(WorkLimitExceeded):
-        merge(samples, most_work=found.work // 2)
-    assert merge(samples, most_work=2 * found.work).events == found.events
+        merge(samples, limits=MergeLimits(most_work=found.work // 2))
+    assert merge(samples, limits=MergeLimits(most_work=2 * found.work)).events == found.events
 
 
 def test_a_short_log_that_merging_learns_by_heart_is_searched():
@@ -259,7 +266,7 @@ def test_a_short_log_that_merging_learns_by_heart_is_searched():
     labels = [[], *([one] for one in inputs)]
     log = rs.Trace(["system"] * 2_001, labels, inputs, columns={"output": told})
     result = rs.infer(rs.TraceSet([log]), outputs=["output"])
-    tried = {one.strategy: one for one in result.tried["output"]}
+    tried = {one.name: one for one in result.tried["output"]}
     assert tried["edsm"].states > 100
     assert tried["search"].outcome == "chosen"
     assert result.machines["output"].states == 8

@@ -3,7 +3,7 @@ import pytest
 
 from resolvent._core import SteppedFolding, find_contradiction
 from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import ContradictoryRows
 from strategies import columns, sample_set
 
 #          root ── 0 ── 1        histories in shortlex order: (), 0, 1, 01, 10, 11
@@ -30,7 +30,7 @@ def test_nodes_come_in_shortlex_order():
 
 def test_nodes_hold_answers_counts_and_visits():
     tree = build_prefix_tree(sample_set(TRACES))
-    assert tree.answers == [{0: 7}, {}, {0: 3}, {0: 9}, {2: 5}, {1: 4}]
+    assert tree.outputs == [{0: 7}, {}, {0: 3}, {0: 9}, {2: 5}, {1: 4}]
     assert tree.counts == [{0: 1}, {}, {0: 2}, {0: 2}, {2: 1}, {1: 1}]
     assert tree.visits == [3, 1, 2, 1, 1, 1]
 
@@ -39,7 +39,7 @@ def test_the_order_of_traces_makes_no_difference():
     tree, other = (build_prefix_tree(sample_set(order)) for order in (TRACES, TRACES[::-1]))
     assert tree.parent == other.parent
     assert tree.label == other.label
-    assert tree.answers == other.answers
+    assert tree.outputs == other.outputs
 
 
 def test_the_native_tree_is_the_same():
@@ -56,7 +56,7 @@ def test_the_native_tree_is_the_same():
 
 def test_a_tree_without_labels_is_its_root():
     tree = build_prefix_tree(sample_set([[(-1, 0, 1), (-1, 1, 2)], []]))
-    assert (tree.parent, tree.answers, tree.visits) == ([-1], [{0: 1, 1: 2}], [2])
+    assert (tree.parent, tree.outputs, tree.visits) == ([-1], [{0: 1, 1: 2}], [2])
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_a_state_predicts_the_most_frequent_output():
     assert machine.noise == 2 / 12
 
 
-def test_a_question_that_varies_in_one_state_is_not_constant():
+def test_a_query_that_varies_in_one_state_is_not_constant():
     # State 1 answers "a" or "b", state 0 always "a": by their main answers they are the same.
     machine = noisy_machine([*walks("a"), *walks("a", "a", "b", label="key")])
     assert machine.output_value.tolist() == [0, 0]

@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from mealy_machine import Mealy
-from resolvent.errors import OptionError
-from resolvent.inference.engine import merge
+from resolvent.inference.engine import merge, min_states_bound, repair_automaton
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.restarts import min_states_bound, repair_automaton
 from resolvent.machines.automaton import automaton_of_transitions
-from resolvent.preprocess.contradictions import find_contradiction
 from resolvent.preprocess.reduction import remove_trivial
-from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
 from strategies import sample_sets
 
 
@@ -125,14 +122,6 @@ def test_a_machine_that_does_not_explain_the_samples_is_refused():
     one_state[0, [code for code, label in enumerate(samples.labels) if not label]] = -1
     with pytest.raises(ValueError, match="does not explain"):
         repair_automaton(samples, automaton_of_transitions(one_state))
-
-
-def test_options_out_of_range_are_refused():
-    samples = samples_of(Mealy.drawn(3, 0), 100)
-    with pytest.raises(OptionError, match="seed"):
-        repair_automaton(samples, merge(samples), seed=-1)
-    with pytest.raises(OptionError, match="effort"):
-        repair_automaton(samples, merge(samples), effort=-1)
 
 
 def largest_clique(samples):

@@ -17,11 +17,15 @@ from hypothesis import strategies as st
 from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
-from resolvent.errors import OptionError
+from resolvent.inference import engine as searching
 from resolvent.inference.engine import merge
-from resolvent.preprocess.contradictions import ContradictoryRows, find_contradiction
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial
-from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.samples import (
+    ContradictoryRows,
+    Histories,
+    find_contradiction,
+    output_samples,
+)
 from resolvent.preprocess.timing import LabelTiming
 from strategies import columns, sample_set, sample_sets, targets
 from synthetic_pair import synthetic
@@ -31,7 +35,7 @@ EFFORT = 0.001  # for small samples, and enough for them
 
 
 def search(samples, **options):
-    return merge(samples, order="search", **{"effort": EFFORT, **options})
+    return searching.search(samples, **{"effort": EFFORT, **options})
 
 
 def found_fields(automaton, but=()):
@@ -84,7 +88,7 @@ def smallest_machine(traces, labels, at_most):
 
 
 def walks(target, traces, length, seed):
-    """What random label words get as answers, one random question after each label."""
+    """What random label words get as answers, one random query after each label."""
     random = Random(seed)
     made = []
     for _ in range(traces):
@@ -199,7 +203,7 @@ def test_one_answer_needs_one_state_and_no_search():
 
 
 def test_states_that_all_conflict_are_proof_enough():
-    # A ring of four: each state answers the one question its own way.
+    # A ring of four: each state answers the one query its own way.
     made = [[(-1, 0, 0), *((0, 0, n % 4) for n in range(1, 13))]]
     found = search(sample_set(made), effort=1e9)
     assert (found.states, found.attempts) == (4, merge(sample_set(made)).attempts)
@@ -233,7 +237,7 @@ def scarce():
 
 def test_it_finds_a_machine_that_merging_does_not(scarce):
     world, samples = scarce
-    found = merge(samples, order="search")
+    found = searching.search(samples)
     assert merge(samples).states > 20
     assert unexplained(found, samples) == []
     assert is_the_world(found, world, samples)
@@ -241,14 +245,14 @@ def test_it_finds_a_machine_that_merging_does_not(scarce):
 
 def test_other_seeds_find_the_same_machine(scarce):
     _, samples = scarce
-    found = [merge(samples, order="search", seed=seed) for seed in range(4)]
+    found = [search(samples, seed=seed, effort=1) for seed in range(4)]
     first, *others = (found_fields(one, but=("attempts",)) for one in found)
     assert all(other == first for other in others)
 
 
 def test_the_same_seed_gives_the_same_automaton(scarce):
     _, samples = scarce
-    one, other = (merge(samples, order="search", seed=7, effort=0.1) for _ in range(2))
+    one, other = (search(samples, seed=7, effort=0.1) for _ in range(2))
     assert found_fields(one) == found_fields(other)
 
 
@@ -257,30 +261,12 @@ def test_the_same_seed_gives_the_same_automaton(scarce):
 def test_the_papers_worlds_from_25_000_steps(seed):
     world = random_world(seed)
     samples = world_samples(world, 25_000)
-    found = merge(samples, order="search")
+    found = searching.search(samples)
     assert found.states == 7
     assert unexplained(found, samples) == []
 
 
 # ---- options, time and Ctrl-C ----------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"engine": "python"}, "engine 'python' has no strategy 'search': take engine 'native'"),
-        ({"seed": -1}, "the seed is -1"),
-        ({"seed": 2**64}, "below 2^64"),
-        ({"effort": -1}, "the effort is -1"),
-        ({"effort": float("nan")}, "the effort is nan"),
-        ({"effort": float("inf")}, "the effort is inf"),
-        ({"time_limit": 0}, "the time limit is 0 s"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(OptionError) as error:
-        search(sample_set([[(0, 0, 0)]]), **options)
-    assert words in str(error.value)
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +279,7 @@ def hopeless():
 def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
     for limit in (0.5, 5.0, 50.0):  # until a slow machine has come to search
         started = time.process_time()
-        found = merge(hopeless, order="search", time_limit=limit)
+        found = search(hopeless, effort=1, time_limit=limit)
         assert time.process_time() - started < 10 * limit
         assert len(unexplained(found, hopeless)) == found.wrong
         if found.finished:
@@ -305,7 +291,7 @@ def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
 
 def test_time_can_run_out_before_there_is_anything():
     samples = world_samples(random_world(0), 200_000)
-    found = merge(samples, order="search", time_limit=1e-9)
+    found = search(samples, effort=1, time_limit=1e-9)
     assert not found.finished
     assert len(unexplained(found, samples)) == found.wrong > 0
 
@@ -319,7 +305,7 @@ def test_progress_tells_the_best_size_and_the_one_tried(hopeless):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        merge(hopeless, order="search", listener=listen)
+        search(hopeless, effort=1, listener=listen)
     last = seen[-1]
     assert last.states <= merge(hopeless).states
     assert 2 <= last.undecided < last.states
@@ -332,10 +318,10 @@ STOPPED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits "ignore"
 sys.path[:0] = sys.argv[1:]
-from test_search import world_samples, random_world, merge
+from test_search import world_samples, random_world, searching
 samples = world_samples(random_world(1, labels=5, tm_states=9), 5_000)
 print("ready", flush=True)
-merge(samples, order="search")
+searching.search(samples)
 """
 
 

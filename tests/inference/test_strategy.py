@@ -6,37 +6,40 @@ import pytest
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
 from resolvent.errors import OptionError
-from resolvent.inference.engine import engine_for, merge
-from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
-from strategies import sample_set
+from resolvent.inference.strategy import STRATEGIES, Strategy, engine_for, strategy_named
 
 OWN = [MostAgreeing(), FirstInOrder(), AtLeast(2), Weighted(3), Timid()]
 
 
 def test_the_default_comes_first():
-    assert list(STRATEGIES) == ["auto", "edsm", "rpni", "telling", "rethink", "search", "exact"]
+    assert list(STRATEGIES) == [
+        "auto",
+        "edsm",
+        "rpni",
+        "likelihood",
+        "backtracking",
+        "search",
+        "exact",
+    ]
 
 
 def test_attributes_of_built_in_strategies():
     def those_that(fact):
         return [name for name, one in STRATEGIES.items() if getattr(one, fact)]
 
-    assert those_that("merges") == ["auto", "edsm", "rpni", "telling", "rethink"]
+    assert those_that("merges") == ["auto", "edsm", "rpni", "likelihood", "backtracking"]
     assert those_that("refines") == [
         "auto",
         "edsm",
-        "telling",
-        "rethink",
+        "likelihood",
+        "backtracking",
         "search",
         "exact",
     ]
     assert those_that("keeps_labels") == ["search", "exact"]
     assert those_that("searches") == ["auto", "search", "exact"]
-    assert those_that("chooses") == ["auto"]
     assert those_that("proves") == ["exact"]
     assert those_that("first_fit") == ["rpni"]
-    assert those_that("weighs") == ["telling", "rethink"]
-    assert those_that("rethinks") == ["rethink"]
 
 
 def test_a_strategy_is_named_or_given():
@@ -86,16 +89,6 @@ def test_searches_run_natively_or_not_at_all(name):
         rs.infer(TRACES, strategy=name, options=rs.InferenceOptions(engine="python"))
 
 
-def test_strategy_auto_cannot_merge():
-    with pytest.raises(OptionError, match="strategy 'auto' chooses among others: name one"):
-        merge(sample_set([[(0, 0, 0)]]), order="auto")
-
-
-def test_strategy_exact_cannot_merge():
-    with pytest.raises(OptionError, match="strategy 'exact' starts from an automaton"):
-        merge(sample_set([[(0, 0, 0)]]), order="exact")
-
-
 # ---- strategies that cannot be asked ---------------------------------------
 
 TRACES = rs.TraceSet(
@@ -117,7 +110,7 @@ def own(**attributes):
     [
         (
             "bfs",
-            "unknown strategy 'bfs': choose one of auto, edsm, rpni, telling, rethink",
+            "unknown strategy 'bfs': choose one of auto, edsm, rpni, likelihood, backtracking",
         ),
         ("", "unknown strategy '': choose one of"),
         (MostAgreeing, r"strategy MostAgreeing is a class: give MostAgreeing\(...\)"),
@@ -131,8 +124,8 @@ def own(**attributes):
         (own(name="mine"), r"strategy Own has no method score\(merge\): write one"),
         (own(name="mine", score=1), r"strategy Own has no method score\(merge\)"),
         (own(name="mine", score=score, fits=True), r"has no method fits\(known, new\)"),
-        (own(name="mine", score=score, horizon=0), "horizon is 0: choose a number above 0"),
-        (own(name="mine", score=score, horizon="far"), "horizon is 'far'"),
+        (own(name="mine", score=score, horizon=0), "horizon=0: choose a number above 0"),
+        (own(name="mine", score=score, horizon="far"), "horizon='far'"),
         (own(name="mine", score=score, refines="no"), "refines is 'no': choose True or False"),
         (own(name="mine", score=score, proves=True), "sets proves, which only built-in ones do"),
     ],

@@ -135,9 +135,9 @@ def test_ctrl_c_is_no_fault_of_the_strategy():
 
 
 def test_states_without_a_fit_are_promoted_before_any_merge():
-    """Node 2 (label 1) shares no question with the root, and so is kept apart from it.
+    """Node 2 (label 1) shares no query with the root, and so is kept apart from it.
 
-    Node 1 (label 0) would teach the root that question, but merges come second. Node 3,
+    Node 1 (label 0) would teach the root that query, but merges come second. Node 3,
     below node 2, shares one with the root.
     """
     samples = sample_set([[(-1, 0, 0), (0, 0, 0), (-1, 1, 5)], [(1, 1, 5), (1, 0, 0)]])

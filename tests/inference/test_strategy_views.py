@@ -25,12 +25,12 @@ def folded(red, blue, parent, horizon=None):
     return tree, ProposedMerge(LINE, fold)
 
 
-def test_answers_are_a_mapping_from_questions():
+def test_answers_are_a_mapping_from_queries():
     node = NodeOutputs(LINE, build_prefix_tree(LINE), 1)
     assert dict(node) == {0: OutputCount(7, 2), 2: OutputCount(9, 1)}
     assert (len(node), list(node), 1 in node) == (2, [0, 2], False)
     assert node.get(1) is None
-    assert node.question(2) == (2, "ask")  # the second is the only action of these samples
+    assert node.query(2) == (2, "ask")  # the second is the only action of these samples
     with pytest.raises(TypeError):
         node[0] = OutputCount(1, 1)
 
@@ -53,11 +53,11 @@ def test_agreements_in_the_order_in_which_nodes_fold():
         (1, 8, 1, 1),
     ]
     assert list(merge.agreements()) == list(merge.agreements())
-    assert merge.question(1) == (1, "ask")
+    assert merge.query(1) == (1, "ask")
 
 
 def test_a_horizon_limits_the_agreements():
-    _, merge = folded(0, 1, parent=0, horizon=2)  # node 1 answers two questions
+    _, merge = folded(0, 1, parent=0, horizon=2)  # node 1 answers two queries
     assert (merge.agreeing, merge.folded) == (1, 1)
     assert [tuple(one) for one in merge.agreements()] == [(0, 7, 1, 2)]
 
@@ -71,8 +71,7 @@ def test_a_strategy_sees_observations_actions_and_outputs():
 
         def fits(self, known, new):
             seen.extend(
-                (new.question(number), answer.output, answer.count)
-                for number, answer in new.items()
+                (new.query(number), answer.output, answer.count) for number, answer in new.items()
             )
             return True
 

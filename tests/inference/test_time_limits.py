@@ -5,7 +5,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.inference import refinement
-from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext
+from resolvent.inference.context import InferenceContext
 from resolvent.preprocess.reduction import TrivialityBasis, assess_labels
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
@@ -22,24 +22,27 @@ def learning_from_few(monkeypatch):
         monkeypatch.setattr(refinement, name, 1)
 
 
+def time_for_one_round(monkeypatch):
+    """Let time end once machines were learned; return what was learned."""
+    learned = []
+    infer_machines = refinement.infer_machines
+
+    def noted(*arguments):
+        learned.append(infer_machines(*arguments))
+        return learned[-1]
+
+    monkeypatch.setattr(refinement, "infer_machines", noted)
+    monkeypatch.setattr(InferenceContext, "in_time", lambda context: not learned)
+    return learned
+
+
 def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     learning_from_few(monkeypatch)
     whole = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert whole.refinement.rounds > 1
     assert not whole.unfinished
 
-    learned = []
-    learn = refinement.MachineFitter.fit
-
-    def learning(self, *given, **options):
-        found = learn(self, *given, **options)
-        learned.append(found)
-        return found
-
-    monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
-    monkeypatch.setattr(
-        InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
-    )
+    learned = time_for_one_round(monkeypatch)
     cut = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert len(learned) == 1
     assert cut.refinement.rounds == 1
@@ -56,17 +59,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
 
 def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
     whole = rs.infer(traces, options=rs.InferenceOptions(refine=False))
-    learned = []
-    learn = refinement.MachineFitter.fit
-
-    def learning(self, *given, **options):
-        learned.append(learn(self, *given, **options))
-        return learned[-1]
-
-    monkeypatch.setattr(refinement.MachineFitter, "fit", learning)
-    monkeypatch.setattr(
-        InferenceContext, "time_left", lambda context: NO_SECONDS_LEFT if learned else None
-    )
+    time_for_one_round(monkeypatch)
     found = rs.infer(traces, options=rs.InferenceOptions(refine=False))
     assert not found.unfinished
     assert found.machines.transition == whole.machines.transition

@@ -8,8 +8,8 @@ import pytest
 from automata import unexplained
 from resolvent._util.progress import Progress
 from resolvent.errors import TimeLimitReached
-from resolvent.inference.engine import merge
-from resolvent.inference.state_merging import Watch, out_of_time
+from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.state_merging import Watch
 from strategies import sample_set
 
 both_engines = pytest.mark.parametrize("engine", ["native", "python"])
@@ -35,7 +35,7 @@ def slow_samples():
 @both_engines
 @both_orders
 def test_undecided_nodes_are_merged_cheaply_when_time_is_up(slow_samples, engine, order):
-    found = merge(slow_samples, order=order, engine=engine, time_limit=0.005)
+    found = merge(slow_samples, order, engine, MergeLimits(0.005))
     assert not found.finished
     assert 1 <= found.states < found.tree_nodes
     assert len(unexplained(found, slow_samples)) == found.wrong > 0
@@ -52,7 +52,7 @@ def test_progress_is_reported_and_grows(slow_samples, engine):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        merge(slow_samples, order="rpni", engine=engine, listener=listen)
+        merge(slow_samples, "rpni", engine, MergeLimits(listener=listen))
     assert all(isinstance(one, Progress) for one in told)
     assert all(0 < one.done <= one.total for one in told[1:])
     for name in ("states", "done"):
@@ -72,25 +72,18 @@ def test_exceptions_of_a_listener_pass_through(slow_samples, engine, order):
         raise Enough(progress.total)
 
     with pytest.raises(Enough) as caught:
-        merge(slow_samples, order=order, engine=engine, listener=listener)
+        merge(slow_samples, order, engine, MergeLimits(listener=listener))
     assert caught.value.args[0] >= 0
 
 
 @both_engines
 def test_a_limit_that_is_not_reached_changes_nothing(engine):
     samples = sample_set([[(0, 0, 1), (0, 0, 0), (0, 0, 1)]])
-    free, limited = (merge(samples, engine=engine, time_limit=limit) for limit in (None, 60))
+    free, limited = (
+        merge(samples, engine=engine, limits=MergeLimits(limit)) for limit in (None, 60)
+    )
     assert free.events == limited.events
     assert free.attempts == limited.attempts
-
-
-def test_the_message_names_progress_and_remedy():
-    error = out_of_time(Progress(states=3, undecided=4, done=50, total=100))
-    assert str(error) == (
-        "time ran out: 3 states found so far, 4 still to be decided, 50 of 100 "
-        "prefix-tree nodes settled; raise the time limit, give more traces, declare labels "
-        "that change nothing as trivial, or take strategy 'search' if traces are few"
-    )
 
 
 def test_the_watch_speaks_now_and_then(monkeypatch):

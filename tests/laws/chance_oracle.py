@@ -15,9 +15,9 @@ def known_chance(machine, told, asked, answers, output):
     for state in range(machine.states):
         if state != asked[0] and asked[1:] not in machine.constant_outputs:
             others = machine.counts(state, *asked[1:])
-            its_main = machine.output(state, *asked[1:], assumed=False)
+            its_main = machine.output(state, *asked[1:], generalized=False)
             elsewhere.update({one: others[one] for one in others if one not in (its_main, main)})
-    even = told.even_strength
+    even = told.uniform_strength
     base = (elsewhere[output] + even / (len(machine.outputs) - 1)) / (elsewhere.total() + even)
-    odd = answers.get(output, 0) + told.odd_strength * base
-    return (1 - of_main) * odd / (total - answers[main] + told.odd_strength)
+    odd = answers.get(output, 0) + told.deviating_strength * base
+    return (1 - of_main) * odd / (total - answers[main] + told.deviating_strength)

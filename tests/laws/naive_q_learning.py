@@ -1,4 +1,4 @@
-"""Q-learning as the textbook has it, with dicts, for comparison with the engines.
+"""Textbook Q-learning with dicts, for comparison with the engines.
 
 Random numbers are SplitMix64 after Steele, Lea and Flood (2014), written down
 again here, so that it chooses what the engines choose.
@@ -28,7 +28,7 @@ class Random:
 
 
 class NaiveLearner:
-    """A table by symbol; `potential` gives the promise of a symbol that was never met before."""
+    """A table by symbol; `potential` returns the potential of a new symbol."""
 
     def __init__(self, actions, alpha, gamma, seed, initial=0.0, potential=lambda: 0.0):
         self.actions, self.alpha, self.gamma = actions, alpha, gamma
@@ -57,7 +57,7 @@ class NaiveLearner:
 
 
 def play(env, learner, epsilon, seed, max_steps=None, imagined=lambda symbol, action: ()):
-    """One episode; `imagined` gives more updates after each real one."""
+    """Play an episode; `imagined` yields counterfactual steps after each real one."""
     symbol = as_symbol(env.reset(seed=seed)[0])
     learner.met(symbol)
     rewards, over = [], False
@@ -75,7 +75,7 @@ def play(env, learner, epsilon, seed, max_steps=None, imagined=lambda symbol, ac
 
 
 def q_learning(env, learner, episodes, seed, epsilon, decay, least, **more):
-    """All episodes; returns the rewards of each."""
+    """Play all episodes; return the rewards of each."""
     played = []
     for number in range(episodes):
         played.append(play(env, learner, epsilon, seed if number == 0 else None, **more))

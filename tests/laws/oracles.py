@@ -1,6 +1,6 @@
 """Independent readings of decisions and paper, in plain Python, for the laws to compare with.
 
-Nothing here calls the code under test but for the two questions one can put to
+Nothing here calls the code under test but for the two queries one can put to
 a machine: `step` and `output`.
 """
 
@@ -162,7 +162,7 @@ def bijection(
     target: Target,
     machine: Machine,
     label: Any,
-    question: Any,
+    query: Any,
     output: Any,
     known: set[tuple[int, int]] | None = None,
 ) -> Any:
@@ -180,7 +180,7 @@ def bijection(
             if theirs not in ahead:
                 ahead.append(theirs)
         for alpha in target.alphas:
-            told = machine.output(partner[state], *question(alpha))
+            told = machine.output(partner[state], *query(alpha))
             expected = output(target.answer[state][alpha])
             if known is not None and (state, alpha) not in known:
                 expected = UNSEEN

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 import resolvent as rs
 from resolvent.inference.portfolio import ENTRANTS, FEWEST, FIRST
 from resolvent.inference.strategy import STRATEGIES
-from resolvent.machines.build import description_bits
+from resolvent.machines.likelihood import description_bits
 from strategies import infer_options, world_traces
 
 MERGING = {name for name, one in STRATEGIES.items() if one.merges}

@@ -27,10 +27,10 @@ def test_shares_sum_to_one_and_the_value_lies_between_its_bounds(seed, steps, lo
     result = learned(traces)
     assume(result.is_noisy)
     plan = rs.plan(result, traces, gamma=GAMMA)
-    chances = plan.model.chances
-    sums = np.bincount(chances.step, chances.share, plan.model.known.size)
+    chances = plan.model.outcomes
+    sums = np.bincount(chances.step, chances.frequency, plan.model.known.size)
     assert sums == pytest.approx(plan.model.known.ravel().astype(float))
-    assert (chances.share > 0).all()
+    assert (chances.frequency > 0).all()
     assert (plan.pessimistic <= plan.expected).all()
     assert (plan.expected <= plan.optimistic).all()
     least, most = plan.model.reward_range
@@ -50,7 +50,7 @@ def test_the_truth_lies_between_the_bounds(seed, steps, low):
     plan = rs.plan(result, traces, gamma=GAMMA, reward_range=(low, 1.0))
     best, own = world.values(GAMMA), world.values(GAMMA, world.policy_of(plan))
     for z in plan.model.starts.tolist():
-        state = plan.model.named(z)[0]
+        state = plan.model.augmented_state(z)[0]
         assert plan.pessimistic[z] <= own[state] + 1e-9
         assert plan.optimistic[z] >= best[state] - 1e-9
 
@@ -60,7 +60,7 @@ def test_with_many_steps_the_plan_is_as_good_as_the_truth(seed):
     world = Lottery(seed, low=-1.0)
     plan = planned(world, world.traces(40_000, seed))
     best, own = world.values(GAMMA), world.values(GAMMA, world.policy_of(plan))
-    starts = [plan.model.named(z)[0] for z in plan.model.starts.tolist()]
+    starts = [plan.model.augmented_state(z)[0] for z in plan.model.starts.tolist()]
     weights = plan.model.start_counts
     truth, got = (float(np.average(one[starts], weights=weights)) for one in (best, own))
     assert got == pytest.approx(truth, rel=0.02)
@@ -77,9 +77,9 @@ def test_without_noise_chances_come_to_the_same_as_sure_steps(seed, gamma, monke
     sure = rs.plan(machines, traces, gamma=gamma)
     monkeypatch.setattr(type(machines.transition), "is_noisy", property(lambda _: True))
     model = Model.of(machines, traces)
-    assert model.chances is not None
-    assert (model.chances.share == 1).all()
-    for name in ("observation", "following", "reward", "ends", "known", "starts"):
+    assert model.outcomes is not None
+    assert (model.outcomes.frequency == 1).all()
+    for name in ("observation", "next_state", "reward", "ends", "known", "starts"):
         same = np.array_equal(getattr(model, name), getattr(sure.model, name), equal_nan=True)
         assert same, name
     plan = rs.plan(machines, traces, gamma=gamma)

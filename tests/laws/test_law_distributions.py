@@ -31,18 +31,18 @@ def test_counts_are_those_of_the_traces(found):
     told = counted(machines, traces)
     noisy = {kind for (kind, *_), answers in told.items() if len(answers) > 1}
     assert {kind for kind in ("transition", "reward") if machines[kind].is_noisy} == noisy
-    for (kind, *question), answers in told.items():
+    for (kind, *query), answers in told.items():
         machine = machines[kind]
-        assert machine.counts(*question) == answers
-        assert machine.knowledge(*question) is rs.Basis.WITNESSED
-        shares = machine.distribution(*question)
+        assert machine.counts(*query) == answers
+        assert machine.basis(*query) is rs.Basis.OBSERVED
+        shares = machine.distribution(*query)
         assert shares == {one: count / answers.total() for one, count in answers.items()}
         assert isclose(sum(shares.values()), 1)
         assert list(shares.values()) == sorted(shares.values(), reverse=True)
-        assert machine.output(*question) == next(iter(shares))
-        assert answers[machine.output(*question)] == max(answers.values())
+        assert machine.output(*query) == next(iter(shares))
+        assert answers[machine.output(*query)] == max(answers.values())
         entropy = -sum(share * log2(share) for share in shares.values())
-        assert machine.entropy(*question) == pytest.approx(entropy, abs=1e-12)
+        assert machine.entropy(*query) == pytest.approx(entropy, abs=1e-12)
     for kind in ("transition", "reward"):
         machine = machines[kind]
         mine = [answers for (name, *_), answers in told.items() if name == kind]
@@ -62,11 +62,11 @@ def test_a_noisy_machine_comes_back_from_its_bytes(found):
     assert pickle.loads(pickle.dumps(machines)) == machines  # noqa: S301
     assert encode(again) == data
     for kind, machine in machines.items():
-        for name in ("state", "question", "value", "count"):
-            mine, yours = (getattr(one.spread, name) for one in (machine, again[kind]))
+        for name in ("state", "query", "value", "count"):
+            mine, yours = (getattr(one.output_counts, name) for one in (machine, again[kind]))
             assert mine.dtype == yours.dtype
             assert mine.tolist() == yours.tolist()
-    assert (b'"spread"' in data) == any(one.is_noisy for one in machines.values())
+    assert (b'"output_counts"' in data) == any(one.is_noisy for one in machines.values())
 
 
 @settings(deadline=None, max_examples=60)
@@ -77,6 +77,6 @@ def test_repeated_and_turned_traces_change_nothing(found, constants):
     once, often = (taught(machines, some, constants) for some in (traces, more))
     assert once == often
     for kind, machine in once.items():
-        counts = machine.spread.count.tolist()
-        assert often[kind].spread.count.tolist() == [3 * count for count in counts]
+        counts = machine.output_counts.count.tolist()
+        assert often[kind].output_counts.count.tolist() == [3 * count for count in counts]
         assert often[kind].noise == machine.noise

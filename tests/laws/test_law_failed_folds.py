@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from resolvent._core import SteppedFolding
 from resolvent.inference.prefix_tree import build_prefix_tree
 from resolvent.inference.state_merging import Fold, FoldConflict, try_fold
-from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import ContradictoryRows
 from strategies import columns, sample_sets
 
 
@@ -78,7 +78,7 @@ def test_a_fold_that_stopped_at_its_horizon_can_be_taken_back(samples, horizon, 
         if not blue:
             break
         state = random.choice(sorted(blue))
-        before, before_answers = picture(tree), [dict(answers) for answers in tree.answers]
+        before, before_answers = picture(tree), [dict(answers) for answers in tree.outputs]
         result = try_fold(tree, random.choice(red), state, *blue[state], horizon)
         if isinstance(result, Fold):
             looked_at = [len(before_answers[away]) for away, _ in result.merged]
@@ -103,7 +103,7 @@ def test_the_native_tree_comes_back_unchanged_and_matches_the_python_one(samples
         for node, (into, children, answers) in enumerate(native.snapshot()):
             assert into == merged_into[node] or node in open_yet
             assert children == sorted(tree.children[node].items())
-            assert answers == sorted(tree.answers[node].items())
+            assert answers == sorted(tree.outputs[node].items())
 
     assert_same_tree()
     for _ in range(25):

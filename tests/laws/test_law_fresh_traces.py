@@ -1,4 +1,4 @@
-"""What a machine witnessed is right on traces it never saw, once it was shown enough."""
+"""Outputs that were observed are right on fresh traces, once there were enough traces."""
 
 import pytest
 
@@ -9,10 +9,10 @@ WORLDS = [(seed, size) for seed in range(5) for size in (9, 11, 13, 15)]
 
 
 @pytest.mark.parametrize(("seed", "size"), WORLDS)
-def test_no_witnessed_answer_is_wrong_on_fresh_traces(seed, size, record_property):
-    """A witnessed answer is that of the true world, if the machines are those of the world.
+def test_no_observed_output_is_wrong_on_fresh_traces(seed, size, record_property):
+    """An observed output is that of the true world, if the machines are those of the world.
 
-    What is only assumed may be wrong. How often it is, is recorded: `pytest --junit-xml`
+    Generalized outputs may be wrong. How often it is, is recorded: `pytest --junit-xml`
     writes it down.
     """
     world = random_world(seed, size=size, labels=4, tm_states=4)
@@ -25,12 +25,12 @@ def test_no_witnessed_answer_is_wrong_on_fresh_traces(seed, size, record_propert
             record_property(f"{kind} {figure}", getattr(one, figure))
         assert one.wrong == 0, one.first_mismatch
         assert one.steps == fresh.steps
-        # There is something to be right about: nearly all is witnessed.
+        # There is something to be right about: nearly all is observed.
         assert one.right > 0.98 * fresh.steps
 
 
 @pytest.mark.parametrize(("seed", "size"), WORLDS[:4])
-def test_few_traces_leave_more_to_assume_and_less_witnessed(seed, size):
+def test_few_traces_observe_less_and_generalize_more(seed, size):
     world = random_world(seed, size=size, labels=4, tm_states=4)
     fresh = world.rollouts(200, seed=seed + 1_000_000)
     many = world.rollouts(60 * size, seed=seed)
@@ -54,8 +54,8 @@ def partners(machine, table):
 
 
 @pytest.mark.parametrize(("seed", "size"), WORLDS[::3])
-def test_every_witnessed_answer_is_the_worlds_own(seed, size):
-    """All states and questions, against a step of the world from the state that they stand for."""
+def test_every_observed_output_is_the_worlds_own(seed, size):
+    """All states and queries, against a step of the world from the state that they stand for."""
     world = random_world(seed, size=size, labels=4, tm_states=4)
     pair = rs.infer(world.rollouts(60 * size, seed=seed)).machines
     q_of = partners(pair.transition, world.tm_transitions)
@@ -64,14 +64,14 @@ def test_every_witnessed_answer_is_the_worlds_own(seed, size):
     for state in range(pair.transition.states):
         for seen in pair.transition.observations:
             for action in pair.transition.actions:
-                told = pair.transition.output(state, seen, action, assumed=False)
+                told = pair.transition.output(state, seen, action, generalized=False)
                 if told is not rs.UNSEEN:
                     assert told == world.move(seen, q_of[state], action)
                     looked += 1
     for state in range(pair.reward.states):
         for seen, q in pair.reward.observations:
             for action in pair.reward.actions:
-                told = pair.reward.output(state, (seen, q), action, assumed=False)
+                told = pair.reward.output(state, (seen, q), action, generalized=False)
                 if told is not rs.UNSEEN:
                     assert told == world.step(seen, q_of[q], u_of[state], action)[3]
                     looked += 1

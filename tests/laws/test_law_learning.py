@@ -1,4 +1,4 @@
-"""Laws of learning: both engines learn the same, the textbook's; shaping changes no best action."""
+"""Laws of learning: both engines learn what a textbook learner does; shaping keeps the optimum."""
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +11,7 @@ from naive_q_learning import NaiveLearner, q_learning
 import resolvent as rs
 from resolvent.planning.model import Model
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.rl.potential import values_of_states
+from resolvent.rl.wrappers.shape import values_of_states
 from resolvent.traces.symbols import as_symbol
 from table_worlds import pairs, worlds
 
@@ -21,7 +21,7 @@ EPISODES = 12
 
 @st.composite
 def seen_worlds(draw, cut=True):
-    """A world as an agent may see it: raw, stacked, or with machines."""
+    """Draw a world with plain, stacked or augmented observations."""
     env = draw(worlds())
     if cut:
         env = TimeLimit(env, draw(st.integers(1, 30)))
@@ -35,7 +35,7 @@ def seen_worlds(draw, cut=True):
 
 
 def same(first, second):
-    assert first.situations == second.situations
+    assert first.observations == second.observations
     assert first.q.tobytes() == second.q.tobytes()
     assert first.curve.columns() == second.curve.columns()
     assert first.evaluations == second.evaluations
@@ -43,7 +43,7 @@ def same(first, second):
 
 @settings(deadline=None, max_examples=150)
 @given(env=seen_worlds(), seed=st.integers(0, 2**64 - 1), alpha=st.sampled_from([0.1, 0.5, 1.0]))
-def test_stepping_an_environment_and_playing_on_its_tables_teach_the_same(env, seed, alpha):
+def test_both_engines_learn_the_same(env, seed, alpha):
     learned = [
         rs.q_learning(
             env,
@@ -66,7 +66,7 @@ def test_stepping_an_environment_and_playing_on_its_tables_teach_the_same(env, s
     alpha=st.sampled_from([0.1, 1.0]),
     initial=st.sampled_from([0.0, 2.5, -1.0]),
 )
-def test_what_is_learned_is_what_the_textbook_says(env, seed, alpha, initial):
+def test_values_are_those_of_a_textbook_learner(env, seed, alpha, initial):
     learned = rs.q_learning(
         env,
         episodes=EPISODES,
@@ -79,7 +79,7 @@ def test_what_is_learned_is_what_the_textbook_says(env, seed, alpha, initial):
     assert learned.engine == "native"
     naive = NaiveLearner(int(env.action_space.n), alpha, 0.9, seed, initial)
     played = q_learning(env, naive, EPISODES, seed, 0.4, 0.9, 0.05)
-    assert list(learned.situations) == list(naive.q)
+    assert list(learned.observations) == list(naive.q)
     assert learned.q.tolist() == list(naive.q.values())
     assert learned.curve.steps.tolist() == list(map(len, played))
     assert learned.curve.returns.tolist() == pytest.approx([sum(one) for one in played])
@@ -87,8 +87,8 @@ def test_what_is_learned_is_what_the_textbook_says(env, seed, alpha, initial):
 
 @settings(deadline=None, max_examples=100)
 @given(env=seen_worlds(cut=False), seed=st.integers(0, 2**32))
-def test_the_exact_worth_of_a_policy_is_what_playing_it_pays(env, seed):
-    """A way that goes round for ever is cut where what is left cannot show."""
+def test_the_exact_value_of_a_policy_is_its_mean_return(env, seed):
+    """Endless episodes are truncated where the rest is below the tolerance."""
     gamma, long = 0.5, 60
     learned = rs.q_learning(env, episodes=EPISODES, seed=seed, gamma=gamma, max_steps=20)
     world = env.unwrapped
@@ -120,7 +120,7 @@ WORLDS = {
 
 @pytest.fixture(scope="module", params=WORLDS)
 def modelled(request):
-    """A world, machines inferred from few traces of it, and the model of both."""
+    """Return a world, machines inferred from few traces of it, and their model."""
     env = gym.make(request.param, **WORLDS[request.param])
     traces = rs.collect(env, episodes=25, seed=0, max_steps=60)
     pair = rs.infer(traces, timing=env.unwrapped.timing).machines
@@ -131,7 +131,7 @@ def modelled(request):
 @pytest.mark.parametrize(
     ("counterfactual", "shaping"), [(True, False), (False, True), (True, True)]
 )
-def test_both_engines_take_the_same_from_a_model(modelled, mode, counterfactual, shaping):
+def test_both_engines_learn_the_same_from_a_model(modelled, mode, counterfactual, shaping):
     env, pair, model = modelled
     learned = [
         rs.q_learning(
@@ -149,7 +149,7 @@ def test_both_engines_take_the_same_from_a_model(modelled, mode, counterfactual,
     same(*learned)
 
 
-def test_what_is_taken_from_a_model_is_what_the_textbook_says(modelled):
+def test_values_from_a_model_are_those_of_a_textbook_learner(modelled):
     env, pair, model = modelled
     wrapped = rs.AugmentObservation(env, pair)
     promise = values_of_states(model, (pair.transition.states, pair.reward.states), 0.95)
@@ -163,11 +163,15 @@ def test_what_is_taken_from_a_model_is_what_the_textbook_says(modelled):
 
     world = env.unwrapped
     naive = NaiveLearner(
-        int(env.action_space.n), 0.1, 0.95, 0, potential=lambda: promise[wrapped.situation[1:]]
+        int(env.action_space.n),
+        0.1,
+        0.95,
+        0,
+        potential=lambda: promise[wrapped.augmented_state[1:]],
     )
     symbols = []
     for number in range(len(model)):
-        observation, *rest = model.named(number)
+        observation, *rest = model.augmented_state(number)
         symbols.append(as_symbol(wrapped.encode(world.observation_names.index(observation), *rest)))
         naive.met(symbols[-1], promise[tuple(rest)])
 
@@ -180,24 +184,26 @@ def test_what_is_taken_from_a_model_is_what_the_textbook_says(modelled):
             if other == symbol or dict(other)["observation"] != shown:
                 continue
             if model.known[number, column]:
-                following = symbols[model.following[number, column]]
+                following = symbols[model.next_state[number, column]]
                 ends = bool(model.ends[number, column])
                 yield other, action, model.reward[number, column], following, ends
 
     q_learning(wrapped, naive, 40, 0, 0.3, 0.995, 0.01, max_steps=50, imagined=imagined)
-    assert list(learned.situations) == list(naive.q)
-    assert learned.q.tolist() == list(naive.q.values())
+    assert list(learned.observations) == list(naive.q)
+    assert learned.q.tolist() == [
+        [value + naive.potential[symbol] for value in values] for symbol, values in naive.q.items()
+    ]
     assert all(naive.potential[symbol] == promise[states(symbol)] for symbol in naive.q)
 
 
 @settings(deadline=None, max_examples=60)
 @given(promise=st.lists(st.floats(-3, 3), min_size=6, max_size=6), env=worlds())
-def test_shaping_changes_no_best_action(promise, env):
-    """By value iteration with and without, whatever the states of the world promise."""
+def test_shaping_changes_no_optimal_action(promise, env):
+    """By value iteration with and without shaping, for any potentials."""
     tables, gamma = env.mechanics, 0.9
     phi = np.array(promise)[: tables.states]
     going_on = np.where(tables.ends, 0.0, gamma)
-    shaped = tables.reward + going_on * phi[tables.following] - phi[:, None]
+    shaped = tables.reward + going_on * phi[tables.next_state] - phi[:, None]
     plain_q, shaped_q = (_solved(reward, tables, going_on) for reward in (tables.reward, shaped))
     assert shaped_q == pytest.approx(plain_q - phi[:, None], abs=1e-9)
     learned = _taught(env, phi, gamma)
@@ -210,24 +216,24 @@ def test_shaping_changes_no_best_action(promise, env):
 def _solved(reward, tables, going_on):
     q = np.zeros_like(reward)
     for _ in range(600):
-        q = reward + going_on * q.max(axis=1)[tables.following]
+        q = reward + going_on * q.max(axis=1)[tables.next_state]
     return q
 
 
 def _taught(env, phi, gamma):
-    """Every step again and again, with α = 1, taught to the core's learner."""
+    """Return the values that the core learns from every step many times, with α = 1."""
     tables = env.mechanics
     learner = rs._core.QLearner(len(tables.actions), 1.0, gamma, 0)
     for value in phi.tolist():
         learner.add(value)
-    steps = list(np.ndindex(tables.following.shape))
+    steps = list(np.ndindex(tables.next_state.shape))
     for _ in range(250):
         for state, action in steps:
             learner.update(
                 state,
                 action,
                 float(tables.reward[state, action]),
-                int(tables.following[state, action]),
+                int(tables.next_state[state, action]),
                 bool(tables.ends[state, action]),
             )
-    return learner.values().reshape(tables.following.shape)
+    return learner.values().reshape(tables.next_state.shape)

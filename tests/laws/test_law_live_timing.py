@@ -1,4 +1,4 @@
-"""Law 7, live: the wrappers are in the states that replay of the same episode is in.
+"""Law 7, live: the wrappers have the states that replay of the same episode has.
 
 Traces are played back as environments, so that every timing, every label and
 every kind of end occurs. Where a label was never seen the wrappers stay, and
@@ -22,7 +22,7 @@ MANY = 100  # more than any world has observations or actions
 
 
 class Played(gym.Env):
-    """Plays traces back, one an episode, over and over; actions do nothing."""
+    """Plays traces back, one per episode; actions have no effect."""
 
     observation_space = spaces.Discrete(MANY)
     action_space = spaces.Discrete(MANY)
@@ -46,7 +46,7 @@ class Played(gym.Env):
 
 
 def walked(machine, trace, t, timing):
-    """The state at step t that stays at unseen labels, and for each label read if it was one."""
+    """Return the state at step t, unchanged by unseen labels, and which labels were unseen."""
     state, unseen = 0, []
     for label in labels_before(trace, t, timing):
         following = machine.step(state, label)
@@ -56,11 +56,11 @@ def walked(machine, trace, t, timing):
 
 
 def expected(machines, trace, t):
-    """All states and the number of unseen labels, when the label of step t has come."""
+    """Return all states and the number of unseen labels after the label of step t."""
     found = [walked(machine, trace, t, machines.timing) for machine in machines.values()]
     unseen = [any(each) for each in zip(*(one for _, one in found), strict=True)]
     if trace.terminated and t == len(trace):
-        unseen = unseen[:-1]  # the end is asked of nobody
+        unseen = unseen[:-1]  # nothing is predicted after the end
     return *(state for state, _ in found), sum(unseen)
 
 
@@ -69,10 +69,10 @@ def told(info, machines):
 
 
 def levels(machines, trace, t, action):
-    """What each machine's answer to a step rests on, by asking it."""
+    """Return the basis of each machine's prediction of a step."""
     *states, _ = expected(machines, trace, t)
     return {
-        kind: machine.knowledge(
+        kind: machine.basis(
             state,
             (trace.observations[t], states[0]) if machine.supplemented else trace.observations[t],
             action,
@@ -83,7 +83,7 @@ def levels(machines, trace, t, action):
 
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), infer_options)
-def test_the_wrapper_is_where_replay_is(traces, options):
+def test_the_wrapper_has_the_states_of_replay(traces, options):
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     env = rs.AugmentObservation(Played(traces), machines)
     found = []
@@ -99,7 +99,7 @@ def test_the_wrapper_is_where_replay_is(traces, options):
 
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), world_traces(), infer_options)
-def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options):
+def test_the_wrapper_stays_at_unseen_labels(traces, others, options):
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     env = rs.AugmentObservation(Played(others), machines, knowledge=True)
     for trace in others:
@@ -119,7 +119,7 @@ def test_the_wrapper_stays_where_replay_no_longer_knows(traces, others, options)
     infer_options,
     st.sampled_from(AutoresetMode),
 )
-def test_the_vector_wrapper_is_there_too(traces, lists, options, mode):
+def test_the_vector_wrapper_has_the_same_states(traces, lists, options, mode):
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     envs = gym.vector.SyncVectorEnv(
         [lambda one=one: Played(one) for one in lists], autoreset_mode=mode

@@ -11,7 +11,7 @@ from strategies import infer_options, world_traces
 from worlds import random_world
 
 STRATEGIES = {
-    "strategy": st.sampled_from(["edsm", "rpni", "telling", "rethink", "search", "exact"])
+    "strategy": st.sampled_from(["edsm", "rpni", "likelihood", "backtracking", "search", "exact"])
 }
 WORLD = random_world(3, size=9, labels=4, tm_states=4).rollouts(400, seed=0)
 
@@ -36,22 +36,6 @@ def assert_builds(machine):
             assert (state, label) not in table or target is not rs.UNSEEN
 
 
-def told_by_histories(result, kind):
-    """The events of the search, with the machine asked where each history leads."""
-    machine = getattr(result.machines, kind)
-    for event in result.merge_events(kind):
-        *before, label = event.history
-        into = event.history if event.into is None else event.into
-        yield (
-            machine.run(before),
-            label,
-            machine.run(into),
-            event.into is None,
-            event.agreeing,
-            event.folded,
-        )
-
-
 @settings(deadline=None, max_examples=150)
 @given(
     traces=world_traces(),
@@ -72,11 +56,12 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
     for kind in ("transition", "reward"):
         machine = getattr(result.machines, kind)
         assert_builds(machine)
-        assert list(machine.decisions) == list(told_by_histories(result, kind))
         assert getattr(again, kind).decisions == machine.decisions
 
 
-@pytest.mark.parametrize("strategy", ["edsm", "rpni", "telling", "rethink", "search", "exact"])
+@pytest.mark.parametrize(
+    "strategy", ["edsm", "rpni", "likelihood", "backtracking", "search", "exact"]
+)
 @pytest.mark.parametrize("supplement", [True, False])
 @pytest.mark.parametrize("refine", [True, False])
 def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeypatch):

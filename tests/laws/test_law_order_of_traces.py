@@ -24,7 +24,7 @@ def assert_same(one, other, support):
     assert mine == yours
     assert encode(mine) == encode(yours)
     for machine in ("transition", "reward"):
-        assert one.merge_events(machine) == other.merge_events(machine)
+        assert one.machines[machine].decisions == other.machines[machine].decisions
         a, b = getattr(one, machine), getattr(other, machine)
         assert (a.attempts, a.prefix_tree_nodes) == (b.attempts, b.prefix_tree_nodes)
 

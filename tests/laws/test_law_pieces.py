@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.traces.scan import shards
+from resolvent.traces.scan import opening
 
 WORDS = {"input": "event", "output": "answer"}
 
@@ -60,19 +60,17 @@ def runs_of(rows):
 def test_pieces_hold_whole_runs_or_are_refused(drawn):
     rows, cuts, group, piece, statistics = drawn
     together = len({run for run, _ in groupby(rows)}) == sum(1 for _ in groupby(rows))
-    refused, steps, found, again = None, 0, [], []
-    with tempfile.TemporaryDirectory() as folder, mock.patch.object(shards, "SHARD_ROWS", piece):
+    refused, steps, found, again, facts = None, 0, [], [], {}
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(opening, "SHARD_ROWS", piece):
         write(folder, rows, cuts, group, statistics)
         try:
             scanned = rs.scan_traces(folder, episode="run", **WORDS)
             for number in reversed(range(len(scanned))):
-                traces = scanned.read(number)
+                traces, facts[number] = scanned.scan(number)
                 found += [trace.columns["answer"] for trace in traces]
                 steps += traces.steps
-            # Whoever reads them later, here or elsewhere, relies on what was found.
-            told = rs.scan_traces(folder, episode="run", **WORDS)
-            told.remember(scanned._row_orders)
-            for source in (scanned, told):
+            # Later reads rely on the facts that the first read found.
+            for source in (scanned, scanned.with_facts(facts)):
                 passed = [trace.columns["answer"] for traces in source for trace in traces]
                 again.append(sorted(passed))
         except rs.TraceError as error:
@@ -101,7 +99,7 @@ def test_machines_are_the_same_whatever_the_pieces(tmp_path, group):
     table = pa.table(rows)
     whole = rs.infer(rs.read_log(table, episode="run", **WORDS)).machines
     pq.write_table(table, tmp_path / "log.parquet", row_group_size=group)
-    with mock.patch.object(shards, "SHARD_ROWS", 20):
+    with mock.patch.object(opening, "SHARD_ROWS", 20):
         scanned = rs.scan_traces(tmp_path / "log.parquet", episode="run", **WORDS)
         assert rs.infer(scanned).machines == whole
     assert whole["answer"].states == 2

@@ -44,7 +44,7 @@ def reward_range(truth: Truth) -> tuple[float, float]:
 
 def starts_of(model: Model) -> list[tuple[int, Any]]:
     """Situations in which episodes begin, and the true states they stand for."""
-    return [(z, (model.named(z)[0], 0, 0)) for z in model.starts.tolist()]
+    return [(z, (model.augmented_state(z)[0], 0, 0)) for z in model.starts.tolist()]
 
 
 def close(value: float) -> Any:
@@ -52,12 +52,12 @@ def close(value: float) -> Any:
 
 
 @timings
-@pytest.mark.parametrize("pays", ["sofa", "cyanroom"])
-def test_in_the_house_a_plan_from_traces_is_optimal(pays: Any, timing: LabelTiming) -> None:
-    house = House(pays=pays)
+@pytest.mark.parametrize("goal", ["sofa", "cyanroom"])
+def test_in_the_house_a_plan_from_traces_is_optimal(goal: Any, timing: LabelTiming) -> None:
+    house = House(goal=goal)
     traces = rs.collect(house, episodes=300, seed=0)
     plan = rs.plan(rs.infer(traces, timing=timing), traces, gamma=GAMMA)
-    truth = truth_of_rules(HouseRules(pays))
+    truth = truth_of_rules(HouseRules(goal))
     best = best_values(truth, GAMMA)[truth.starts[0]]
     assert plan.is_optimal
     assert plan.value == close(best)
@@ -73,7 +73,9 @@ def test_in_random_worlds_a_plan_from_traces_is_optimal(seed: int, timing: Label
     traces = world.rollouts(2000, seed)
     plan = rs.plan(rs.infer(traces, timing=timing), traces, gamma=GAMMA)
     assert plan.is_optimal
-    assert sorted(plan.model.named(z)[0] for z in plan.model.starts.tolist()) == world.starts
+    assert (
+        sorted(plan.model.augmented_state(z)[0] for z in plan.model.starts.tolist()) == world.starts
+    )
     for start in world.starts:
         (paid,) = plan.run(WorldEnv(world, start), episodes=1, max_steps=500).discounted_returns
         assert paid == close(best[start, 0, 0])
@@ -121,18 +123,18 @@ def test_after_an_experiment_its_step_is_known(number, seed, episodes) -> None:
     if experiment is None:
         return
     assert not plan.model.known[
-        plan.model.situation(*experiment.situation), plan.model.actions.code(experiment.action)
+        plan.model.find(*experiment.augmented_state), plan.model.actions.code(experiment.action)
     ]
     more = carry_out(WorldEnv(world, experiment.start[0]), experiment, seed)
     assume(len(more[0]) > len(experiment.actions) + 1 or more[0].terminated)
     both = traces + more
     model = Model.of(rs.infer(both).machines, both)
-    here = model.situation(experiment.start[0], 0, 0)
+    here = model.find(experiment.start[0], 0, 0)
     for action in (*experiment.actions, experiment.action):
         assert here is not None
         code = model.actions.code(action)
         assert model.known[here, code] or model.sometimes_ends[here, code]
-        here = int(model.following[here, code])
+        here = int(model.next_state[here, code])
         if here < 0:
             break
 
@@ -144,7 +146,7 @@ def test_experiments_close_the_gap() -> None:
     unknown = []
     for number in range(20):
         plan = rs.plan(rs.infer(traces), traces, gamma=GAMMA)
-        unknown.append(plan.model.unknown)
+        unknown.append(plan.model.unknown_steps)
         if plan.next_experiment is None:
             break
         traces += carry_out(house, plan.next_experiment, number)

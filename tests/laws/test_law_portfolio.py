@@ -10,8 +10,8 @@ from worlds import random_world
 @pytest.fixture
 def nothing_alone(monkeypatch):
     """Have workers do all that they can."""
-    monkeypatch.setattr("resolvent.inference.exact.search.ALONE", 0)
-    monkeypatch.setattr("resolvent.inference.restarts._is_smallest", lambda samples, found: False)
+    monkeypatch.setattr("resolvent.inference.exact_search.ALONE", 0)
+    monkeypatch.setattr("resolvent.inference.engine._is_smallest", lambda samples, found: False)
 
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
@@ -29,11 +29,12 @@ def test_results_are_the_same_in_any_order(tmp_path, nothing_alone, strategy):
         assert result.certificates == results[0].certificates
         assert result.statistics == results[0].statistics
     assert len(files) == 1
-    # The same states as without workers, and it is said what was tried where.
+    # The same states as without workers, and the attempts name their workers.
     alone = rs.infer(traces, options=rs.InferenceOptions(**how))
     assert results[0].as_dict()["states"] == alone.as_dict()["states"]
-    assert (alone.ran_text(), alone.as_dict()["side_by_side"]) == ([], {})
-    assert results[0].ran_text()[0].startswith("transition machine, shuffled: search, seed 0: ")
-    told = results[0].as_dict()["side_by_side"]["transition"]
-    assert told[0].keys() == {"what", "where", "outcome", "seconds"}
-    assert "side by side" in str(results[0])
+    assert [attempt.workers for attempt in alone.tried["transition"]] == [None]
+    first, second, *_ = results[0].tried["transition"]
+    assert (first.name, first.outcome, first.workers) == (strategy, "chosen", None)
+    assert (second.name, second.workers) == ("search, seed 0", "shuffled")
+    line = "tried               transition machine, shuffled: search, seed 0: "
+    assert line in str(results[0])

@@ -38,7 +38,7 @@ def label(code):
     return {f"{code:05}"}
 
 
-def question(alpha):
+def query(alpha):
     return alpha, "ask"
 
 
@@ -101,7 +101,7 @@ def test_a_structure_complete_sample_gives_back_the_machine(drawn):
     known = {(target.run(h), a) for h, told in answers_by_history(traces).items() for a in told}
     for order, engine in SEARCHES:
         machine = machine_from(samples, order, engine)
-        partner = bijection(target, machine, label, question, lambda x: x, known)
+        partner = bijection(target, machine, label, query, lambda x: x, known)
         assert isinstance(partner, dict), partner
 
 
@@ -118,12 +118,12 @@ def test_states_that_differ_only_later_are_told_apart(target):
     samples = sample_set([asked_along(target, word, lambda _: target.alphas) for word in words])
     for order, engine in SEARCHES:
         machine = machine_from(samples, order, engine)
-        assert isinstance(bijection(target, machine, label, question, lambda x: x), dict)
+        assert isinstance(bijection(target, machine, label, query, lambda x: x), dict)
         assert machine.is_minimal()
 
 
 def test_a_hidden_counter_is_found():
-    """By hand: three ticks in a ring that only the question after the third tells apart."""
+    """By hand: three ticks in a ring that only the query after the third tells apart."""
     ring = Target(step=((1, 0), (2, 1), (0, 2)), answer=((0,), (0,), (1,)))
     assert is_minimal_target(ring)
     assert not differ_at_once(ring)
@@ -228,4 +228,4 @@ def test_on_any_samples_no_answer_is_smaller_than_the_smallest_machine(samples):
         for history, answers in told.items():
             state = machine.run(label(code) for code in history)
             for alpha, output in answers.items():
-                assert machine.output(state, *question(alpha)) == output
+                assert machine.output(state, *query(alpha)) == output

@@ -13,13 +13,13 @@ SWITCHES = [(redundant, trivial) for redundant in (True, False) for trivial in (
 
 
 def constant_answers(traces, asked_and_told):
-    """Every question that the traces answer in one way only, with that answer."""
+    """Every query that the traces answer in one way only, with that answer."""
     told = defaultdict(set)
     for trace in traces:
         for t in range(len(trace)):
-            question, answer = asked_and_told(trace, t)
-            told[question].add(answer)
-    return {question: min(answers) for question, answers in told.items() if len(answers) == 1}
+            query, answer = asked_and_told(trace, t)
+            told[query].add(answer)
+    return {query: min(answers) for query, answers in told.items() if len(answers) == 1}
 
 
 @settings(deadline=None, max_examples=60)
@@ -51,9 +51,9 @@ def test_no_constant_output_is_lost(trivial, traces, options):
     for machine, asked_and_told in ((pair.transition, step), (pair.reward, paid)):
         constants = constant_answers(traces, asked_and_told)
         assert machine.constant_outputs == constants
-        for question, answer in constants.items():
+        for query, answer in constants.items():
             for state in (*range(machine.states), rs.UNSEEN):
-                assert machine.output(state, *question) == answer
+                assert machine.output(state, *query) == answer
 
 
 @settings(deadline=None, max_examples=80)

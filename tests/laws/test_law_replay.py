@@ -23,16 +23,17 @@ asking = st.sampled_from(
 def assert_same(one, other):
     """Every column of two replays is equal, to the last entry."""
     assert one.alphabets == other.alphabets
-    assert (one.traces, one.steps, one.counted) == (other.traces, other.steps, other.counted)
+    assert (one.traces, one.steps) == (other.traces, other.steps)
+    assert one.counted_in_outputs == other.counted_in_outputs
     assert one.sizes == other.sizes
     assert one.machines.keys() == other.machines.keys()
     for kind, mine in one.machines.items():
         yours = other.machines[kind]
-        assert mine.unasked == yours.unasked
-        for rows in ("answers", "moves", "conflicts", "missing", "known"):
+        assert mine.unqueried == yours.unqueried
+        for rows in ("outputs", "transitions", "conflicts", "missing", "known_outputs"):
             assert_equal_rows(getattr(mine, rows), getattr(yours, rows))
-    assert_equal_rows(one.situations, other.situations)
-    assert_equal_rows(one.endings, other.endings)
+    assert_equal_rows(one.augmented_states, other.augmented_states)
+    assert_equal_rows(one.terminations, other.terminations)
     assert one.consistent == other.consistent
 
 
@@ -119,7 +120,7 @@ def test_shuffled_traces_show_the_same_by_the_same_traces(drawn, data):
         replay_shard(MachineTables.of(machines, each.alphabets), each) for each in (one, other)
     ]
     for kind in machines:
-        for rows in ("answers", "moves"):
+        for rows in ("outputs", "transitions"):
             mine, yours = (getattr(each.machines[kind], rows) for each in shown)
             for column in mine.dtype.names:
                 if column not in ("trace", "early_trace"):

@@ -20,7 +20,7 @@ def assert_same_to_the_last_field(mine, yours):
         for field in fields(one):
             a, b = getattr(one, field.name), getattr(other, field.name)
             if field.name == "support":
-                for name in ("transitions", "outputs", "constants", "asked"):
+                for name in ("transitions", "outputs", "constants", "constants_by_state"):
                     assert np.array_equal(getattr(a, name), getattr(b, name))
             elif isinstance(a, np.ndarray):
                 assert a.dtype == b.dtype

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, MostAgreeing, Timid, Weighted
 from resolvent.inference.engine import merge
-from resolvent.preprocess.contradictions import ContradictoryRows
+from resolvent.preprocess.samples import ContradictoryRows
 from strategies import infer_options, sample_sets, world_traces
 
 TWINS = {"edsm": [MostAgreeing(), AtLeast(0)], "rpni": [FirstInOrder()]}
@@ -69,7 +69,7 @@ def assert_same(mine, built_in):
     assert said.options["strategy"] == mine.options.strategy.name
     assert mine.machines.replacing(provenance=built_in.machines.provenance) == built_in.machines
     for machine in ("transition", "reward"):
-        assert mine.merge_events(machine) == built_in.merge_events(machine)
+        assert mine.machines[machine].decisions == built_in.machines[machine].decisions
 
 
 @pytest.mark.parametrize("own", [AtLeast(3), Weighted(), Weighted(2), Timid()], ids=repr)
@@ -83,7 +83,7 @@ def test_whatever_a_strategy_says_the_machines_explain_the_traces(own, traces, r
 @settings(deadline=None, max_examples=100)
 @given(samples=some_samples)
 def test_counts_add_up_as_states_are_merged(samples):
-    """Each question was answered, over all states, as often as rows ask it."""
+    """Each query was answered, over all states, as often as rows ask it."""
     try:
         found = merge(samples, order=Weighted())
     except ContradictoryRows:

@@ -33,7 +33,7 @@ def assert_one_inference(result, traces):
     assert result.all_traces() == traces
     for kind, machine in result.machines.items():
         mine, yours = machine.support, whole.machines[kind].support
-        for column in ("transitions", "outputs", "constants", "asked"):
+        for column in ("transitions", "outputs", "constants", "constants_by_state"):
             assert np.array_equal(getattr(mine, column), getattr(yours, column)), column
 
 
@@ -151,7 +151,7 @@ class Work:
             ("replayed", replaying, "replay_shard", lambda tables, shard, **_: len(shard.traces)),
             ("hashed", corpora, "digested", lambda shard: len(shard.traces)),
             ("coded", CodedShard, "among", lambda first, traces, *_: len(traces)),
-            ("learned", refinement.MachineFitter, "fit", lambda *_, **__: 1),
+            ("learned", refinement, "infer_machines", lambda *_: 1),
         ]
         for name, owner, function, amount in whole:
             self._count(monkeypatch, name, owner, function, amount)

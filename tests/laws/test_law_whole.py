@@ -102,7 +102,7 @@ def test_each_case_says_something():
     assert said["known"]["evidence"]["holdout"]["carries_over"] is True
     assert said["new"]["evidence"]["holdout"]["new_traces"] is True
     assert said["new"]["report"]["map"] is not None
-    assert said["noisy"]["evidence"]["transition"]["completeness"]["moves"] > 0
+    assert said["noisy"]["evidence"]["transition"]["completeness"]["weighed"] > 0
     assert said["repeated"]["plan"]["steps"] > said["known"]["plan"]["steps"]
     assert "trace 40, step 12" in said["new"]["plan"]
 
@@ -156,14 +156,14 @@ def test_what_looks_at_single_traces_says_from_how_many_steps(tmp_path, small_po
     completeness = told["transition"].completeness
     assert small_pool <= completeness.part.steps < 2 * small_pool
     assert completeness.part.of == traces.steps
-    assert completeness.histories < known["transition"].completeness.histories
+    assert completeness.sequences < known["transition"].completeness.sequences
     words = f"from {completeness.part.steps:,} of {traces.steps:,} steps"
-    assert str(told).count(words) == 3  # histories of two machines, and what is held out
+    assert str(told).count(words) == 3  # label sequences of two machines, and what is held out
     assert told.holdout.as_dict()["part"] == completeness.as_dict()["part"]
     # Everything that is counted is counted in all traces.
     for kind in told:
-        assert told[kind].answers == known[kind].answers
-        assert told[kind].moves == known[kind].moves
+        assert told[kind].observed_outputs == known[kind].observed_outputs
+        assert told[kind].observed_transitions == known[kind].observed_transitions
         assert told[kind].weakness == known[kind].weakness
         assert str(told[kind].separations[0]) == str(known[kind].separations[0])
     held = rs.holdout_score(rs.infer(folder), folder)
@@ -179,7 +179,7 @@ def test_the_part_that_is_looked_at_depends_on_what_traces_hold(tmp_path, small_
     plain = scanned(traces, tmp_path / "plain", [30])
     machines = machines_of(house, 50)
     one, other = (rs.evidence(machines, place)["reward"].completeness for place in (plain, folder))
-    assert (one.histories, one.first_open) == (other.histories, other.first_open)
+    assert (one.sequences, one.first_ambiguous) == (other.sequences, other.first_ambiguous)
 
 
 def test_whoever_works_the_same_comes_of_it(tmp_path, ray_of_two):

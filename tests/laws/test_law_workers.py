@@ -133,7 +133,7 @@ def found(folder, on, **options):
     result.machines.save(path)
     again = pickle.loads(pickle.dumps(result))  # noqa: S301 -- our own bytes
     assert again.machines == result.machines
-    return path.read_bytes(), json.dumps(statistics, default=str), result.standing.shown
+    return path.read_bytes(), json.dumps(statistics, default=str), result.inference_state.counts
 
 
 @pytest.fixture(scope="module")

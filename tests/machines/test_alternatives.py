@@ -1,5 +1,6 @@
 """Other machines that traces hardly tell from the one found."""
 
+import json
 from collections import Counter
 from functools import cache
 from math import log
@@ -30,12 +31,12 @@ def samples_of(traces):
 def test_few_traces_leave_the_number_of_states_open():
     _, noisy = noisy_house()
     few = rs.infer(noisy[:10], noise="auto", outputs=["observation"])
-    (other,) = [one for one in few.alternatives["transition"] if one.move is None]
+    (other,) = [one for one in few.alternatives["transition"] if one.transition is None]
     assert (few.machines.transition.states, other.machine.states) == (2, 1)
     assert -log(100) < other.log_odds < 0
     assert other.odds == pytest.approx(few.odds("transition")[1])
     assert f"open: 1 state: {other.odds:.2g} times as likely" in str(few)
-    told = {"states": 1, "log_odds": other.log_odds, "move": None}
+    told = {"states": 1, "log_odds": other.log_odds, "transition": None}
     assert told in few.as_dict()["alternatives"]["transition"]
     assert few.as_dict()["log_odds"]["transition"]["1"] == pytest.approx(other.log_odds)
 
@@ -43,7 +44,7 @@ def test_few_traces_leave_the_number_of_states_open():
 def test_an_alternative_is_a_whole_machine():
     _, noisy = noisy_house()
     few = rs.infer(noisy[:10], noise="auto", outputs=["observation"])
-    (machine,) = [one.machine for one in few.alternatives["transition"] if one.move is None]
+    (machine,) = [one.machine for one in few.alternatives["transition"] if one.transition is None]
     counted = Counter(
         (seen, done, then)
         for one in noisy[:10]
@@ -61,14 +62,14 @@ def test_many_traces_leave_nothing_open_of_what_they_read_often():
     machine = found.machines.reward
     assert machine.states == 2
     assert machine.confidence(0, {"bell"}) == machine.confidence(1, {"bell"}) == 1.0
-    assert [one.move[1] for one in found.alternatives["reward"]] == [frozenset({"snow"})]
+    assert [one.transition[1] for one in found.alternatives["reward"]] == [frozenset({"snow"})]
 
 
 def test_a_move_that_is_open_makes_an_alternative_of_the_same_size():
     found, traces = told(60)
     machine = found.machines.reward
     (other,) = found.alternatives["reward"]
-    state, label, target = other.move
+    state, label, target = other.transition
     assert (state, label) == (0, frozenset({"snow"}))
     assert target != machine.step(0, {"snow"})
     assert other.machine.states == machine.states
@@ -80,7 +81,7 @@ def test_a_move_that_is_open_makes_an_alternative_of_the_same_size():
     assert other.log_odds == pytest.approx(expected, abs=0.1)
     assert machine.confidence(0, {"snow"}) == pytest.approx(1 / (1 + other.odds))
     assert str(other).startswith(f"state 0 reads snow → {target}: ")
-    assert other.as_dict()["move"] == {"state": 0, "label": ["snow"], "target": target}
+    assert other.as_dict()["transition"] == {"state": 0, "label": ["snow"], "target": target}
     assert str(other) in str(found)
 
 
@@ -88,8 +89,8 @@ def test_no_move_of_what_is_found_has_a_likelier_target():
     """With 30 traces of the house the search alone leaves one that has."""
     _, noisy = noisy_house()
     few = rs.infer(noisy[:30], noise="auto", outputs=["observation"]).machines.transition
-    rivals = few.support.rivals
-    assert (rivals.log_odds[rivals.target >= 0] >= 0).all()
+    alternatives = few.support.alternatives
+    assert (alternatives.log_odds[alternatives.target >= 0] >= 0).all()
 
 
 def test_files_hold_how_sure_moves_are():
@@ -98,21 +99,22 @@ def test_files_hold_how_sure_moves_are():
     assert encode(back) == encode(machines)
     key = {"bell"}
     assert back.reward.confidence(0, key) == machines.reward.confidence(0, key) > 0.99
-    assert b'"rivals"' not in encode(noisy_house()[0])
+    assert b'"alternatives"' not in encode(noisy_house()[0])
 
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (b'"rivals":[[99,0,3.0]]', "rivals do not fit the transitions"),
-        (b'"rivals":[[0,9,3.0]]', "rivals do not fit the transitions"),
-        (b'"rivals":[[1,0,3.0],[0,0,3.0]]', "rivals do not fit the transitions"),
-        (b'"rivals":[[1,1,3.0]]', "leads to as its rival"),
+        ([[99, 0, 3.0]], "alternatives do not fit the transitions"),
+        ([[0, 9, 3.0]], "alternatives do not fit the transitions"),
+        ([[1, 0, 3.0], [0, 0, 3.0]], "alternatives do not fit the transitions"),
+        ([[1, 1, 3.0]], "name the present target"),
     ],
 )
-def test_damaged_rivals_are_refused(wrong, why):
-    data = encode(told(60)[0].machines)
-    start = data.index(b'"rivals":')
-    end = data.index(b"]]", start) + 2
+def test_damaged_alternatives_are_refused(wrong, why):
+    content = json.loads(encode(told(60)[0].machines))
+    stored = [machine["support"] for machine in content["machines"]]
+    (damaged,) = [support for support in stored if "alternatives" in support]
+    damaged["alternatives"] = wrong
     with pytest.raises(rs.errors.ModelError, match=why):
-        decode(data[:start] + wrong + data[end:])
+        decode(json.dumps(content).encode())

@@ -33,10 +33,10 @@ def house():
 
 
 def chance_of(machine, state, seen, done, came):
-    question = machine.observations.code(seen) * len(machine.actions) + machine.actions.code(done)
+    query = machine.observations.code(seen) * len(machine.actions) + machine.actions.code(done)
     output = machine.outputs.get(came)
     code = np.array([-1 if output is None else output], np.int32)
-    asked = np.array([state], np.int32), np.array([question], np.int64)
+    asked = np.array([state], np.int32), np.array([query], np.int64)
     return float(output_probabilities(machine, smoothing_of(machine), *asked, code)[0])
 
 
@@ -64,8 +64,8 @@ def summed_up(machine):
 
 
 def test_it_is_the_sum_over_all_true_labels(house):
-    doubtful = house.replacing(doubt=StateUncertainty(LIES, SHARES))
-    alone = rs.Machines((doubtful.transition,), doubt=doubtful.doubt)
+    doubtful = house.replacing(state_uncertainty=StateUncertainty(LIES, SHARES))
+    alone = rs.Machines((doubtful.transition,), state_uncertainty=doubtful.state_uncertainty)
     belief = Belief(alone)
     belief.reset(None)
     for seen, done, came, recorded in STEPS:
@@ -87,7 +87,9 @@ def test_without_doubt_it_reads_labels(house):
 
 
 def test_what_came_tells_that_a_label_was_missed(house):
-    belief = Belief(house.replacing(doubt=StateUncertainty(LabelNoise(0.1, 0.0, 0.0), SHARES)))
+    belief = Belief(
+        house.replacing(state_uncertainty=StateUncertainty(LabelNoise(0.1, 0.0, 0.0), SHARES))
+    )
     belief.reset(None)
     belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
     before = belief.probabilities["transition"][1]
@@ -101,16 +103,18 @@ def test_what_came_tells_that_a_label_was_missed(house):
 
 
 def test_episodes_may_begin_in_hidden_ways(house):
-    belief = Belief(house.replacing(doubt=StateUncertainty(starts={NONE: 0.75, KEY: 0.25})))
+    belief = Belief(
+        house.replacing(state_uncertainty=StateUncertainty(starts={NONE: 0.75, KEY: 0.25}))
+    )
     belief.reset(KEY)  # the first label is not read: starts say what it might have been
     assert belief.probabilities["transition"] == pytest.approx([0.75, 0.25])
-    other = belief.another()
+    other = belief.restarted()
     belief.step("corridor", "up", {"observation": "cyanroom"}, None)
     assert belief.probabilities["transition"][1] > 0.9
     assert other.probabilities["transition"] == pytest.approx([0.75, 0.25])
 
 
 def test_too_many_states_together_are_refused(monkeypatch):
-    monkeypatch.setattr(belief_module, "MOST_TOGETHER", 2)
+    monkeypatch.setattr(belief_module, "MAX_JOINT_STATES", 2)
     with pytest.raises(ModelError, match="more than 2 states together"):
         Belief(House().machines())

@@ -1,8 +1,14 @@
 import numpy as np
 
-from resolvent.machines import Machine, RewardMachine, build_machine, machine_of_tables
+from resolvent.machines import (
+    Machine,
+    RewardMachine,
+    Vocabularies,
+    build_machine,
+    machine_of_tables,
+)
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.machines.build import breadth_first
+from resolvent.machines.memory import number_states
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary
 from strategies import sample_set
@@ -35,7 +41,7 @@ def test_states_are_numbered_breadth_first_in_label_order():
     machine = build_machine(Machine, AUTOMATON, SAMPLES, ConstantOutputs.nothing(), ())
     assert machine.transitions.tolist() == [[1, 2, -1], [-1, 0, -1], [2, -1, -1]]
     assert machine.output_state.tolist() == [0, 1, 2, 2]
-    assert machine.output_question.tolist() == [1, 0, 0, 1]
+    assert machine.output_query.tolist() == [1, 0, 0, 1]
     assert machine.output_value.tolist() == [3, 6, 4, 5]
     assert machine.constant_outputs == {}
     assert machine.trivial == ()
@@ -44,7 +50,7 @@ def test_states_are_numbered_breadth_first_in_label_order():
 def test_what_reduction_took_out_comes_back():
     machine = build_machine(Machine, AUTOMATON, SAMPLES, CONSTANTS, (2,))
     assert machine.transitions.tolist() == [[1, 2, 0], [-1, 0, 1], [2, -1, 2]]
-    assert machine.constant_question.tolist() == [2, 3]
+    assert machine.constant_query.tolist() == [2, 3]
     assert machine.constant_value.tolist() == [8, 7]
     assert machine.trivial == (2,)
     assert machine.output(1, 2, "ask") == 8
@@ -68,32 +74,40 @@ def test_kinds_take_their_own_arguments():
     machine = build_machine(
         RewardMachine, AUTOMATON, SAMPLES, CONSTANTS, (), supplemented=True, digits=2
     )
-    assert (machine.supplemented, machine.reward_digits) == (True, 2)
+    assert (machine.supplemented, machine.digits) == (True, 2)
 
 
-def test_tables_known_whole_tell_where_constants_were_asked():
-    # Questions 0 and 1; state 2 is initial, so the states are renumbered 2, 0, 1 → 0, 1, 2.
+def test_constant_outputs_of_known_tables_are_observed_in_their_states():
+    # Queries 0 and 1; state 2 is initial, so the states are renumbered 2, 0, 1 → 0, 1, 2.
     machine, numbers = machine_of_tables(
         Machine,
-        labels=Vocabulary([frozenset({"a"})]),
-        observations=Vocabulary(["hall"]),
-        actions=Vocabulary(["look", "push"]),
-        outputs=Vocabulary(["no", "yes"]),
-        transitions=column(1, -1, 0).reshape(3, 1),
-        initial=2,
-        answers=(
+        Vocabularies(
+            Vocabulary([frozenset({"a"})]),
+            Vocabulary(["hall"]),
+            Vocabulary(["look", "push"]),
+            Vocabulary(["no", "yes"]),
+        ),
+        column(1, -1, 0).reshape(3, 1),
+        (
             column(0, 0, 1, 2, dtype=np.int64),
             column(0, 1, 0, 1, dtype=np.int64),
             column(1, 0, 1, 1),
         ),
+        initial=2,
     )
     assert numbers.tolist() == [1, 2, 0]
-    # Looking answers yes in both states asked; pushing depends on the state.
+    # Looking answers yes in both states where it was observed; pushing depends on the state.
     assert machine.constant_outputs == {("hall", "look"): "yes"}
-    assert (machine.asked_state.tolist(), machine.asked_question.tolist()) == ([1, 2], [0, 0])
+    assert (machine.observed_constant_state.tolist(), machine.observed_constant_query.tolist()) == (
+        [1, 2],
+        [0, 0],
+    )
     assert machine.output_state.tolist() == [0, 1]
 
 
-def test_breadth_first_by_hand():
+def test_states_are_numbered_breadth_first():
     table = column(3, 1, -1, 2, 0, 0, 1, 3).reshape(4, 2)
-    assert breadth_first(table).tolist() == [0, 3, 1, 2]
+    numbered, order, number = number_states(table)
+    assert order.tolist() == [0, 3, 1, 2]
+    assert number.tolist() == [0, 2, 3, 1, -1]
+    assert numbered.tolist() == [[1, 2], [2, 1], [-1, 3], [0, 0]]

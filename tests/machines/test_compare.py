@@ -21,7 +21,7 @@ LABELS, QUESTIONS, OUTPUTS = 2, 2, 3
 def machine_of(step, answer, labels=("a", "b"), kind=Machine):
     """A machine with −1 for what is unseen, in `step[state][label]` and `answer[state][alpha]`."""
     known = [(s, a, v) for s, row in enumerate(answer) for a, v in enumerate(row) if v >= 0]
-    state, question, value = np.array(known, np.int64).reshape(-1, 3).T
+    state, query, value = np.array(known, np.int64).reshape(-1, 3).T
     nothing = np.array([], np.int64)
     return kind(
         labels=Vocabulary(frozenset({name}) for name in labels),
@@ -31,9 +31,9 @@ def machine_of(step, answer, labels=("a", "b"), kind=Machine):
         transitions=np.array(step, np.int32).reshape(len(step), len(labels)),
         trivial=(),
         output_state=state.astype(np.int32),
-        output_question=question,
+        output_query=query,
         output_value=value.astype(np.int32),
-        constant_question=nothing,
+        constant_query=nothing,
         constant_value=nothing.astype(np.int32),
     )
 
@@ -139,8 +139,8 @@ def behaves_alike(machine, q, p):
             return False
         if q is UNSEEN:
             continue
-        for question in range(QUESTIONS):
-            if machine.output(q, question, "ask") != machine.output(p, question, "ask"):
+        for query in range(QUESTIONS):
+            if machine.output(q, query, "ask") != machine.output(p, query, "ask"):
                 return False
         for name in machine.labels:
             pair = (machine.step(q, name), machine.step(p, name))
@@ -169,16 +169,16 @@ def test_minimal_by_hand():
 
 
 def test_states_that_differ_only_in_shares_are_not_one():
-    """Two states answer a question with 0 or 1, the first of them more often with 0."""
+    """Two states answer a query with 0 or 1, the first of them more often with 0."""
 
     def varying(*counts):
         machine = machine_of([[1, -1], [0, -1]], [[0, -1], [0, -1]])
         columns = np.array([(state, 0, value) for state in (0, 1) for value in (0, 1)]).T
-        state, question, value = columns
-        spread = OutputCounts(
-            state.astype(np.int32), question, value.astype(np.int32), np.array(counts)
+        state, query, value = columns
+        output_counts = OutputCounts(
+            state.astype(np.int32), query, value.astype(np.int32), np.array(counts)
         )
-        return replace(machine, spread=spread)
+        return replace(machine, output_counts=output_counts)
 
     assert is_minimal(varying(9, 1, 6, 4))
     assert not is_minimal(varying(9, 1, 18, 2))

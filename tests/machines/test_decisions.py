@@ -26,7 +26,7 @@ TRACES = rs.TraceSet(
 )
 PAIR = rs.infer(TRACES, strategy="rpni", options=rs.InferenceOptions(trivial=[])).machines
 DATA = encode(PAIR)
-LOG = json.loads(DATA)["decisions"]["transition"]
+LOG = json.loads(DATA)["machines"][0]["decisions"]
 
 
 def test_decisions_by_hand():
@@ -49,14 +49,14 @@ def test_the_file_names_rows_of_transitions():
     ]
     assert LOG == {"transitions": [1, 2], "agreeing": [2, 0], "folded": [2, 0]}
     assert list(content) == [
-        *("format", "version", "timing", "machines"),
-        *("termination", "support", "decisions", "provenance"),
+        *("format", "version", "timing", "machines", "termination", "provenance")
     ]
 
 
 def test_files_without_a_log_load_and_stay_as_they_are():
     content = json.loads(DATA)
-    del content["decisions"]
+    for machine in content["machines"]:
+        del machine["decisions"]
     old = decode(json.dumps(content).encode())
     assert old == PAIR
     assert hash(old) == hash(PAIR)
@@ -80,7 +80,7 @@ def test_a_machine_without_labels_has_a_log_without_decisions():
 
 def with_log(**changes):
     content = json.loads(DATA)
-    content["decisions"]["transition"] = {**LOG, **changes}
+    content["machines"][0]["decisions"] = {**LOG, **changes}
     return json.dumps(content).encode()
 
 
@@ -91,9 +91,9 @@ def with_log(**changes):
         ({"transitions": [-1, 2]}, "name a transition that does not exist"),
         ({"transitions": [1, 10**30]}, "damaged"),
         ({"transitions": [2, 2]}, "settle a transition twice"),
-        ({"transitions": [1, 3]}, "leave state 1 before they find it"),
-        ({"transitions": [1], "agreeing": [1], "folded": [1]}, "never find some of the states"),
-        ({"transitions": [], "agreeing": [], "folded": []}, "never find some of the states"),
+        ({"transitions": [1, 3]}, "leave state 1 before they reach it"),
+        ({"transitions": [1], "agreeing": [1], "folded": [1]}, "never reach some of the states"),
+        ({"transitions": [], "agreeing": [], "folded": []}, "never reach some of the states"),
         ({"agreeing": [1]}, "differ in length"),
         ({"folded": [1, 0, 0]}, "differ in length"),
         ({"agreeing": [-1, 0]}, "count out of range"),
@@ -116,9 +116,10 @@ def test_logs_that_no_search_can_have_written(changes, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("section", [3, [], None, {"fault": LOG}, {"transition": []}])
+@pytest.mark.parametrize("section", [3, [], None, {}, {"fault": LOG}, {"transitions": []}])
 def test_sections_of_another_kind(section):
-    content = {**json.loads(DATA), "decisions": section}
+    content = json.loads(DATA)
+    content["machines"][0]["decisions"] = section
     with pytest.raises(rs.errors.ModelError, match="damaged"):
         decode(json.dumps(content).encode())
 

@@ -8,25 +8,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.machines.build import description_bits, machine_of_tables
+from resolvent.machines.build import Vocabularies, machine_of_tables
+from resolvent.machines.likelihood import description_bits
 from resolvent.traces import Vocabulary
 
 
 def machine(table, answers=(), outputs=2):
-    """A machine of a table and of answers {(state, question): output}."""
-    rows = [
-        (state, question, output) for (state, question), output in sorted(dict(answers).items())
-    ]
+    """A machine of a table and of answers {(state, query): output}."""
+    rows = [(state, query, output) for (state, query), output in sorted(dict(answers).items())]
     columns = np.array(rows, np.int64).reshape(-1, 3).T
     made, _ = machine_of_tables(
         rs.TransitionMachine,
-        labels=Vocabulary(frozenset({f"l{one}"}) for one in range(len(table[0]))),
-        observations=Vocabulary(["here"]),
-        actions=Vocabulary([f"a{one}" for one in range(9)]),
-        outputs=Vocabulary(range(outputs)),
-        transitions=np.array(table, np.int32),
-        initial=0,
-        answers=(columns[0], columns[1], columns[2].astype(np.int32)),
+        Vocabularies(
+            Vocabulary(frozenset({f"l{number}"}) for number in range(len(table[0]))),
+            Vocabulary(["here"]),
+            Vocabulary([f"a{number}" for number in range(9)]),
+            Vocabulary(range(outputs)),
+        ),
+        np.array(table, np.int32),
+        (columns[0], columns[1], columns[2].astype(np.int32)),
     )
     return made
 
@@ -75,11 +75,11 @@ def expected(table, answers):
             by([one[0] for one in moving], targets, states),
         )
         bits -= log2(factorial(states - 1))
-    told = {question for (_, question) in answers}
+    told = {query for (_, query) in answers}
     varying = [
         one
         for one in told
-        if len({output for (_, question), output in answers.items() if question == one}) > 1
+        if len({output for (_, query), output in answers.items() if query == one}) > 1
     ]
     kept = {key: output for key, output in answers.items() if key[1] in varying}
     return bits + by([key[1] for key in kept], list(kept.values()), len(set(kept.values())) or 1)

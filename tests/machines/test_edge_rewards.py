@@ -30,7 +30,7 @@ def test_states_that_cannot_be_stepped_in():
     ("edges", "message"),
     [
         ([(1, 0, "a", 0)], "edge 0 leaves state 1, which is terminal"),
-        ([(0, 0, "a", float("nan"))], "edge 0 pays nan: pay a finite number"),
+        ([(0, 0, "a", float("nan"))], "edge 0 has the reward nan: make it finite"),
         ([(ENDED, 0, "a", 0)], "-1 stands for an ended episode"),
         ([(0, 0, "a", 0), (0, 1, "b", 0)], "edge 0 and edge 1 both hold in state 0"),
         ([(0, 0, "a", 0), (0, 0, "True", 1)], "for the label 'a' and disagree: 'a' leads to 0"),
@@ -148,8 +148,8 @@ def test_edges_that_disagree_are_those_that_a_label_shows(parts):
         EdgeRewardMachine(0, frozenset(), tuple(edges))
 
 
-def test_guards_may_not_name_very_many_propositions(monkeypatch):
-    monkeypatch.setattr("resolvent.machines.io.edge_rewards.MOST_LITERALS", 3)
+def test_guards_may_not_have_very_many_terms_and_propositions(monkeypatch):
+    monkeypatch.setattr("resolvent.machines.io.edge_rewards.MAX_TERM_TABLE", 6)
     EdgeRewardMachine(0, frozenset(), (Edge(0, 1, Guard.parse("a&b|c"), 0.0),))
-    with pytest.raises(ModelError, match="more than 3 times"):
+    with pytest.raises(ModelError, match="2 terms over 4 propositions, more than"):
         EdgeRewardMachine(0, frozenset(), (Edge(0, 1, Guard.parse("a&b|c&d"), 0.0),))

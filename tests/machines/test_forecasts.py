@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolvent.machines.likelihood import PredictionSums
+from resolvent.machines.score import PredictionSums
 
 
 def forecasts(*rows):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent.errors import ModelError
-from resolvent.machines.io.guards import Guard, check_proposition
+from resolvent.machines.io.edge_rewards import Guard, check_proposition
 
 NAMES = ("a", "b", "c")
 LABELS = [frozenset(some) for size in range(4) for some in combinations(NAMES, size)]

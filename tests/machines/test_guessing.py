@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from noisy_worlds import noisy_house
 from protocols import BANK
-from resolvent.machines.guessing import STEEPNESS, with_guesses
+from resolvent.machines.build import STEEPNESS, guess_missing
 from resolvent.machines.io.json import decode, encode
 from strategies import world_traces
 
@@ -39,29 +39,29 @@ def guessed_plainly(moves, answers):
                 most = max(votes.values())
                 best = sorted(one for one, vote in votes.items() if vote == most)
                 told_moves[state][label] = state if votes[state] == most else best[0]
-        for question, known in enumerate(answers[state]):
+        for query, known in enumerate(answers[state]):
             if known == UNKNOWN:
                 votes = {}
                 for other in others:
-                    if (answer := answers[other][question]) != UNKNOWN:
+                    if (answer := answers[other][query]) != UNKNOWN:
                         votes[answer] = votes.get(answer, 0.0) + vote_of(answers, other, state)
                 if votes:
                     most = max(votes.values())
-                    told[state][question] = min(one for one, vote in votes.items() if vote == most)
+                    told[state][query] = min(one for one, vote in votes.items() if vote == most)
     return told_moves, told
 
 
 @given(
     states=st.integers(1, 6),
     labels=st.integers(1, 4),
-    questions=st.integers(0, 5),
+    queries=st.integers(0, 5),
     seed=st.integers(0, 10_000),
 )
-def test_guesses_are_what_a_plain_vote_says(states, labels, questions, seed):
+def test_guesses_are_what_a_plain_vote_says(states, labels, queries, seed):
     random = np.random.default_rng(seed)
     moves = random.integers(-1, states, (states, labels), dtype=np.int32)
-    answers = random.integers(-1, 3, (states, questions), dtype=np.int32)
-    found = [table.tolist() for table in with_guesses(moves, answers)]
+    answers = random.integers(-1, 3, (states, queries), dtype=np.int32)
+    found = [table.tolist() for table in guess_missing(moves, answers)]
     assert found == list(guessed_plainly(moves.tolist(), answers.tolist()))
 
 
@@ -94,14 +94,14 @@ def walks(steps):
 @pytest.fixture(scope="module")
 def found():
     machine, traces = walks(4_000)
-    return machine, traces, rs.infer(traces, outputs=["output"], strategy="telling").machines
+    return machine, traces, rs.infer(traces, outputs=["output"], strategy="likelihood").machines
 
 
 def test_neither_order_nor_repeats_of_traces_change_guesses(found):
     _, traces, machines = found
     order = np.random.default_rng(0).permutation(len(traces))
     again = traces.take(np.concatenate([order, order[:20]]))
-    other = rs.infer(again, outputs=["output"], strategy="telling").machines
+    other = rs.infer(again, outputs=["output"], strategy="likelihood").machines
     assert other["output"].guessing() == machines["output"].guessing()
 
 
@@ -126,7 +126,7 @@ def test_a_noisy_machine_keeps_how_its_answers_spread():
     machines, traces = noisy_house()
     machine, guess = machines.transition, machines.guessing().transition
     assert machine.is_noisy
-    assert guess.spread == machine.spread
+    assert guess.output_counts == machine.output_counts
     assert (guess.transitions >= 0).all()
     told = machines.score(traces)["transition"]
     assert machines.guessing().score(traces)["transition"].all_right == told.all_right

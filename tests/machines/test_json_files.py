@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from witnessed_machines import witnessed
+from observed_machines import with_observed
 
 import resolvent as rs
 from noisy_worlds import dice, loaded_die
 from resolvent.machines import Machines, Support, machines_of
 from resolvent.machines.io.json import decode, encode
+from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.traces import Vocabulary
+from resolvent.worlds import House
 
 TRACES = rs.TraceSet(
     [
@@ -25,10 +27,16 @@ TRACES = rs.TraceSet(
         rs.Trace(["hall", "hall", "hall"], [None, "bell", None], ["push", "push"], [0, 0.5]),
     ]
 )
-PAIR = witnessed(rs.infer(TRACES).machines, TRACES)
+PAIR = with_observed(rs.infer(TRACES).machines, TRACES)
 DATA = encode(PAIR)
 DIE = encode(loaded_die(1.0, 6.0, 6.0))
+NOISY = encode(loaded_die(1.0, 2.0, 6.0, 2.0, 2.0, 6.0))
+NONE, KEY = frozenset(), frozenset({"key"})
+UNCERTAINTY = StateUncertainty(
+    LabelNoise(0.05, 0.01, 0.0), {NONE: 0.8, KEY: 0.2}, {NONE: 0.5, KEY: 0.5}
+)
 TM, RM = (("machines", number, "tables") for number in (0, 1))
+OBSERVED = ("machines", 0, "observed_constants")
 
 
 def edited(path, value, data=DATA):
@@ -57,9 +65,12 @@ def test_the_file_is_json_with_a_format_and_a_version():
     assert (content["format"], content["version"]) == ("resolvent-machines", 2)
     assert content["timing"] == "current"
     transition, reward = content["machines"]
-    assert list(transition) == ["predicts", "supplemented", "digits", "tables", "asked"]
-    assert [one["predicts"] for one in (transition, reward)] == ["observation", "reward"]
-    assert [one["supplemented"] for one in (transition, reward)] == [False, True]
+    assert list(transition) == [
+        *("predicts", "supplemented", "digits", "tables"),
+        *("observed_constants", "support", "decisions"),
+    ]
+    assert [machine["predicts"] for machine in (transition, reward)] == ["observation", "reward"]
+    assert [machine["supplemented"] for machine in (transition, reward)] == [False, True]
     tables = transition["tables"]
     assert tables["states"] == 2
     assert tables["labels"] == [[], ["bell"], ["key"]]
@@ -68,13 +79,13 @@ def test_the_file_is_json_with_a_format_and_a_version():
     assert tables["by_state"] == [[0, 0, 1, 0], [1, 0, 1, 1]]
     assert tables["constant"] == [[0, 0, 0]]
     assert tables["transitions"] == [[0, 0, 0], [0, 1, 0], [0, 2, 1], [1, 0, 1]]
-    # Looking was asked before the key was read, and never after it.
-    assert transition["asked"] == {"sets": [[0]], "rows": [0]}
+    # Looking was observed before the key was read, and never after it.
+    assert transition["observed_constants"] == {"sets": [[0]], "rows": [0]}
     assert content["provenance"]["traces_sha256"] == TRACES.digest
 
 
 def test_nothing_depends_on_the_clock():
-    assert encode(witnessed(rs.infer(TRACES).machines, TRACES)) == DATA
+    assert encode(with_observed(rs.infer(TRACES).machines, TRACES)) == DATA
 
 
 def test_a_pair_without_support_or_provenance_comes_back():
@@ -200,11 +211,10 @@ def test_another_format_or_version():
         (["machines", 1, "digits"], "two", "damaged"),
         (["termination", "ends"], [[9, 0, 0, 0]], "ends holds a number out of range"),
         (["termination", "ambiguous"], [[0, 5, 0, 0]], "ambiguous holds a number out of range"),
-        (["support", "transition", "by_state"], [1], "support does not fit the tables"),
-        (["support", "transition", "constant"], [10**30], "damaged"),
+        (["machines", 0, "support", "by_state"], [1], "support does not fit the tables"),
+        (["machines", 0, "support", "constant"], [10**30], "damaged"),
         (["timing"], "soon", "damaged"),
         (["timing"], None, "damaged"),
-        (["machines", 1], None, "support tells of a machine 'reward'"),
         (["machines", 0], None, "Transition Machine, which is missing"),
         (["machines"], [], "there are no machines"),
         (["machines", 0, "predicts"], "cost", "Transition Machine, which is missing"),
@@ -212,19 +222,20 @@ def test_another_format_or_version():
         (["machines", 0, "predicts"], "", "rename the column"),
         (["machines", 0, "predicts"], "transition", "rename the column"),
         (["machines", 1, "predicts"], "observation", "its own states"),
-        (["machines", 1, "predicts"], "cost", "support tells of a machine 'reward'"),
         (["machines", 0, "supplemented"], True, "its own states"),
-        (["machines", 0, "asked", "rows"], [], "asked does not fit the constant answers"),
-        (["machines", 0, "asked", "rows", 0], 1, "another order"),
-        (["machines", 0, "asked", "rows", 0], -1, "another order"),
-        (["machines", 0, "asked", "sets"], [[0], [1]], "another order"),
-        (["machines", 0, "asked", "sets", 0], [2], "asked holds a number out of range"),
-        (["machines", 0, "asked", "sets", 0], [1, 0], "asked is not sorted"),
-        (["machines", 0, "asked", "sets", 0], [0, 0], "asked is not sorted"),
+        ([*OBSERVED, "rows"], [], "observed_constants does not fit the constant outputs"),
+        ([*OBSERVED, "rows", 0], 1, "another order"),
+        ([*OBSERVED, "rows", 0], -1, "another order"),
+        ([*OBSERVED, "sets"], [[0], [1]], "another order"),
+        ([*OBSERVED, "sets", 0], [2], "observed_constants holds a number out of range"),
+        ([*OBSERVED, "sets", 0], [1, 0], "observed_constants is not sorted"),
+        ([*OBSERVED, "sets", 0], [0, 0], "observed_constants is not sorted"),
         ([*TM, "constant", 0, 1], 1, "depends on the state as well"),
-        (["support", "cost"], {"transitions": [], "by_state": [], "constant": []}, "'cost'"),
-        (["decisions", "cost"], {"transitions": [], "agreeing": [], "folded": []}, "'cost'"),
-        (["support", "transition", "asked"], [1, 2], "support does not fit the tables"),
+        (
+            ["machines", 0, "support", "constant_by_state"],
+            [1, 2],
+            "support does not fit the tables",
+        ),
         (["termination", "ends"], [[0, 0, 0]], "ends has a row of another length than 4"),
         ([*TM, "outputs"], None, "damaged"),
         (["machines", 0, "colour"], "red", "unknown field `colour`"),
@@ -266,7 +277,7 @@ def test_any_number_changed_to_any_other_loads_or_is_refused(of):
 def test_files_that_cannot_be_opened(tmp_path):
     with pytest.raises(rs.errors.ModelError, match=r"nowhere\.json does not exist"):
         rs.load(tmp_path / "nowhere.json")
-    with pytest.raises(rs.errors.ModelError, match="cannot be read: Is a directory"):
+    with pytest.raises(rs.errors.ModelError, match="cannot be read: is a directory"):
         rs.load(tmp_path)
 
 
@@ -305,9 +316,9 @@ def three():
         transitions=reward.transitions,
         trivial=reward.trivial,
         output_state=np.array([], np.int32),
-        output_question=np.array([], np.int64),
+        output_query=np.array([], np.int64),
         output_value=np.array([], np.int32),
-        constant_question=np.array([0], np.int64),
+        constant_query=np.array([0], np.int64),
         constant_value=np.array([1], np.int32),
         predicts="terminated",
         supplemented=True,
@@ -343,12 +354,12 @@ def test_sets_of_states_are_written_once():
     machine = replace(
         machine,
         output_state=machine.output_state[:0],
-        output_question=machine.output_question[:0],
+        output_query=machine.output_query[:0],
         output_value=machine.output_value[:0],
-        constant_question=np.array([0, 1, 2], np.int64),
+        constant_query=np.array([0, 1, 2], np.int64),
         constant_value=np.array([0, 0, 1], np.int32),
-        asked_state=np.array([0, 0, 1, 1], np.int32),
-        asked_question=np.array([0, 2, 0, 2], np.int64),
+        observed_constant_state=np.array([0, 0, 1, 1], np.int32),
+        observed_constant_query=np.array([0, 2, 0, 2], np.int64),
         support=Support(
             np.zeros((2, 3), np.int64),
             np.array([], np.int64),
@@ -359,17 +370,112 @@ def test_sets_of_states_are_written_once():
     )
     data = encode(machines_of([machine]))
     content = json.loads(data)
-    assert content["machines"][0]["asked"] == {"sets": [[0, 1], []], "rows": [0, 1, 0]}
-    assert content["support"]["transition"]["asked"] == [1, 2, 4, 5]
+    (stored,) = content["machines"]
+    assert stored["observed_constants"] == {"sets": [[0, 1], []], "rows": [0, 1, 0]}
+    assert stored["support"]["constant_by_state"] == [1, 2, 4, 5]
     again = decode(data)["transition"]
     assert again == machine
-    assert again.support.asked.tolist() == [1, 2, 4, 5]
+    assert again.support.constants_by_state.tolist() == [1, 2, 4, 5]
     assert encode(decode(data)) == data
 
 
 def test_a_small_file_cannot_name_more_pairs_than_fit(monkeypatch):
     monkeypatch.setattr("resolvent.machines.io.json._CELL_BYTES", 0)
     monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", "1")
-    with pytest.raises(rs.errors.TooLarge, match="pairs of a state and a question") as caught:
+    with pytest.raises(rs.errors.TooLarge, match="pairs of a state and a query") as caught:
         decode(DATA)
     assert "damaged" not in str(caught.value)
+
+
+def edited_die(**entries):
+    """Return the file of a noisy machine with some entries changed."""
+    content = json.loads(NOISY)
+    (machine,) = content["machines"]
+    for name, value in entries.items():
+        (machine if name == "output_counts" else machine["tables"])[name] = value
+    return json.dumps(content).encode()
+
+
+def test_the_file_holds_every_output_with_its_count():
+    (machine,) = json.loads(NOISY)["machines"]
+    assert machine["tables"]["outputs"] == [1.0, 2.0, 6.0]
+    assert machine["tables"]["by_state"] == [[0, 0, 0, 1]]
+    assert machine["tables"]["constant"] == []
+    assert machine["output_counts"] == [[0, 0, 1], [0, 1, 3], [0, 2, 2]]
+    assert machine["support"]["by_state"] == [6]
+    assert decode(NOISY).reward.counts(0, 0, "roll") == {2.0: 3, 6.0: 2, 1.0: 1}
+
+
+def test_a_machine_without_noise_has_no_output_counts():
+    assert b"output_counts" not in encode(rs.infer(dice(1.0, 1.0)).machines)
+
+
+@pytest.mark.parametrize(
+    ("output_counts", "message"),
+    [
+        ([], "holds no counts"),
+        ([[0, 1, 6]], "only one output"),
+        ([[0, 0, 3], [0, 1, 1], [0, 2, 2]], "does not hold the most frequent output"),
+        ([[0, 0, 3], [0, 1, 3]], "does not hold the most frequent output"),
+        ([[0, 1, 4], [0, 0, 2]], "not sorted or has an entry twice"),
+        ([[0, 1, 4], [0, 1, 2]], "not sorted or has an entry twice"),
+        ([[0, 0, 0], [0, 1, 6]], "or a count of 0"),
+        ([[0, 0, -1], [0, 1, 7]], "out of range"),
+        ([[0, 0, 1], [0, 1, 2**41]], "out of range"),
+        ([[0, 0, 1], [0, 1, 2**80]], "damaged"),
+        ([[0, 0, 1], [1, 1, 5]], "out of range"),
+        ([[0, 0, 1], [0, 3, 5]], "out of range"),
+        ([[-1, 0, 1], [0, 1, 5]], "out of range"),
+        ([[0, 0, 1], [0, 1, 4]], "support does not fit output_counts"),
+        ([[0, 0], [0, 1]], "damaged"),
+        ([[0, 0, 0.5], [0, 1, 5]], "damaged"),
+        ({}, "damaged"),
+    ],
+)
+def test_output_counts_that_do_not_fit_are_refused(output_counts, message):
+    with pytest.raises(rs.errors.ModelError, match=message) as caught:
+        decode(edited_die(output_counts=output_counts), "dice.json")
+    assert str(caught.value).startswith("dice.json is damaged: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_state_uncertainty_is_in_the_file(tmp_path):
+    machines = House().machines().replacing(state_uncertainty=UNCERTAINTY)
+    machines.save(tmp_path / "machines.json")
+    read = rs.load(tmp_path / "machines.json")
+    assert read == machines
+    assert read.state_uncertainty == UNCERTAINTY
+    assert read != House().machines()
+    assert hash(read.state_uncertainty) == hash(UNCERTAINTY)
+
+
+def test_the_file_of_certain_states_has_no_uncertainty(tmp_path):
+    House().machines().save(tmp_path / "machines.json")
+    assert "state_uncertainty" not in json.loads((tmp_path / "machines.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            {"label_noise": {"missed": 0.5, "false": 0.0, "swapped": 0.6}},
+            "label_noise holds a share",
+        ),
+        (
+            {"label_noise": {"missed": -0.1, "false": 0.0, "swapped": 0.0}},
+            "label_noise holds a share",
+        ),
+        ({"label_shares": [[[], 0.5], [["key"], 0.4]]}, "label_shares does not add up to 1"),
+        ({"label_shares": [[["fire"], 1.0]]}, "label_shares names a label that no machine knows"),
+        ({"label_shares": []}, "must be there together"),
+        ({"starts": [[["key"], 0.5], [["key"], 0.5]]}, "starts names a label twice"),
+    ],
+)
+def test_damaged_uncertainty_is_refused(tmp_path, damage, message):
+    path = tmp_path / "machines.json"
+    House().machines().replacing(state_uncertainty=UNCERTAINTY).save(path)
+    content = json.loads(path.read_text())
+    content["state_uncertainty"].update(damage)
+    path.write_text(json.dumps(content))
+    with pytest.raises(rs.errors.ModelError, match=message):
+        rs.load(path)

@@ -9,16 +9,16 @@ from resolvent.machines.likelihood import Smoothing, output_probabilities, smoot
 from strategies import noisy_machines, world_traces
 
 NOISE = (0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.01)
-FEW = Smoothing(NOISE, strength=2.5, odd_strength=1.5, even_strength=0.75, novelty=0.05)
+FEW = Smoothing(NOISE, strength=2.5, deviating_strength=1.5, uniform_strength=0.75, novelty=0.05)
 
 
 def coded(machine, state, seen, action, output):
-    """State, question and output as the machine numbers them; −1 for what it does not know."""
+    """State, query and output as the machine numbers them; −1 for what it does not know."""
     observation, done = machine.observations.get(seen), machine.actions.get(action)
     known = observation is not None and done is not None
-    question = observation * len(machine.actions) + done if known else -1
+    query = observation * len(machine.actions) + done if known else -1
     value = machine.outputs.get(output)
-    return -1 if state is rs.UNSEEN else state, question, -1 if value is None else value
+    return -1 if state is rs.UNSEEN else state, query, -1 if value is None else value
 
 
 def plain_chance(machine, state, seen, action, output):
@@ -44,9 +44,9 @@ def test_chances_follow_their_definition(found, others):
     for kind in ("transition", "reward"):
         machine = machines[kind]
         rows = [row for name, *row in asked_in(machines, [*traces, *others]) if name == kind]
-        state, question, output = np.array([coded(machine, *row) for row in rows]).T
+        state, query, output = np.array([coded(machine, *row) for row in rows]).T
         told = output_probabilities(
-            machine, FEW, state.astype(np.int32), question, output.astype(np.int32)
+            machine, FEW, state.astype(np.int32), query, output.astype(np.int32)
         )
         assert told == pytest.approx([plain_chance(machine, *row) for row in rows], nan_ok=True)
 
@@ -57,10 +57,10 @@ def test_chances_of_all_outputs_and_of_any_other_sum_to_one(found):
     machines, _ = found
     for machine in machines.values():
         states = np.repeat(machine.output_state, len(machine.outputs) + 1)
-        questions = np.repeat(machine.output_question, len(machine.outputs) + 1)
+        queries = np.repeat(machine.output_query, len(machine.outputs) + 1)
         outputs = np.tile(
             np.arange(-1, len(machine.outputs), dtype=np.int32), len(machine.output_value)
         )
-        told = output_probabilities(machine, smoothing_of(machine), states, questions, outputs)
+        told = output_probabilities(machine, smoothing_of(machine), states, queries, outputs)
         assert np.all(told > 0)
         assert told.reshape(-1, len(machine.outputs) + 1).sum(1) == pytest.approx(1)

@@ -16,7 +16,7 @@ from resolvent.machines import (
 )
 from resolvent.machines.compare import is_minimal
 from resolvent.machines.io.mealy_dot import to_mealy_dot
-from resolvent.machines.knowledge import OBSERVED_CODE, TableEntry
+from resolvent.machines.tables import OBSERVED_CODE, TableEntry
 from resolvent.traces import Vocabulary
 from resolvent.traces.vocabulary import codes_of
 from resolvent.viz.dot import to_dot, to_mermaid
@@ -28,7 +28,7 @@ def lock(kind=TransitionMachine, **changes):
     """A door that a key opens, made by hand: state 0 locked, state 1 open.
 
     Labels: no event = 0 (trivial), bell = 1, key = 2; the bell was never heard
-    in state 1. Questions: (hall, look) = 0, (hall, push) = 1, (room, look) = 2,
+    in state 1. Queries: (hall, look) = 0, (hall, push) = 1, (room, look) = 2,
     (room, push) = 3. Pushing in the hall depends on the state, looking in the
     hall never changes it, and in the room only state 1 was asked to look.
     """
@@ -40,9 +40,9 @@ def lock(kind=TransitionMachine, **changes):
         "transitions": np.array([[0, 0, 1], [1, -1, 1]], np.int32),
         "trivial": (0,),
         "output_state": np.array([0, 1, 1], np.int32),
-        "output_question": np.array([1, 1, 2], np.int64),
+        "output_query": np.array([1, 1, 2], np.int64),
         "output_value": np.array([0, 1, 1], np.int32),
-        "constant_question": np.array([0], np.int64),
+        "constant_query": np.array([0], np.int64),
         "constant_value": np.array([0], np.int32),
     }
     return kind(**{**tables, **changes})
@@ -92,29 +92,32 @@ def test_constant_answers_need_no_state():
 
 def shown(**changes):
     """The lock; looking in the hall was asked for in state 1 alone."""
-    asked = {"asked_state": np.array([1], np.int32), "asked_question": np.array([0], np.int64)}
+    asked = {
+        "observed_constant_state": np.array([1], np.int32),
+        "observed_constant_query": np.array([0], np.int64),
+    }
     return lock(**asked, **changes)
 
 
-def test_an_answer_is_witnessed_assumed_or_unseen():
+def test_an_output_is_observed_generalized_or_unseen():
     machine = shown()
-    look = [machine.knowledge(state, "hall", "look") for state in (0, 1, UNSEEN)]
-    assert look == [Basis.ASSUMED, Basis.WITNESSED, Basis.ASSUMED]
-    push = [machine.knowledge(state, "hall", "push") for state in (0, 1, UNSEEN)]
-    assert push == [Basis.WITNESSED, Basis.WITNESSED, Basis.UNSEEN]
-    assert machine.knowledge(0, "room", "look") is Basis.UNSEEN
-    assert machine.knowledge(0, "attic", "look") is Basis.UNSEEN
-    assert machine.knowledge(0, "hall", "pull") is Basis.UNSEEN
+    look = [machine.basis(state, "hall", "look") for state in (0, 1, UNSEEN)]
+    assert look == [Basis.GENERALIZED, Basis.OBSERVED, Basis.GENERALIZED]
+    push = [machine.basis(state, "hall", "push") for state in (0, 1, UNSEEN)]
+    assert push == [Basis.OBSERVED, Basis.OBSERVED, Basis.UNSEEN]
+    assert machine.basis(0, "room", "look") is Basis.UNSEEN
+    assert machine.basis(0, "attic", "look") is Basis.UNSEEN
+    assert machine.basis(0, "hall", "pull") is Basis.UNSEEN
     with pytest.raises(ModelError, match="state 2 does not exist"):
-        machine.knowledge(2, "hall", "look")
+        machine.basis(2, "hall", "look")
 
 
 def test_what_is_only_assumed_can_be_left_out():
     machine = shown()
-    answers = [machine.output(s, "hall", "look", assumed=False) for s in (0, 1, UNSEEN)]
+    answers = [machine.output(s, "hall", "look", generalized=False) for s in (0, 1, UNSEEN)]
     assert answers == [UNSEEN, "hall", UNSEEN]
-    assert machine.output(1, "hall", "push", assumed=False) == "room"
-    assert lock().output(1, "hall", "look", assumed=False) is UNSEEN  # nobody told where it was
+    assert machine.output(1, "hall", "push", generalized=False) == "room"
+    assert lock().output(1, "hall", "look", generalized=False) is UNSEEN  # nobody told where it was
 
 
 def test_unknown_observations_and_actions_are_unseen():
@@ -128,7 +131,7 @@ def test_states_that_do_not_exist_are_refused(state):
     for ask in (
         lambda m: m.step(state, {"key"}),
         lambda m: m.output(state, "hall", "push"),
-        lambda m: m.history(state),
+        lambda m: m.access_sequence(state),
         lambda m: m.run([{"key"}], state),
     ):
         with pytest.raises(ModelError, match=f"state {state} does not exist.* 0 to 1"):
@@ -143,18 +146,18 @@ def test_unseen_is_not_a_truth_value():
 
 
 def test_all_answers_constants_first():
-    assert list(lock().answers()) == [
+    assert list(lock().entries()) == [
         TableEntry(None, "hall", "look", "hall"),
         TableEntry(0, "hall", "push", "hall"),
         TableEntry(1, "hall", "push", "room"),
         TableEntry(1, "room", "look", "room"),
     ]
-    levels = [answer.knowledge for answer in lock().answers()]
-    assert levels == [Basis.ASSUMED, *[Basis.WITNESSED] * 3]
+    levels = [answer.basis for answer in lock().entries()]
+    assert levels == [Basis.GENERALIZED, *[Basis.OBSERVED] * 3]
 
 
-def test_questions_have_numbers():
-    assert [lock().question(number) for number in range(4)] == [
+def test_queries_have_numbers():
+    assert [lock().query(number) for number in range(4)] == [
         ("hall", "look"),
         ("hall", "push"),
         ("room", "look"),
@@ -164,15 +167,15 @@ def test_questions_have_numbers():
 
 def test_histories_are_shortest_then_first_in_label_order():
     machine = lock()
-    assert machine.history(0) == ()
-    assert machine.history(1) == (frozenset({"key"}),)
+    assert machine.access_sequence(0) == ()
+    assert machine.access_sequence(1) == (frozenset({"key"}),)
     assert machine.reachable() == [0, 1]
     assert machine.trivial_labels == (frozenset(),)
     # Two ways to state 2: (bell, key) and (key, bell); the first is shorter in no way but earlier.
     both = lock(
         transitions=np.array([[0, 1, 2], [1, 1, 3], [2, 3, 2], [3, 3, 3]], np.int32),
     )
-    assert both.history(3) == (frozenset({"bell"}), frozenset({"key"}))
+    assert both.access_sequence(3) == (frozenset({"bell"}), frozenset({"key"}))
 
 
 def test_replay_gives_the_state_at_each_row():
@@ -185,22 +188,22 @@ def test_replay_gives_the_state_at_each_row():
 def test_many_answers_at_once(monkeypatch, dense):
     monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
-    questions = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
-    assert lock().answer_many(states, questions).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
+    queries = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
+    assert lock().predict(states, queries).tolist() == [0, 1, -1, 1, 0, -1, 0, -1, -1]
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
 def test_many_levels_at_once(monkeypatch, dense):
     monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
-    questions = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
+    queries = np.array([1, 1, 2, 2, 0, 1, 0, 0, -1], np.int64)
     machine = shown()
-    levels = machine.knowledge_many(states, questions)
+    levels = machine.basis_many(states, queries)
     assert levels.tolist() == [2, 2, 0, 2, 1, 0, 1, 2, 0]
     assert levels.dtype == np.int8
-    witnessed = machine.answer_many(states, questions, assumed=False)
-    assert witnessed.tolist() == [0, 1, -1, 1, -1, -1, -1, 0, -1]
-    assert np.array_equal(witnessed >= 0, levels == OBSERVED_CODE)
+    observed = machine.predict(states, queries, generalized=False)
+    assert observed.tolist() == [0, 1, -1, 1, -1, -1, -1, 0, -1]
+    assert np.array_equal(observed >= 0, levels == OBSERVED_CODE)
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
@@ -209,13 +212,19 @@ def test_a_machine_can_be_told_where_it_was_asked(monkeypatch, dense):
     none = np.array([], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.ones(3, np.int64), np.array([4]), np.array([4]))
     states = np.array([0, 0, -1, 1, 0, 1], np.int32)
-    questions = np.array([0, 0, 0, 1, -1, 2], np.int64)
-    told = shown(support=support).witnessing(states, questions)
-    assert (told.asked_state.tolist(), told.asked_question.tolist()) == ([0, 1], [0, 0])
-    assert (told.asked_state.dtype, told.asked_question.dtype) == (np.int32, np.int64)
-    assert (told.support.constants.tolist(), told.support.asked.tolist()) == ([4], [])
-    assert told.knowledge(0, "hall", "look") is Basis.WITNESSED
-    assert shown().witnessing(none.astype(np.int32), none) == shown()
+    queries = np.array([0, 0, 0, 1, -1, 2], np.int64)
+    told = shown(support=support).with_observed(states, queries)
+    assert (told.observed_constant_state.tolist(), told.observed_constant_query.tolist()) == (
+        [0, 1],
+        [0, 0],
+    )
+    assert (told.observed_constant_state.dtype, told.observed_constant_query.dtype) == (
+        np.int32,
+        np.int64,
+    )
+    assert (told.support.constants.tolist(), told.support.constants_by_state.tolist()) == ([4], [])
+    assert told.basis(0, "hall", "look") is Basis.OBSERVED
+    assert shown().with_observed(none.astype(np.int32), none) == shown()
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
@@ -224,12 +233,12 @@ def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
     none = np.array([], np.int64)
     machine = lock(
         output_state=none.astype(np.int32),
-        output_question=none,
+        output_query=none,
         output_value=none.astype(np.int32),
-        constant_question=none,
+        constant_query=none,
         constant_value=none.astype(np.int32),
     )
-    assert machine.answer_many(np.array([0], np.int32), np.array([1], np.int64)).tolist() == [-1]
+    assert machine.predict(np.array([0], np.int32), np.array([1], np.int64)).tolist() == [-1]
 
 
 @pytest.mark.parametrize(
@@ -237,10 +246,13 @@ def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
     [
         {"transitions": np.array([[0, 0, 1], [1, 1, 1]], np.int32)},
         {"output_value": np.array([0, 1, 0], np.int32)},
-        {"output_question": np.array([1, 1, 3], np.int64)},
+        {"output_query": np.array([1, 1, 3], np.int64)},
         {"constant_value": np.array([1], np.int32)},
         {"trivial": ()},
-        {"asked_state": np.array([0], np.int32), "asked_question": np.array([0], np.int64)},
+        {
+            "observed_constant_state": np.array([0], np.int32),
+            "observed_constant_query": np.array([0], np.int64),
+        },
         {"actions": Vocabulary(["look", "pull"])},
         {"labels": Vocabulary([frozenset(), frozenset({"bell"}), frozenset({"lock"})])},
     ],
@@ -257,15 +269,15 @@ def test_kinds_and_rounding_are_part_of_what_a_machine_is():
     assert lock(RewardMachine) != lock(RewardMachine, supplemented=True)
     assert lock(RewardMachine) != lock(RewardMachine, digits=2)
     assert lock(Machine) != lock(Machine, predicts="cost")
-    assert lock(RewardMachine, digits=2).reward_digits == 2
+    assert lock(RewardMachine, digits=2).digits == 2
     assert lock() != "lock"
 
 
 def test_a_machine_is_called_after_what_it_predicts():
     machines = [lock(), lock(RewardMachine), lock(Machine, predicts="cost"), lock(Machine)]
-    assert [one.kind for one in machines] == ["transition", "reward", "cost", "output"]
+    assert [one.name for one in machines] == ["transition", "reward", "cost", "output"]
     assert [one.predicts for one in machines] == ["observation", "reward", "cost", "output"]
-    assert (TransitionMachine.kind, RewardMachine.kind) == ("transition", "reward")
+    assert (TransitionMachine.name, RewardMachine.name) == ("transition", "reward")
     assert machines[2].title == "Cost Machine"
     assert "Machine: 2 states, answers with the cost" in str(machines[2])
 
@@ -303,8 +315,8 @@ def sticking(**changes):
     """The lock, whose door sticks: of ten pushes in state 1, two lead back to the hall."""
     columns = ([1, 1], np.int32), ([1, 1], np.int64), ([0, 1], np.int32), ([2, 8], np.int64)
     support = Support(np.ones((2, 3), np.int64), np.array([4, 10, 6]), np.array([20]))
-    spread = OutputCounts(*(np.array(*column) for column in columns))
-    return lock(**{"spread": spread, "support": support, **changes})
+    output_counts = OutputCounts(*(np.array(*column) for column in columns))
+    return lock(**{"output_counts": output_counts, "support": support, **changes})
 
 
 def test_answers_that_vary_are_told_with_their_shares():
@@ -336,9 +348,9 @@ def test_an_assumed_answer_never_came_in_its_state():
 
 def test_what_was_never_seen_has_no_distribution():
     machine = sticking()
-    for question in ((0, "room", "look"), (0, "attic", "look"), (UNSEEN, "hall", "push")):
-        assert machine.distribution(*question) == machine.counts(*question) == {}
-        assert np.isnan(machine.entropy(*question))
+    for query in ((0, "room", "look"), (0, "attic", "look"), (UNSEEN, "hall", "push")):
+        assert machine.distribution(*query) == machine.counts(*query) == {}
+        assert np.isnan(machine.entropy(*query))
     with pytest.raises(ModelError, match="state 7 does not exist"):
         machine.distribution(7, "hall", "push")
 
@@ -346,21 +358,29 @@ def test_what_was_never_seen_has_no_distribution():
 def test_counts_that_a_machine_does_not_hold():
     bare = sticking(support=None)
     assert bare.counts(1, "hall", "push") == {"room": 8, "hall": 2}
-    with pytest.raises(ModelError, match="does not hold how often a state was asked"):
+    with pytest.raises(ModelError, match="does not hold how often a query was observed in a state"):
         bare.counts(0, "hall", "push")
     assert bare.noise == 2 / (10 + 3)  # what is not counted was asked once
-    asked = {"asked_state": np.array([1], np.int32), "asked_question": np.array([0], np.int64)}
+    asked = {
+        "observed_constant_state": np.array([1], np.int32),
+        "observed_constant_query": np.array([0], np.int64),
+    }
     with pytest.raises(ModelError, match="infer it from traces"):
         sticking(**asked).counts(1, "hall", "look")
 
 
 def test_machines_that_answer_with_other_shares_differ():
     machine = sticking()
-    scaled = replace(machine.spread, count=machine.spread.count * 3)
-    assert sticking(spread=scaled) == machine
-    assert hash(sticking(spread=scaled)) == hash(machine)
+    scaled = replace(machine.output_counts, count=machine.output_counts.count * 3)
+    assert sticking(output_counts=scaled) == machine
+    assert hash(sticking(output_counts=scaled)) == hash(machine)
     assert lock() != machine
-    assert sticking(spread=replace(machine.spread, count=machine.spread.count + 1)) != machine
+    assert (
+        sticking(
+            output_counts=replace(machine.output_counts, count=machine.output_counts.count + 1)
+        )
+        != machine
+    )
 
 
 def test_methods_give_what_the_functions_give():

@@ -2,31 +2,33 @@ import numpy as np
 import pytest
 
 from resolvent.machines import OutputCounts
-from resolvent.machines.counts import group_outputs
+from resolvent.machines.tables import group_outputs
 
 
 def columns(*rows):
-    """Rows of state, question, answer and count as columns."""
-    state, question, value, count = np.array(rows, np.int64).reshape(len(rows), 4).T
-    return state.astype(np.int32), question, value.astype(np.int32), count
+    """Rows of state, query, answer and count as columns."""
+    state, query, value, count = np.array(rows, np.int64).reshape(len(rows), 4).T
+    return state.astype(np.int32), query, value.astype(np.int32), count
 
 
-def spread(*rows):
+def output_counts(*rows):
     return OutputCounts(*columns(*rows))
 
 
-# State 0 answers question 3 in two ways, and in state 2 there are three, two of them equally often.
+# State 0 answers query 3 in two ways, and in state 2 there are three, two of them equally often.
 MIXED = [(0, 3, 0, 1), (0, 3, 4, 9), (1, 3, 4, 2), (2, 0, 1, 5), (2, 3, 1, 2), (2, 3, 2, 4)]
 MIXED += [(2, 3, 7, 4)]
 
 
-def test_one_row_is_left_for_each_state_and_question():
+def test_one_row_is_left_for_each_state_and_query():
     found = group_outputs(*columns(*MIXED))
     assert found.state.tolist() == [0, 1, 2, 2]
-    assert found.question.tolist() == [3, 3, 0, 3]
+    assert found.query.tolist() == [3, 3, 0, 3]
     assert found.value.tolist() == [4, 4, 1, 2]  # of 2 and 7, equally often, the lower code
-    assert found.asked.tolist() == [10, 2, 5, 10]
-    assert found.spread == spread(*(row for row in MIXED if row[0] != 1 and row[1] != 0))
+    assert found.total.tolist() == [10, 2, 5, 10]
+    assert found.output_counts == output_counts(
+        *(row for row in MIXED if row[0] != 1 and row[1] != 0)
+    )
     assert (found.state.dtype, found.value.dtype) == (np.int32, np.int32)
 
 
@@ -42,8 +44,8 @@ def test_answers_that_do_not_vary_are_as_they_were():
     found = group_outputs(*given)
     for column, same in zip(found[:4], given, strict=True):
         assert column is same
-    assert len(found.spread) == 0
-    assert found.spread == OutputCounts()
+    assert len(found.output_counts) == 0
+    assert found.output_counts == OutputCounts()
 
 
 def test_no_answers_at_all():
@@ -52,17 +54,18 @@ def test_no_answers_at_all():
 
 
 def test_rows_name_the_most_frequent_answer_first():
-    found = group_outputs(*columns(*MIXED)).spread
-    assert found.rows == {(0, 3): ((4, 9), (0, 1)), (2, 3): ((2, 4), (7, 4), (1, 2))}
+    found = group_outputs(*columns(*MIXED)).output_counts
+    assert found.rows == {(0, 3): {4: 9, 0: 1}, (2, 3): {2: 4, 7: 4, 1: 2}}
+    assert [*found.rows[2, 3]] == [2, 7, 1]  # the most frequent first
     assert found.main.tolist() == [4, 2]
     assert found.totals.tolist() == [10, 10]
-    assert found.odd == 1 + 6
-    assert (OutputCounts().rows, OutputCounts().odd) == ({}, 0)
+    assert found.deviating == 1 + 6
+    assert (OutputCounts().rows, OutputCounts().deviating) == ({}, 0)
 
 
 def test_shares_are_compared_and_not_counts():
-    one = spread((0, 3, 0, 1), (0, 3, 4, 9), (1, 3, 0, 4), (1, 3, 1, 2))
-    scaled = spread((0, 3, 0, 7), (0, 3, 4, 63), (1, 3, 0, 2), (1, 3, 1, 1))
+    one = output_counts((0, 3, 0, 1), (0, 3, 4, 9), (1, 3, 0, 4), (1, 3, 1, 2))
+    scaled = output_counts((0, 3, 0, 7), (0, 3, 4, 63), (1, 3, 0, 2), (1, 3, 1, 1))
     assert one == scaled
     assert hash(one) == hash(scaled)
 
@@ -70,13 +73,13 @@ def test_shares_are_compared_and_not_counts():
 @pytest.mark.parametrize(
     "other",
     [
-        spread((0, 3, 0, 2), (0, 3, 4, 9)),
-        spread((0, 3, 0, 1), (0, 3, 5, 9)),
-        spread((1, 3, 0, 1), (1, 3, 4, 9)),
-        spread((0, 2, 0, 1), (0, 2, 4, 9)),
+        output_counts((0, 3, 0, 2), (0, 3, 4, 9)),
+        output_counts((0, 3, 0, 1), (0, 3, 5, 9)),
+        output_counts((1, 3, 0, 1), (1, 3, 4, 9)),
+        output_counts((0, 2, 0, 1), (0, 2, 4, 9)),
         OutputCounts(),
         "a text",
     ],
 )
 def test_spreads_that_differ(other):
-    assert spread((0, 3, 0, 1), (0, 3, 4, 9)) != other
+    assert output_counts((0, 3, 0, 1), (0, 3, 4, 9)) != other

@@ -109,12 +109,12 @@ def test_machines_come_by_kind_in_a_fixed_order(pair, four):
     assert list(four) == ["transition", "reward", "bonus", "cost"]
     assert list(pair) == ["transition", "reward"]
     assert (four.transition, four.reward) == (pair.transition, pair.reward)
-    assert (four["cost"].kind, len(four)) == ("cost", 4)
+    assert (four["cost"].name, len(four)) == ("cost", 4)
     assert type(four) is Machines
 
 
 def test_two_that_are_a_pair_are_one(pair):
-    again = machines_of([pair.reward, pair.transition], pair.timing, pair.termination)
+    again = machines_of([pair.reward, pair.transition], pair.timing, termination=pair.termination)
     assert type(again) is rs.MachinePair
     assert again == pair.replacing(provenance=None)
     alone = machines_of([pair.transition])
@@ -141,7 +141,7 @@ def test_every_machine_predicts(four):
     }
     lost = four.predict_all("hall", "look", {**states, "transition": rs.UNSEEN})
     assert [lost[kind] for kind in four] == ["hall", rs.UNSEEN, rs.UNSEEN, rs.UNSEEN]
-    sure = four.predict_all("attic", "look", states, assumed=False)
+    sure = four.predict_all("attic", "look", states, generalized=False)
     assert set(sure.values()) == {rs.UNSEEN}
     with pytest.raises(rs.errors.ModelError, match="the state of the bonus machine is missing"):
         four.predict_all("hall", "look", {"transition": 0, "reward": 0})
@@ -169,7 +169,7 @@ def test_sets_that_make_no_sense_are_refused(pair, four):
         rs.errors.ModelError, match=r"cost machine is supplemented.* which is missing"
     ):
         machines_of([four["cost"]])
-    with pytest.raises(rs.errors.ModelError, match="termination tells of 4 things"):
+    with pytest.raises(rs.errors.ModelError, match="termination has steps of 4 values"):
         machines_of(four.values(), termination=Termination(frozenset({("hall", 0, 0, "go")})))
 
 

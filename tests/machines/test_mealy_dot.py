@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import UNSEEN, TransitionMachine
-from resolvent.machines.io.mealy_dot import label_input, question_input, symbol_name
+from resolvent.machines.io.mealy_dot import label_input, query_input, symbol_name
 from resolvent.traces import Vocabulary
 from resolvent.traces.symbols import label_order, symbol_order
 from strategies import alphabets, labels, world_traces
@@ -40,9 +40,9 @@ def two_states(names=("key",), observation="hall", outputs=("hall", "yard")):
         transitions=np.array([[1] * len(known), [0] + [-1] * (len(known) - 1)], np.int32),
         trivial=(),
         output_state=np.array([0, 1, 1], np.int32),
-        output_question=np.array([0, 0, 2], np.int64),
+        output_query=np.array([0, 0, 2], np.int64),
         output_value=np.array([0, 1, 0], np.int32),
-        constant_question=np.array([1], np.int64),
+        constant_query=np.array([1], np.int64),
         constant_value=np.array([0], np.int32),
     )
 
@@ -127,12 +127,12 @@ def inputs_of(machine):
             return target, UNSEEN if target is UNSEEN else "read"
 
         steps[label_input(label)] = read
-    for answer in machine.answers():
+    for answer in machine.entries():
 
-        def ask(state, question=(answer.observation, answer.action)):
-            return state, machine.output(state, *question)
+        def ask(state, query=(answer.observation, answer.action)):
+            return state, machine.output(state, *query)
 
-        steps[question_input(answer.observation, answer.action)] = ask
+        steps[query_input(answer.observation, answer.action)] = ask
     return steps
 
 
@@ -183,11 +183,11 @@ def machine_behind(automaton, kind):
                 moves[numbers[state.state_id], label] = numbers[target.state_id]
             else:
                 assert target is state
-                question = tuple(map(value_of, parts))
-                answers[numbers[state.state_id], question] = value_of(str(state.output_fun[name]))
+                query = tuple(map(value_of, parts))
+                answers[numbers[state.state_id], query] = value_of(str(state.output_fun[name]))
     known = Vocabulary(sorted({label for _, label in moves}, key=label_order))
-    seen = Vocabulary(sorted({question[0] for _, question in answers}, key=symbol_order))
-    done = Vocabulary(sorted({question[1] for _, question in answers}, key=symbol_order))
+    seen = Vocabulary(sorted({query[0] for _, query in answers}, key=symbol_order))
+    done = Vocabulary(sorted({query[1] for _, query in answers}, key=symbol_order))
     outputs = Vocabulary(sorted(set(answers.values()), key=symbol_order))
     step = np.full((len(numbers), len(known)), -1, np.int32)
     for (source, label), target in moves.items():
@@ -196,20 +196,20 @@ def machine_behind(automaton, kind):
         (state, seen.code(o) * len(done) + done.code(a), outputs.code(value))
         for (state, (o, a)), value in answers.items()
     )
-    state, question, value = np.array(rows, np.int64).T
+    state, query, value = np.array(rows, np.int64).T
     nothing = np.empty(0, np.int64)
     return kind(
-        known,
-        seen,
-        done,
-        outputs,
-        step,
-        (),
-        state.astype(np.int32),
-        question,
-        value.astype(np.int32),
-        nothing,
-        nothing.astype(np.int32),
+        labels=known,
+        observations=seen,
+        actions=done,
+        outputs=outputs,
+        transitions=step,
+        trivial=(),
+        output_state=state.astype(np.int32),
+        output_query=query,
+        output_value=value.astype(np.int32),
+        constant_query=nothing,
+        constant_value=nothing.astype(np.int32),
     )
 
 

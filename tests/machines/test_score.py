@@ -8,8 +8,8 @@ from statistics import fmean
 import pytest
 from chance_oracle import known_chance
 from hypothesis import given, settings
+from observed_machines import with_observed
 from oracles import asked_in
-from witnessed_machines import witnessed
 
 import resolvent as rs
 from noisy_worlds import dice, loaded_die
@@ -35,7 +35,7 @@ TAUGHT = rs.TraceSet(
         trace(["hall", "hall", "hall"], [None, "bell", None], ["push", "push"], [0, 0]),
     ]
 )
-PAIR = witnessed(rs.infer(TAUGHT).machines, TAUGHT)
+PAIR = with_observed(rs.infer(TAUGHT).machines, TAUGHT)
 
 
 def counts(score):
@@ -77,7 +77,7 @@ def test_the_first_mismatch_is_named():
     assert score.first_mismatch == score.reward.first_mismatch
     assert str(score).endswith(
         "first mismatch: reward machine, trace 1, step 0: in state 0 it predicts 0.0 for "
-        "('hall', 'push'), the trace says 5.0"
+        "('hall', 'push'), the trace has 5.0"
     )
 
 
@@ -104,7 +104,7 @@ def test_an_unseen_label_makes_the_rest_unseen_but_for_constants():
     assert counts(score.transition) == (2, 0, 1)
     assert assumed(score.transition) == (1, 0)
     assert not score.perfect
-    assert counts(score.reward) == (2, 0, 2)  # its question needs the transition state
+    assert counts(score.reward) == (2, 0, 2)  # its query needs the transition state
 
 
 def test_a_known_label_that_was_never_read_in_this_state():
@@ -132,7 +132,9 @@ def test_an_outcome_that_no_machine_knows_is_wrong():
 
 def test_rewards_are_rounded_as_the_machine_was_taught():
     noisy = rs.TraceSet([trace([0, 0, 0], [None] * 3, ["go", "go"], [0.501, 0.499])])
-    pair = witnessed(rs.infer(noisy, options=rs.InferenceOptions(reward_digits=2)).machines, noisy)
+    pair = with_observed(
+        rs.infer(noisy, options=rs.InferenceOptions(reward_digits=2)).machines, noisy
+    )
     assert pair.score(noisy).perfect
     other = rs.TraceSet([trace([0, 0, 0], [None] * 3, ["go", "go"], [0.5049, 0.51])])
     found = pair.score(other)
@@ -156,18 +158,20 @@ def test_what_is_only_assumed_is_counted_apart():
     assert score.transition.steps == 4
     assert not score.perfect
     found = score.transition.first_mismatch
-    assert found == Mismatch("transition", 1, 1, "hall", "look", 1, "hall", "room", assumed=True)
-    assert str(found).endswith(
-        "in state 1 it predicts 'hall' for ('hall', 'look'), which it only assumes, "
-        "the trace says 'room'"
+    assert found == Mismatch(
+        "transition", 1, 1, "hall", "look", 1, "hall", "room", generalized=True
     )
-    line = "transition right 2, wrong 0, assumed right 1, assumed wrong 1, unseen 0"
+    assert str(found).endswith(
+        "in state 1 it predicts 'hall' for ('hall', 'look'), generalized from other states, "
+        "the trace has 'room'"
+    )
+    line = "transition right 2, wrong 0, generalized right 1, generalized wrong 1, unseen 0"
     assert str(score).splitlines()[0] == line
 
 
 def test_a_mismatch_where_the_state_is_not_known():
-    found = Mismatch("reward", 0, 2, "hall", "look", -1, 0.0, 1.0, assumed=True)
-    assert "step 2: in a state not known it predicts 0.0" in str(found)
+    found = Mismatch("reward", 0, 2, "hall", "look", -1, 0.0, 1.0, generalized=True)
+    assert "step 2: in an unknown state it predicts 0.0" in str(found)
 
 
 def test_a_machine_for_when_episodes_end_is_scored_on_that():
@@ -209,7 +213,7 @@ def test_no_traces_score_nothing():
 @settings(deadline=None, max_examples=100)
 @given(world_traces(), world_traces(), infer_options)
 def test_scores_on_other_traces_agree_with_asking_step_by_step(taught, asked, options):
-    pair = witnessed(rs.infer(taught, options=rs.InferenceOptions(**options)).machines, taught)
+    pair = with_observed(rs.infer(taught, options=rs.InferenceOptions(**options)).machines, taught)
     shown = {(kind, state, seen, a) for kind, state, seen, a, _ in asked_in(pair, taught)}
     tallies = {"transition": Counter(), "reward": Counter()}
     for kind, state, seen, action, actual in asked_in(pair, asked):
@@ -227,7 +231,7 @@ def test_scores_on_other_traces_agree_with_asking_step_by_step(taught, asked, op
 def test_a_mismatch_of_images_says_where_they_differ():
     black, dotted = ((0,) * 100,) * 2, ((0,) * 100, (0,) * 42 + (9,) + (0,) * 57)
     found = Mismatch("transition", 3, 1, black, "go", 0, black, dotted)
-    assert str(found).endswith("; they differ in 1 of 200 places: [1, 42] is 0 and 9")
+    assert str(found).endswith("; they differ in 1 of 200 values: [1, 42] is 0 and 9")
     assert "0, 0" not in str(found)
 
 
@@ -239,11 +243,11 @@ def test_log_loss_and_calibration_agree_with_asking_step_by_step(found, others):
     score = machines.score(asked)
     for kind in ("transition", "reward"):
         machine, losses, sure = machines[kind], [], Counter()
-        for name, *question, actual in asked_in(machines, asked):
-            told = machine.output(*question) if name == kind else rs.UNSEEN
+        for name, *query, actual in asked_in(machines, asked):
+            told = machine.output(*query) if name == kind else rs.UNSEEN
             if told is not rs.UNSEEN:
-                losses.append(-log(chance(machine, *question, actual)))
-                main = chance(machine, *question, told)
+                losses.append(-log(chance(machine, *query, actual)))
+                main = chance(machine, *query, told)
                 if abs(main * 20 - round(main * 20)) > 1e-9:  # on no edge of the bins
                     sure[int(main * 20) / 20, told == actual] += 1
         if not losses:
@@ -264,7 +268,7 @@ def test_log_loss_and_calibration_agree_with_asking_step_by_step(found, others):
 
 
 def chance(machine, state, seen, action, output):
-    """How likely an output is, of answers to all states where the question is constant."""
+    """How likely an output is, of answers to all states where the query is constant."""
     states = [state]
     if (seen, action) in machine.constant_outputs:
         states = range(machine.states)
@@ -293,7 +297,7 @@ def test_what_is_most_likely_counts_as_right():
     assert counts(score) == (3, 1, 0)
     told = smoothing_of(die.reward)
     assert told.novelty == 0.5 / 5
-    odd = told.strength * told.noise[2]  # of questions that were asked four times
+    odd = told.strength * told.noise[2]  # of queries that were asked four times
     main, other = (0.9 * one / (4 + told.strength) for one in (3 + told.strength - odd, 1 + odd))
     assert score.log_loss == pytest.approx(-(3 * log(main) + log(other)) / 4)
     (row,) = score.calibration

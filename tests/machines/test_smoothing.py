@@ -14,24 +14,24 @@ from strategies import noisy_machines
 
 
 def counted(machine):
-    """The answers that a machine counted, as a list of (question, {code: count}) for each state.
+    """The answers that a machine counted, as a list of (query, {code: count}) for each state.
 
     Answers that are the same in every state are those of one state.
     """
-    times = dict(zip(machine._answers, machine.support.outputs.tolist(), strict=True))
+    times = dict(zip(machine._outputs_by_state, machine.support.outputs.tolist(), strict=True))
     rows = [
-        (key[1], dict(machine.spread.rows.get(key, [(value, times[key])])))
-        for key, value in machine._answers.items()
+        (key[1], machine.output_counts.rows.get(key, {value: times[key]}))
+        for key, value in machine._outputs_by_state.items()
     ]
     totals = machine.support.constants.tolist()
-    alike = zip(machine.constant_question, machine.constant_value.tolist(), totals, strict=True)
-    return rows + [(question, {value: count}) for question, value, count in alike]
+    alike = zip(machine.constant_query, machine.constant_value.tolist(), totals, strict=True)
+    return rows + [(query, {value: count}) for query, value, count in alike]
 
 
 def left_out(machine):
     """Yield each answer with what is left without it: of its state, or of all that then agree."""
     rows = counted(machine)
-    for number, (question, row) in enumerate(rows):
+    for number, (query, row) in enumerate(rows):
         for code, count in row.items():
             rest = Counter(row)
             rest[code] -= 1
@@ -39,7 +39,7 @@ def left_out(machine):
                 (
                     Counter(one)
                     for place, (asked, one) in enumerate(rows)
-                    if asked == question and place != number
+                    if asked == query and place != number
                 ),
                 Counter(),
             )
@@ -50,7 +50,7 @@ def left_out(machine):
 
 
 def likelihood(machine, told):
-    """How likely it is that the main answer came, or did not, by the others to its question."""
+    """How likely it is that the main answer came, or did not, by the others to its query."""
     total = 0.0
     for code, count, rest in left_out(machine):
         most, asked = max(rest.values()), rest.total()
@@ -108,7 +108,7 @@ def test_what_was_told_once_foretells_nothing():
     assert smoothing_of(machine) == Smoothing((0.5,) * 7, 1, 1, 1, 0.5 / 4)
 
 
-def test_questions_that_are_alike_are_trusted_alike():
+def test_queries_that_are_alike_are_trusted_alike():
     """Fifty dice, each loaded in the same way, and fifty that differ."""
 
     def thrown(shares, seed):
@@ -149,11 +149,11 @@ def test_what_is_foretold_with_a_chance_comes_as_often_in_fresh_steps():
             assert abs(row.predicted - row.right) < 0.01 + 3 / np.sqrt(row.steps)
 
 
-def odd_likelihood(machine, odd_strength, even_strength):
+def odd_likelihood(machine, deviating_strength, uniform_strength):
     """How likely odd answers are, by those left in their state and those of other states."""
-    rows = {key: dict(row) for key, row in machine.spread.rows.items()}
+    rows = {key: dict(row) for key, row in machine.output_counts.rows.items()}
     total = 0.0
-    for (state, question), row in rows.items():
+    for (state, query), row in rows.items():
         for code, count in row.items():
             rest = {value: times - (value == code) for value, times in row.items()}
             main = min(value for value in rest if rest[value] == max(rest.values()))
@@ -161,13 +161,15 @@ def odd_likelihood(machine, odd_strength, even_strength):
                 continue
             elsewhere = Counter()
             for (other, asked), its in rows.items():
-                if asked == question and other != state:
-                    its_main = machine._answers[other, asked]
+                if asked == query and other != state:
+                    its_main = machine._outputs_by_state[other, asked]
                     elsewhere.update({one: its[one] for one in its if one not in (its_main, main)})
-            even = even_strength / (len(machine.outputs) - 1)
-            base = (elsewhere[code] + even) / (elsewhere.total() + even_strength)
+            even = uniform_strength / (len(machine.outputs) - 1)
+            base = (elsewhere[code] + even) / (elsewhere.total() + uniform_strength)
             odd = sum(rest.values()) - rest[main]
-            total += count * log((rest[code] + odd_strength * base) / (odd + odd_strength))
+            total += count * log(
+                (rest[code] + deviating_strength * base) / (odd + deviating_strength)
+            )
     return total
 
 
@@ -178,7 +180,7 @@ def test_no_other_strength_foretells_odd_answers_better(found):
     for machine in machines.values():
         if len(machine.outputs) > 1 and machine.is_noisy:
             told = smoothing_of(machine)
-            best = odd_likelihood(machine, told.odd_strength, told.even_strength)
+            best = odd_likelihood(machine, told.deviating_strength, told.uniform_strength)
             for strength in 2.0 ** np.arange(-6, 13):
-                other = odd_likelihood(machine, float(strength), told.even_strength)
+                other = odd_likelihood(machine, float(strength), told.uniform_strength)
                 assert best >= other - 1e-6

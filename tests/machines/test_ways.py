@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.machines import RewardMachine
-from resolvent.machines.compare import history_text, history_texts
+from resolvent.machines.compare import access_sequence_texts, label_sequence_text
 from resolvent.traces import Vocabulary
 
 
@@ -23,9 +23,9 @@ def machine_of(transitions):
         transitions=transitions,
         trivial=(),
         output_state=np.empty(0, np.int32),
-        output_question=np.empty(0, np.int64),
+        output_query=np.empty(0, np.int64),
         output_value=np.empty(0, np.int32),
-        constant_question=np.array([0], np.int64),
+        constant_query=np.array([0], np.int64),
         constant_value=np.array([0], np.int32),
     )
 
@@ -51,33 +51,37 @@ def test_histories_are_the_shortest_and_first_by_label(table):
             if target >= 0 and target not in shortest:
                 shortest[target] = (*shortest[state], machine.labels[code])
                 ahead.append(target)
-    assert machine.reachable() == sorted(shortest)
-    texts = history_texts(machine)
+    assert machine.reachable() == list(shortest)
+    texts = access_sequence_texts(machine)
     for state in range(machine.states):
         if state not in shortest:
-            assert machine.first_move(state) is None
+            assert machine.access_transition(state) is None
             assert texts[state] == "no labels lead here"
             with pytest.raises(rs.errors.ModelError, match=f"no labels lead to state {state}"):
-                machine.history(state)
+                machine.access_sequence(state)
             continue
         history = shortest[state]
-        assert machine.history(state) == history
-        assert texts[state] == history_text(history)
+        assert machine.access_sequence(state) == history
+        assert texts[state] == label_sequence_text(history)
         if history:
-            assert machine.first_move(state) == (machine.run(history[:-1]), history[-1])
+            assert machine.access_transition(state) == (machine.run(history[:-1]), history[-1])
 
 
 def test_long_histories_are_cut_alike_wherever_they_stand():
     machine = chain(60)
-    assert history_texts(machine) == [history_text(machine.history(state)) for state in range(60)]
-    assert history_text(machine.history(32)) == ", ".join(["l0"] * 32)
-    assert history_text(machine.history(33)) == ", ".join([*["l0"] * 8, "… 17 more …", *["l0"] * 8])
+    assert access_sequence_texts(machine) == [
+        label_sequence_text(machine.access_sequence(state)) for state in range(60)
+    ]
+    assert label_sequence_text(machine.access_sequence(32)) == ", ".join(["l0"] * 32)
+    assert label_sequence_text(machine.access_sequence(33)) == ", ".join(
+        [*["l0"] * 8, "… 17 more …", *["l0"] * 8]
+    )
 
 
 def test_a_chain_of_60_000_states_is_written_in_room_that_grows_with_it():
     machine = chain(60_000)
     assert len(machine.reachable()) == 60_000
-    assert len(machine.history(59_999)) == 59_999
+    assert len(machine.access_sequence(59_999)) == 59_999
     for text in (machine.to_text(), machine.to_dot()):
         assert len(text) < 400 * machine.states
 
@@ -85,14 +89,14 @@ def test_a_chain_of_60_000_states_is_written_in_room_that_grows_with_it():
 def test_no_more_answers_are_written_than_are_shown():
     machine = chain(50)
     asked = np.arange(50, dtype=np.int32)
-    questions = [f"room {number}" for number in range(40)]
+    queries = [f"room {number}" for number in range(40)]
     machine = replace(
         machine,
-        observations=Vocabulary(questions),
+        observations=Vocabulary(queries),
         output_state=np.repeat(asked, 40),
-        output_question=np.tile(np.arange(40), 50),
+        output_query=np.tile(np.arange(40), 50),
         output_value=np.zeros(2000, np.int32),
-        constant_question=np.empty(0, np.int64),
+        constant_query=np.empty(0, np.int64),
         constant_value=np.empty(0, np.int32),
     )
     text = machine.to_text(most_outputs=3)

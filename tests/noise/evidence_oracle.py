@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 
 
 def log_evidence(samples, transitions, strength, share):
-    """Walk all traces; then sum over the possible main answers of every row."""
-    answers = defaultdict(Counter)
+    """Walk all traces; then sum over the possible main outputs of every row."""
+    outputs = defaultdict(Counter)
     pooled = defaultdict(Counter)
     read = set()
     for first, last in zip(samples.offsets[:-1], samples.offsets[1:], strict=True):
@@ -16,43 +16,42 @@ def log_evidence(samples, transitions, strength, share):
                 read.add((state, int(samples.beta[row])))
                 state = int(transitions[state, samples.beta[row]])
             if samples.alpha[row] >= 0:
-                question = int(samples.alpha[row])
-                answers[state, question][int(samples.output[row])] += 1
-                pooled[question][int(samples.output[row])] += 1
+                query = int(samples.alpha[row])
+                outputs[state, query][int(samples.output[row])] += 1
+                pooled[query][int(samples.output[row])] += 1
     total = sum(
-        log_row(counts, pooled[question], strength, share)
-        for (_, question), counts in answers.items()
+        log_row(counts, pooled[query], strength, share) for (_, query), counts in outputs.items()
     )
-    return total + log_moves(transitions, read)
+    return total + log_transitions(transitions, read)
 
 
 def log_row(counts, pooled, strength, share):
-    """The answers of one row one after another, as drawn from an urn, for each main answer."""
-    likely = []
-    asked = sum(pooled.values()) + 0.5 * len(pooled)
+    """The outputs of one row one after another, as drawn from an urn, for each main output."""
+    log_likelihoods = []
+    queried = sum(pooled.values()) + 0.5 * len(pooled)
     for main, often in pooled.items():
-        urn = {answer: strength * share / len(pooled) for answer in pooled}
+        urn = {output: strength * share / len(pooled) for output in pooled}
         urn[main] += strength * (1 - share)
-        log_likely = math.log((often + 0.5) / asked)
-        for answer, count in counts.items():
+        log_likely = math.log((often + 0.5) / queried)
+        for output, count in counts.items():
             for _ in range(count):
-                log_likely += math.log(urn[answer] / sum(urn.values()))
-                urn[answer] += 1
-        likely.append(log_likely)
-    most = max(likely)
-    return most + math.log(sum(math.exp(each - most) for each in likely))
+                log_likely += math.log(urn[output] / sum(urn.values()))
+                urn[output] += 1
+        log_likelihoods.append(log_likely)
+    most = max(log_likelihoods)
+    return most + math.log(sum(math.exp(each - most) for each in log_likelihoods))
 
 
-def log_moves(transitions, read):
-    """A coin of unknown bias says of each move whether it stays; others are drawn evenly."""
+def log_transitions(transitions, read):
+    """Each transition is a loop with one unknown probability, or leads to any other state."""
     states = len(transitions)
-    stays = moves = 0
+    stays = leaves = 0
     total = math.log(math.factorial(states - 1))
     for state, label in sorted(read):
         if transitions[state, label] == state:
-            total += math.log((stays + 1) / (stays + moves + 2))
+            total += math.log((stays + 1) / (stays + leaves + 2))
             stays += 1
         else:
-            total += math.log((moves + 1) / (stays + moves + 2)) - math.log(max(states - 1, 1))
-            moves += 1
+            total += math.log((leaves + 1) / (stays + leaves + 2)) - math.log(max(states - 1, 1))
+            leaves += 1
     return total

@@ -1,4 +1,4 @@
-"""Values that vary → how many centres there are, and where."""
+"""Values that vary → how many centers there are, and where."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,10 @@ import pytest
 from resolvent.noise.mixture import Groups, find_centers
 
 
-def groups(random, centres, sizes, noise):
-    """A group of each size around each of the centres."""
+def groups(random, centers, sizes, noise):
+    """A group of each size around each of the centers."""
     key = np.repeat(np.arange(len(sizes)), sizes)
-    return Groups.by(key, np.repeat(centres, sizes) + noise(random, len(key)))
+    return Groups.by(key, np.repeat(centers, sizes) + noise(random, len(key)))
 
 
 def normal(random, count):
@@ -20,13 +20,13 @@ def laplace(random, count):
     return random.laplace(0, 0.5**0.5, count)
 
 
-def test_centres_that_overlap_are_told_apart_by_repeats():
+def test_repeated_values_separate_centers_that_overlap():
     random = np.random.default_rng(0)
-    centres = random.choice([0.0, 2.0, 9.0], 4_000, p=[0.9, 0.08, 0.02])
-    found = find_centers(groups(random, centres, random.integers(1, 8, 4_000), normal), 1.0)
-    assert found.centres == pytest.approx([0, 2, 9], abs=0.15)
-    assert found.shares == pytest.approx([0.9, 0.08, 0.02], abs=0.01)
-    assert found.off.sum() < 0.01
+    centers = random.choice([0.0, 2.0, 9.0], 4_000, p=[0.9, 0.08, 0.02])
+    mixture = find_centers(groups(random, centers, random.integers(1, 8, 4_000), normal), 1.0)
+    assert mixture.centers == pytest.approx([0, 2, 9], abs=0.15)
+    assert mixture.shares == pytest.approx([0.9, 0.08, 0.02], abs=0.01)
+    assert mixture.off.sum() < 0.01
 
 
 def test_the_order_of_values_makes_no_difference():
@@ -34,30 +34,30 @@ def test_the_order_of_values_makes_no_difference():
     made = groups(random, random.choice([0.0, 3.0], 500), np.full(500, 2), normal)
     mixed = random.permutation(500)
     other = Groups(made.size[mixed], made.mean[mixed], made.squares[mixed])
-    assert find_centers(made, 1.0).centres.tolist() == find_centers(other, 1.0).centres.tolist()
+    assert find_centers(made, 1.0).centers.tolist() == find_centers(other, 1.0).centers.tolist()
 
 
-def test_one_centre_stays_one_however_many_values_there_are():
+def test_one_center_stays_one_with_many_values():
     random = np.random.default_rng(2)
     made = groups(random, np.zeros(200_000), np.ones(200_000, int), normal)
-    assert len(find_centers(made, 1.0).centres) == 1
+    assert len(find_centers(made, 1.0).centers) == 1
 
 
-def test_noise_that_is_not_normal_makes_no_centres_where_repeats_decide():
+def test_with_repeats_noise_that_is_not_normal_adds_no_centers():
     random = np.random.default_rng(3)
     made = groups(random, np.zeros(60_000), np.repeat([1, 12], [59_000, 1_000]), laplace)
-    assert len(find_centers(made, 1.0).centres) > 1
-    assert len(find_centers(made, 1.0, sure=12).centres) == 1
+    assert len(find_centers(made, 1.0).centers) > 1
+    assert len(find_centers(made, 1.0, sure=12).centers) == 1
 
 
-def test_values_off_all_centres_are_no_centres():
+def test_outliers_are_no_centers():
     random = np.random.default_rng(4)
     made = groups(random, random.choice([0.0, 50.0], 5_000), np.ones(5_000, int), normal)
     far = random.uniform(-100, 100, 100)
     together = Groups(np.ones(5_100), np.concatenate([made.mean, far]), np.zeros(5_100))
-    found = find_centers(together, 1.0)
-    assert found.centres == pytest.approx([0, 50], abs=0.1)
-    assert found.off.sum() == pytest.approx(0.02, abs=0.005)
+    mixture = find_centers(together, 1.0)
+    assert mixture.centers == pytest.approx([0, 50], abs=0.1)
+    assert mixture.off.sum() == pytest.approx(0.02, abs=0.005)
 
 
 def test_values_that_fill_a_range_are_not_clustered():

@@ -1,17 +1,15 @@
-"""Methods that behave badly, and small experiments made of them."""
+"""Methods that fail in many ways, and small experiments made of them."""
 
 import os
 import time
 from pathlib import Path
 from typing import Any
 
-from resolvent.machines import EdgeRewardMachine
+from resolvent.machines import EdgeRewardMachine, Guard
 from resolvent.machines.io.edge_rewards import Edge
-from resolvent.machines.io.guards import Guard
 from resolvent.paper.baselines import Outcome
-from resolvent.paper.baselines.clock import Clock as OfMethods
-from resolvent.paper.processes import Clock
-from resolvent.paper.run import Run
+from resolvent.paper.baselines.outcome import Clock
+from resolvent.paper.runs import Run, Stopwatch
 from resolvent.traces.trace_set import TraceSet
 from resolvent.worlds import PhaseGrid
 
@@ -20,76 +18,76 @@ def run(call: str, method: str = "fake", repetition: int = 0, **arguments: Any) 
     return Run("tiny", "here", method, repetition, f"fake_methods:{call}", arguments)
 
 
-def answers(clock: Clock, *, value: int = 42, work: float = 0.0) -> dict[str, Any]:
-    with clock:
+def answers(stopwatch: Stopwatch, *, value: int = 42, work: float = 0.0) -> dict[str, Any]:
+    with stopwatch:
         time.sleep(work)
     return {"status": "found", "value": value}
 
 
-def sleeps(clock: Clock, *, seconds: float) -> dict[str, Any]:
-    with clock:
+def sleeps(stopwatch: Stopwatch, *, seconds: float) -> dict[str, Any]:
+    with stopwatch:
         time.sleep(seconds)
     return {"status": "found"}
 
 
-def waits_for(clock: Clock, *, path: str) -> dict[str, Any]:
-    with clock:
+def waits_for(stopwatch: Stopwatch, *, path: str) -> dict[str, Any]:
+    with stopwatch:
         while not Path(path).exists():
             time.sleep(0.01)
     return {"status": "found"}
 
 
-def works(clock: Clock, *, seconds: float) -> dict[str, Any]:
-    with clock:
+def works(stopwatch: Stopwatch, *, seconds: float) -> dict[str, Any]:
+    with stopwatch:
         ends = time.process_time() + seconds
         while time.process_time() < ends:
             pass
     return {"status": "found"}
 
 
-def keeps_its_limit(clock: Clock) -> dict[str, Any]:
-    """Waits, which costs nothing, and works until its own clock says that time is up."""
-    with clock:
-        own = OfMethods(clock.limit)
-        time.sleep(2 * clock.limit)
-        assert own.left
-        while own.left:
+def keeps_its_limit(stopwatch: Stopwatch) -> dict[str, Any]:
+    """Waits, which costs no CPU time, and works until its own clock has no time left."""
+    with stopwatch:
+        clock = Clock(stopwatch.time_limit)
+        time.sleep(2 * stopwatch.time_limit)
+        assert clock.left
+        while clock.left:
             pass
     return {"status": "found"}
 
 
-def judges_long(clock: Clock, *, seconds: float) -> dict[str, Any]:
-    with clock:
+def evaluates_long(stopwatch: Stopwatch, *, seconds: float) -> dict[str, Any]:
+    with stopwatch:
         pass
     time.sleep(seconds)
     return {"status": "found"}
 
 
-def raises(clock: Clock) -> dict[str, Any]:
-    with clock:
+def raises(stopwatch: Stopwatch) -> dict[str, Any]:
+    with stopwatch:
         raise ValueError("two\nlines")
 
 
-def gives_an_object(clock: Clock) -> dict[str, Any]:
+def gives_an_object(stopwatch: Stopwatch) -> dict[str, Any]:
     return {"status": "found", "value": object()}
 
 
-def dies(clock: Clock) -> dict[str, Any]:
-    with clock:
+def dies(stopwatch: Stopwatch) -> dict[str, Any]:
+    with stopwatch:
         os.kill(os.getpid(), 9)
     return {"status": "found"}
 
 
-def hoards(clock: Clock) -> dict[str, Any]:
-    with clock:
+def hoards(stopwatch: Stopwatch) -> dict[str, Any]:
+    with stopwatch:
         kept = []
         while True:
             kept.append(bytearray(os.urandom(1 << 20)))
             time.sleep(0.001)
 
 
-def prints(clock: Clock) -> dict[str, Any]:
-    with clock:
+def prints(stopwatch: Stopwatch) -> dict[str, Any]:
+    with stopwatch:
         print("a solver's banner", flush=True)
         os.write(1, b"and more\n")
     return {"status": "found"}

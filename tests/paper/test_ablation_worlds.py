@@ -50,12 +50,12 @@ def assert_found(world, pair, traces):
     assert len(rm) == world.terminal
     true_tm = {mine: theirs for theirs, mine in tm.items()}
     true_rm = {mine: theirs for theirs, mine in rm.items()}
-    for state, observation, action, output in pair.transition.answers():
+    for state, observation, action, output in pair.transition.entries():
         if state is not None:
             assert output == world.move(observation, true_tm[state], action)
         else:  # the same wherever it was asked; not every state was
             assert output in {world.move(observation, q, action) for q in tm}
-    for state, (observation, q), action, output in pair.reward.answers():
+    for state, (observation, q), action, output in pair.reward.entries():
         states = rm if state is None else [true_rm[state]]
         assert output in {world.step(observation, true_tm[q], u, action)[3] for u in states}
 

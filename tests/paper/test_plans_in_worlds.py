@@ -16,9 +16,9 @@ def test_a_plan_from_3000_traces_is_worth_the_true_optimum_at_every_start(seed: 
     plan = rs.plan(pair, traces, gamma=0.95)
     best = best_values(truth_of_world(world), 0.95)
     starts = plan.model.starts.tolist()
-    assert sorted(plan.model.named(start)[0] for start in starts) == world.starts
+    assert sorted(plan.model.augmented_state(start)[0] for start in starts) == world.starts
     for start in starts:
-        true = best[plan.model.named(start)[0], 0, 0]
+        true = best[plan.model.augmented_state(start)[0], 0, 0]
         assert plan.pessimistic[start] == pytest.approx(true, rel=1e-12)
     for cell in world.starts[::10]:
         (paid,) = plan.run(WorldEnv(world, cell), episodes=1, max_steps=500).discounted_returns

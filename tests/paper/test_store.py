@@ -1,18 +1,19 @@
 import json
+from dataclasses import asdict
 
 import pytest
 from fake_methods import run
 from tiny import tiny
 
 from resolvent.errors import ResolventError
-from resolvent.paper import store as storing
+from resolvent.paper import store as store_module
 from resolvent.paper.store import Results, Store
 
 RUN = run("answers")
 
 
 def opened(folder, time_limit=30.0):
-    return Store(folder, tiny(time_limit).as_dict(), "resolvent reproduce --quick")
+    return Store(folder, asdict(tiny(time_limit)), "resolvent reproduce --quick")
 
 
 def test_a_record_is_one_file_and_comes_back(tmp_path):
@@ -21,7 +22,7 @@ def test_a_record_is_one_file_and_comes_back(tmp_path):
     store.add(RUN, {"status": "found", "value": 7})
     assert store.has(RUN)
     path = tmp_path / "new/results/runs/tiny/here--fake--0.json"
-    assert json.loads(path.read_text()) == {"status": "found", "value": 7}
+    assert json.loads(path.read_text()) == {"status": "found", "value": 7, "arguments": {}}
     assert opened(tmp_path / "new" / "results").results().records[0]["value"] == 7
 
 
@@ -59,7 +60,7 @@ def test_another_version_does_not_mix(tmp_path):
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(ResolventError, match="holds other files"):
+    with pytest.raises(ResolventError, match="has other files"):
         opened(tmp_path)
     with pytest.raises(ResolventError, match="is a file"):
         opened(tmp_path / "thesis.tex")
@@ -82,14 +83,14 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
     def full(path):
         raise ResolventError(f"cannot write {path}: no space left on device")
 
-    monkeypatch.setattr(storing, "atomic_write", full)
-    with pytest.raises(ResolventError, match=r"no space left.*what is done is kept.*to go on"):
+    monkeypatch.setattr(store_module, "atomic_write", full)
+    with pytest.raises(ResolventError, match=r"no space left.*finished runs are kept.*to continue"):
         store.add(run("answers", "other"), {"value": 2})
     assert [one["value"] for one in store.results().records] == [1]
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(ResolventError, match="holds no results"):
+    with pytest.raises(ResolventError, match="has no results"):
         Results.read(tmp_path)
 
 

@@ -26,8 +26,8 @@ def needed(world, kind):
 
 
 def assert_nothing_needed_was_dropped(world, result):
-    for kind, verdicts in result.trivial.items():
-        taken = {name for one in verdicts if one.verdict == "trivial" for name in one.label}
+    for kind, label_tests in result.trivial.items():
+        taken = {name for one in label_tests if one.triviality == "trivial" for name in one.label}
         assert not taken & needed(world, kind)
 
 

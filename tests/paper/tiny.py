@@ -1,12 +1,13 @@
 """A reproduction of a second: settings whose runs are fake methods, and hand-made results."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from fake_methods import run
 
 from resolvent.paper.reproduce import Settings, settings
-from resolvent.paper.run import Run
+from resolvent.paper.runs import Run
 
 
 class TinySettings(Settings):
@@ -20,12 +21,12 @@ class TinySettings(Settings):
 
 
 def tiny(time_limit: float = 30.0) -> TinySettings:
-    return TinySettings(**settings(quick=True, time_limit=time_limit).as_dict())
+    return TinySettings(**asdict(settings(quick=True, time_limit=time_limit)))
 
 
 ABOUT: dict[str, Any] = {
     "format": 1,
-    "settings": settings(quick=True).as_dict(),
+    "settings": asdict(settings(quick=True)),
     "machine": {"processor": "Abacus", "cores": 2, "system": "Linux", "architecture": "wood"},
     "python": "3.11.0",
     "packages": {"numpy": "2.0", "highspy": None},
@@ -46,8 +47,8 @@ def compared(method: str, repetition: int = 0, setting: str = "3x3", **more: Any
         "traces": 275,
         "steps": 275 * 39,
         "states": 2,
-        "verdict": "exact",
-        "reachable": {"answers": 68, "wrong": 0, "unseen": 0},
+        "correctness": "exact",
+        "reachable": {"queries": 68, "wrong": 0, "unseen": 0},
         "fresh": {"steps": 1_000, "wrong": 0, "unseen": 0},
     }
     return record | more
@@ -77,7 +78,7 @@ def learned(method: str, repetition: int, values: list[float]) -> dict[str, Any]
         "seconds": 0.5,
         "episodes": 750 * len(values),
         "optimum": 2.0,
-        "most": 3.0,
+        "largest_return": 3.0,
         "returns": [value / 2 for value in values],
-        "worth": {"episode": [750 * (n + 1) for n in range(len(values))], "value": values},
+        "policy": {"episode": [750 * (n + 1) for n in range(len(values))], "value": values},
     }

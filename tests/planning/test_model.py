@@ -28,16 +28,16 @@ def house() -> TraceSet:
 
 def stepped(model: Model, situation: tuple[Any, int, int], action: Any) -> Any:
     """What the model says of a step, as the oracle says it."""
-    here, code = model.situation(*situation), model.actions.code(action)
+    here, code = model.find(*situation), model.actions.code(action)
     assert here is not None
     if not model.known[here, code]:
         assert math.isnan(model.reward[here, code])
-        assert model.following[here, code] == -1
+        assert model.next_state[here, code] == -1
         assert not model.ends[here, code]
         return None
-    following = int(model.following[here, code])
+    following = int(model.next_state[here, code])
     assert (following < 0) == model.ends[here, code]
-    return model.reward[here, code], None if following < 0 else model.named(following)
+    return model.reward[here, code], None if following < 0 else model.augmented_state(following)
 
 
 @settings(deadline=None, max_examples=150)
@@ -46,10 +46,12 @@ def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) 
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     model = Model.of(machines, traces, trust_constants=trust)
     expected, starts = naive_model(machines, traces, trust)
-    assert {model.named(z) for z in range(len(model))} == set(expected)
+    assert {model.augmented_state(z) for z in range(len(model))} == set(expected)
     for situation, steps in expected.items():
         assert {a: stepped(model, situation, a) for a in steps} == steps
-    begun = zip(map(model.named, model.starts.tolist()), model.start_counts.tolist(), strict=True)
+    begun = zip(
+        map(model.augmented_state, model.starts.tolist()), model.start_counts.tolist(), strict=True
+    )
     assert dict(begun) == starts
 
 
@@ -64,13 +66,13 @@ def test_the_model_of_a_part_of_the_traces(traces, options) -> None:
         for z in range(len(model)):
             for code, action in enumerate(model.actions):
                 if model.known[z, code]:
-                    seen, *states = model.named(z)
+                    seen, *states = model.augmented_state(z)
                     by_kind = dict(zip(machines, states, strict=True))
                     told = machines.predict_all(seen, action, by_kind)
                     assert told["reward"] == model.reward[z, code]
                     assert told.get("terminated", model.ends[z, code]) == model.ends[z, code]
                     if not model.ends[z, code]:
-                        after = model.named(int(model.following[z, code]))
+                        after = model.augmented_state(int(model.next_state[z, code]))
                         assert after[0] == told["transition"]
 
 
@@ -79,9 +81,9 @@ def test_the_house_by_hand(house: TraceSet) -> None:
     keyless = {("corridor", 0, 0), ("limegreenroom", 0, 0)}
     with_key = {("corridor", 1, 0), ("orangeroom", 1, 0), ("limegreenroom", 1, 0)}
     relieved = {(room, 1, 1) for room in House.observation_names}
-    assert {model.named(z) for z in range(len(model))} == keyless | with_key | relieved
-    assert model.unknown == 0
-    assert [model.named(z) for z in model.starts.tolist()] == [("corridor", 0, 0)]
+    assert {model.augmented_state(z) for z in range(len(model))} == keyless | with_key | relieved
+    assert model.unknown_steps == 0
+    assert [model.augmented_state(z) for z in model.starts.tolist()] == [("corridor", 0, 0)]
     assert model.start_counts.tolist() == [200]
     assert model.reward_range == (0.0, 1.0)
     assert stepped(model, ("corridor", 0, 0), "up") == (0.0, ("corridor", 0, 0))
@@ -93,9 +95,9 @@ def test_the_house_by_hand(house: TraceSet) -> None:
 
 def test_a_situation_that_cannot_be_reached_has_no_number(house: TraceSet) -> None:
     model = Model.of(rs.infer(house).machines, house)
-    assert model.situation("cyanroom", 0, 0) is None
-    assert model.situation("attic", 0, 0) is None
-    assert model.situation("corridor", 7, 0) is None
+    assert model.find("cyanroom", 0, 0) is None
+    assert model.find("attic", 0, 0) is None
+    assert model.find("corridor", 7, 0) is None
 
 
 def ring(*actions: str) -> Trace:
@@ -173,7 +175,7 @@ def test_labels_that_depend_on_the_state() -> None:
 def test_labels_that_nothing_foretells_do_not_matter_if_they_lead_to_the_same_states() -> None:
     traces = TraceSet([Trace([0, 0, 0, 0], [None, "a", "b", "a"], ["go"] * 3, [0, 0, 0])])
     model = Model.of(rs.infer(traces).machines, traces)
-    assert model.chances is None
+    assert model.outcomes is None
     assert stepped(model, (0, 0, 0), "go") == (0.0, (0, 0, 0))
 
 
@@ -188,10 +190,10 @@ def test_labels_that_nothing_foretells_come_by_chance() -> None:
     machines = rs.infer(traces).machines
     assert machines.reward.states == 3
     model = Model.of(machines, traces)
-    assert model.chances is not None
-    go = model.situation(0, 0, 0) * len(model.actions) + model.actions.code("go")
-    assert model.chances.share[model.chances.step == go].tolist() == [0.75, 0.25]
-    assert len(model.chances.leads_to(go)) == 2
+    assert model.outcomes is not None
+    go = model.find(0, 0, 0) * len(model.actions) + model.actions.code("go")
+    assert model.outcomes.frequency[model.outcomes.step == go].tolist() == [0.75, 0.25]
+    assert len(model.outcomes.next_states(go)) == 2
     found = rs.plan(machines, traces)
     assert found.value == pytest.approx(0.95 * 0.75)
     assert not found.is_optimal
@@ -233,7 +235,8 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
         pair = rs.infer(traces, timing=timing).machines
         corpus = scan_corpus(pair, traces, Threads())
         space = StateSpace.of(pair, corpus.alphabets)
-        taken = run_pass(corpus, StepPass(MachineTables.of(pair, corpus.alphabets)))
+        tables = MachineTables.of(pair, corpus.alphabets)
+        taken = run_pass(corpus, StepPass(tables, by_reward=True))
         steps = Steps.of(taken, corpus.alphabets, space)
         return LabelModel.of(steps, timing, space, steps.transitions(pair)).by
 
@@ -351,7 +354,7 @@ def test_an_unknown_first_label_is_refused() -> None:
     pair = rs.infer(traces, timing=LabelTiming.CURRENT_WITH_INITIAL).machines
     other = TraceSet([Trace([0, 1], ["other", None], ["go"], [0])])
     with pytest.raises(
-        rs.errors.ModelError, match="trace 0 begins with label other, which the machines"
+        rs.errors.ModelError, match="trace 0 begins with label other, for which the machines"
     ):
         Model.of(pair, other)
 

@@ -38,7 +38,7 @@ def planned(traces: TraceSet, **options: Any) -> rs.Plan:
 def values(plan: rs.Plan) -> dict[Any, tuple[float, float]]:
     """Pessimistic and optimistic value by observation."""
     return {
-        plan.model.named(z)[0]: (plan.pessimistic[z], plan.optimistic[z])
+        plan.model.augmented_state(z)[0]: (plan.pessimistic[z], plan.optimistic[z])
         for z in range(len(plan.model))
     }
 
@@ -50,7 +50,7 @@ def test_unknown_steps_are_worth_the_least_and_the_most() -> None:
     assert plan.is_optimal  # from the fork, the hall and 2 are a step away: 0 + ½·2 = 1
     # From the hall it is another matter.
     plan = planned(fork("left", "right", "hall"))
-    assert (plan.gap("fork"), plan.gap("hall")) == (0.0, 1.5)
+    assert plan.gaps[plan.model.starts].tolist() == [0.0, 1.5]
     assert plan.value == pytest.approx((2 * 1.0 + 0.5) / 3)
     assert plan.bound == pytest.approx(1.5 / 3)
     assert plan.largest_gap == 1.5
@@ -76,40 +76,39 @@ def test_a_wider_range_of_rewards_may_be_named() -> None:
     wide = planned(traces, reward_range=(-1, 4))
     assert values(wide) == {"fork": (1.0, 4.0), "hall": (0.5, 8.0)}
     assert wide.next_experiment is not None
-    with pytest.raises(rs.OptionError, match="rewards from 0 to 1 were seen"):
+    with pytest.raises(rs.OptionError, match="rewards from 0 to 1 were observed"):
         planned(traces, reward_range=(0, 0.5))
 
 
-NEVER_PAID = "only 0 was ever paid, so that all ways to act look alike"
+UNINFORMATIVE = "all rewards are 0, so all policies have the same value"
 
 
-def test_where_nothing_was_ever_paid_no_plan_is_called_optimal() -> None:
+def test_no_plan_is_optimal_if_all_rewards_are_zero() -> None:
     plan = planned(fork("left", "right", pays=0.0))
-    assert (plan.value, plan.bound, plan.is_optimal, plan.vacuous) == (0, 0, False, NEVER_PAID)
+    assert (plan.value, plan.bound, plan.is_optimal, plan.all_rewards_equal) == (0, 0, False, True)
     assert str(plan).splitlines() == [
         "value        0 from the starts, discounted by 0.5",
-        f"bound        none: {NEVER_PAID}",
-        "situations   2, and 2 actions",
+        f"bound        none: {UNINFORMATIVE}",
+        "model        2 augmented states, 2 actions",
         "unknown      1 of 4 steps",
         "try next     begin in fork, do right; then in hall (transition state 0, reward state 0) "
         "do left, and go on: what follows is not known; "
-        "or say with reward_range=(low, high) what such steps may pay",
+        "or give the possible rewards as reward_range=(low, high)",
     ]
     told = plan.as_dict()
-    assert (told["optimal"], told["vacuous"]) == (False, NEVER_PAID)
+    assert (told["optimal"], told["all_rewards_equal"]) == (False, True)
     assert told["next_experiment"]["actions"] == ["right"]
     assert told["advice"] == str(plan).splitlines()[-1][len("try next     ") :]
 
 
-def test_where_nothing_was_paid_and_nothing_is_unknown_other_traces_are_asked_for() -> None:
+def test_advice_without_rewards_and_unknown_steps() -> None:
     for plan in (planned(fork("right", "hall")), planned(fork("right"), reward_range=(-1, 1))):
-        assert plan.model.unknown == 0
-        assert plan.vacuous == NEVER_PAID
+        assert plan.model.unknown_steps == 0
+        assert plan.all_rewards_equal
         assert not plan.is_optimal
         assert plan.next_experiment is None
         assert str(plan).endswith(
-            "try next     collect traces in which something else is paid, "
-            "longer ones or by another policy"
+            "try next     collect traces with other rewards: longer ones, or by another policy"
         )
 
 
@@ -119,10 +118,15 @@ def test_the_nearest_unknown_step_is_the_one_that_fewest_steps_lead_to() -> None
     turned = [Trace([room, room], [None] * 2, ["turn"], [0.0]) for room in ("a", "b")]
     far = planned(TraceSet([line, *turned])).next_experiment
     assert far is not None
-    assert (far.start[0], far.actions, far.situation[0], far.action) == ("b", ("go",), "c", "go")
+    assert (far.start[0], far.actions, far.augmented_state[0], far.action) == (
+        "b",
+        ("go",),
+        "c",
+        "go",
+    )
     near = planned(TraceSet([line, turned[0]])).next_experiment
     assert near is not None
-    assert (near.start[0], near.actions, near.situation[0], near.action) == (
+    assert (near.start[0], near.actions, near.augmented_state[0], near.action) == (
         "a",
         ("go",),
         "b",
@@ -130,14 +134,14 @@ def test_the_nearest_unknown_step_is_the_one_that_fewest_steps_lead_to() -> None
     )
 
 
-def test_the_same_pay_for_every_step_tells_ways_apart_only_if_episodes_end() -> None:
+def test_a_constant_reward_distinguishes_policies_only_if_episodes_end() -> None:
     for pays in (-1.0, 2.0):
         loop = Trace(["x", "y", "x"], [None] * 3, ["go", "go"], [pays, pays])
-        assert planned(TraceSet([loop])).vacuous == (
-            f"every step paid {pays:g} and none was the last, so that all ways to act look alike"
-        )
+        endless = planned(TraceSet([loop]))
+        assert endless.all_rewards_equal
+        assert f"none: all rewards are {pays:g} and no step ended an episode, so " in str(endless)
         leaving = Trace(["x", "out"], [None] * 2, ["leave"], [pays], terminated=True)
-        assert planned(TraceSet([loop, leaving])).vacuous is None
+        assert not planned(TraceSet([loop, leaving])).all_rewards_equal
     # At a cost of 1 a step, leaving at once is best: −1 against −2 for ever.
     loop = Trace(["x", "x"], [None] * 2, ["go"], [-1.0])
     leaving = Trace(["x", "out"], [None] * 2, ["leave"], [-1.0], terminated=True)
@@ -146,24 +150,24 @@ def test_the_same_pay_for_every_step_tells_ways_apart_only_if_episodes_end() -> 
 
 
 def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
-    said = "             this rests on rewards that were never seen: only 0 to 1 was"
+    said = "             this assumes rewards that were never observed: only 0 to 1 was"
     plan = planned(fork("left", "right"), reward_range=(0, 4))
     assert plan.assumes_rewards
     assert str(plan).splitlines()[2] == said
     told = plan.as_dict()
-    assert (told["reward_range"], told["seen_reward_range"]) == ([0, 4], [0.0, 1.0])
+    assert (told["reward_range"], told["observed_reward_range"]) == ([0, 4], [0.0, 1.0])
     assert told["assumes_rewards"] is True
     seen = planned(fork("left", "right"))
     assert not seen.assumes_rewards
-    assert "never seen" not in str(seen)
+    assert "never observed" not in str(seen)
     all_known = TraceSet([*fork("left", "right"), Trace(["hall"] * 2, [None] * 2, ["left"], [0])])
     assert not planned(all_known, reward_range=(0, 4)).assumes_rewards
     # Nothing was paid, but up to 1 might be: the unknown step is worth ½·(1 + ½ + …) = 1.
     hoped = planned(fork("left", "right", pays=0.0), reward_range=(0, 1))
-    assert (hoped.bound, hoped.is_optimal, hoped.vacuous) == (1.0, False, NEVER_PAID)
+    assert (hoped.bound, hoped.is_optimal, hoped.all_rewards_equal) == (1.0, False, True)
     lines = str(hoped).splitlines()
-    assert lines[1] == "bound        at most 1 below the best, if pay stays within 0 to 1"
-    assert lines[2] == "             this rests on rewards that were never seen: only 0 was"
+    assert lines[1] == "bound        at most 1 below the best, if rewards are within 0 to 1"
+    assert lines[2] == "             this assumes rewards that were never observed: only 0 was"
     assert lines[-1].endswith("what follows is not known")
 
 
@@ -174,10 +178,10 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
     assert found.as_dict() == {
         "start": {"observation": "hall", "transition_state": 0, "reward_state": 0},
         "actions": [],
-        "situation": {"observation": "hall", "transition_state": 0, "reward_state": 0},
+        "augmented_state": {"observation": "hall", "transition_state": 0, "reward_state": 0},
         "action": "left",
         "history": [],
-        "question": ["hall", "left"],
+        "query": ["hall", "left"],
         "why": "what follows is not known",
         "machine": None,
         "exact": False,
@@ -188,7 +192,7 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
     )
     far = planned(fork("left", "right"), reward_range=(0, 4)).next_experiment
     assert far is not None
-    assert (far.start[0], far.actions, far.situation[0], far.action) == (
+    assert (far.start[0], far.actions, far.augmented_state[0], far.action) == (
         "fork",
         ("right",),
         "hall",
@@ -199,7 +203,7 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
 
 def test_a_plan_without_a_gap_has_no_next_experiment() -> None:
     plan = planned(fork("left", "right"))
-    assert plan.model.unknown == 1
+    assert plan.model.unknown_steps == 1
     assert plan.next_experiment is None
     assert "try next" not in str(plan)
 
@@ -217,8 +221,8 @@ def test_what_a_plan_prints() -> None:
     assert str(planned(fork("left", "right", "hall"))).splitlines() == [
         "value        0.8333 from the starts, discounted by 0.5",
         "bound        at most 0.5 below the best on average, 1.5 from any one start, "
-        "if pay stays within 0 to 1",
-        "situations   2, and 2 actions",
+        "if rewards are within 0 to 1",
+        "model        2 augmented states, 2 actions",
         "unknown      1 of 4 steps",
         "try next     begin in hall; then in hall (transition state 0, reward state 0) do left, "
         "and go on: what follows is not known",
@@ -233,10 +237,6 @@ def test_what_to_do_and_where_nothing_is_known() -> None:
         rs.errors.ModelError, match=r"attic .transition state 0, reward state 0. cannot be"
     ):
         plan.action("attic", 0, 0)
-    with pytest.raises(rs.OptionError, match="no trace begins in hall"):
-        plan.gap("hall")
-    with pytest.raises(rs.OptionError, match="no trace begins in attic"):
-        plan.gap("attic")
 
 
 def test_without_discount() -> None:
@@ -254,7 +254,8 @@ def test_without_discount() -> None:
 def test_without_discount_a_cycle_that_pays_is_named() -> None:
     traces = TraceSet([Trace(["a", "b", "a"], [None] * 3, ["go", "back"], [2, -1])])
     with pytest.raises(
-        rs.OptionError, match=r"gamma=1: in [ab] .* the actions .* pay 1 and lead back there"
+        rs.OptionError,
+        match=r"gamma=1: in [ab] .* the actions .* have rewards of 1 and lead back there",
     ):
         planned(traces, gamma=1)
     assert planned(traces).value == pytest.approx((2 - 0.5) / (1 - 0.25))
@@ -354,9 +355,7 @@ def test_running_a_plan_pays_what_it_says() -> None:
     assert runs.lengths.tolist() == [1] * 3
     assert runs.terminated.all()
     runs = plan.run(Fork("hall"), episodes=1)
-    assert runs.discounted_returns.tolist() == [
-        plan.pessimistic[plan.model.situation("hall", 0, 0)]
-    ]
+    assert runs.discounted_returns.tolist() == [plan.pessimistic[plan.model.find("hall", 0, 0)]]
     assert runs.as_dict()["mean_length"] == 2.0
 
 
@@ -369,12 +368,12 @@ def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
     runs = plan.run(Fork("hole"), episodes=5, on_unseen="random", seed=3)
     assert runs.returns.tolist() == [1.0] * 5
     assert runs.random_steps == 5
-    assert "5 steps at random" in str(runs)
+    assert "5 random steps in" in str(runs)
 
 
 def test_a_label_never_read_is_a_situation_not_known() -> None:
     with pytest.raises(rs.errors.ModelError, match="states unknown: a label was read that"):
-        seen_in_fork().run(Fork("hall"), episodes=1, label_of=lambda room: "new")
+        seen_in_fork().run(Fork("hall"), episodes=1, labeling_fn=lambda room: "new")
 
 
 def test_a_plan_that_goes_in_a_circle_needs_a_limit() -> None:
@@ -389,7 +388,7 @@ def test_a_plan_that_goes_in_a_circle_needs_a_limit() -> None:
     runs = plan.run(stay, episodes=2, max_steps=7)
     assert runs.lengths.tolist() == [7, 7]
     assert not runs.terminated.any()
-    assert str(runs).endswith("0 ended, 2 were cut")
+    assert str(runs).endswith("0 terminated, 2 truncated")
 
 
 def test_runs_draw_nothing_from_the_environments_own_space() -> None:

@@ -75,7 +75,7 @@ def test_what_it_says(way_out):
     text = str(way_out)
     assert " expected from the starts, discounted by 0.9" in text
     assert f"within {way_out.bound:.4g} of the best with 95% confidence" in text
-    assert "may lead to more than one thing, seen " in text
+    assert "known steps have several outcomes, each observed " in text
     assert "optimal" not in text
     assert "with 0.95 confidence" in repr(way_out)
     told = way_out.as_dict()
@@ -89,8 +89,8 @@ def test_what_it_says(way_out):
 def test_an_experiment_is_the_step_that_was_seen_least(way_out):
     found = way_out.next_experiment
     model = way_out.model
-    step = model.situation(*found.situation), model.actions.code(found.action)
-    assert found.taken == model.chances.seen[step[0] * len(model.actions) + step[1]]
+    step = model.find(*found.augmented_state), model.actions.code(found.action)
+    assert found.taken == model.outcomes.count[step[0] * len(model.actions) + step[1]]
     assert f"it was seen {found.taken:,} times, the fewest on this way" in str(found)
     assert found.as_dict()["taken"] == found.taken
 
@@ -124,7 +124,7 @@ def test_a_slippery_lake_is_crossed_as_well_as_can_be():
         plan = rs.plan(result, traces, gamma=gamma)
         policy = np.zeros(16, int)
         for z in range(len(plan.model)):
-            policy[plan.model.named(z)[0]] = plan.model.actions[int(plan.policy[z])]
+            policy[plan.model.augmented_state(z)[0]] = plan.model.actions[int(plan.policy[z])]
         best = lake_values(env, gamma)[0]
         assert lake_values(env, gamma, policy)[0] == pytest.approx(best, rel=0.02)
         assert plan.value == pytest.approx(best, rel=0.02)
@@ -154,7 +154,7 @@ def test_pay_with_noise_counts_by_its_mean():
     paid = [trace.rewards[0] for trace in traces if trace.actions[0] == "high"]
     assert plan.action("x", 0, 0) == "high"
     assert plan.value == pytest.approx(np.mean(paid))
-    assert not plan.model.chances.pay_follows
+    assert not plan.model.outcomes.has_rewards
 
 
 def gamble(*wins, action="gamble"):
@@ -182,7 +182,7 @@ def test_what_was_never_paid_on_the_way_does_not_frighten():
     idle = Trace(["start"] * 4_001, [None] * 4_001, ["stay"] * 4_000, [0.0] * 4_000)
     traces = TraceSet([walk(1.0)] * 18 + [walk(-1.0)] * 2 + [idle])
     plan = rs.plan(learned(traces), traces, gamma=0.95)
-    assert not plan.model.chances.pay_follows
+    assert not plan.model.outcomes.has_rewards
     assert plan.action("start", 0, 0) == "go"
     assert plan.expected[plan.model.starts[0]] == pytest.approx(0.8 * 0.95**15)
 
@@ -212,12 +212,12 @@ def test_pay_for_ever_is_refused_without_discount():
     back = Trace(["y", "x"], [None] * 2, ["go"], [1.0])
     stay = Trace(["y", "y"], [None] * 2, ["go"], [1.0])
     traces = TraceSet([there, back, stay])
-    with pytest.raises(rs.OptionError, match=r"^gamma=1: from .* no way to act .* surely ends"):
+    with pytest.raises(rs.OptionError, match=r"^gamma=1: from x .* does not surely end"):
         rs.plan(learned(traces), traces, gamma=1)
     ends = Trace(["x", "end"], [None] * 2, ["stop"], [0.0], terminated=True)
     also = Trace(["y", "end"], [None] * 2, ["stop"], [0.0], terminated=True)
     traces = TraceSet([there, back, stay, ends, also])
-    with pytest.raises(rs.OptionError, match=r"^gamma=1: one can be paid for ever, by go in "):
+    with pytest.raises(rs.OptionError, match=r"^gamma=1: from x .* does not surely end"):
         rs.plan(learned(traces), traces, gamma=1)
     assert rs.plan(learned(traces), traces, gamma=0.5).value > 1.5
 
@@ -246,15 +246,15 @@ def test_another_world_contradicts(lock, way_out):
     runs = way_out.run(Stuck(), episodes=200, seed=0)
     (found,) = runs.contradicts
     assert found.episode is None
-    assert found.paid < found.least
+    assert found.actual < found.least
 
 
-def test_imagined_steps_are_refused(lock):
+def test_counterfactual_steps_are_refused(lock):
     result, traces = lock
     model = Model.of(result.machines, traces)
     env = rs.AugmentObservation(Lock(), result.machines)
     with pytest.raises(
-        rs.errors.ModelError, match=r"^the machines answer with chance, and a learner"
+        rs.errors.ModelError, match=r"^outputs of the machines are random, and a learner"
     ):
         rs.q_learning(env, episodes=10, seed=0, model=model, counterfactual=True)
 
@@ -291,7 +291,7 @@ def test_costs_without_discount():
     assert plan.value == pytest.approx(truth, rel=0.02)
     assert plan.optimistic[plan.model.starts[0]] >= truth
     assert np.isneginf(plan.pessimistic[plan.model.starts[0]])
-    assert "with 95% confidence it is worth at most" in str(plan)
+    assert "with 95% confidence its value is at most" in str(plan)
 
 
 class Line(gym.Env):

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.planning.confidence import log_regret, lowest_mean, worst_probabilities
-from resolvent.planning.markov_chain import MarkovChain
-from resolvent.planning.outcome_counts import RewardCounts, regret_of
+from resolvent.planning.confidence import (
+    RewardCounts,
+    log_regret,
+    lowest_mean,
+    regret_of,
+    worst_probabilities,
+)
+from resolvent.planning.stochastic import MarkovChain
 from resolvent.replay.counts import GroupedCounts
 
 

@@ -40,7 +40,7 @@ def way_out() -> rs.Plan:
 
 
 def number(plan: rs.Plan, room: str) -> int:
-    found = plan.model.situation(room, 0, 0)
+    found = plan.model.find(room, 0, 0)
     assert found is not None
     return found
 
@@ -84,13 +84,13 @@ def told(plan: rs.Plan, traces: TraceSet, *rooms: str | None) -> tuple[BoundViol
 def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
     kept = corridor(("ab.", "gg", 1.0), ("b.", "g", 1.0), ("ab", "g", 0.0))
     assert told(way_out, kept, "a", "b", "a") == ()
-    broken = corridor(
+    outliers = corridor(
         ("a.", "g", 0.0),  # over too early
         ("ab.", "gg", 1.0),
         ("aaa", "gg", 0.0),  # cut, but the pay was due by then
         ("a.", "g", 1.0),  # paid more
     )
-    assert told(way_out, broken, "a", "a", "a", "a") == (
+    assert told(way_out, outliers, "a", "a", "a", "a") == (
         BoundViolation(0, 0.5, 0.5, 0.0),
         BoundViolation(2, 0.5, 0.5, 0.0),
         BoundViolation(3, 0.5, 0.5, 1.0),
@@ -119,8 +119,8 @@ def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
     )
     found = told(plan, paid, "x", "x", "x")
     assert [str(one) for one in found] == [
-        "episode 0 was promised at least 1.5 and paid 1",
-        "episode 2 was promised at most 4 and paid 5.5",
+        "episode 0 returned 1, but the plan's value is at least 1.5",
+        "episode 2 returned 5.5, but the plan's value is at most 4",
     ]
 
 
@@ -140,8 +140,10 @@ def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Pla
         return told(way_out, corridor(*(("?.", "g", one) for one in paid)), *[None] * len(paid))
 
     (found,) = episodes([0.0] * 9 + [0.25])
-    assert (found.episode, found.least, found.paid) == (None, value, 0.025)
-    assert str(found) == "the mean was promised at least 0.6667 and paid 0.025"
+    assert (found.episode, found.least, found.actual) == (None, value, 0.025)
+    assert str(found) == (
+        "the episodes returned 0.025 on average, but the plan's value is at least 0.6667"
+    )
     # The mean of 0, 0, … 1 is ½ and its standard error √(¼·10/9)/√10 = 1/6: within three of it.
     assert episodes([0.0, 1.0] * 5) == ()
     assert episodes([0.0] * 9) == ()  # too few to tell
@@ -158,8 +160,8 @@ def test_an_unlimited_hope_contradicts_nothing() -> None:
     assert told(plan, cut, *[None] * 20) == ()
     assert BoundViolation(0, -math.inf, 1.0, 2.0).as_dict() == {
         "episode": 0,
-        "promised": [None, 1.0],
-        "paid": 2.0,
+        "bounds": [None, 1.0],
+        "return": 2.0,
     }
 
 
@@ -176,7 +178,7 @@ def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() ->
         if not runs.contradicts:
             break
         assert [one.episode for one in runs.contradicts] == [0, 1, 2, 3]
-        assert "contradicts the plan: episode 0 was promised" in str(runs)
+        assert "contradicts the plan: episode 0 returned 0, but" in str(runs)
         assert "and 3 other episodes likewise" in str(runs)
         result = result.update(runs.traces)
     assert len(promised) > 1

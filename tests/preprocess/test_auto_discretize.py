@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.errors import OptionError, TraceError
+from resolvent.errors import TraceError
 from resolvent.preprocess.auto_discretize import auto_discretize
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces import Trace, TraceSet
+
+# By its path, the package's function of this name would be found.
+module = sys.modules[auto_discretize.__module__]
 
 
 def thermostat(seed, days=20, minutes=200, drift=0.3):
@@ -30,21 +33,23 @@ def thermostat(seed, days=20, minutes=200, drift=0.3):
     return TraceSet(logs)
 
 
-def edges(discretise):
-    return {place: one.edges for place, one in discretise.intervals}
+def edges(discretize):
+    return {position: intervals.edges for position, intervals in discretize.intervals_}
 
 
 @pytest.mark.parametrize("drift", [0.05, 0.3])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_thermostat_is_found_from_its_log(seed, drift):
+def test_the_edges_of_a_thermostat_are_found(seed, drift):
     fitted = auto_discretize(thermostat(seed, drift=drift), ["heater"])
     assert edges(fitted) == {(): pytest.approx((18, 22), abs=0.02)}
-    senses = Preprocessor(LabelingFunction("observation"), fitted)
+    preprocessor = Preprocessor(LabelingFunction("observation"), fitted)
     result = rs.infer(
-        senses.on(thermostat(seed, drift=drift)), outputs=["heater"], timing="current-with-initial"
+        preprocessor.transform(thermostat(seed, drift=drift)),
+        outputs=["heater"],
+        timing="current-with-initial",
     )
     assert result.machines["heater"].states == 2
-    score = result.machines.score(senses.on(thermostat(7, drift=drift)))["heater"]
+    score = result.machines.score(preprocessor.transform(thermostat(7, drift=drift)))["heater"]
     assert score.unseen == 0
     assert score.wrong <= 4  # of 4,000: within the gap between readings an edge is a guess
 
@@ -62,15 +67,14 @@ def as_log(traces):
     )
 
 
-def test_inputs_of_a_log_are_read_as_well():
+def test_inputs_of_a_log_are_discretized():
     fitted = auto_discretize(as_log(thermostat(0)), ["heater"])
-    assert fitted == auto_discretize(as_log(thermostat(0)), ["heater"], of="action")
     assert edges(fitted) == {(): pytest.approx((18, 22), abs=0.02)}
     assert str(fitted) == "the action: below 18, 18…22, above 22"
-    senses = Preprocessor(LabelingFunction("action"), fitted)
-    machines = rs.infer(senses.on(as_log(thermostat(0))), outputs=["heater"]).machines
+    preprocessor = Preprocessor(LabelingFunction("action"), fitted)
+    machines = rs.infer(preprocessor.transform(as_log(thermostat(0))), outputs=["heater"]).machines
     assert machines["heater"].states == 2
-    score = machines.score(senses.on(as_log(thermostat(7))))["heater"]
+    score = machines.score(preprocessor.transform(as_log(thermostat(7))))["heater"]
     assert (score.right, score.wrong, score.unseen) == (4000, 0, 0)
 
 
@@ -83,8 +87,7 @@ def test_order_and_number_of_traces_make_no_difference():
 
 
 def test_the_sampled_steps_do_not_depend_on_the_order_of_traces(monkeypatch):
-    # By its path the package's function of this name would be found.
-    monkeypatch.setattr(sys.modules[auto_discretize.__module__], "MOST_STEPS", 700)
+    monkeypatch.setattr(module, "MOST_STEPS", 700)
     logs = thermostat(0, days=12, minutes=100)
     mixed = list(logs)
     random.Random(1).shuffle(mixed)
@@ -102,11 +105,12 @@ def test_a_useless_number_gets_no_edge():
     assert fitted(seen[0])[1:] == ("any number", "0")
 
 
-def test_no_number_has_more_intervals_than_allowed():
+def test_no_number_has_more_intervals_than_allowed(monkeypatch):
     walk = np.random.default_rng(0).normal(size=2001).cumsum().tolist()
     traces = TraceSet([Trace(walk, [None] * 2001, "a" * 2000)])
     assert len(edges(auto_discretize(traces))[()]) > 3
-    assert len(edges(auto_discretize(traces, bins=3))[()]) == 2
+    monkeypatch.setattr(module, "BINS", 3)
+    assert len(edges(auto_discretize(traces))[()]) == 2
 
 
 def test_an_edge_lies_exactly_where_outputs_change():
@@ -124,7 +128,7 @@ def test_the_result_can_be_stored_and_applied_twice():
     assert fitted.method == "auto"
     assert Discretizer.from_dict(fitted.as_dict()) == fitted
     logs = thermostat(0, days=3)
-    assert fitted.on(fitted.on(logs)) == fitted.on(logs)
+    assert fitted.transform(fitted.transform(logs)) == fitted.transform(logs)
     assert fitted.fit(thermostat(1, days=3)) == fitted
 
 
@@ -134,9 +138,7 @@ symbols = TraceSet([Trace(["hall", "attic"], [None] * 2, ["up"])])
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda: auto_discretize(thermostat(0, 1), bins=1), OptionError, "from 2 to 256"),
         (lambda: auto_discretize(thermostat(0, 1), ["heat"]), TraceError, "no column `heat`"),
-        (lambda: auto_discretize(thermostat(0, 1), of="x"), OptionError, "use 'observation' or"),
         (lambda: auto_discretize(symbols), TraceError, "no numbers to put into intervals"),
         (lambda: auto_discretize(TraceSet()), TraceError, "there are no traces"),
     ],

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import random
 import subprocess
 import sys
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from resolvent.errors import MissingExtra, ModelError, OptionError, TraceError
 from resolvent.preprocess.discretize import Discretizer
-from resolvent.preprocess.intervals import Intervals
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces import Trace, TraceSet, as_symbol
@@ -59,19 +57,19 @@ def fitted(draw, traces):
 @settings(deadline=None)
 def test_a_second_transformation_changes_nothing(data):
     traces = data.draw(measured())
-    senses = data.draw(fitted(traces))
-    once = senses.on(traces)
-    assert senses.on(once) == once
+    preprocessor = data.draw(fitted(traces))
+    once = preprocessor.transform(traces)
+    assert preprocessor.transform(once) == once
 
 
 @given(st.data())
 @settings(deadline=None)
-def test_traces_are_read_as_each_observation_is(data):
+def test_traces_are_discretized_as_each_observation_is(data):
     traces = data.draw(measured())
-    senses = data.draw(fitted(traces))
-    transformed = senses.on(traces)
+    preprocessor = data.draw(fitted(traces))
+    transformed = preprocessor.transform(traces)
     for raw, read in zip(traces, transformed, strict=True):
-        assert read.observations == tuple(map(senses, raw.observations))
+        assert read.observations == tuple(map(preprocessor, raw.observations))
         assert (read.actions, read.labels) == (raw.actions, raw.labels)
 
 
@@ -81,8 +79,8 @@ def test_order_and_number_of_traces_make_no_difference(data, chance):
     traces = data.draw(measured())
     again = [*traces, *chance.choices(list(traces), k=3)]
     chance.shuffle(again)
-    asked = Discretizer(data.draw(st.sampled_from(["quantile", "uniform"])), 3)
-    assert asked.fit(traces) == asked.fit(TraceSet(again))
+    discretizer = Discretizer(data.draw(st.sampled_from(["quantile", "uniform"])), 3)
+    assert discretizer.fit(traces) == discretizer.fit(TraceSet(again))
 
 
 @given(st.data())
@@ -94,13 +92,13 @@ def test_json_and_pickle_give_back_an_equal_one(data):
     for copy in (stored, pickle.loads(pickle.dumps(one))):  # noqa: S301
         assert copy == one
         assert hash(copy) == hash(one)
-        assert copy.on(traces) == one.on(traces)
+        assert copy.transform(traces) == one.transform(traces)
 
 
 @given(st.lists(readings, min_size=2, max_size=60), st.integers(2, 9))
-def test_no_interval_of_quantiles_is_empty_and_there_are_no_more_than_asked_for(numbers, bins):
+def test_quantile_intervals_are_not_empty_and_at_most_bins(numbers, bins):
     names = [Discretizer("quantile", bins).fit(numbers)(number) for number in numbers]
-    made = dict(Discretizer("quantile", bins).fit(numbers).intervals)[()]
+    made = dict(Discretizer("quantile", bins).fit(numbers).intervals_)[()]
     assert set(made.names) == set(names)
     assert len(made) <= min(bins, len(set(numbers)))
 
@@ -108,7 +106,7 @@ def test_no_interval_of_quantiles_is_empty_and_there_are_no_more_than_asked_for(
 @pytest.mark.parametrize("bins", [2, 5, 8])
 def test_quantiles_are_those_of_numpy(bins):
     numbers = np.random.default_rng(0).normal(size=5000)
-    edges = np.array(dict(Discretizer("quantile", bins).fit(numbers).intervals)[()].edges)
+    edges = np.array(dict(Discretizer("quantile", bins).fit(numbers).intervals_)[()].edges)
     exact = np.quantile(numbers, np.arange(1, bins) / bins)
     held = np.histogram(numbers, [-np.inf, *edges, np.inf])[0]
     assert np.abs(held - 5000 / bins).max() <= 0.02 * 5000 / bins + 1
@@ -126,7 +124,7 @@ def test_equal_widths_are_those_of_scikit_learn(bins):
         [
             [
                 one.names.index(name)
-                for (_, one), name in zip(ours.intervals, ours(row), strict=True)
+                for (_, one), name in zip(ours.intervals_, ours(row), strict=True)
             ]
             for row in table
         ]
@@ -135,23 +133,31 @@ def test_equal_widths_are_those_of_scikit_learn(bins):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_centres_are_no_worse_than_those_of_scikit_learn(seed):
+def test_centers_are_as_good_as_those_of_scikit_learn(seed):
     from sklearn.preprocessing import KBinsDiscretizer
 
     chance = np.random.default_rng(seed)
     numbers = np.concatenate([chance.normal(at, 0.3, 300) for at in (-4, 0, 1.5, 9)])
 
-    def spread(codes):
+    def output_counts(codes):
         parts = [numbers[codes == code] for code in np.unique(codes)]
         return sum(((part - part.mean()) ** 2).sum() for part in parts)
 
     theirs = KBinsDiscretizer(4, encode="ordinal", strategy="kmeans", subsample=None)
     ours = Discretizer("kmeans", 4).fit(numbers)
-    codes = dict(ours.intervals)[()].codes(numbers)
-    assert spread(codes) <= 1.01 * spread(theirs.fit_transform(numbers.reshape(-1, 1))[:, 0])
+    codes = np.array([dict(ours.intervals_)[()].names.index(ours(number)) for number in numbers])
+    assert output_counts(codes) <= 1.01 * output_counts(
+        theirs.fit_transform(numbers.reshape(-1, 1))[:, 0]
+    )
     assert ours.fit(chance.permutation(numbers)) == ours
-    assert [ours(at) for at in (-4.0, 0.0, 1.5, 9.0)] == list(dict(ours.intervals)[()].names)
+    assert [ours(at) for at in (-4.0, 0.0, 1.5, 9.0)] == list(dict(ours.intervals_)[()].names)
     assert ours(9.0) == "about 9"
+
+
+def test_options_have_the_names_of_the_constructor():
+    halves = Discretizer(bins=2, columns=[0]).fit([[0.5, 1.0], [1.5, 2.0]])
+    assert Discretizer(**halves.get_params()).fit([[0.5, 1.0], [1.5, 2.0]]) == halves
+    assert halves.edges_ == {"[0]": [1.0]}
 
 
 def test_a_reading_on_an_edge_lies_above_it():
@@ -164,7 +170,7 @@ def test_a_reading_on_an_edge_lies_above_it():
     ]
 
 
-def test_only_floats_are_readings_unless_asked_for():
+def test_only_floats_are_readings_by_default():
     seen = [(0.5, 3, "on"), (1.5, 4, "off"), (2.5, 5, "on")]
     traces = TraceSet([Trace(seen, [None] * 3, "ab")])
     assert Discretizer(bins=2).fit(traces)((0.1, 9, "off")) == ("below 1.5", 9, "off")
@@ -176,60 +182,58 @@ def test_only_floats_are_readings_unless_asked_for():
     assert Discretizer(bins=2, columns=[1]).fit(traces)((0.1, 9, "off")) == (0.1, "above 4", "off")
 
 
-def test_an_int_where_floats_stand_is_a_reading():
+def test_an_int_among_floats_is_a_reading():
     traces = TraceSet([Trace([(0.5, "a"), (2, "a"), (3.5, "b")], [None] * 3, "ab")])
-    assert Discretizer(bins=3).fit(traces).on(traces).observations[0] == ("1.5…2.5", "a")
+    assert Discretizer(bins=3).fit(traces).transform(traces).observations[0] == ("1.5…2.5", "a")
 
 
 def test_counts_may_differ_by_number():
     table = np.arange(40.0).reshape(20, 2)
-    assert [len(one) for _, one in Discretizer(bins=[2, 5]).fit(table).intervals] == [2, 5]
+    assert [len(one) for _, one in Discretizer(bins=[2, 5]).fit(table).intervals_] == [2, 5]
 
 
 def test_a_number_that_never_changes_has_one_interval():
-    senses = Discretizer(bins=4).fit([[0.5, 1.0], [0.5, 2.0]])
-    assert senses((0.5, 1.0)) == senses((7.5, 1.0)) == ("any number", "below 1.5")
+    preprocessor = Discretizer(bins=4).fit([[0.5, 1.0], [0.5, 2.0]])
+    assert preprocessor((0.5, 1.0)) == preprocessor((7.5, 1.0)) == ("any number", "below 1.5")
 
 
 def test_text_among_readings_stays():
     traces = TraceSet([Trace([(0.5,), ("broken",), (2.5,)], [None] * 3, "ab")])
-    transformed = Discretizer(bins=2).fit(traces).on(traces)
+    transformed = Discretizer(bins=2).fit(traces).transform(traces)
     assert transformed[0].observations == (("below 1.5",), ("broken",), ("above 1.5",))
 
 
 def test_pictures_beside_readings_stay():
     seen = [as_symbol({"image": [[0.5, level]], "speed": level}) for level in (0.5, 1.5)]
-    senses = Discretizer(bins=2).fit(TraceSet([Trace(seen, [None] * 2, "a")]))
-    assert senses(seen[0]) == (("image", ((0.5, 0.5),)), ("speed", "below 1"))
+    preprocessor = Discretizer(bins=2).fit(TraceSet([Trace(seen, [None] * 2, "a")]))
+    assert preprocessor(seen[0]) == (("image", ((0.5, 0.5),)), ("speed", "below 1"))
 
 
-def test_arrays_and_mappings_are_read_as_they_come():
-    senses = Discretizer.at({"heat": [20]})
-    assert senses({"heat": np.float32(18.5)}) == (("heat", "below 20"),)
+def test_arrays_and_mappings_are_discretized():
+    preprocessor = Discretizer.at({"heat": [20]})
+    assert preprocessor({"heat": np.float32(18.5)}) == (("heat", "below 20"),)
     assert Discretizer.at({0: [1]})(np.array([0.5, 7.0])) == ("below 1", 7.0)
 
 
-def test_actions_are_read_if_they_have_the_numbers():
+def test_actions_are_discretized_if_they_have_the_numbers():
     traces = TraceSet([Trace([0.5] * 4, [None] * 4, [0.2, 0.9, 0.4])])
     halves = Discretizer(bins=2, of="action").fit(traces)
-    transformed = halves.on(traces)
+    transformed = halves.transform(traces)
     assert transformed[0].actions == ("below 0.4", "above 0.4", "above 0.4")
     assert transformed[0].observations == traces[0].observations
-    assert halves.on(transformed) == transformed
+    assert halves.transform(transformed) == transformed
     assert Discretizer.from_dict(halves.as_dict()) == halves
-    assert (
-        repr(halves) == "Discretizer('quantile', bins=2, of='action', edges={'the action': [0.4]})"
-    )
-    assert Discretizer.at([0.4], of="action").on(traces) == transformed
+    assert halves.edges_ == {"the action": [0.4]}
+    assert Discretizer.at([0.4], of="action").transform(traces) == transformed
 
 
 def test_intervals_come_before_labels():
     traces = TraceSet([Trace([0.2, 0.9], [None] * 2, "a")])
-    senses = Preprocessor(LabelingFunction("observation"), Discretizer.at([0.5]))
-    assert not senses.are_plain
-    transformed = senses.on(traces)
+    preprocessor = Preprocessor(LabelingFunction("observation"), Discretizer.at([0.5]))
+    assert not preprocessor.is_identity
+    transformed = preprocessor.transform(traces)
     assert transformed[0].labels == (frozenset({"below 0.5"}), frozenset({"above 0.5"}))
-    assert senses.on(transformed) == transformed
+    assert preprocessor.transform(transformed) == transformed
 
 
 row = TraceSet([Trace([(0.5, 1.5), (0.7, 2.5)], [None] * 2, "a")])
@@ -256,7 +260,7 @@ mixed = TraceSet.from_columns(
         (lambda: Discretizer(bins=[]), OptionError, "of at least 2, or a row"),
         (lambda: Discretizer(columns=[]), OptionError, "name each number once, and at least one"),
         (lambda: Discretizer(columns=[0, 0]), OptionError, "name each number once"),
-        (lambda: Discretizer(columns=[0.5]), OptionError, "use positions in a row"),
+        (lambda: Discretizer(columns=[0.5]), OptionError, "use indices in a row"),
         (lambda: Discretizer(of="reward"), OptionError, "use 'observation' or 'action'"),
         (
             lambda: Discretizer().fit(rooms),
@@ -267,7 +271,7 @@ mixed = TraceSet.from_columns(
         (lambda: Discretizer(bins=[2, 2, 2]).fit(row), OptionError, r"have 2 \(\[0\], \[1\]\)"),
         (lambda: Discretizer(columns=[2]).fit(row), OptionError, r"\[2\] is no number"),
         (lambda: Discretizer()(0.5), OptionError, "not fitted yet: call fit"),
-        (lambda: Discretizer().on(row), OptionError, "not fitted yet: call fit"),
+        (lambda: Discretizer().transform(row), OptionError, "not fitted yet: call fit"),
         (lambda: Discretizer().fit(TraceSet()), TraceError, "there are no traces"),
         (lambda: Discretizer().fit([1, 2]), TraceError, "taken for symbols: pass ints=True"),
         (lambda: Discretizer().fit([0.5, np.nan]), TraceError, "row 1: nan is not finite"),
@@ -279,7 +283,11 @@ mixed = TraceSet.from_columns(
         (lambda: Discretizer().fit(mixed), TraceError, "must have one shape"),
         (lambda: Discretizer(bins=2).fit(row)((0.5, 1.5, 2.5)), TraceError, "it has 3 parts"),
         (lambda: Discretizer(bins=2).fit(row)(0.5), TraceError, "a tuple of 2 parts should be"),
-        (lambda: Discretizer(bins=2).fit(row).on(mixed), TraceError, "observation 0.5: it is 0.5"),
+        (
+            lambda: Discretizer(bins=2).fit(row).transform(mixed),
+            TraceError,
+            "observation 0.5: it is 0.5",
+        ),
         (lambda: Discretizer.at([1])(float("inf")), TraceError, "readings must be finite"),
         (lambda: Discretizer.at([1])(True), TraceError, "True is no number"),
         (lambda: Discretizer.at({"heat": [1]})((("cold", 1.0),)), TraceError, "no part 'heat'"),
@@ -304,7 +312,7 @@ def test_errors_have_one_line(wrong, kind, message):
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
-    with pytest.raises(MissingExtra, match=r"resolvent\[discretise\]"):
+    with pytest.raises(MissingExtra, match=r"resolvent\[discretize\]"):
         Discretizer("kmeans", 2).fit([0.5, 1.5, 2.5])
 
 
@@ -313,28 +321,12 @@ def test_the_package_does_not_import_scikit_learn():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_many_readings_are_read_together(monkeypatch):
-    chance = random.Random(0)
-    seen = [chance.random() for _ in range(1_001)]
-    traces = TraceSet.from_columns(
-        (seen, np.arange(len(seen), dtype=np.int32)),
-        ([frozenset()], np.zeros(len(seen), np.int32)),
-        (["a"], np.zeros(len(seen) - 1, np.int32)),
-        offsets=[0, len(seen) - 1],
-        terminated=[False],
-        truncated=[False],
-    )
-    senses = Discretizer("uniform", 8).fit(seen)
-    monkeypatch.setattr(Intervals, "__call__", lambda self, value: pytest.fail("one by one"))
-    assert len(senses.on(traces).observations) == 8
-
-
 def test_a_row_of_one_number_is_that_number():
     at = Discretizer.at([18, 22])
     traces = TraceSet([Trace([[17.5], [20.0]], [None] * 2, ["wait"])])
     assert at(np.array([17.5])) == ("below 18",)
-    assert at.on(traces)[0].observations == (("below 18",), ("18…22",))
-    assert at.on(at.on(traces)) == at.on(traces)
+    assert at.transform(traces)[0].observations == (("below 18",), ("18…22",))
+    assert at.transform(at.transform(traces)) == at.transform(traces)
     with pytest.raises(TraceError, match=r"it has 2 parts where a tuple of 1 part should be"):
         at((17.5, 20.0))
 
@@ -346,7 +338,7 @@ def test_a_row_of_one_number_is_that_number():
         ({"sizes": [{"at": [], "parts": -1}]}, "parts=-1"),
         ({"intervals": []}, "name each number once, and at least one"),
         ({"intervals": [{"at": [0], "edges": [1]}] * 2}, "name each number once"),
-        ({"intervals": [{"at": [[0]], "edges": [1]}]}, "use positions in a row"),
+        ({"intervals": [{"at": [[0]], "edges": [1]}]}, "use indices in a row"),
         ({"ints": "no"}, "ints='no'"),
         ({"edges": [1]}, "there is no edges"),
     ],

@@ -1,11 +1,13 @@
 """Discovered events of worlds, and labels of tables computed by hand."""
 
+from contextlib import suppress
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.preprocess.event_discovery import discover_labels, events_of
+from resolvent.preprocess.event_discovery import events_of, label_candidates
 from resolvent.preprocess.event_steps import event_steps
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
@@ -18,13 +20,19 @@ def blank(name, episodes, seed=0):
     """Traces of a built-in world that tell no events, and its true machines."""
     env = gym.make(f"resolvent/{name}-v0")
     traces = rs.collect(env, episodes=episodes, seed=seed)
-    return LabelingFunction("observation", {}).on(traces), env.unwrapped.machines()
+    return LabelingFunction("observation", {}).transform(traces), env.unwrapped.machines()
 
 
-def infer(outputs=BOTH):
-    return lambda traces, timing: (
-        rs.infer(traces, outputs=outputs, timing=timing, noise="none").machines
-    )
+def first_that_explains(traces, outputs=BOTH, **options):
+    """The first candidate whose machines explain all traces, and these machines."""
+    for group in label_candidates(traces, outputs, **options):
+        for candidate in group:
+            labeled = candidate.labeling.transform(traces)
+            with suppress(rs.ContradictoryTraces):
+                return candidate, rs.infer(
+                    labeled, outputs=outputs, timing=candidate.timing, noise="none"
+                ).machines
+    return None
 
 
 @pytest.mark.parametrize(
@@ -39,24 +47,25 @@ def infer(outputs=BOTH):
 )
 def test_small_worlds_have_as_many_states_as_with_labels(name, episodes):
     traces, truth = blank(name, episodes)
-    discovered = discover_labels(traces, BOTH, infer()).inferred
-    assert discovered.transition.states == truth.transition.states
-    assert discovered.reward.states == truth.reward.states
+    candidate, machines = first_that_explains(traces)
+    assert machines.transition.states == truth.transition.states
+    assert machines.reward.states == truth.reward.states
+    assert candidate.states["reward"] >= truth.reward.states
 
 
-def test_the_phase_grids_events_are_the_places_of_its_task():
+def test_events_of_the_phase_grid_are_the_cells_of_its_task():
     traces, _ = blank("PhaseGrid4", 100)
-    discovered = discover_labels(traces, BOTH, infer())
+    discovered, _ = first_that_explains(traces)
     # Coffee and sofa; the stair, where the episode ends, need not be remembered.
-    assert discovered.labelling.events == {(3, 0): "(3, 0)", (0, 1): "(0, 1)"}
+    assert discovered.labeling.events == {(3, 0): "(3, 0)", (0, 1): "(0, 1)"}
     assert discovered.timing is LabelTiming.CURRENT
 
 
 def test_without_memory_nothing_is_an_event():
     traces = TraceSet([Trace([0, 1, 0], [None] * 3, ["a", "b"], [0, 1])] * 3)
-    discovered = discover_labels(traces, BOTH, infer())
-    assert discovered.labelling == LabelingFunction("observation", {})
-    assert discovered.inferred.transition.states == discovered.inferred.reward.states == 1
+    discovered, machines = first_that_explains(traces)
+    assert discovered.labeling == LabelingFunction("observation", {})
+    assert machines.transition.states == machines.reward.states == 1
 
 
 def test_actions_are_events_without_observations():
@@ -73,32 +82,39 @@ def test_actions_are_events_without_observations():
         columns = {"response": answers}
         traces.append(Trace(seen, [None] * 21, actions, columns=columns))
     outputs = ("response",)
-    discovered = discover_labels(TraceSet(traces), outputs, infer(outputs))
-    assert discovered.labelling == LabelingFunction("action", {"coin": "coin", "push": "push"})
-    assert discovered.inferred["response"].states == 2
+    discovered, machines = first_that_explains(TraceSet(traces), outputs)
+    assert discovered.labeling == LabelingFunction("action", {"coin": "coin", "push": "push"})
+    assert machines["response"].states == 2
 
 
 def test_order_and_number_of_traces_and_their_labels_make_no_difference():
     traces, _ = blank("PhaseGrid3", 60)
-    once = discover_labels(traces, BOTH, infer()).labelling
+    once = first_that_explains(traces)[0].labeling
     order = np.random.default_rng(0).permutation(np.tile(np.arange(60), 2))
-    labelled = LabelingFunction("action").on(traces.take(order))
-    again = discover_labels(labelled, BOTH, infer()).labelling
+    labelled = LabelingFunction("action").transform(traces.take(order))
+    again = first_that_explains(labelled)[0].labeling
     assert again == once
     assert str(again) == str(once)
 
 
-def test_random_traces_raise_their_contradiction():
+def test_random_traces_have_the_finest_labels_as_their_only_candidate():
     random = np.random.default_rng(0)
     coins = [Trace([0, int(side)], [None] * 2, ["toss"]) for side in random.integers(0, 2, 50)]
+    groups = list(label_candidates(TraceSet(coins), ["observation"]))
+    assert [[candidate.labeling.reads for candidate in group] for group in groups] == [
+        ["action+observation"]
+    ]
     with pytest.raises(rs.ContradictoryTraces, match="different next observations"):
-        discover_labels(TraceSet(coins), ["observation"], infer(["observation"]))
+        rs.infer(TraceSet(coins), outputs=["observation"], labels="auto", noise="none")
 
 
-def test_without_time_each_observation_is_a_label():
+def test_without_time_there_are_no_events():
     traces, _ = blank("House", 50)
-    discovered = discover_labels(traces, BOTH, infer(), time_left=lambda: 0.0)
-    assert discovered.labelling == LabelingFunction("observation")
+    groups = list(label_candidates(traces, BOTH, time_left=lambda: 0.0))
+    assert [[candidate.labeling for candidate in group] for group in groups] == [
+        [LabelingFunction("observation"), LabelingFunction("action")],
+        [LabelingFunction("action+observation")],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -113,7 +129,7 @@ def test_without_time_each_observation_is_a_label():
 )
 def test_invalid_arguments_are_refused(traces, outputs, options, words):
     with pytest.raises(rs.ResolventError, match=words):
-        discover_labels(traces, outputs, infer(outputs), **options)
+        next(label_candidates(traces, outputs, **options))
 
 
 def walks(*observations):
@@ -130,43 +146,41 @@ def events(traces, moves, begins=(), states=2):
         table[names.index(name)] = row
     for name, row in dict(begins).items():
         table[names.index(name) + len(names)] = row
-    labelling = LabelingFunction("observation")
-    return events_of(traces, labelling, [(event_steps(traces, labelling, "observation"), table)])
+    labeling = LabelingFunction("observation")
+    return events_of(traces, labeling, [(event_steps(traces, labeling, "observation"), table)])
 
 
-def test_sources_with_the_same_moves_are_one_class():
-    discovered = events(walks("saxbyabx"), {"a": [1, 1], "b": [1, 1], "x": [0, 0]})
-    assert discovered.labelling == LabelingFunction(
-        "observation", {"a": "a or b", "b": "a or b", "x": "x"}
-    )
-    assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL
+def test_sources_with_the_same_transitions_are_one_class():
+    labeling, timing = events(walks("saxbyabx"), {"a": [1, 1], "b": [1, 1], "x": [0, 0]})
+    assert labeling == LabelingFunction("observation", {"a": "a or b", "b": "a or b", "x": "x"})
+    assert timing is LabelTiming.CURRENT_WITH_INITIAL
 
 
-def test_moves_that_were_never_made_keep_nothing_apart():
+def test_transitions_never_read_do_not_separate_classes():
     """In state 1 "b" is never read, so that it stays there says nothing."""
-    discovered = events(walks("sasas", "sbs"), {"a": [1, 0], "b": [1, 1]})
-    assert discovered.labelling.events == {"a": "a or b", "b": "a or b"}
+    labeling, _ = events(walks("sasas", "sbs"), {"a": [1, 0], "b": [1, 1]})
+    assert labeling.events == {"a": "a or b", "b": "a or b"}
 
 
-def test_a_move_that_was_never_made_is_no_event():
-    assert events(walks("sas"), {"a": [0, 0]}).labelling.events == {}
+def test_a_transition_never_read_is_no_event():
+    assert events(walks("sas"), {"a": [0, 0]})[0].events == {}
 
 
-def test_a_beginning_that_does_not_count_is_not_read():
-    discovered = events(walks("aas", "saas"), {"a": [1, 1]})
-    assert discovered.labelling.events == {"a": "a"}
-    assert discovered.timing is LabelTiming.CURRENT
+def test_a_start_without_effect_is_not_read():
+    labeling, timing = events(walks("aas", "saas"), {"a": [1, 1]})
+    assert labeling.events == {"a": "a"}
+    assert timing is LabelTiming.CURRENT
 
 
-def test_a_beginning_that_moves_is_read():
-    discovered = events(walks("csss", "dsss"), {}, {"c": [1, 1]})
-    assert discovered.labelling.events == {"c": "c"}
-    assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL
+def test_a_start_that_changes_the_state_is_read():
+    labeling, timing = events(walks("csss", "dsss"), {}, {"c": [1, 1]})
+    assert labeling.events == {"c": "c"}
+    assert timing is LabelTiming.CURRENT_WITH_INITIAL
 
 
-def test_a_beginning_that_acts_in_its_own_way_has_a_label_of_its_own():
+def test_a_start_with_another_effect_has_a_separate_label():
     """Read later, "c" moves nothing, although it does so at the beginning; "a" the reverse."""
-    discovered = events(walks("csss", "scss", "assa", "sass"), {"a": [1, 1]}, {"c": [1, 1]})
-    assert discovered.labelling.reads == "action+observation"
-    assert discovered.labelling.events == {("c",): "→ c or go → a", ("go", "a"): "→ c or go → a"}
-    assert discovered.timing is LabelTiming.CURRENT_WITH_INITIAL
+    labeling, timing = events(walks("csss", "scss", "assa", "sass"), {"a": [1, 1]}, {"c": [1, 1]})
+    assert labeling.reads == "action+observation"
+    assert labeling.events == {("c",): "→ c or go → a", ("go", "a"): "→ c or go → a"}
+    assert timing is LabelTiming.CURRENT_WITH_INITIAL

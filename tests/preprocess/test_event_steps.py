@@ -24,14 +24,14 @@ SWITCH = TraceSet(
 """Observations are coded dark 0, lit 1, on 2; both traces push, and look when "on"."""
 
 
-def test_only_questions_with_several_answers_tell_something():
+def test_only_queries_with_several_outputs_are_informative():
     steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     assert steps.output.tolist() == [-1, 1, -1, 0]
     assert steps.query_of.tolist() == [0, 0]
     assert steps.informative.tolist() == [1, 3]
 
 
-def test_beginnings_are_sources_of_their_own():
+def test_starts_are_separate_sources():
     steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     assert steps.n_sources == 6
     assert steps.source.tolist() == [3 + 0, 2, 3 + 0, 2]
@@ -59,7 +59,7 @@ def test_output_counts_follow_the_table():
     assert steps.read_counts(table)[2].tolist() == [2, 0]
 
 
-def test_answers_after_count_from_entering_a_state():
+def test_outputs_are_counted_since_entering_a_state():
     source = np.array([0, 1, 0, 2, 1], np.int32)
     answer = np.array([0, 0, 1, 0, 1], np.int32)
     states = np.array([0, 0, 0, 1, 1], np.int32)  # source 2 leads from 0 to 1
@@ -75,7 +75,7 @@ def test_answers_after_count_from_entering_a_state():
     assert after(1) == [[0, 0], [0, 1], [0, 0]]
 
 
-def test_the_state_that_all_begin_in_is_state_0():
+def test_the_common_initial_state_is_state_0():
     steps = event_steps(SWITCH, LabelingFunction("observation"), "reward")
     table = np.tile(np.arange(2), (6, 1))
     assert steps.rooted(table) is None
@@ -107,30 +107,30 @@ STEPS = EventSteps(
     np.array([0, 0, 1, 1, 1]),
     4,
 )
-"""One question with two answers and one with three."""
+"""One query with two answers and one with three."""
 
 
-def test_answers_are_written_by_how_often_they_were_given_before():
+def test_outputs_are_coded_by_their_counts_so_far():
     """Two answers of the first, one of the second, one after the other, each beginning at 0.1."""
     one_by_one = -log(0.1 / 0.2) - log(1.1 / 1.2) - log(0.1 / 2.2)
     length = DescriptionLength(STEPS).of_outputs(np.array([2, 1, 0, 0, 0]))
     assert length == pytest.approx(one_by_one)
 
 
-def test_the_order_in_which_answers_were_given_makes_no_difference():
+def test_the_order_of_outputs_makes_no_difference():
     other_order = -log(0.1 / 0.2) - log(0.1 / 1.2) - log(1.1 / 2.2)
     assert DescriptionLength(STEPS).of_outputs(np.array([2, 1, 0, 0, 0])) == pytest.approx(
         other_order
     )
 
 
-def test_questions_are_written_apart():
+def test_queries_are_coded_separately():
     description = DescriptionLength(STEPS)
     apart = description.of_outputs(np.array([[2, 1, 0, 0, 0], [0, 0, 1, 1, 0]])).sum()
     assert description.of_outputs(np.array([2, 1, 1, 1, 0])) == pytest.approx(apart)
 
 
-def test_a_class_is_written_once_for_all_its_events():
+def test_a_class_is_coded_once_for_all_its_events():
     stays, moves = [0, 1], [1, 1]
     description = DescriptionLength(STEPS)
     none = description.of_table(np.array([stays] * 4))

@@ -20,11 +20,11 @@ MADE = LABEL_ORIGINS[1:]
 made = pytest.mark.parametrize("reads", MADE)
 
 
-def label_by_label(labelling: LabelingFunction, trace: Trace) -> list[Any]:
+def label_by_label(labeling: LabelingFunction, trace: Trace) -> list[Any]:
     """The labels of one trace, made one step after the other as in a live episode."""
     steps = zip(trace.actions, trace.observations[1:], strict=True)
-    first = labelling.at_reset(trace.observations[0])
-    return [first, *(labelling.after_step(done, seen) for done, seen in steps)]
+    first = labeling.at_reset(trace.observations[0])
+    return [first, *(labeling.after_step(done, seen) for done, seen in steps)]
 
 
 @given(trace_sets(any_columns=True), st.sampled_from(MADE), st.data())
@@ -33,10 +33,10 @@ def test_traces_have_the_labels_that_a_live_episode_has(traces, reads, data):
     events = data.draw(
         st.none() | st.dictionaries(st.sampled_from(sources), st.sampled_from(["a", "b"]))
     )
-    labelling = LabelingFunction(reads, events)
-    labelled = labelling.on(traces)
+    labeling = LabelingFunction(reads, events)
+    labelled = labeling.transform(traces)
     assert [list(trace.labels) for trace in labelled] == [
-        label_by_label(labelling, trace) for trace in traces
+        label_by_label(labeling, trace) for trace in traces
     ]
     for before, after in zip(traces, labelled, strict=True):  # and nothing else is changed
         assert after == Trace(
@@ -51,44 +51,45 @@ def test_traces_have_the_labels_that_a_live_episode_has(traces, reads, data):
 
 
 @given(trace_sets(), st.sampled_from(MADE))
-def test_made_again_they_are_the_same(traces, reads):
-    once = LabelingFunction(reads).on(traces)
-    assert LabelingFunction(reads).on(once) == once
+def test_deriving_labels_twice_changes_nothing(traces, reads):
+    once = LabelingFunction(reads).transform(traces)
+    assert LabelingFunction(reads).transform(once) == once
 
 
 @given(trace_sets(), st.sampled_from(MADE))
 def test_sources_that_differ_have_labels_that_differ(traces, reads):
-    labelling = LabelingFunction(reads)
-    sources, codes = labelling.sources(traces)
-    assert len({labelling.name_of(one) for one in sources}) == len(sources)
+    labeling = LabelingFunction(reads)
+    sources, codes = labeling.sources(traces)
+    assert len({labeling.source_name(one) for one in sources}) == len(sources)
     assert codes.max() < len(sources)
 
 
-def test_names_tell_numbers_from_their_texts():
+def test_names_distinguish_numbers_from_their_texts():
     traces = TraceSet([Trace([("7", 7), (7, "7")], [None] * 2, "a")])
-    assert len(LabelingFunction("observation").on(traces).labels) == 2
+    assert len(LabelingFunction("observation").transform(traces).labels) == 2
     names = [
-        LabelingFunction("action").name_of(one) for one in (7, "7", True, "True", "a → b", "a#1")
+        LabelingFunction("action").source_name(one)
+        for one in (7, "7", True, "True", "a → b", "a#1")
     ]
     assert names == ["7", "'7'", "True", "'True'", "'a → b'", "'a#1'"]
 
 
 def test_given_labels_stay():
     traces = collect(House(), episodes=3, seed=0)
-    assert LabelingFunction().on(traces) is traces
+    assert LabelingFunction().transform(traces) is traces
 
 
 def test_an_unknown_source_is_no_event_where_events_are_named():
-    labelling = LabelingFunction(
+    labeling = LabelingFunction(
         "action+observation", {("up", "attic"): "climbed", ("hall",): "began"}
     )
-    assert labelling.at_reset("hall") == {"began"}
-    assert labelling.at_reset("attic") == NO_EVENT
-    assert labelling.after_step("up", "attic") == {"climbed"}
-    assert labelling.after_step("down", "attic") == NO_EVENT
+    assert labeling.at_reset("hall") == {"began"}
+    assert labeling.at_reset("attic") == NO_EVENT
+    assert labeling.after_step("up", "attic") == {"climbed"}
+    assert labeling.after_step("down", "attic") == NO_EVENT
 
 
-def test_in_words():
+def test_labeling_functions_as_text():
     assert str(LabelingFunction()) == "as given with each step"
     assert str(LabelingFunction("action")) == "each action is an event of its own"
     assert str(LabelingFunction("observation", {})) == "no observation is an event"
@@ -101,14 +102,14 @@ def test_in_words():
 
 
 @pytest.mark.parametrize("word", ["obs", "", None, 3])
-def test_a_word_that_means_nothing_is_refused(word):
+def test_an_unknown_origin_is_refused(word):
     with pytest.raises(OptionError, match=r"^labels=.*: use one of 'given', 'observation'"):
         as_labeling_function(word)
 
 
-def test_two_ways_to_make_labels_exclude_each_other():
-    with pytest.raises(OptionError, match="labels='observation' and label_of both say"):
-        collect(House(), episodes=1, labels="observation", label_of=lambda room: room)
+def test_labels_and_labeling_fn_exclude_each_other():
+    with pytest.raises(OptionError, match="labels='observation' and labeling_fn both say"):
+        collect(House(), episodes=1, labels="observation", labeling_fn=lambda room: room)
 
 
 # Live
@@ -117,12 +118,14 @@ def test_two_ways_to_make_labels_exclude_each_other():
 @made
 def test_collected_labels_are_those_made_afterwards(reads):
     plain = collect(House(), episodes=20, seed=0)
-    assert collect(House(), episodes=20, seed=0, labels=reads) == LabelingFunction(reads).on(plain)
+    assert collect(House(), episodes=20, seed=0, labels=reads) == LabelingFunction(reads).transform(
+        plain
+    )
 
 
 @made
 @pytest.mark.parametrize("autoreset", gym.vector.AutoresetMode, ids=lambda mode: mode.value)
-def test_so_are_those_of_many_environments(reads, autoreset):
+def test_collected_labels_of_vector_environments_are_those_made_afterwards(reads, autoreset):
     def houses():
         return gym.vector.SyncVectorEnv([House] * 3, autoreset_mode=autoreset)
 
@@ -130,7 +133,7 @@ def test_so_are_those_of_many_environments(reads, autoreset):
     if autoreset is gym.vector.AutoresetMode.SAME_STEP:
         options["max_steps"] = None
     plain = collect(houses(), **options)
-    assert collect(houses(), labels=reads, **options) == LabelingFunction(reads).on(plain)
+    assert collect(houses(), labels=reads, **options) == LabelingFunction(reads).transform(plain)
 
 
 class Silent(gym.Wrapper[Any, Any, Any, Any]):
@@ -147,38 +150,38 @@ class Silent(gym.Wrapper[Any, Any, Any, Any]):
 
 def test_auto_takes_the_labels_there_are_and_else_none():
     options = {"episodes": 3, "seed": 0}
-    told = collect(House(), **options)
-    assert collect(House(), labels="auto", **options) == told
+    collected = collect(House(), **options)
+    assert collect(House(), labels="auto", **options) == collected
     silent = collect(Silent(House()), labels="auto", **options)
     assert list(silent.labels) == [NO_EVENT]
-    assert silent == LabelingFunction("observation", {}).on(told)
+    assert silent == LabelingFunction("observation", {}).transform(collected)
     with pytest.raises(TraceError, match='the environment gives no label: pass labels="auto"'):
         collect(Silent(House()), **options)
 
 
 def test_a_function_of_five_gets_all_arguments_and_is_called_at_reset():
-    asked = []
+    calls = []
 
-    def label_of(observation, action, reward, following, info):
-        asked.append((observation, action, reward, following, sorted(info)))
+    def labeling_fn(observation, action, reward, following, info):
+        calls.append((observation, action, reward, following, sorted(info)))
         return "begins" if action is None else None
 
     traces = collect(
-        House(), episodes=2, seed=0, max_steps=2, label_of=label_of, policy=lambda room: 2
+        House(), episodes=2, seed=0, max_steps=2, labeling_fn=labeling_fn, policy=lambda room: 2
     )
     assert [sorted(label) for label in traces[1].labels] == [["begins"], [], []]
-    told = ["labels"]
-    episode = [(None, None, None, 0, told), (0, 2, 0.0, 1, told), (1, 2, 0.0, 1, told)]
-    assert asked == episode * 2
+    info = ["labels"]
+    episode = [(None, None, None, 0, info), (0, 2, 0.0, 1, info), (1, 2, 0.0, 1, info)]
+    assert calls == episode * 2
 
 
 def test_a_function_of_five_gets_the_same_arguments_in_a_vector_env():
-    def label_of(observation, action, reward, following, info):
+    def labeling_fn(observation, action, reward, following, info):
         if action is None:
             return f"begins in {following}"
         return f"{observation} {action} {float(reward)} {following} {sorted(info['labels'])}"
 
-    options = {"episodes": 6, "seed": 0, "max_steps": 9, "label_of": label_of}
+    options = {"episodes": 6, "seed": 0, "max_steps": 9, "labeling_fn": labeling_fn}
     envs = gym.vector.SyncVectorEnv([House] * 2, autoreset_mode=gym.vector.AutoresetMode.DISABLED)
     together = collect(envs, policy=lambda rooms: np.array([2, 2]), **options)
     alone = collect(House(), policy=lambda room: 2, **options)
@@ -188,7 +191,7 @@ def test_a_function_of_five_gets_the_same_arguments_in_a_vector_env():
 def test_names_given_by_a_function():
     names = ["hall", "den", "bath", "sofa"]
     traces = collect(
-        House(), episodes=5, seed=0, name_of=names.__getitem__, labels="action+observation"
+        House(), episodes=5, seed=0, observation_fn=names.__getitem__, labels="action+observation"
     )
     plain = collect(House(), episodes=5, seed=0)
     rooms = dict(zip(House().observation_names, names, strict=True))
@@ -199,17 +202,17 @@ def test_names_given_by_a_function():
 
 
 @pytest.mark.parametrize(
-    ("name_of", "says"),
+    ("observation_fn", "says"),
     [
-        (lambda room: None, r"name_of\(0\) gave None: a NoneType cannot be a symbol"),
-        (lambda room: 1 / room, r"name_of\(0\) raised ZeroDivisionError"),
+        (lambda room: None, r"observation_fn\(0\) gave None: a NoneType cannot be a symbol"),
+        (lambda room: 1 / room, r"observation_fn\(0\) raised ZeroDivisionError"),
     ],
 )
-def test_a_name_that_is_none(name_of, says):
+def test_observation_fn_that_returns_no_symbol_is_refused(observation_fn, says):
     with pytest.raises(TraceError, match=f"^episode 0: reset: {says}"):
-        collect(House(), episodes=1, name_of=name_of)
-    with pytest.raises(OptionError, match=r"name_of='room': give a function or None"):
-        collect(House(), episodes=1, name_of="room")
+        collect(House(), episodes=1, observation_fn=observation_fn)
+    with pytest.raises(OptionError, match=r"observation_fn='room': give a function or None"):
+        collect(House(), episodes=1, observation_fn="room")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +228,7 @@ def test_a_name_that_is_none(name_of, says):
         ({float("nan"): "key"}, "nan cannot be a symbol"),
     ],
 )
-def test_events_that_are_no_table(events: Any, says: str) -> None:
+def test_invalid_events_are_refused(events: Any, says: str) -> None:
     with pytest.raises(OptionError, match=says):
         LabelingFunction("observation", events)
 
@@ -236,7 +239,7 @@ def test_a_source_is_taken_as_traces_hold_it():
     )
 
 
-def test_a_word_in_an_array_is_no_word():
+def test_a_name_in_an_array_is_refused():
     with pytest.raises(OptionError, match="use one of 'given'"):
         as_labeling_function(np.array(["observation"]))  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="use one of 'given'"):
@@ -244,12 +247,12 @@ def test_a_word_in_an_array_is_no_word():
 
 
 def test_an_exception_of_the_function_becomes_one_line():
-    def label_of(observation):
+    def labeling_fn(observation):
         raise ValueError("first\nsecond")
 
-    def name_of(observation):
+    def observation_fn(observation):
         raise ValueError("first\nsecond")
 
-    for function in ({"label_of": label_of}, {"name_of": name_of}):
+    for function in ({"labeling_fn": labeling_fn}, {"observation_fn": observation_fn}):
         with pytest.raises(TraceError, match=r"raised ValueError: first\\nsecond$"):
             collect(House(), episodes=1, **function)

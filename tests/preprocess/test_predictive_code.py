@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.preprocess.predictive_code import PredictiveCode, steps_of
+from resolvent.preprocess.predictive_code import PredictiveCode, Steps
 from resolvent.traces import Trace, TraceSet
 
 
@@ -30,7 +30,7 @@ def test_bits_of_an_output_are_those_of_counting_step_by_step(steps):
     bells = [bell for _, _, bell in steps]
     seen = [*numbers, 3.5]
     trace = Trace(seen, [None] * len(seen), pushes, columns={"bell": bells})
-    code = PredictiveCode(steps_of(TraceSet([trace]), [()], ["bell"], 10**6)).bits([(4.0,)])
+    code = PredictiveCode(Steps.of(TraceSet([trace]), [()], ["bell"], 10**6)).bits([(4.0,)])
 
     low = [number < 4 for number in numbers]
     lower_before = [None, *low[:-1]]
@@ -51,7 +51,7 @@ def test_bits_of_an_output_are_those_of_counting_step_by_step(steps):
 def test_bits_of_a_number_exclude_those_of_the_frequency_of_its_interval(numbers):
     seen = [number + 0.5 for number in numbers]
     trace = Trace(seen, [None] * len(seen), "a" * (len(seen) - 1))
-    code = PredictiveCode(steps_of(TraceSet([trace]), [()], ["observation"], 10**6))
+    code = PredictiveCode(Steps.of(TraceSet([trace]), [()], ["observation"], 10**6))
     assert code.bits([()]).total == 0
 
     low = [number < 4 for number in seen]
@@ -69,7 +69,7 @@ def test_the_cache_changes_nothing():
     chance = np.random.default_rng(0)
     seen = list(map(tuple, chance.normal(size=(200, 3)).tolist()))
     traces = TraceSet([Trace(seen, [None] * 200, chance.integers(0, 2, 199).tolist())])
-    steps = steps_of(traces, [(0,), (1,), (2,)], ["observation"], 10**6)
+    steps = Steps.of(traces, [(0,), (1,), (2,)], ["observation"], 10**6)
     cached = PredictiveCode(steps)
     for edges, varied in [
         ([(), (), ()], 0),
@@ -99,7 +99,7 @@ days = TraceSet(
 
 
 def test_each_number_before_at_and_after_a_step():
-    (heat,) = steps_of(days, [(0,)], ["reward"], 10**6).numbers
+    (heat,) = Steps.of(days, [(0,)], ["reward"], 10**6).numbers
     nothing = np.nan
     np.testing.assert_array_equal(heat.before, [nothing, 20.5, nothing])
     np.testing.assert_array_equal(heat.now, [20.5, nothing, 18.5])
@@ -107,7 +107,7 @@ def test_each_number_before_at_and_after_a_step():
 
 
 def test_the_columns_besides_numbers():
-    steps = steps_of(days, [(0,)], ["reward", "observation", "terminated"], 10**6)
+    steps = Steps.of(days, [(0,)], ["reward", "observation", "terminated"], 10**6)
     assert len(steps) == 3
     assert len(set(steps.rest.of_step.tolist())) == 3  # dusk, broken at dusk, night
     assert steps.actions.of_step.tolist() == [1, 0, 1]
@@ -120,14 +120,14 @@ def test_the_columns_besides_numbers():
     assert previous_outputs[0] == previous_outputs[2] != previous_outputs[1]
 
 
-def test_steps_beyond_the_most_are_left_out():
-    assert len(steps_of(days, [(0,)], ["reward"], 2)) == 2
+def test_steps_beyond_the_maximum_are_skipped():
+    assert len(Steps.of(days, [(0,)], ["reward"], 2)) == 2
 
 
-def test_outputs_of_many_numbers_are_put_into_cells():
+def test_numeric_outputs_are_put_into_cells():
     pay = np.random.default_rng(0).normal(size=400)
     trace = Trace(np.arange(401.0).tolist(), [None] * 401, "a" * 400, pay.tolist())
-    (output,) = steps_of(TraceSet([trace]), [()], ["reward"], 10**6).outputs
+    (output,) = Steps.of(TraceSet([trace]), [()], ["reward"], 10**6).outputs
     assert output.kinds == 8
     assert np.bincount(output.of_step).tolist() == [50] * 8
     assert pay[output.of_step == 0].max() < pay[output.of_step == 1].min()

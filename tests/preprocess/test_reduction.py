@@ -29,18 +29,18 @@ from strategies import sample_set, sample_sets
 from worlds import random_world, with_decoys
 
 
-def answers_of(samples):
+def first_outputs(samples):
     """(history, alpha) → (output, first row), or None when the samples contradict each other."""
-    told = {}
+    outputs = {}
     beta = samples.beta.tolist()
     for start, stop in pairwise(samples.offsets.tolist()):
         history = ()
         for row in range(start, stop):
             history += (beta[row],) if beta[row] >= 0 else ()
             alpha, output = int(samples.alpha[row]), int(samples.output[row])
-            if alpha >= 0 and told.setdefault((history, alpha), (output, row))[0] != output:
+            if alpha >= 0 and outputs.setdefault((history, alpha), (output, row))[0] != output:
                 return None
-    return told
+    return outputs
 
 
 def histories_of(samples):
@@ -59,20 +59,20 @@ def context(history, label):
     return kept[-1] + 1 if kept else 0
 
 
-def deleted(told, label):
+def deleted(outputs, label):
     """What `_core.delete_labels` says, from its definition: contradictory?, agreements, bits."""
     groups = defaultdict(list)
-    for (history, alpha), (output, _) in told.items():
+    for (history, alpha), (output, _) in outputs.items():
         groups[tuple(code for code in history if code != label), alpha].append((history, output))
     if any(len({output for _, output in group}) > 1 for group in groups.values()):
         return None
-    given, asked = Counter(), Counter()
-    for (_, alpha), (output, _) in told.items():
-        given[alpha, output] += 1
-        asked[alpha] += 1
+    agreeing, counts = Counter(), Counter()
+    for (_, alpha), (output, _) in outputs.items():
+        agreeing[alpha, output] += 1
+        counts[alpha] += 1
     agreements, bits = 0, Counter()
     for (_, alpha), group in groups.items():
-        says = log2(asked[alpha] / given[alpha, group[0][1]])
+        says = log2(counts[alpha] / agreeing[alpha, group[0][1]])
         if len(group) > 1 and says > 0:
             agreements += len(group) - 1
             for history, _ in group:
@@ -84,17 +84,17 @@ def deleted(told, label):
 @settings(deadline=None, max_examples=300)
 @given(samples=sample_sets(), data=st.data())
 def test_a_deletion_is_weighed_as_defined(samples, data):
-    told = answers_of(samples)
+    outputs = first_outputs(samples)
     labels = len(samples.labels)
     label = data.draw(st.integers(0, labels - 1))
     columns = samples.histories.tree, samples.alpha, samples.output
-    if told is None:
+    if outputs is None:
         with pytest.raises(ValueError, match="contradict"):
             _core.delete_labels(*columns, [label], labels)
         return
     all_results = _core.delete_labels(*columns, list(range(labels)), labels)
     rows, agreements, bits, occurrences = all_results[label]
-    expected = deleted(told, label)
+    expected = deleted(outputs, label)
     assert (rows is not None) == (expected is None)
     if rows is not None:
         one, other = rows
@@ -125,15 +125,21 @@ def read_at(samples, row, label):
 )
 def test_the_core_refuses_invalid_columns(change, words):
     samples = sample_set([[(0, 0, 0), (1, 0, 0)]])
-    given = {"alpha": samples.alpha, "output": samples.output, "named": [0], "labels": 2, **change}
+    given = {
+        "alpha": samples.alpha,
+        "output": samples.output,
+        "named": [0],
+        "labels": 2,
+        **change,
+    }
     with pytest.raises(ValueError, match=words):
         _core.delete_labels(samples.histories.tree, **given)
 
 
-# ---- verdicts --------------------------------------------------------------
+# ---- triviality of labels ----------------------------------------------------
 
 
-def verdicts(traces, timing=LabelTiming.CURRENT, **options):
+def label_tests(traces, timing=LabelTiming.CURRENT, **options):
     samples = output_samples(traces, Histories.of(traces, timing), "observation")
     return {one.label: one for one in assess_labels(samples, **options)}
 
@@ -148,33 +154,35 @@ LAMP = TraceSet([walk("abab", [None, None, None, None]), walk("abac", [None, Non
 
 def test_a_contradiction_proves_a_label_needed_and_is_named():
     traces = TraceSet([walk("ab", [None, None]), walk("bac", [None, "key", None])])
-    found = verdicts(traces)[frozenset({"key"})]
-    assert (found.verdict, found.witness) == (Triviality.NEEDED, ((0, 0), (1, 1)))
+    test = label_tests(traces)[frozenset({"key"})]
+    assert (test.triviality, test.witness) == (Triviality.NEEDED, ((0, 0), (1, 1)))
     traces = TraceSet([walk("xx", [None, None]), *traces])
     only = np.array([False, True, True])
-    assert verdicts(traces, among=only)[frozenset({"key"})].witness == ((1, 0), (2, 1))
+    assert label_tests(traces, among=only)[frozenset({"key"})].witness == ((1, 0), (2, 1))
 
 
-def test_no_event_is_trivial_until_it_is_shown_otherwise():
-    assert verdicts(LAMP)[NO_EVENT] == TrivialityTest(
+def test_no_event_is_trivial_unless_proven_needed():
+    assert label_tests(LAMP)[NO_EVENT] == TrivialityTest(
         NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT
     )
     waiting = TraceSet([walk("aab", [None, None, None])])
-    found = verdicts(waiting)[NO_EVENT]
-    assert (found.verdict, found.witness) == (Triviality.NEEDED, ((0, 0), (0, 1)))
+    test = label_tests(waiting)[NO_EVENT]
+    assert (test.triviality, test.witness) == (Triviality.NEEDED, ((0, 0), (0, 1)))
 
 
 def test_traces_that_contradict_each_other_anyway_prove_nothing():
     traces = TraceSet([walk("ab", [None, "key"]), walk("ac", [None, "key"])])
-    assert {one.verdict for one in verdicts(traces).values() if one.label} == {Triviality.UNDECIDED}
+    assert {one.triviality for one in label_tests(traces).values() if one.label} == {
+        Triviality.UNDECIDED
+    }
     traces = TraceSet([walk("ab", ["key", "key"]), walk("ac", ["key", "key"])])
-    assert verdicts(traces)[frozenset({"key"})].verdict is Triviality.UNDECIDED
+    assert label_tests(traces)[frozenset({"key"})].triviality is Triviality.UNDECIDED
 
 
 def test_a_label_without_evidence_is_kept():
     traces = TraceSet([walk("abc", [None, "key", None])])
-    found = verdicts(traces)[frozenset({"key"})]
-    assert (found.verdict, found.agreements) == (Triviality.UNDECIDED, 0)
+    test = label_tests(traces)[frozenset({"key"})]
+    assert (test.triviality, test.agreements) == (Triviality.UNDECIDED, 0)
 
 
 @pytest.fixture(scope="module")
@@ -182,26 +190,28 @@ def decoyed():
     return with_decoys(random_world(0, size=9, labels=3, tm_states=4), 2)
 
 
-def test_decoys_are_found_and_nothing_else(decoyed):
-    found = verdicts(decoyed.rollouts(600, seed=0))
-    trivial = {label for label, one in found.items() if one.verdict is Triviality.TRIVIAL}
+def test_only_decoys_are_trivial(decoyed):
+    tests = label_tests(decoyed.rollouts(600, seed=0))
+    trivial = {label for label, one in tests.items() if one.triviality is Triviality.TRIVIAL}
     assert trivial == {NO_EVENT, frozenset({"3"}), frozenset({"4"})}
-    assert all(found[frozenset({name})].verdict is Triviality.NEEDED for name in "012")
+    assert all(tests[frozenset({name})].triviality is Triviality.NEEDED for name in "012")
 
 
-def test_only_no_event_when_nothing_else_may_go(decoyed):
-    found = verdicts(decoyed.rollouts(600, seed=0), beyond_no_event=False)
-    assert [one.label for one in found.values() if one.verdict is Triviality.TRIVIAL] == [NO_EVENT]
+def test_only_no_event_is_tested_on_request(decoyed):
+    tests = label_tests(decoyed.rollouts(600, seed=0), beyond_no_event=False)
+    assert [one.label for one in tests.values() if one.triviality is Triviality.TRIVIAL] == [
+        NO_EVENT
+    ]
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("episodes", [10, 30, 100, 300])
-def test_no_needed_label_is_dropped_however_scarce_the_traces(seed, episodes):
+def test_no_needed_label_is_dropped_with_few_traces(seed, episodes):
     world = with_decoys(random_world(seed, size=9, labels=4, tm_states=5), 1, seed)
-    for label, one in verdicts(world.rollouts(episodes, seed)).items():
+    for label, one in label_tests(world.rollouts(episodes, seed)).items():
         code = int(next(iter(label), 4))
         loops = all(row[code] == state for state, row in enumerate(world.tm_transitions))
-        assert loops or one.verdict is not Triviality.TRIVIAL
+        assert loops or one.triviality is not Triviality.TRIVIAL
 
 
 def test_a_label_that_matters_in_one_rare_state_only_is_not_dropped():
@@ -212,13 +222,13 @@ def test_a_label_that_matters_in_one_rare_state_only_is_not_dropped():
         table[6][0] = 0
         rare = replace(world, tm_transitions=tuple(map(tuple, table)))
         for episodes in (100, 300, 1000):
-            found = verdicts(rare.rollouts(episodes, seed, max_steps=300))
-            assert found[frozenset({"0"})].verdict is not Triviality.TRIVIAL
+            tests = label_tests(rare.rollouts(episodes, seed, max_steps=300))
+            assert tests[frozenset({"0"})].triviality is not Triviality.TRIVIAL
 
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 2**32), samples=sample_sets(traces=5, length=8))
-def test_the_order_of_traces_and_repeats_change_no_verdict(seed, samples):
+def test_the_order_of_traces_and_repeats_do_not_change_the_tests(seed, samples):
     order = np.random.default_rng(seed).permutation(len(samples.offsets) - 1).tolist()
     rows = [
         list(
@@ -232,10 +242,10 @@ def test_the_order_of_traces_and_repeats_change_no_verdict(seed, samples):
     size = {"labels": len(samples.labels), "alphas": len(samples.alpha_keys)}
     again = sample_set([rows[at] for at in order] * 2, outputs=len(samples.outputs), **size)
 
-    def told(samples):
-        return [(one.verdict, one.agreements) for one in assess_labels(samples)]
+    def results(samples):
+        return [(one.triviality, one.agreements) for one in assess_labels(samples)]
 
-    assert told(again) == told(samples)
+    assert results(again) == results(samples)
 
 
 def test_a_contradiction_stays_when_more_labels_are_deleted():
@@ -244,40 +254,20 @@ def test_a_contradiction_stays_when_more_labels_are_deleted():
     for _ in range(200):
         rows = [[(int(rng.integers(3)), 0, int(rng.integers(2))) for _ in range(4)] for _ in "ab"]
         samples = sample_set(rows, labels=3, outputs=2)
-        told = answers_of(samples)
-        if told is None:
+        outputs = first_outputs(samples)
+        if outputs is None:
             continue
         for one, other in combinations(range(3), 2):
-            if deleted(told, one) is None:
-                moved = {(tuple(c for c in h if c not in (one, other)), a): set() for h, a in told}
-                for (h, a), (output, _) in told.items():
-                    moved[tuple(c for c in h if c not in (one, other)), a].add(output)
-                assert any(len(outputs) > 1 for outputs in moved.values())
+            if deleted(outputs, one) is None:
+                merged = {
+                    (tuple(c for c in h if c not in (one, other)), a): set() for h, a in outputs
+                }
+                for (h, a), (output, _) in outputs.items():
+                    merged[tuple(c for c in h if c not in (one, other)), a].add(output)
+                assert any(len(outputs) > 1 for outputs in merged.values())
 
 
-@pytest.mark.parametrize(
-    ("verdict", "text"),
-    [
-        (
-            TrivialityTest(NO_EVENT, Triviality.TRIVIAL, TrivialityBasis.DEFAULT),
-            "no event: trivial, unless shown otherwise",
-        ),
-        (
-            TrivialityTest(frozenset("k"), Triviality.TRIVIAL, TrivialityBasis.GIVEN),
-            "k: trivial: named as such",
-        ),
-        (
-            TrivialityTest(frozenset("k"), Triviality.UNDECIDED, agreements=1),
-            "k: undecided, so it is kept: 1 answer agrees without it, none disagrees, but that is "
-            "too little to go by",
-        ),
-    ],
-)
-def test_a_verdict_is_a_sentence(verdict, text):
-    assert str(verdict) == text
-
-
-def test_alphas_with_one_answer_are_taken_out():
+def test_alphas_with_one_output_are_removed():
     # Alpha 0 always answers 5; alpha 1 answers 5 and 6; alpha 2 never occurs; alpha 3 once.
     samples = sample_set(
         [[(0, 0, 5), (1, 1, 5)], [(-1, 0, 5), (0, 1, 6), (0, 3, 2)]],
@@ -294,14 +284,14 @@ def test_alphas_with_one_answer_are_taken_out():
         assert np.array_equal(getattr(reduced, column), getattr(samples, column))
 
 
-def test_the_samples_passed_in_are_left_alone():
+def test_the_original_samples_do_not_change():
     samples = sample_set([[(0, 0, 0), (0, 1, 1), (0, 1, 0)]])
     remove_redundant(samples)
     assert samples.alpha.tolist() == [0, 1, 1]
 
 
 @pytest.mark.parametrize("outputs", [[0, 1, 0], [1, 1, 0], [0, 1, 1]])
-def test_one_different_answer_is_enough_wherever_it_stands(outputs):
+def test_one_different_output_keeps_an_alpha(outputs):
     reduced, constants = remove_redundant(sample_set([[(0, 0, output) for output in outputs]]))
     assert reduced.alpha.tolist() == [0, 0, 0]
     assert len(constants.alpha) == 0

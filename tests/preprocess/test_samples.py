@@ -17,7 +17,7 @@ TRACES = TraceSet(
 )
 
 
-def question(samples, alpha):
+def query(samples, alpha):
     observation, action = divmod(int(samples.alpha_keys[alpha]), len(samples.actions))
     return samples.observations[observation], samples.actions[action]
 
@@ -29,7 +29,7 @@ def test_transition_samples_by_hand():
     assert samples.beta.tolist() == [-1, 1, -1]
     assert samples.offsets.tolist() == [0, 2, 3]
     assert samples.alpha_keys.tolist() == [0, 1, 2, 3]
-    assert question(samples, 2) == ("yard", "left")
+    assert query(samples, 2) == ("yard", "left")
     assert list(samples.outputs) == ["hall", "yard"]
     assert (samples.alpha.dtype, samples.output.dtype, samples.beta.dtype) == (np.int32,) * 3
     assert samples.offsets.dtype == np.int64
@@ -44,12 +44,12 @@ def test_reward_samples_differ_in_the_output_alone():
         assert np.array_equal(getattr(mine, column), getattr(theirs, column))
 
 
-def test_another_observation_column_takes_the_place_of_the_traces_own():
+def test_another_observation_column_replaces_that_of_the_traces():
     observed = (Vocabulary(["x", "y", "z"]), np.array([2, 0, 1], np.int32))
     samples = output_samples(
         TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "reward", observed=observed
     )
-    assert [question(samples, alpha) for alpha in samples.alpha] == [
+    assert [query(samples, alpha) for alpha in samples.alpha] == [
         ("z", "up"),
         ("x", "left"),
         ("y", "up"),
@@ -76,7 +76,7 @@ def test_large_alphabets_give_the_same_machine(monkeypatch, digits, redundant):
     samples = output_samples(TRACES, Histories.of(TRACES, LabelTiming.CURRENT), "observation")
     assert samples.alpha_keys.tolist() == [1, 2, 3]
     assert samples.alpha.tolist() == [0, 1, 2]
-    assert question(samples, 0) == ("hall", "up")
+    assert query(samples, 0) == ("hall", "up")
     sparse = rs.infer(TRACES, options=rs.InferenceOptions(**options))
     assert sparse.machines == dense.machines
     assert sparse.machines.score(TRACES).perfect

@@ -26,7 +26,7 @@ def pairs(timing):
     return machine, vocabulary, [vocabulary[code] for code in codes]
 
 
-def test_each_step_is_paired_with_the_state_it_is_answered_in():
+def test_each_step_is_paired_with_its_state():
     machine, vocabulary, seen = pairs(LabelTiming.CURRENT)
     opened = machine.run([{"key"}])
     assert (machine.states, opened) == (2, 1)
@@ -38,13 +38,13 @@ def test_each_step_is_paired_with_the_state_it_is_answered_in():
     ]  # sorted, and only what occurs
 
 
-def test_another_timing_is_in_another_state():
+def test_another_timing_gives_other_states():
     machine, _, seen = pairs(LabelTiming.CURRENT_WITH_INITIAL)
     states = [machine.run(labels) for labels in ([[]], [[], []], [[], [], ["key"]], [["key"]])]
     assert [state for _, state in seen[:4]] == states
 
 
-def test_labels_the_machine_was_never_shown_are_refused():
+def test_labels_unknown_to_the_machine_are_refused():
     machine = rs.infer(TRACES).machines.transition
     other = rs.TraceSet(
         [

@@ -51,9 +51,9 @@ def test_names_are_those_of_the_flags():
 def test_the_live_reader_reads_the_same(timing, read):
     reader = LabelReader(timing)
     for _ in range(2):  # a reset forgets the episode before
-        told = [reader.reset(frozenset("a"))]
-        told += [reader.step(frozenset(label)) for label in "bc"]
-        assert told == read
+        read_live = [reader.reset(frozenset("a"))]
+        read_live += [reader.step(frozenset(label)) for label in "bc"]
+        assert read_live == read
 
 
 def test_a_lagged_reader_must_be_reset_first():

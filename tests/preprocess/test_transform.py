@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 import resolvent as rs
+from resolvent.machines.io.schema import preprocessor_in, stored_preprocessor
 from resolvent.planning import plan_io as plan_files
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import LABEL_ORIGINS, LabelingFunction
-from resolvent.preprocess.transform import Preprocessor
+from resolvent.preprocess.transform import Preprocessor, RewardLevels
+from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
 
 MADE = LABEL_ORIGINS[1:]
@@ -40,59 +42,60 @@ def walked():
 
 
 @pytest.fixture(scope="module")
-def found(walked):
+def result(walked):
     return rs.infer(walked, labels="observation")
 
 
-def test_machines_keep_how_labels_are_made(found, tmp_path):
-    assert found.machines.senses == Preprocessor(LabelingFunction("observation"))
-    assert found.machines.timing is rs.LabelTiming.CURRENT_WITH_INITIAL
-    found.machines.save(tmp_path / "house.json")
+def test_machines_store_the_labeling_function_of_observations(result, tmp_path):
+    assert result.machines.preprocessor == Preprocessor(LabelingFunction("observation"))
+    assert result.machines.timing is rs.LabelTiming.CURRENT_WITH_INITIAL
+    result.machines.save(tmp_path / "house.json")
     loaded = rs.load(tmp_path / "house.json")
-    assert loaded == found.machines
-    assert loaded.senses == found.machines.senses
-    assert pickle.loads(pickle.dumps(loaded)).senses == loaded.senses  # noqa: S301
-    assert loaded.replacing(timing="lagged").senses == loaded.senses
+    assert loaded == result.machines
+    assert loaded.preprocessor == result.machines.preprocessor
+    assert pickle.loads(pickle.dumps(loaded)).preprocessor == loaded.preprocessor  # noqa: S301
+    assert loaded.replacing(timing="lagged").preprocessor == loaded.preprocessor
 
 
-def test_events_and_intervals_are_kept_too(found, tmp_path):
+def test_machines_store_events_and_intervals(result, tmp_path):
     numbers = Discretizer.at({"heat": [0.1, 0.3]})
-    labelling = LabelingFunction("action+observation", {("up", (1, 2.5)): "a", (("x",),): "b"})
-    machines = found.machines.replacing(senses=Preprocessor(labelling, numbers))
+    labeling = LabelingFunction("action+observation", {("up", (1, 2.5)): "a", (("x",),): "b"})
+    machines = result.machines.replacing(preprocessor=Preprocessor(labeling, numbers))
     machines.save(tmp_path / "machines.json")
-    assert rs.load(tmp_path / "machines.json").senses == Preprocessor(labelling, numbers)
-    assert rs.load(tmp_path / "machines.json") != found.machines
+    assert rs.load(tmp_path / "machines.json").preprocessor == Preprocessor(labeling, numbers)
+    assert rs.load(tmp_path / "machines.json") != result.machines
 
 
 @pytest.mark.parametrize(
-    ("senses", "says"),
+    ("preprocessor", "says"),
     [
         ('{"labels": "smell"}', "labels='smell': use one of"),
         ('{"labels": "given", "events": [["x", "y"]]}', "have no events to be made of"),
-        ('{"labels": "action", "events": [["x", "y"], ["x", "z"]]}', "name an event twice"),
+        ('{"labels": "action", "events": [["x", "y"], ["x", "z"]]}', "names an event twice"),
         ('{"labels": "action", "events": [[null, "y"]]}', "cannot be a symbol"),
         ('{"labels": "action", "eyes": 2}', "eyes"),
-        ('{"labels": "given", "discretise": {}}', "is damaged"),
+        ('{"labels": "given", "discretize": {}}', "is damaged"),
     ],
 )
-def test_senses_that_make_no_sense(found, tmp_path, senses, says):
+def test_damaged_preprocessors_are_refused(result, tmp_path, preprocessor, says):
     path = tmp_path / "house.json"
-    found.machines.save(path)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace('{"labels":"observation"}', senses), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") != text
+    result.machines.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["preprocessor"] == {"labels": "observation"}
+    content["preprocessor"] = json.loads(preprocessor)
+    path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(rs.errors.ModelError, match=says):
         rs.load(path)
 
 
-def test_raw_traces_are_transformed_by_every_function_that_takes_traces(found, walked):
+def test_raw_traces_are_transformed_by_every_function_that_takes_traces(result, walked):
     fresh = rs.collect(Silent(), episodes=30, seed=9, labels="auto")
-    for score in found.machines.score(fresh).values():
+    for score in result.machines.score(fresh).values():
         assert score.wrong == score.unseen == 0
-    assert str(rs.evidence(found, walked).holdout) == str(found.evidence.holdout)
-    assert rs.plan(found, walked).value == pytest.approx(0.95**5)
-    more = found.update(fresh)
-    assert more.machines.senses == found.machines.senses
+    assert str(rs.evidence(result, walked).holdout) == str(result.evidence.holdout)
+    assert rs.plan(result, walked).value == pytest.approx(0.95**5)
+    more = result.update(fresh)
+    assert more.machines.preprocessor == result.machines.preprocessor
     assert more.traces == ENOUGH + 30
     whole = rs.infer(walked + fresh, labels="observation").machines
     assert (more.machines.transition, more.machines.reward) == (whole.transition, whole.reward)
@@ -107,12 +110,12 @@ def test_a_folder_is_transformed_file_by_file(walked, tmp_path):
 
 
 @pytest.mark.parametrize("labels", MADE[::2])
-def test_wrappers_and_plans_make_labels_by_themselves(walked, labels):
+def test_wrappers_and_plans_derive_labels(walked, labels):
     machines = rs.infer(walked, labels=labels).machines
     plan = rs.plan(machines, walked)
     runs = plan.run(Silent(), episodes=3)
     assert runs.returns.tolist() == [1.0] * 3
-    assert runs.traces == LabelingFunction(labels).on(runs.traces)
+    assert runs.traces == LabelingFunction(labels).transform(runs.traces)
     wrapped = rs.AugmentObservation(Silent(), machines, on_unseen="raise")
     again = rs.collect(wrapped, episodes=1, policy=plan.policy_in(wrapped))
     assert again[0] == runs.traces[0]
@@ -127,18 +130,18 @@ def test_wrappers_and_plans_make_labels_by_themselves(walked, labels):
         assert many.step([action] * 2)[0].tolist() == [one.step(action)[0].tolist()] * 2
 
 
-def test_who_makes_labels_by_themselves_takes_no_function_for_it(found):
-    with pytest.raises(rs.OptionError, match="leave out label_of"):
-        rs.AugmentObservation(Silent(), found.machines, label_of=lambda room: room)
+def test_machines_that_derive_labels_take_no_labeling_fn(result):
+    with pytest.raises(rs.OptionError, match="leave out labeling_fn"):
+        rs.AugmentObservation(Silent(), result.machines, labeling_fn=lambda room: room)
 
 
-def test_traces_labelled_when_collected_need_the_same_word_in_wrappers(walked):
-    machines = rs.infer(LabelingFunction("observation").on(walked)).machines
-    assert machines.senses == Preprocessor()
+def test_traces_labeled_at_collection_need_the_same_labels_in_wrappers(walked):
+    machines = rs.infer(LabelingFunction("observation").transform(walked)).machines
+    assert machines.preprocessor == Preprocessor()
     wrapped = rs.AugmentObservation(Silent(), machines, labels="observation")
     wrapped.reset()
     assert wrapped.step(2)[0]["transition_state"] == 1
-    runs = rs.plan(machines, LabelingFunction("observation").on(walked)).run(
+    runs = rs.plan(machines, LabelingFunction("observation").transform(walked)).run(
         Silent(), episodes=1, labels="observation"
     )
     assert runs.returns.tolist() == [1.0]
@@ -167,18 +170,18 @@ class Scale(gym.Env):
         return np.array([self.at]), float(self.pays), False, self.steps == 60, {}
 
 
-def test_readings_that_are_numbers_from_traces_to_wrappers(tmp_path):
+def test_readings_are_discretized_from_traces_to_wrappers(tmp_path):
     traces = rs.collect(Scale(), episodes=80, seed=0, labels="auto")
     options = {"outputs": ["reward"], "labels": "observation"}
-    asked = {0: [1.0, 3.0]}
+    edges = {0: [1.0, 3.0]}
     result = rs.infer(
-        traces, options=rs.InferenceOptions(**options, discretise=Discretizer.at(asked))
+        traces, options=rs.InferenceOptions(**options, discretize=Discretizer.at(edges))
     )
     assert result.machines["reward"].states == 2
     result.machines.save(tmp_path / "scale.json")
     machines = rs.load(tmp_path / "scale.json")
     fresh = rs.collect(Scale(), episodes=20, seed=5, labels="auto")
-    assert machines.score(fresh) == machines.score(machines.senses.on(fresh))
+    assert machines.score(fresh) == machines.score(machines.preprocessor.transform(fresh))
     assert machines.score(fresh)["reward"].wrong == 0
     wrapped = rs.AugmentObservation(Scale(), machines)
     states = []
@@ -196,11 +199,11 @@ def test_intervals_are_fitted_to_the_traces_or_kept():
     fitted = Discretizer("uniform", bins=3).fit(traces)
     for given in (fitted, Discretizer("uniform", bins=3)):
         result = rs.infer(
-            traces, outputs=["terminated"], labels="observation", discretise=given, timing="current"
+            traces, outputs=["terminated"], labels="observation", discretize=given, timing="current"
         )
-        assert result.machines.senses.discretise == fitted
-    with pytest.raises(rs.OptionError, match="discretise=5: give a Discretizer"):
-        rs.infer(traces, discretise=5)
+        assert result.machines.preprocessor.discretize == fitted
+    with pytest.raises(rs.OptionError, match="discretize=5: give a Discretizer"):
+        rs.infer(traces, discretize=5)
 
 
 class Wider(Scale):
@@ -214,7 +217,7 @@ class Wider(Scale):
 def test_an_error_does_not_blame_derived_labels():
     traces = rs.collect(Scale(), episodes=10, seed=0, labels="auto")
     thirds = Discretizer("uniform", bins=3).fit(traces)
-    result = rs.infer(traces, outputs=["terminated"], labels="observation", discretise=thirds)
+    result = rs.infer(traces, outputs=["terminated"], labels="observation", discretize=thirds)
     wrapped = rs.AugmentObservation(Wider(), result)
     with pytest.raises(rs.TraceError, match=r"^observation \(2.0, 0.0\): it has 2 parts where"):
         wrapped.reset()
@@ -223,7 +226,7 @@ def test_an_error_does_not_blame_derived_labels():
 @pytest.mark.parametrize(
     "labels", ["action", "given", LabelingFunction("observation", {"sofa": "sit"})]
 )
-def test_machines_that_make_labels_take_no_other_ones(labels):
+def test_machines_that_derive_labels_take_no_other_labels(labels):
     house = House()
     traces = rs.collect(house, episodes=50, seed=0, labels="observation")
     result = rs.infer(traces, labels="observation")
@@ -246,9 +249,9 @@ def heating_log(tmp_path, seed):
     return rs.read_log(path, episode="day", input="heat", output="answer")
 
 
-@pytest.mark.parametrize("discretise", ["auto", Discretizer.at([19, 21.5], of="action")])
-def test_labels_of_a_log_follow_its_inputs_into_intervals(tmp_path, discretise):
-    result = rs.infer(heating_log(tmp_path, 0), discretise=discretise)
+@pytest.mark.parametrize("discretize", ["auto", Discretizer.at([19, 21.5], of="action")])
+def test_labels_of_a_log_are_those_of_its_discretized_inputs(tmp_path, discretize):
+    result = rs.infer(heating_log(tmp_path, 0), discretize=discretize)
     assert result.machines["answer"].states == 2
     assert result.machines.score(heating_log(tmp_path, 1)).perfect
     more = result.update(heating_log(tmp_path, 2))
@@ -257,34 +260,34 @@ def test_labels_of_a_log_follow_its_inputs_into_intervals(tmp_path, discretise):
     assert rs.load(tmp_path / "heating.json").score(heating_log(tmp_path, 1)).perfect
 
 
-def test_other_labels_stay_where_actions_are_put_into_intervals():
+def test_other_labels_are_kept_if_actions_are_discretized():
     pushes = [rs.Trace("abb", [None, "bell", None], [0.1, 0.9], [0, 1])]
-    result = rs.infer(pushes, discretise=Discretizer.at([0.5], of="action"))
-    assert result.senses == Preprocessor(discretise=Discretizer.at([0.5], of="action"))
+    result = rs.infer(pushes, discretize=Discretizer.at([0.5], of="action"))
+    assert result.preprocessor == Preprocessor(discretize=Discretizer.at([0.5], of="action"))
     assert frozenset({"bell"}) in result.machines.reward.labels
 
 
-def test_intervals_of_a_plan_that_were_changed_by_hand_name_the_file(tmp_path):
+def test_damaged_intervals_of_a_plan_name_the_file(tmp_path):
     traces = rs.collect(House(), episodes=50, seed=0)
     path = tmp_path / "plan.json"
     rs.plan(rs.infer(traces), traces).save(path)
     stored = json.loads(path.read_text())
-    stored["senses"] = {"labels": "given", "discretise": {"method": "uniform", "bins": 0}}
+    stored["preprocessor"] = {"labels": "given", "discretize": {"method": "uniform", "bins": 0}}
     path.write_text(json.dumps(stored))
     with pytest.raises(rs.errors.ModelError, match=r"plan\.json: not a plan .*bins=0"):
         plan_files.load(path)
 
 
-def test_q_learning_takes_no_numbers_that_only_machines_see_as_intervals():
+def test_q_learning_refuses_numbers_that_only_machines_discretize():
     traces = rs.collect(Scale(), episodes=30, seed=0, labels="auto")
     machines = rs.infer(
-        traces, outputs=["reward"], labels="observation", discretise=Discretizer.at([1.0, 3.0])
+        traces, outputs=["reward"], labels="observation", discretize=Discretizer.at([1.0, 3.0])
     ).machines
     with pytest.raises(rs.OptionError, match="numbers that hardly come twice"):
         rs.q_learning(rs.AugmentObservation(Scale(), machines), episodes=1)
 
 
-def test_auto_takes_the_labels_of_a_log():
+def test_auto_labels_are_those_of_a_log():
     light = [("on", "bright"), ("on", "bright"), ("off", "dark"), ("on", "bright")]
     rows = [
         {"session": number, "event": event, "response": response}
@@ -293,4 +296,71 @@ def test_auto_takes_the_labels_of_a_log():
     ]
     log = rs.read_log(pd.DataFrame(rows), episode="session", input="event", output="response")
     result = rs.infer(log, labels="auto")
-    assert result.senses == Preprocessor()
+    assert result.preprocessor == Preprocessor()
+
+
+LEVELS = RewardLevels((-1.0, 0.0, 0.5), 0.2, exact=(7.0,))
+
+
+def paying(*rewards):
+    seen = [0] * (len(rewards) + 1)
+    return TraceSet([Trace(seen, [None] * len(seen), ["go"] * len(rewards), rewards)])
+
+
+def test_rewards_are_replaced_by_the_nearest_center_unless_exact():
+    assert LEVELS.nearest([-9, -0.51, -0.49, 0.24, 0.26, 7, 7.001]).tolist() == [
+        *(-1.0, -1.0, 0.0, 0.0, 0.5, 7.0, 0.5)
+    ]
+
+
+def test_assigning_levels_twice_changes_nothing():
+    once = LEVELS.transform(paying(0.1, -0.8, 0.45, 7.0))
+    assert once[0].rewards == (0.0, -1.0, 0.5, 7.0)
+    assert LEVELS.transform(once) is once
+    preprocessor = Preprocessor(rewards=LEVELS)
+    assert not preprocessor.is_identity
+    assert preprocessor.transform(once) is once
+
+
+def test_traces_without_rewards_stay_as_they_are():
+    log = TraceSet([Trace([0, 0], [None, None], ["go"], columns={"cost": [3]})])
+    assert LEVELS.transform(log) is log
+
+
+def test_files_store_reward_levels():
+    preprocessor = Preprocessor(rewards=LEVELS)
+    assert preprocessor_in(stored_preprocessor(preprocessor)) == preprocessor
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"centers": [0.0]},
+        {"centers": [], "sigma": 1.0},
+        {"centers": [1.0, 0.0], "sigma": 1.0},
+        {"centers": [0.0, float("nan")], "sigma": 1.0},
+        {"centers": "ab", "sigma": 1.0},
+        {"centers": 3, "sigma": 1.0},
+        {"centers": [0.0], "sigma": 0.0},
+        {"centers": [0.0], "sigma": True},
+        {"centers": [0.0], "sigma": 1.0, "more": 1},
+    ],
+)
+def test_damaged_levels_are_refused(fields):
+    with pytest.raises(rs.errors.ModelError):
+        RewardLevels.from_dict(fields)
+
+
+def test_probabilities_of_wrong_levels_match_simulated_rewards():
+    random = np.random.default_rng(0)
+    values = [*LEVELS.centers, 7.0]
+    mistaken = LEVELS.confusion(values)
+    assert mistaken.sum(1) == pytest.approx(1)
+    for row, center in enumerate(LEVELS.centers):
+        taken = LEVELS.nearest(random.normal(center, LEVELS.sigma, 100_000))
+        assert [(taken == one).mean() for one in values] == pytest.approx(mistaken[row], abs=0.006)
+    assert mistaken[3].tolist() == [0, 0, 0, 1]
+
+
+def test_the_text_lists_a_few_of_many_levels():
+    assert str(RewardLevels(tuple(range(12)), 0.1)).endswith("5, 6, 7, 4 more")

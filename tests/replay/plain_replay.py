@@ -86,10 +86,10 @@ def read_back(machines, shown):
         outputs = alphabets.outputs(machine.predicts)
         one = shown.machines[kind]
         found.answers[kind], found.moves[kind] = Counter(), Counter()
-        if one.unasked:
-            found.unasked[kind] = one.unasked
-        for row in one.answers:
-            seen, done = divmod(int(row["question"]), actions)
+        if one.unqueried:
+            found.unasked[kind] = one.unqueried
+        for row in one.outputs:
+            seen, done = divmod(int(row["query"]), actions)
             asked = alphabets.observations[seen] if not machine.supplemented else None
             if machine.supplemented:
                 seen, q = divmod(seen, machines.transition.states)
@@ -103,12 +103,12 @@ def read_back(machines, shown):
             assert answer not in found.answers[kind]
             found.answers[kind][answer] = int(row["count"])
             found._place((kind, *answer), row)
-        for row in one.moves:
+        for row in one.transitions:
             label = alphabets.labels[int(row["label"])]
             found.moves[kind][int(row["state"]), label, int(row["output"])] = int(row["count"])
             found._place((kind, "move", int(row["state"]), label), row)
-    for row in shown.endings:
-        seen, *states, done = (int(part[0]) for part in shown.situation(row["number"][None]))
+    for row in shown.terminations:
+        seen, *states, done = (int(part[0]) for part in shown.unpack(row["number"][None]))
         key = (alphabets.observations[seen], *states, alphabets.actions[done])
         found.situations[key], found.ended[key] = int(row["count"]), int(row["ended"])
     found.states = {kind: states.tolist() for kind, states in shown.states.items()}

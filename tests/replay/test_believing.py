@@ -40,7 +40,9 @@ def switched(episodes, seed):
 def doubtful():
     true, recorded = switched(200, 0)
     shares = {frozenset(): 0.8, frozenset({"switch"}): 0.2}
-    return rs.infer(true).machines.replacing(doubt=StateUncertainty(LIES, shares)), recorded
+    return rs.infer(true).machines.replacing(
+        state_uncertainty=StateUncertainty(LIES, shares)
+    ), recorded
 
 
 def stepwise(machines, traces):
@@ -75,7 +77,7 @@ def test_it_is_what_a_belief_gives_step_by_step(doubtful):
 def test_beliefs_foretell_better_than_labels_that_lie(doubtful):
     machines, recorded = doubtful
     believed = machines.score(recorded)
-    read = machines.replacing(doubt=StateUncertainty()).score(recorded)
+    read = machines.replacing(state_uncertainty=StateUncertainty()).score(recorded)
     assert believed.transition.all_wrong < 0.8 * read.transition.all_wrong
     assert believed.transition.log_loss < 0.5 * read.transition.log_loss
     first = believed.first_mismatch
@@ -91,6 +93,8 @@ def test_without_lies_all_is_right():
     traces = rs.collect(House(), episodes=50, seed=0)
     machines = rs.infer(traces).machines
     shares = dict.fromkeys(machines.transition.labels, 0.25)
-    sure = machines.replacing(doubt=StateUncertainty(LabelNoise(1e-6, 0.0, 0.0), shares))
+    sure = machines.replacing(
+        state_uncertainty=StateUncertainty(LabelNoise(1e-6, 0.0, 0.0), shares)
+    )
     assert belief_score(sure, traces).perfect
     assert machines.score(traces).perfect

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import resolvent as rs
-from resolvent.errors import TracePlace
+from resolvent.errors import StepLocation
 from resolvent.replay import Corpus
 from resolvent.traces.source import InMemorySource, JoinedSource
 from strategies import trace_sets
@@ -62,8 +62,8 @@ def test_a_folder_gives_what_memory_gives(tmp_path):
         again = np.unique([3, 40, 41, 119, *sample])
         assert corpus.fetch(again) == traces.take(again)
     assert str(there.place(45, 6)).endswith("part-1.parquet, trace 15, step 6")
-    assert here.place(45, 6) == TracePlace(45, 6, "trace set 1", 15)
-    assert alone.place(45, 6) == TracePlace(45, 6)
+    assert here.place(45, 6) == StepLocation(45, 6, "trace set 1", 15)
+    assert alone.place(45, 6) == StepLocation(45, 6)
 
 
 def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypatch):
@@ -72,8 +72,8 @@ def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypa
     sample = corpus.sample(10_000)
     assert len(sample) < 30
     read = []
-    real = folder.read
-    monkeypatch.setattr(folder, "read", lambda number: read.append(number) or real(number))
+    real = corpus.shards.read
+    monkeypatch.setattr(corpus.shards, "read", lambda number: read.append(number) or real(number))
     corpus.fetch(sample)
     assert read == []
     more = np.setdiff1d(corpus.all, sample)[:1]

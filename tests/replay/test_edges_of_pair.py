@@ -72,7 +72,7 @@ def test_the_order_of_traces_makes_no_difference():
 
 
 def test_the_house_that_pays_for_its_cyanroom():
-    machine = on_edges(rs.collect(House(pays="cyanroom"), episodes=200, seed=0))
+    machine = on_edges(rs.collect(House(goal="cyanroom"), episodes=200, seed=0))
     assert machine.step(0, "toilet") == (1, 1.0)
     for label in ((), "key", "sofa"):  # sitting ends the episode, the sofa's label does not
         assert machine.step(0, label) == (0, 0.0)

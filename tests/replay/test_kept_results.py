@@ -8,13 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent._util.cache import Packing, digest_of
-from resolvent._util.parallel import Threads
+from resolvent._util.cache import Store, cached, digest_of, pack, unpack
+from resolvent._util.parallel import Threads, Workers
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.preprocess.reward_levels import RewardLevels
-from resolvent.preprocess.transform import Preprocessor
+from resolvent.preprocess.transform import Preprocessor, RewardLevels
 from resolvent.replay.corpus import Corpus, FetchTraces
-from resolvent.replay.keeping import CACHED_PASSES, with_cache
 from resolvent.replay.replaying import MachineTables, ReplayPass
 from resolvent.replay.scan import PoolPass, ScanPass
 from resolvent.traces.scan.shards import StoredShards
@@ -56,7 +54,7 @@ class StopError(Exception):
     """What stands for Ctrl-C, a lost connection, a full disk."""
 
 
-class Stopping:
+class Stopping(Workers):
     """Workers that stop after so many pieces."""
 
     name = "threads"
@@ -73,17 +71,14 @@ class Stopping:
 
         return counted
 
-    def each(self, work, pieces, **more):
-        return self.inner.each(self._counted(work), pieces, **more)
+    def map(self, work, pieces, **more):
+        return self.inner.map(self._counted(work), pieces, **more)
 
-    def together(self, work, pieces, combine, **more):
-        return self.inner.together(self._counted(work), pieces, combine, **more)
+    def map_reduce(self, work, pieces, combine, **more):
+        return self.inner.map_reduce(self._counted(work), pieces, combine, **more)
 
-    def first(self, *given, **more):
-        return self.inner.first(*given, **more)
-
-    def close(self):
-        pass
+    def map_until(self, *given, **more):
+        return self.inner.map_until(*given, **more)
 
 
 def test_interrupted_anywhere_it_goes_on(folder, tmp_path, read):
@@ -146,7 +141,7 @@ def test_what_is_damaged_is_made_again(folder, tmp_path, read):
     expected = saved(rs.infer(rs.scan_traces(folder)), tmp_path)
     kept = tmp_path / "kept"
     rs.infer(rs.scan_traces(folder), options=rs.InferenceOptions(cache_dir=kept))
-    files = sorted(kept.rglob("*.kept"))
+    files = sorted(kept.rglob("*.cache"))
     assert len(files) >= 2 * PIECES
     draw = np.random.default_rng(0)
     for file in files:
@@ -205,10 +200,12 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
     scanned = rs.scan_traces(folder)
     seen = [
         scanned,
-        Preprocessor(LabelingFunction("action")).on_shards(scanned),
-        Preprocessor(LabelingFunction("observation")).on_shards(scanned),
-        Preprocessor(rewards=RewardLevels((0.0, 1.0), 0.1)).on_shards(scanned),
-        Preprocessor(discretise=rs.Discretizer(bins=3).fit(np.arange(9.0))).on_shards(scanned),
+        Preprocessor(LabelingFunction("action")).transform_source(scanned),
+        Preprocessor(LabelingFunction("observation")).transform_source(scanned),
+        Preprocessor(rewards=RewardLevels((0.0, 1.0), 0.1)).transform_source(scanned),
+        Preprocessor(discretize=rs.Discretizer(bins=3).fit(np.arange(9.0))).transform_source(
+            scanned
+        ),
         rs.scan_traces(folder, damaged="skip"),
     ]
     seals = {digest_of(one.fingerprint(number)) for one in seen for number in range(PIECES)}
@@ -220,9 +217,9 @@ def test_a_seal_has_all_that_traces_depend_on(folder):
     joined = JoinedSource([scanned, in_memory])
     assert digest_of(joined.fingerprint(2)) == digest_of(scanned.fingerprint(2))
     assert joined.fingerprint(PIECES) is None
-    workers = with_cache(Threads(), str(folder))
-    assert workers.cached(ScanPass(in_memory, 1000)).key(0) is None  # nothing to cache
-    assert workers.cached(len) is len
+    store = Store(str(folder))
+    assert cached(ScanPass(in_memory, 1000), store).key(0) is None  # nothing to cache
+    assert cached(len, store) is len
 
 
 def test_a_seal_of_a_table_has_its_words(tmp_path):
@@ -249,19 +246,17 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
         (ScanPass(scanned, 1000, scanned.rows), 1),
         (PoolPass(scanned, 1000, first), 1),
         (FetchTraces(scanned), (1, np.array([0, 2]))),
-        (ReplayPass(corpus.pieces, MachineTables.of(machines, corpus.alphabets), True), 1),
+        (ReplayPass(corpus.reader, MachineTables.of(machines, corpus.alphabets), True), 1),
     ]
-    assert {type(work) for work, _ in works} == {*CACHED_PASSES}
-    keeping_here = with_cache(Threads(), str(tmp_path))
+    store = Store(str(tmp_path))
     for work, piece in works:
-        kept = pickle.loads(pickle.dumps(keeping_here.cached(work)))  # noqa: S301
-        assert kept.key(piece) == keeping_here.cached(work).key(piece) is not None
-        results = CACHED_PASSES[type(work)]
-        packing = Packing(results.kinds)
-        content = packing.pack(work(piece))
-        back = packing.unpack(content)
-        assert type(back) is results.made
-        assert packing.pack(back) == content
+        kept = pickle.loads(pickle.dumps(cached(work, store)))  # noqa: S301
+        assert kept.key(piece) == cached(work, store).key(piece) is not None
+        types = work.result_types()
+        content = pack(work(piece), types)
+        back = unpack(content, types)
+        assert type(back) is types[0]
+        assert pack(back, types) == content
 
 
 def test_the_command_line(folder, tmp_path, monkeypatch, capsys, read):
@@ -304,19 +299,21 @@ def test_damaged_files_are_left_out_of_everything(folder, tmp_path, capsys):
         assert result.machines == expected.machines
         assert (result.traces, result.steps) == (expected.traces, expected.steps)
         warning = result.warnings[0]
-        assert warning.kind == "left-out"
+        assert warning.kind == "skipped"
         assert warning.figures == {
-            "pieces": [f"{damaged}/0.parquet", f"{damaged}/2.parquet"],
-            "left_out": 2,
+            "shards": [f"{damaged}/0.parquet", f"{damaged}/2.parquet"],
+            "skipped": 2,
             "rows": rows,
             "of_unknown_length": 1,
             "episodes_beside": 0,
         }
         assert warning in result.update(WORLD.rollouts(2, 9)).warnings
     assert main(["infer", str(damaged), "--set", "held_out=0", "--damaged", "skip", "--json"]) == 0
-    assert '"left-out"' in capsys.readouterr().out
+    assert '"skipped"' in capsys.readouterr().out
     assert main(["infer", str(damaged), "--set", "held_out=0"]) != 0
     for number in (1, 3):
         (damaged / f"{number}.parquet").write_bytes(content)
-    with pytest.raises(rs.errors.DamagedFile, match="there is nothing to infer from: 4 pieces"):
+    with pytest.raises(
+        rs.errors.DamagedFile, match="there is nothing to infer from: skipped, since"
+    ):
         rs.infer(rs.scan_traces(damaged, damaged="skip"))

@@ -53,7 +53,7 @@ DONE = {
 
 @pytest.mark.parametrize("done", DONE.values(), ids=list(DONE))
 def test_what_is_left_counts_and_what_is_lost_is_told_once(done, machines, place, tmp_path):
-    with pytest.warns(TableWarning, match=r"^1 piece .* left out, .*2\.parquet") as told:
+    with pytest.warns(TableWarning, match=r"^skipped, since .* 1 shard .*2\.parquet") as told:
         found = done(machines, rs.scan_traces(place, damaged="skip"), tmp_path)
     assert len(told) == 1
     assert found == done(machines, whole_files(place), tmp_path)
@@ -70,4 +70,4 @@ def test_a_result_knows_what_was_left_out_and_nobody_is_told_again(place):
     with warnings.catch_warnings():
         warnings.simplefilter("error", TableWarning)
         rs.evidence(result, scanned)
-    assert [one.kind for one in result.warnings] == ["left-out"]
+    assert [one.kind for one in result.warnings] == ["skipped"]

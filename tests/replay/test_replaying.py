@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from plain_replay import PlainReplay, read_back
 
 import resolvent as rs
-from resolvent._util.processes import limit_cores
+from resolvent._util.parallel import limit_cores
 from resolvent.machines import machines_of
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import Corpus, replay, replay_traces, states_at_steps
@@ -76,13 +76,13 @@ def test_witnesses_show_what_they_are_said_to(data, traces):
     shown = replay(some, Corpus(InMemorySource([traces])))
     for kind, one in some.items():
         outputs = shown.alphabets.outputs(one.predicts)
-        for row in shown.machines[kind].answers:
+        for row in shown.machines[kind].outputs:
             trace, step = traces[int(row["trace"])], int(row["step"])
             alone = PlainReplay.of(some, [trace])
             assert len(trace) == row["length"]
             assert alone.states[kind][step] == row["state"]
             assert any(answer[-1] == outputs[int(row["output"])] for answer in alone.answers[kind])
-            assert trace.actions[step] == traces.actions[int(row["question"]) % len(traces.actions)]
+            assert trace.actions[step] == traces.actions[int(row["query"]) % len(traces.actions)]
 
 
 def test_many_observations_are_counted_in_a_hash_table():
@@ -117,8 +117,8 @@ def test_many_observations_are_counted_in_a_hash_table():
     assert found.situations == {key: plain.situations[key] for key in plain.ended}
 
 
-def test_more_questions_than_32_bits_can_number():
-    """Observations × actions above 2³¹: question numbers are 64 bits wide everywhere."""
+def test_more_queries_than_32_bits_can_number():
+    """Observations × actions above 2³¹: query numbers are 64 bits wide everywhere."""
     many = 47_000
     traces = TraceSet.from_columns(
         (range(many), np.arange(many, dtype=np.int32)),
@@ -133,7 +133,7 @@ def test_more_questions_than_32_bits_can_number():
     result = rs.infer(traces)
     score = result.machines.score(traces)
     assert (score.transition.right, score.transition.steps) == (many - 1, many - 1)
-    assert len(rs.evidence(result, traces).transition.answers.question) == many - 1
+    assert len(rs.evidence(result, traces).transition.answers.query) == many - 1
 
 
 def test_replays_in_different_codes_do_not_add_up():

@@ -1,4 +1,4 @@
-"""Wrappers and plans under labels that lie: states are inferred from what steps come to."""
+"""Wrappers and plans with noisy labels: states are estimated from the outcomes of steps."""
 
 import gymnasium as gym
 import numpy as np
@@ -13,7 +13,7 @@ LEFT, UP, RIGHT = 2, 0, 3
 
 
 class ForgetsKey(gym.Wrapper):
-    """The house, which never tells of the key."""
+    """The house, whose labels never contain the key."""
 
     def step(self, action):
         *rest, info = self.env.step(action)
@@ -24,10 +24,10 @@ class ForgetsKey(gym.Wrapper):
 def machines():
     found = rs.infer(rs.collect(House(), episodes=200, seed=0)).machines
     shares = dict.fromkeys(found.transition.labels, 0.25)
-    return found.replacing(doubt=StateUncertainty(LabelNoise(0.3, 0.0, 0.0), shares))
+    return found.replacing(state_uncertainty=StateUncertainty(LabelNoise(0.3, 0.0, 0.0), shares))
 
 
-def test_the_space_holds_how_likely_states_are(machines):
+def test_the_space_holds_probabilities_of_states(machines):
     wrapped = rs.AugmentObservation(House(), machines, mode="belief")
     seen, info = wrapped.reset(seed=0)
     assert wrapped.observation_space.contains(seen)
@@ -36,13 +36,13 @@ def test_the_space_holds_how_likely_states_are(machines):
     seen, *_, info = wrapped.step(LEFT)
     assert wrapped.observation_space.contains(seen)
     assert info["transition_state"] == 1
-    assert wrapped.situation[1] == 1
+    assert wrapped.augmented_state[1] == 1
 
 
-def test_a_missed_label_is_inferred_from_what_came(machines):
+def test_a_missed_label_is_inferred_from_outcomes(machines):
     wrapped = rs.AugmentObservation(ForgetsKey(House()), machines, mode="belief")
     wrapped.reset(seed=0)
-    seen, *_, info = wrapped.step(LEFT)  # to the key, which is not told
+    seen, *_, info = wrapped.step(LEFT)  # to the key, without its label
     assert 0.1 < seen["transition_belief"][1] < 0.5
     assert info["transition_state"] == 0
     wrapped.step(RIGHT)
@@ -53,11 +53,11 @@ def test_a_missed_label_is_inferred_from_what_came(machines):
     read.reset(seed=0)
     for action in (LEFT, RIGHT, UP):
         *_, info = read.step(action)
-    assert info["transition_state"] == 0  # what the labels say
+    assert info["transition_state"] == 0  # by labels alone
 
 
 @pytest.mark.parametrize("autoreset", list(gym.vector.AutoresetMode)[:2])
-def test_many_environments_believe_as_one_does(machines, autoreset):
+def test_vector_beliefs_equal_those_of_single_environments(machines, autoreset):
     envs = gym.vector.SyncVectorEnv(
         [lambda: gym.wrappers.TimeLimit(House(), 7)] * 3, autoreset_mode=autoreset
     )
@@ -76,17 +76,17 @@ def test_many_environments_believe_as_one_does(machines, autoreset):
         actions = random.integers(0, 4, 3)
         seen, *_ = wrapped.step(actions)
         shown = [one.step(action)[0] for one, action in zip(alone, actions, strict=True)]
-    for _ in range(20):  # over the ends of episodes
+    for _ in range(20):  # beyond the ends of episodes
         seen, *_ = wrapped.step(random.integers(0, 4, 3))
         assert wrapped.observation_space.contains(seen)
 
 
-def test_labels_that_no_machine_knows(machines):
+def test_labels_unknown_to_all_machines(machines):
     def strange(observation):
         return {"fire"}
 
     wrapped = rs.AugmentObservation(
-        House(), machines, mode="belief", label_of=strange, on_unseen="raise"
+        House(), machines, mode="belief", labeling_fn=strange, on_unseen="raise"
     )
     wrapped.reset(seed=0)
     with pytest.raises(ModelError, match="'fire' was never seen at all"):
@@ -102,7 +102,9 @@ def test_states_are_not_encoded_in_this_mode(machines):
 def test_a_plan_acts_by_the_most_likely_states(machines):
     traces = rs.collect(House(), episodes=300, seed=0)
     result = rs.infer(traces)
-    plan = rs.plan(result.machines.replacing(doubt=machines.doubt), traces, gamma=0.9)
+    plan = rs.plan(
+        result.machines.replacing(state_uncertainty=machines.state_uncertainty), traces, gamma=0.9
+    )
     told = plan.run(House(), episodes=3, seed=0, max_steps=60)
     assert told.terminated.all()
     forgetful = plan.run(ForgetsKey(House()), episodes=3, seed=0, max_steps=200, on_unseen="random")

@@ -1,4 +1,4 @@
-"""Collecting traces from the house and from tiny made-up environments."""
+"""Collecting traces from the house and from tiny environments."""
 
 import enum
 from typing import Any
@@ -16,7 +16,7 @@ from resolvent.worlds import House
 
 
 class Corridor(gym.Env[Any, Any]):
-    """Cells 0 to 3; action 1 walks on, action 0 stays; the last cell ends and pays 1."""
+    """Cells 0 to 3; action 1 walks on, action 0 stays; the last cell has reward 1 and ends."""
 
     def __init__(self, reward: Any = 1.0) -> None:
         self.observation_space = spaces.Discrete(4)
@@ -41,7 +41,7 @@ class Corridor(gym.Env[Any, Any]):
 
 
 class Told(Corridor):
-    """Tells in `info`, under any key, whether the cell is odd."""
+    """Reports in `info`, under the first key, whether the cell is odd."""
 
     def __init__(self, *keys: str) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def label(*propositions: str) -> Label:
 ODD = (label(), label("odd"), label(), label("odd"))
 
 
-def test_a_house_walked_by_hand() -> None:
+def test_a_house_by_hand() -> None:
     plan = iter(["left", "right", "up", "down", "right", "sit"])
     traces = collect(
         House(), episodes=1, policy=lambda observation: House.action_names.index(next(plan))
@@ -138,44 +138,44 @@ def test_an_attribute_that_is_not_a_method_gives_no_labels() -> None:
         walk(env)
 
 
-def test_label_of_an_observation_comes_first() -> None:
-    found = walk(Told("labels"), label_of=lambda cell: {f"cell {cell}"})
+def test_a_function_of_the_observation_precedes_reported_labels() -> None:
+    found = walk(Told("labels"), labeling_fn=lambda cell: {f"cell {cell}"})
     assert found == (label("cell 0"), label("cell 1"), label("cell 2"), label("cell 3"))
 
 
-def test_label_of_a_step_has_no_event_at_first() -> None:
-    found = walk(Told("labels"), label_of=lambda o, a, following: f"{o}-{a}-{following}")
+def test_a_function_of_the_step_has_no_event_at_reset() -> None:
+    found = walk(Told("labels"), labeling_fn=lambda o, a, following: f"{o}-{a}-{following}")
     assert found == (label(), label("0-1-1"), label("1-1-2"), label("2-1-3"))
 
 
-def test_bound_constants_of_label_of_do_not_count_as_parameters() -> None:
+def test_parameters_with_defaults_do_not_count() -> None:
     found = walk(
         Corridor(),
-        label_of=lambda cell, first=1, last=3: {"end"} if cell in (first, last) else None,
+        labeling_fn=lambda cell, first=1, last=3: {"end"} if cell in (first, last) else None,
     )
     assert found == (label(), label("end"), label(), label("end"))
 
 
-def test_label_of_with_two_parameters_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"label_of has 2 parameters: give it \(observation\)"):
-        walk(Corridor(), label_of=lambda observation, action: None)
+def test_a_labeling_function_with_two_parameters_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"labeling_fn has 2 parameters: give it \(observation\)"):
+        walk(Corridor(), labeling_fn=lambda observation, action: None)
 
 
-def test_label_of_sees_the_raw_observation() -> None:
+def test_a_labeling_function_gets_the_raw_observation() -> None:
     seen: list[Any] = []
-    collect(House(), episodes=1, seed=0, max_steps=1, label_of=lambda o: seen.append(o))
+    collect(House(), episodes=1, seed=0, max_steps=1, labeling_fn=lambda o: seen.append(o))
     assert seen[0] == 0
 
 
-def test_no_labels_at_all_says_how_to_supply_them() -> None:
+def test_without_labels_the_error_says_how_to_supply_them() -> None:
     with pytest.raises(
         TraceError,
-        match=r'^episode 0: step 0: .*pass labels="auto".*label_of=.*info\["labels"\]',
+        match=r'^episode 0: step 0: .*pass labels="auto".*labeling_fn=.*info\["labels"\]',
     ):
         walk(Corridor())
 
 
-def test_a_reset_without_labels_is_no_event_but_a_step_must_have_them() -> None:
+def test_a_reset_may_lack_a_label_and_a_step_may_not() -> None:
     class Late(Told):
         def told(self) -> dict[str, Any]:
             return {} if self.cell == 0 else super().told()
@@ -185,9 +185,9 @@ def test_a_reset_without_labels_is_no_event_but_a_step_must_have_them() -> None:
         collect(Late("labels"), episodes=1, policy=lambda observation: 0)
 
 
-def test_a_label_that_is_no_proposition_is_located() -> None:
+def test_an_invalid_label_is_located() -> None:
     with pytest.raises(TraceError, match=r"episode 0: step 1: .*0\.5 cannot be a proposition"):
-        walk(Corridor(), label_of=lambda cell: [0.5] if cell == 2 else None)
+        walk(Corridor(), labeling_fn=lambda cell: [0.5] if cell == 2 else None)
 
 
 def test_without_names_integers_stay_and_arrays_become_tuples() -> None:
@@ -205,7 +205,7 @@ def test_without_names_integers_stay_and_arrays_become_tuples() -> None:
     assert trace.actions == (1, 1, 1)
 
 
-def test_names_are_found_through_wrappers_and_must_be_enough() -> None:
+def test_names_are_found_through_wrappers_and_must_cover_all_numbers() -> None:
     env = Told("labels")
     env.observation_names = ("a", "b", "c")  # type: ignore[attr-defined]
     assert walk(gym.wrappers.TimeLimit(env, 2)) == ODD[:3]
@@ -234,7 +234,7 @@ def test_the_seed_reaches_the_first_reset_only() -> None:
     assert seeds == [5, None, None]
 
 
-def test_the_environments_own_action_space_is_left_alone() -> None:
+def test_the_action_space_of_the_environment_is_not_used() -> None:
     touched, untouched = House(), House()
     touched.action_space.seed(3)
     untouched.action_space.seed(3)
@@ -243,7 +243,7 @@ def test_the_environments_own_action_space_is_left_alone() -> None:
     assert draws[0] == draws[1]
 
 
-def test_random_actions_try_everything() -> None:
+def test_random_actions_include_all_actions() -> None:
     assert set(collect(House(), episodes=50, seed=0).actions) == set(House.action_names)
 
 
@@ -279,7 +279,7 @@ def test_progress_ends_at_one() -> None:
     stepped: list[float] = []
     collect(House(), episodes=4, policy=lambda room: 4 if room == 3 else 3, progress=stepped.append)
     assert stepped == [0.25, 0.5, 0.75, 1.0]
-    rolled: list[float] = []  # worlds that play by themselves tell it less often
+    rolled: list[float] = []  # less often for tabular environments
     collect(House(), episodes=1_000, seed=0, progress=rolled.append)
     assert rolled == sorted(rolled)
     assert len(rolled) > 1
@@ -289,12 +289,12 @@ def test_progress_ends_at_one() -> None:
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), np.float32("-inf")])
 def test_a_reward_that_is_not_finite_is_located(reward: Any) -> None:
     with pytest.raises(TraceError, match=r"episode 0: step 2: the reward is .*finite"):
-        walk(Corridor(reward), label_of=lambda cell: None)
+        walk(Corridor(reward), labeling_fn=lambda cell: None)
 
 
 def test_a_reward_that_is_no_number_is_refused() -> None:
     with pytest.raises(TraceError, match="step 2: the reward is None; rewards must be numbers"):
-        walk(Corridor(None), label_of=lambda cell: None)
+        walk(Corridor(None), labeling_fn=lambda cell: None)
 
 
 def test_a_column_of_two_types_is_refused() -> None:
@@ -304,7 +304,7 @@ def test_a_column_of_two_types_is_refused() -> None:
             gym.wrappers.TransformAction(env, lambda action: 1, None),
             episodes=1,
             policy=lambda cell: 1 if cell == 0 else "on",
-            label_of=lambda cell: None,
+            labeling_fn=lambda cell: None,
         )
 
 
@@ -316,7 +316,7 @@ def test_a_column_of_two_types_is_refused() -> None:
         ({"episodes": 1, "max_steps": 0}, "max_steps=0"),
     ],
 )
-def test_options_that_cannot_be_honoured(options: dict[str, Any], message: str) -> None:
+def test_invalid_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         collect(House(), **options)
 
@@ -327,7 +327,7 @@ def test_a_name_or_a_function_makes_the_environment() -> None:
     assert collect(House, episodes=3, seed=1) == given
 
 
-def test_what_is_no_environment_is_refused() -> None:
+def test_other_objects_are_refused() -> None:
     with pytest.raises(OptionError, match=r"not a int: use gym.make"):
         collect(3, episodes=1)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"the environment gave a str: it has to return"):
@@ -337,7 +337,7 @@ def test_what_is_no_environment_is_refused() -> None:
 
 
 class Costly(Corridor):
-    """Tells after each step what it cost, as NumPy has it, and whether it was the last."""
+    """Reports the cost of each step, as a NumPy number, and whether it was the last."""
 
     def told(self) -> dict[str, Any]:
         if self.cell == 0:
@@ -349,7 +349,7 @@ class Costly(Corridor):
         }
 
 
-def test_columns_are_what_infos_say_after_each_step() -> None:
+def test_columns_are_recorded_from_infos_after_each_step() -> None:
     traces = collect(Costly(), episodes=2, policy=lambda cell: 1, columns=["near", "cost"])
     assert list(traces.columns) == ["reward", "cost", "near"]
     for trace in traces:
@@ -358,7 +358,7 @@ def test_columns_are_what_infos_say_after_each_step() -> None:
         assert trace.rewards == (0.0, 0.0, 1.0)
 
 
-def test_a_column_that_no_info_tells_is_located() -> None:
+def test_a_column_missing_in_infos_is_located() -> None:
     message = r'^episode 0: step 0: the environment gives no info\["cots"\] .*info\["cost"\]'
     with pytest.raises(TraceError, match=message):
         collect(Costly(), episodes=2, policy=lambda cell: 1, columns=["cots"])
@@ -373,7 +373,7 @@ def test_a_column_that_no_info_tells_is_located() -> None:
         collect(Costly(), episodes=2, columns=["reward"])
 
 
-def test_a_world_that_rolls_out_is_stepped_for_its_infos() -> None:
+def test_tabular_environments_are_stepped_if_infos_are_needed() -> None:
     class Priced(House):
         rolls_out = True
 
@@ -391,7 +391,7 @@ def test_a_world_that_rolls_out_is_stepped_for_its_infos() -> None:
 
 
 class Coin(gym.Env[Any, Any]):
-    """Tosses a fair coin each step, and pays 1 for guessing it."""
+    """Tosses a fair coin each step, with reward 1 for guessing it."""
 
     def __init__(self) -> None:
         self.observation_space = spaces.Discrete(1)
@@ -411,20 +411,20 @@ class Coin(gym.Env[Any, Any]):
 
 
 class CoinByShare(Coin):
-    """Tosses as a vector of action spaces draws."""
+    """Draws as a vector of action spaces does."""
 
     def toss(self) -> int:
         return int(2 * self.np_random.random())
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 7, 2**40])
-def test_random_actions_do_not_follow_the_environments_chance(seed: int) -> None:
+def test_random_actions_are_independent_of_the_environment(seed: int) -> None:
     traces = collect(Coin(), episodes=1, seed=seed, max_steps=2_000, labels="observation")
     assert 0.4 < np.mean(traces[0].rewards) < 0.6
 
 
 @pytest.mark.parametrize("seed", [0, 5])
-def test_random_actions_do_not_follow_the_chance_of_a_vector_environment(seed: int) -> None:
+def test_random_actions_are_independent_of_a_vector_environment(seed: int) -> None:
     envs = gym.vector.SyncVectorEnv([CoinByShare])
     traces = collect(envs, episodes=1, seed=seed, max_steps=2_000, labels="observation")
     assert 0.4 < np.mean(traces[0].rewards) < 0.6

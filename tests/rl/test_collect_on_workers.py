@@ -1,4 +1,4 @@
-"""Collecting over workers: the same traces, whoever plays them, and one line if that cannot be."""
+"""Collecting on workers: the same traces on all of them, and errors of one line."""
 
 import threading
 from typing import Any
@@ -14,7 +14,7 @@ from shuffled_workers import ShuffledWorkers
 
 
 class Counting(gym.Env[int, int]):
-    """Remembers how many episodes it has had, and draws what it shows."""
+    """Counts its episodes, and shows the number or a random one."""
 
     action_space = gym.spaces.Discrete(2)
     observation_space = gym.spaces.Discrete(100)
@@ -46,7 +46,7 @@ class Alternating:
         return self.last
 
 
-def test_traces_are_those_of_each_piece_by_itself() -> None:
+def test_traces_are_those_of_each_shard_alone() -> None:
     traces = collect(House(), episodes=40, seed=5, on="threads")
     assert len(traces) == 40
     for first in range(0, 40, EPISODES):
@@ -55,13 +55,13 @@ def test_traces_are_those_of_each_piece_by_itself() -> None:
         assert list(some) == list(alone)
 
 
-def test_neither_the_number_of_workers_nor_their_order_makes_a_difference() -> None:
+def test_traces_do_not_depend_on_number_and_order_of_workers() -> None:
     played = [
         collect(Counting(), episodes=40, seed=1, policy=Alternating(), on=workers)
         for workers in (Threads(1), Threads(3), ShuffledWorkers(0), ShuffledWorkers(1))
     ]
     assert all(one == played[0] for one in played)
-    # Each piece begins with an environment and a policy that nobody has used.
+    # Each shard begins with a new environment and a new policy.
     begins = [int(trace.observations[0]) for trace in played[0]]
     assert begins == [1 + number % EPISODES for number in range(40)]
     assert {trace.actions[0] for trace in played[0][::EPISODES]} == {1}
@@ -74,12 +74,12 @@ def test_more_episodes_begin_like_fewer() -> None:
     assert list(few) != list(collect("resolvent/House-v0", episodes=20, seed=4, on="threads"))
 
 
-def test_without_a_seed_no_two_collections_are_the_same() -> None:
+def test_without_a_seed_collections_differ() -> None:
     first, second = (collect(House, episodes=20, on="threads") for _ in range(2))
     assert list(first) != list(second)
 
 
-def test_processes_play_the_same(capfd: pytest.CaptureFixture[str]) -> None:
+def test_processes_give_the_same_traces(capfd: pytest.CaptureFixture[str]) -> None:
     told: list[float] = []
     workers = Processes(2)
     try:
@@ -93,7 +93,7 @@ def test_processes_play_the_same(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out == ""
 
 
-def test_seeds_of_pieces_are_all_different_and_fit_into_32_bits() -> None:
+def test_seeds_of_shards_differ_and_fit_into_32_bits() -> None:
     seeds = {seed_of_shard(seed, number) for seed in (0, 1) for number in range(1000)}
     assert len(seeds) == 2000
     assert seed_of_shard(0, 2**32 - 1) < 2**32
@@ -107,7 +107,7 @@ class Locked(Counting):
         self.lock = threading.Lock()
 
 
-def test_an_environment_that_cannot_be_copied_is_refused_and_a_function_will_do() -> None:
+def test_an_environment_that_cannot_be_copied_needs_a_function() -> None:
     with pytest.raises(OptionError, match=r"the environment cannot be copied .*: give its name"):
         collect(Locked(), episodes=1, seed=0, on="threads")
     assert len(collect(Locked, episodes=20, seed=0, on="threads")) == 20
@@ -117,18 +117,18 @@ def test_an_environment_that_cannot_be_copied_is_refused_and_a_function_will_do(
     ("options", "what"),
     [
         ({"policy": lambda observation: 0}, "the policy"),
-        ({"name_of": lambda observation: "x"}, "name_of"),
-        ({"label_of": lambda observation: set()}, "label_of"),
+        ({"observation_fn": lambda observation: "x"}, "observation_fn"),
+        ({"labeling_fn": lambda observation: set()}, "labeling_fn"),
     ],
 )
-def test_what_cannot_be_sent_is_named(options: dict[str, Any], what: str) -> None:
+def test_an_object_that_cannot_be_sent_is_named(options: dict[str, Any], what: str) -> None:
     with pytest.raises(OptionError, match=rf"^on='processes': {what} cannot .* in a module"):
         collect(House(), episodes=1, seed=0, on="processes", **options)
     with pytest.raises(OptionError, match="the function that makes the environment cannot"):
         collect(lambda: House(), episodes=1, seed=0, on="processes")
 
 
-def test_what_is_not_for_workers_is_refused() -> None:
+def test_invalid_arguments_for_workers() -> None:
     envs = gym.vector.SyncVectorEnv([House, House])
     with pytest.raises(OptionError, match="on='threads' is for single environments"):
         collect(envs, episodes=4, on="threads")
@@ -143,7 +143,7 @@ def test_what_is_not_for_workers_is_refused() -> None:
 
 
 class Failing(Counting):
-    """Tells no label in its third episode."""
+    """Raises in its third episode."""
 
     def reset(self, **given: Any) -> tuple[int, dict[str, Any]]:
         shown, info = super().reset(**given)
@@ -152,7 +152,7 @@ class Failing(Counting):
         return shown, info
 
 
-def test_errors_call_episodes_by_their_numbers_among_all() -> None:
+def test_errors_number_episodes_over_all_shards() -> None:
     with pytest.raises(TraceError, match=f"episode {EPISODES + 2}: no label"):
         collect(_from_second_piece, episodes=2 * EPISODES, seed=0, on=Threads(1))
 

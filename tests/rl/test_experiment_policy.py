@@ -1,4 +1,4 @@
-"""Experiments that are carried out: the question is asked after the labels, and that answers it."""
+"""Experiments that are executed: the query is made after the labels, which settles it."""
 
 from typing import Any
 
@@ -7,8 +7,9 @@ import pytest
 
 import resolvent as rs
 from resolvent.evaluation.experiments import Experiment
-from resolvent.planning.goals import Goal
+from resolvent.planning.experiments import Goal
 from resolvent.worlds import House, TMaze
+from silent_houses import SilentHouse
 from worlds_to_explore import SecondMission
 
 KEY, BELL, NOTHING = frozenset({"key"}), frozenset({"bell"}), frozenset[str]()
@@ -28,25 +29,25 @@ def thin(world: str, seed: int) -> tuple[Any, rs.InferenceResult]:
     return env, rs.infer(traces, timing=timing)
 
 
-def open_questions(result: rs.InferenceResult) -> list[Experiment]:
+def open_queries(result: rs.InferenceResult) -> list[Experiment]:
     return [one for kind in result.machines for one in result.evidence[kind].experiments]
 
 
 def is_settled(
     experiment: Experiment, before: rs.InferenceResult, after: rs.InferenceResult
 ) -> bool:
-    """Whether it is no longer asked for, or was asked of states that are others now."""
+    """Return whether an experiment is no longer open, or its states have changed."""
     old, new = before.machines[experiment.machine], after.machines[experiment.machine]
     same = all(
         old.step(state, label) in (rs.UNSEEN, new.step(state, label))
         for state in range(old.states)
         for label in old.labels
     )
-    return not same or experiment not in open_questions(after)
+    return not same or experiment not in open_queries(after)
 
 
 def at_random(result: rs.InferenceResult, env: Any, steps: int, seed: int) -> rs.InferenceResult:
-    """The same result with as many random steps instead."""
+    """Return the result updated with as many random steps instead."""
     more, taken = [], 0
     while taken < steps:
         one = rs.collect(env, episodes=1, seed=seed, max_steps=min(40, steps - taken))
@@ -56,12 +57,12 @@ def at_random(result: rs.InferenceResult, env: Any, steps: int, seed: int) -> rs
 
 
 def turns(world: str, seed: int, most: int) -> tuple[int, int, int]:
-    """Carry out one experiment after another: how many, answered, and answered by chance."""
+    """Execute experiments; return how many were done, settled, and settled by random steps."""
     env, result = thin(world, seed)
     done = answered = by_chance = 0
     tried: set[Experiment] = set()
     for turn in range(most):
-        fresh = [one for one in open_questions(result) if one not in tried]
+        fresh = [one for one in open_queries(result) if one not in tried]
         if not fresh:
             break
         tried.add(fresh[0])
@@ -81,7 +82,7 @@ def turns(world: str, seed: int, most: int) -> tuple[int, int, int]:
 @pytest.mark.parametrize(
     "worlds", [["House", "PhaseGrid3"], pytest.param([*WORLDS], marks=pytest.mark.slow)]
 )
-def test_what_evidence_asks_for_is_answered(worlds):
+def test_experiments_of_the_evidence_settle_their_queries(worlds):
     seeds = range(1 if len(worlds) == 2 else 4)
     counts = [
         turns(world, seed, 6 if len(worlds) == 2 else 10) for world in worlds for seed in seeds
@@ -93,7 +94,7 @@ def test_what_evidence_asks_for_is_answered(worlds):
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_what_a_plan_asks_for_is_known_afterwards(world):
+def test_experiments_of_a_plan_settle_their_queries(world):
     env, result = thin(world, 1)
     for turn in range(4):
         plan = rs.plan(result, result.all_traces())
@@ -102,7 +103,7 @@ def test_what_a_plan_asks_for_is_known_afterwards(world):
             break
         trial = wanted.policy(env, result, result.all_traces(), seed=turn)
         more = rs.collect(env, episodes=1, seed=turn, policy=trial, max_steps=40)
-        for _ in range(30):  # until an episode begins where it has to
+        for _ in range(30):  # until an episode begins in the right state
             if not trial.done:
                 more += rs.collect(env, episodes=1, policy=trial, max_steps=40)
         assert trial.done
@@ -110,19 +111,19 @@ def test_what_a_plan_asks_for_is_known_afterwards(world):
         assert rs.plan(result, result.all_traces()).next_experiment != wanted
     else:
         return
-    assert plan.is_optimal or plan.vacuous
+    assert plan.is_optimal or plan.all_rewards_equal
 
 
-def test_known_steps_lead_there_at_once():
+def test_known_steps_lead_to_the_query_directly():
     env, result = House(), rs.infer(rs.collect(House(), episodes=200, seed=0))
     wanted = Experiment((KEY,), ("cyanroom", "down"), "as a test", "transition")
     trial = wanted.policy(env, result, result.all_traces())
     more = rs.collect(env, episodes=1, policy=trial, max_steps=4)
     assert more[0].actions == ("left", "right", "up", "down")
-    assert trial.asked == 1
+    assert trial.done
 
 
-def test_a_loop_of_ones_own_does_the_same():
+def test_a_users_own_loop_takes_the_same_actions():
     result = rs.infer(rs.collect(House(), episodes=5, seed=0))
     wanted = Experiment((KEY,), ("corridor", "up"), "as a test", "transition")
     collected = wanted.policy(House(), result, result.all_traces(), seed=3)
@@ -140,15 +141,8 @@ def test_a_loop_of_ones_own_does_the_same():
     assert trial.done
 
 
-def test_labels_that_machines_make_are_made_here_too():
-    class Silent(gym.Wrapper[Any, Any, Any, Any]):
-        def step(self, action: Any) -> Any:
-            return *self.env.step(action)[:4], {}
-
-        def reset(self, **given: Any) -> Any:
-            return self.env.reset(**given)[0], {}
-
-    env = Silent(House())
+def test_labels_derived_by_machines_are_derived_here_too():
+    env = SilentHouse()
     result = rs.infer(rs.collect(env, episodes=40, seed=0, labels="auto"), labels="observation")
     in_orange = frozenset({"orangeroom"})
     wanted = Experiment((in_orange,), ("corridor", "up"), "as a test", "transition")
@@ -158,7 +152,7 @@ def test_labels_that_machines_make_are_made_here_too():
     assert trial.done
 
 
-def test_where_nothing_is_known_anything_is_tried():
+def test_without_known_steps_all_actions_are_tried():
     first = rs.Trace(["corridor", "corridor"], [None, None], ["sit"], [0])
     result = rs.infer(rs.TraceSet([first]))
     wanted = Experiment((KEY,), ("corridor", "up"), "as a test", "transition")
@@ -168,31 +162,31 @@ def test_where_nothing_is_known_anything_is_tried():
     assert any(KEY in one.labels for one in more)
 
 
-def test_an_experiment_that_cannot_be_done_is_not_said_to_be():
+def test_an_impossible_experiment_is_never_done():
     env, result = House(), rs.infer(rs.collect(House(), episodes=200, seed=0))
     toilet = result.evidence.transition.experiments[0]
     assert toilet.why == "toilet was never read in state 0"
     trial = toilet.policy(env, result, result.all_traces())
     rs.collect(env, episodes=10, seed=0, policy=trial, max_steps=40)
-    assert not trial.done  # nobody gets there without the key
+    assert not trial.done  # it cannot be reached without the key
 
 
-def test_a_policy_that_is_told_no_labels_says_so():
+def test_a_policy_without_labels_raises():
     env, result = thin("House", 0)
-    trial = open_questions(result)[0].policy(env, result, result.all_traces())
+    trial = open_queries(result)[0].policy(env, result, result.all_traces())
     with pytest.raises(rs.OptionError, match=r"call begin\(\) with that of a reset"):
         trial(0)
     trial.read(None)
-    with pytest.raises(rs.OptionError, match=r"goes by labels"):
+    with pytest.raises(rs.OptionError, match=r"needs labels"):
         trial(0)
     many = gym.vector.SyncVectorEnv([House] * 2)
     with pytest.raises(rs.OptionError, match="plays one environment"):
         rs.collect(many, episodes=2, policy=trial)
     with pytest.raises(rs.OptionError, match=r"one gymnasium\.Env"):
-        open_questions(result)[0].policy(many, result, result.all_traces())
+        open_queries(result)[0].policy(many, result, result.all_traces())
 
 
-def test_how_far_an_episode_is():
+def test_progress_of_goals_by_hand():
     exact = Goal((), (KEY, BELL), True, frozenset({NOTHING}))
     assert exact.after(0, (0,), KEY) == exact.after(1, (0,), NOTHING) == 1
     assert exact.after(1, (0,), BELL) == 2
@@ -212,14 +206,14 @@ def test_how_far_an_episode_is():
     assert not being.is_reached(0, None)
 
 
-def test_one_experiment_says_all_of_it():
+def test_experiments_of_evidence_and_plan_have_the_same_fields():
     _, result = thin("House", 0)
-    asked = open_questions(result)[0].as_dict()
+    asked = open_queries(result)[0].as_dict()
     planned = rs.plan(result, result.all_traces()).next_experiment
     assert planned is not None
     assert asked.keys() == planned.as_dict().keys()
     assert asked["machine"] == "transition"
     assert asked["actions"] is None
-    assert planned.question == (planned.situation[0], planned.action)
+    assert planned.query == (planned.augmented_state[0], planned.action)
     machine = result.machines.transition
-    assert machine.run(planned.history) == planned.situation[1]
+    assert machine.run(planned.history) == planned.augmented_state[1]

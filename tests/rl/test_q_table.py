@@ -1,4 +1,4 @@
-"""What was learned, in files and out of them."""
+"""Q-tables and their files."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from table_worlds import world
 
 @pytest.fixture(scope="module")
 def env():
-    """Right along three states; the last step pays 1."""
+    """Right along three states; the last step has reward 1."""
     return world(
         [[0, 1], [1, 2], [2, 2]], [[0, 0], [0, 0], [0, 1]], [[0, 0], [0, 0], [0, 1]], starts=(0, 1)
     )
@@ -23,12 +23,12 @@ def learned(env):
     return rs.q_learning(env, episodes=20, evaluate_every=10)
 
 
-def test_load_gives_back_what_was_saved(learned, env, tmp_path):
+def test_load_inverts_save(learned, env, tmp_path):
     path = tmp_path / "policy.json"
     learned.save(path)
     back = rs.rl.QTable.load(path)
     assert back.q.tobytes() == learned.q.tobytes()
-    assert back.situations == learned.situations
+    assert back.observations == learned.observations
     assert back.curve.columns() == learned.curve.columns()
     assert back.evaluations == learned.evaluations
     assert (back.gamma, back.engine, back.first_action) == (0.95, "native", 0)
@@ -44,7 +44,7 @@ def test_symbols_with_parts_survive(tmp_path):
     learned = rs.q_learning(wrapped, episodes=30)
     learned.save(tmp_path / "policy.json")
     back = rs.rl.QTable.load(tmp_path / "policy.json")
-    assert back.situations == learned.situations
+    assert back.observations == learned.observations
     assert back.action(wrapped.reset()[0]) == learned.action(wrapped.reset()[0])
 
 
@@ -56,7 +56,7 @@ def test_names_of_the_environment_survive(learned, tmp_path):
     assert back.action_names == tuple(house.action_names)
 
 
-def test_a_file_from_before_there_were_names(learned, tmp_path):
+def test_names_are_optional_in_files(learned, tmp_path):
     path = tmp_path / "policy.json"
     learned.save(path)
     file = json.loads(path.read_text())
@@ -66,7 +66,7 @@ def test_a_file_from_before_there_were_names(learned, tmp_path):
     assert (back.observation_names, back.action_names) == (None, None)
 
 
-def test_a_worth_without_end_survives(tmp_path):
+def test_an_infinite_value_survives(tmp_path):
     forever = world([[0]], [[1]], [[0]])
     learned = rs.q_learning(forever, episodes=1, gamma=1.0, max_steps=2, evaluate_every=1)
     learned.save(tmp_path / "policy.json")
@@ -83,13 +83,17 @@ def test_a_worth_without_end_survives(tmp_path):
         (lambda file: json.dumps({**file, "q": file["q"][:-1]}), "fit together"),
         (lambda file: json.dumps({**file, "q": [[0.0], *file["q"][1:]]}), "fit together"),
         (lambda file: json.dumps({**file, "q": [[] for _ in file["q"]]}), "fit together"),
-        (lambda file: json.dumps({**file, "situations": [0, 0, 1]}), "fit together"),
-        (lambda file: json.dumps({**file, "steps": [1]}), "fit together"),
+        (lambda file: json.dumps({**file, "observations": [0, 0, 1]}), "fit together"),
+        (
+            lambda file: json.dumps({**file, "curve": {**file["curve"], "steps": [1]}}),
+            "fit together",
+        ),
+        (lambda file: json.dumps({**file, "q": [["1.5"] * 2] * 3}), "numbers are needed"),
         (lambda file: json.dumps({**file, "action_names": ["left"]}), "fit together"),
         (lambda file: json.dumps({**file, "action_names": [None, "up"]}), "policy"),
     ],
 )
-def test_a_file_that_is_no_policy_is_refused(learned, tmp_path, edit, word):
+def test_an_invalid_file_is_refused(learned, tmp_path, edit, word):
     path = tmp_path / "policy.json"
     learned.save(path)
     path.write_text(edit(json.loads(path.read_text())))
@@ -98,12 +102,12 @@ def test_a_file_that_is_no_policy_is_refused(learned, tmp_path, edit, word):
     assert str(path) in str(caught.value)
 
 
-def test_no_such_file(tmp_path):
-    with pytest.raises(rs.errors.ModelError, match="no such file"):
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(rs.errors.ModelError, match="does not exist"):
         rs.rl.QTable.load(tmp_path / "policy.json")
 
 
-def test_a_curve_in_a_table(learned, tmp_path):
+def test_a_curve_as_csv(learned, tmp_path):
     learned.save_curve(tmp_path / "curve.csv")
     with (tmp_path / "curve.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -114,25 +118,25 @@ def test_a_curve_in_a_table(learned, tmp_path):
     assert float(rows[9]["value"]) == learned.evaluations[0].value
 
 
-def test_a_curve_in_json(learned, tmp_path):
+def test_a_curve_as_json(learned, tmp_path):
     learned.save_curve(tmp_path / "curve.json")
     columns = json.loads((tmp_path / "curve.json").read_text())
     assert columns["discounted_return"] == learned.curve.discounted_returns.tolist()
     assert columns["total_steps"][-1] == int(learned.curve.steps.sum())
 
 
-def test_a_curves_name_must_tell_its_format(learned, tmp_path):
+def test_the_suffix_of_a_curve_decides_its_format(learned, tmp_path):
     with pytest.raises(rs.OptionError, match=r"\.csv or \.json"):
         learned.save_curve(tmp_path / "curve.txt")
     assert not list(Path(tmp_path).iterdir())
 
 
-def test_it_says_what_it_is(learned):
+def test_repr_of_a_q_table(learned):
     steps = int(learned.curve.steps.sum())
-    assert repr(learned) == f"Learned(3 situations, 2 actions, 20 episodes, {steps} steps)"
+    assert repr(learned) == f"QTable(3 observations, 2 actions, 20 episodes, {steps} steps)"
 
 
 def test_predict_returns_the_best_action_as_stable_baselines3_does(learned):
-    for observation in (*learned.situations, "never met"):
+    for observation in (*learned.observations, "never met"):
         assert learned.predict(observation) == (learned.action(observation), None)
     assert learned.predict(0, "state", episode_start=None, deterministic=True)[1] == "state"

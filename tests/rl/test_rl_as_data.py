@@ -1,4 +1,4 @@
-"""Plans, models, what was learned, memories and wrappers are data: copied, sent and compared."""
+"""Plans, models, Q-tables, trackers and wrappers are copied, sent and compared."""
 
 import copy
 import dataclasses
@@ -40,7 +40,7 @@ def learned(plan):
 
 
 @WAYS
-def test_a_plan_is_what_it_holds(plan, again):
+def test_plans_are_compared_by_content(plan, again):
     other = again(plan)
     assert other == plan
     assert other.model == plan.model
@@ -56,20 +56,20 @@ def test_a_plan_is_what_it_holds(plan, again):
 
 
 @WAYS
-def test_a_plan_under_chance_is_what_it_holds(again):
+def test_stochastic_plans_are_compared_by_content(again):
     machines, traces = noisy_house()
     plan = rs.plan(machines, traces)
     other = again(plan)
     assert other == plan
     assert hash(other) == hash(plan)
     assert str(other) == str(plan)
-    chances = plan.model.chances
-    fewer = dataclasses.replace(chances, seen=chances.seen - 1)
-    assert plan.model != dataclasses.replace(plan.model, chances=fewer)
+    outcomes = plan.model.outcomes
+    fewer = dataclasses.replace(outcomes, count=outcomes.count - 1)
+    assert plan.model != dataclasses.replace(plan.model, outcomes=fewer)
     assert plan != dataclasses.replace(plan, confidence=0.9)
 
 
-def test_what_is_not_known_is_equal_to_itself(traces):
+def test_unknown_rewards_are_equal(traces):
     few = traces[:2]
     plan = rs.plan(rs.infer(few), few)
     assert np.isnan(plan.model.reward).any()
@@ -78,7 +78,7 @@ def test_what_is_not_known_is_equal_to_itself(traces):
 
 
 @WAYS
-def test_what_was_learned_is_what_it_holds(learned, plan, again):
+def test_q_tables_are_compared_by_content(learned, plan, again):
     other = again(learned)
     assert other == learned
     assert other.curve == learned.curve
@@ -90,7 +90,7 @@ def test_what_was_learned_is_what_it_holds(learned, plan, again):
 
 
 @WAYS
-def test_a_memory_goes_on_where_it_was(plan, again):
+def test_a_copied_tracker_continues(plan, again):
     memory = StateTracker(plan.machines)
     memory.reset(None)
     memory.step({"key"})
@@ -105,18 +105,18 @@ def test_a_memory_goes_on_where_it_was(plan, again):
 
 @WAYS
 @pytest.mark.parametrize("knowledge", [False, True])
-def test_a_wrapper_goes_on_where_it_was(plan, again, knowledge):
+def test_a_copied_wrapper_continues(plan, again, knowledge):
     env = rs.AugmentObservation(House(), plan.machines, knowledge=knowledge)
     env.reset()
     env.step(2)  # left, to where the key is
     other = again(env)
     assert other.observation_space == env.observation_space
     assert other.step(3) == env.step(3)
-    assert other.situation == env.situation == (0, 1, 0)
+    assert other.augmented_state == env.augmented_state == (0, 1, 0)
 
 
 @WAYS
-def test_a_vector_wrapper_goes_on_where_it_was(plan, again):
+def test_a_copied_vector_wrapper_continues(plan, again):
     envs = rs.wrappers.VectorAugmentObservation(
         gym.vector.SyncVectorEnv([House] * 2), plan.machines
     )
@@ -127,7 +127,7 @@ def test_a_vector_wrapper_goes_on_where_it_was(plan, again):
     assert envs.step(np.array([3, 0]))[0]["transition_state"].tolist() == [1, 0]
 
 
-def test_all_of_it_can_be_sent_to_a_spawned_process(plan, learned):
+def test_values_can_be_sent_to_a_spawned_process(plan, learned):
     memory = StateTracker(plan.machines)
     memory.reset(None)
     env = rs.AugmentObservation(House(), plan.machines)

@@ -27,7 +27,7 @@ GAMMA = 0.5
 
 
 class Button(gym.Env[int, int]):
-    """Presses pay what `pays` says, 0 by default; the third one ends."""
+    """Presses have the reward `pays`, 0 by default; the third one ends the episode."""
 
     observation_names = ("button", "door")
     action_names = ("press", "go", "leave")
@@ -69,7 +69,7 @@ def machines(traces: TraceSet) -> Machines:
 # ---- an episode that ends by memory which neither TM nor RM has --------------
 
 
-def test_inference_adds_a_machine_that_counts_the_presses(machines: Machines) -> None:
+def test_inference_adds_a_machine_that_counts_presses(machines: Machines) -> None:
     states = {kind: machine.states for kind, machine in machines.items()}
     assert states == {"transition": 1, "reward": 1, "terminated": 3}
     assert not machines.termination.ambiguous
@@ -78,21 +78,21 @@ def test_inference_adds_a_machine_that_counts_the_presses(machines: Machines) ->
 def test_the_plan_knows_which_press_ends(traces: TraceSet, machines: Machines) -> None:
     plan = rs.plan(machines, traces, gamma=GAMMA)
     model = plan.model
-    assert {model.named(z) for z in range(len(model))} == {
+    assert {model.augmented_state(z) for z in range(len(model))} == {
         (room, 0, 0, presses) for room in Button.observation_names for presses in range(3)
     }
     press = model.actions.code("press")
     ends = {
-        presses: bool(model.ends[model.situation("button", 0, 0, presses), press])
+        presses: bool(model.ends[model.find("button", 0, 0, presses), press])
         for presses in range(3)
     }
     assert ends == {0: False, 1: False, 2: True}
-    assert (model.unknown, model.sometimes_ends.any(), plan.is_optimal) == (0, False, True)
+    assert (model.unknown_steps, model.sometimes_ends.any(), plan.is_optimal) == (0, False, True)
     assert plan.value == GAMMA  # go, then leave
     assert plan.action("button", 0, 0, 2) == "go"
 
 
-def test_the_plan_presses_twice_and_not_thrice_where_presses_pay() -> None:
+def test_the_plan_presses_twice_if_presses_are_rewarded() -> None:
     # Two presses at 1 and then the door: 1 + ½ + ⅛·3. A third press instead: 1 + ½ + ¼.
     env = Button(pays=1.0, leaving=3.0)
     traces = rs.collect(env, episodes=300, seed=0)
@@ -107,7 +107,7 @@ def test_the_plan_presses_twice_and_not_thrice_where_presses_pay() -> None:
     assert done == ("press", "press", "go", "leave")
 
 
-def test_a_pair_alone_cannot_tell_and_says_so(traces: TraceSet, machines: Machines) -> None:
+def test_a_pair_alone_cannot_predict_the_end(traces: TraceSet, machines: Machines) -> None:
     pair = rs.infer(traces, outputs=["observation", "reward"]).machines
     assert len(pair.termination.ambiguous) == 1
     plan = rs.plan(pair, traces, gamma=GAMMA)
@@ -115,8 +115,8 @@ def test_a_pair_alone_cannot_tell_and_says_so(traces: TraceSet, machines: Machin
     assert "sometimes end the episode" in str(plan)
 
 
-def test_an_ending_that_no_trace_asked_for_is_unknown_unless_it_is_trusted() -> None:
-    # "go" never ends, but nobody went after the second press.
+def test_an_unobserved_ending_is_unknown_unless_constants_are_trusted() -> None:
+    # "go" never ends, but was not tried after the second press.
     def pressed(*actions: int) -> Trace:
         env = Button()
         seen, info = env.reset()
@@ -137,7 +137,7 @@ def test_an_ending_that_no_trace_asked_for_is_unknown_unless_it_is_trusted() -> 
 
     def known(trust: bool) -> bool:
         model = Model.of(machines, traces, trust_constants=trust)
-        here = model.situation(0, 0, 0, 2)
+        here = model.find(0, 0, 0, 2)
         assert here is not None
         return bool(model.known[here, model.actions.code(GO)])
 
@@ -147,7 +147,7 @@ def test_an_ending_that_no_trace_asked_for_is_unknown_unless_it_is_trusted() -> 
 # ---- files, texts and refusals ---------------------------------------------
 
 
-def test_a_plan_file_has_the_further_state(
+def test_a_plan_file_has_the_third_state(
     traces: TraceSet, machines: Machines, tmp_path: Any
 ) -> None:
     plan = rs.plan(machines, traces, gamma=GAMMA)
@@ -159,15 +159,13 @@ def test_a_plan_file_has_the_further_state(
     assert [row.terminated_state for row in loaded] == [row["terminated_state"] for row in rows]
 
 
-def test_a_situation_is_given_whole(traces: TraceSet, machines: Machines) -> None:
+def test_an_action_needs_a_state_of_each_machine(traces: TraceSet, machines: Machines) -> None:
     plan = rs.plan(machines, traces, gamma=GAMMA)
-    by_name = {"transition_state": 0, "reward_state": 0, "terminated_state": 2}
-    assert plan.action("button", **by_name) == plan.action("button", 0, 0, 2) == "go"
-    for states, named in [((0, 0), {}), ((0, 0, 0, 0), {}), ((0, 0), {"reward_state": 0})]:
-        with pytest.raises(
-            rs.OptionError, match="with transition_state, reward_state, terminated_state: give each"
-        ):
-            plan.action("button", *states, **named)
+    assert plan.action("button", 0, 0, 2) == "go"
+    names = "then the numbers transition_state, reward_state, terminated_state"
+    for states in [(0, 0), (0, 0, 0, 0), (0, 0, "0")]:
+        with pytest.raises(rs.OptionError, match=names):
+            plan.action("button", *states)
     with pytest.raises(
         rs.errors.ModelError,
         match=r"button \(transition state 0, reward state 0, terminated state 9\)",
@@ -190,7 +188,7 @@ def test_a_situation_is_given_whole(traces: TraceSet, machines: Machines) -> Non
         ),
     ],
 )
-def test_planning_says_which_machine_it_lacks(
+def test_planning_names_a_missing_machine(
     traces: TraceSet, outputs: list[str], message: str
 ) -> None:
     machines = rs.infer(traces, outputs=outputs).machines
@@ -206,7 +204,7 @@ def test_a_machine_for_another_column_changes_no_plan(traces: TraceSet) -> None:
     plan = rs.plan(machines, traces, gamma=GAMMA)
     assert list(plan.model.states) == ["transition", "reward", "terminated"]
     assert plan.model == rs.plan(rs.infer(traces), traces).model
-    # Nor need the traces have that column.
+    # The traces need not have that column.
     plain = rs.collect(Button(), episodes=300, seed=0)
     assert rs.plan(machines, plain, gamma=GAMMA).model == plan.model
     wrapped = rs.AugmentObservation(Button(), machines)
@@ -217,7 +215,7 @@ def test_a_machine_for_another_column_changes_no_plan(traces: TraceSet) -> None:
         plan.policy_in(bare)
 
 
-def test_a_plan_sees_readings_as_the_machines_do(traces: TraceSet) -> None:
+def test_a_plan_discretizes_as_the_machines_do(traces: TraceSet) -> None:
     chance = np.random.default_rng(0)
     read = TraceSet(
         [
@@ -235,56 +233,44 @@ def test_a_plan_sees_readings_as_the_machines_do(traces: TraceSet) -> None:
             for trace in traces
         ]
     )
-    machines = rs.infer(read, discretise="auto").machines
+    machines = rs.infer(read, discretize="auto").machines
     plan = rs.plan(machines, read, gamma=GAMMA)
     named = rs.plan(rs.infer(traces).machines, traces, gamma=GAMMA)
     assert (len(plan.model), plan.value) == (len(named.model), named.value)
 
 
-def test_stored_endings_count_without_the_states_that_do_not_matter(traces: TraceSet) -> None:
-    # Only the machines have seen leaving; the cost's state is stored with it, and left out.
+def test_stored_endings_ignore_machines_that_do_not_matter(traces: TraceSet) -> None:
+    # Leaving is stored with the machines, together with the state of the cost, which is ignored.
     paid = rs.infer(traces, outputs=["observation", "reward", "cost"]).machines
     assert {len(one) for one in paid.termination.ends} == {5}
     named = TraceSet([Trace(["button", "door", "button"], [None] * 3, ["go", "go"], [0, 0])])
     model = Model.of(paid, named, trust_constants=True)
-    here = model.situation("door", 0, 0)
+    here = model.find("door", 0, 0)
     assert here is not None
     assert model.ends[here, model.actions.code("leave")]
-    assert model.sometimes_ends[model.situation("button", 0, 0), model.actions.code("press")]
+    assert model.sometimes_ends[model.find("button", 0, 0), model.actions.code("press")]
 
 
-# ---- memory and wrappers -----------------------------------------------------
+# ---- trackers and wrappers ---------------------------------------------------
 
 
-def test_memory_has_the_state_of_every_machine(machines: Machines) -> None:
+def test_a_tracker_has_the_state_of_every_machine(machines: Machines) -> None:
     memory = StateTracker(machines)
     memory.reset(None)
     for label in ({"click"}, None, {"click"}):
         memory.step(label)
     assert memory.states == {"transition": 0, "reward": 0, "terminated": 2}
-    assert (memory.transition_state, memory.reward_state) == (0, 0)
     many = VectorStateTracker(machines, 2)
-    many.step(["click", None], None, np.zeros(2, bool))
-    assert {kind: one.tolist() for kind, one in many.states.items()} == {
-        "transition": [0, 0],
-        "reward": [0, 0],
-        "terminated": [1, 0],
-    }
+    many.step(["click", None], np.ones(2, bool), np.zeros(2, bool))
+    assert [column.tolist() for column in many.values] == [[0, 0], [0, 0], [1, 0]]
 
 
-def test_memory_without_a_transition_machine(traces: TraceSet) -> None:
+def test_a_tracker_without_a_transition_machine(traces: TraceSet) -> None:
     machines = rs.infer(traces, outputs=["reward", "cost"]).machines
     memory = StateTracker(machines)
     memory.reset(None)
     memory.step({"click"})
     assert memory.states == {"reward": 0, "cost": 1}
-    assert memory.reward_state == 0
-    for one in (memory, VectorStateTracker(machines, 2)):
-        with pytest.raises(
-            rs.errors.ModelError,
-            match="there is no transition machine here, so that it has no state",
-        ):
-            _ = one.transition_state
 
 
 WAY = [GO, GO, PRESS, GO, GO, PRESS]
@@ -325,7 +311,7 @@ def test_every_mode_shows_all_states(machines: Machines) -> None:
 
 
 @pytest.mark.parametrize("mode", ["dict", "flatten", "multidiscrete", "discrete"])
-def test_many_environments_show_what_one_does(machines: Machines, mode: Any) -> None:
+def test_a_vector_wrapper_shows_all_states(machines: Machines, mode: Any) -> None:
     envs = gym.vector.SyncVectorEnv([Button] * 2)
     wrapped = rs.wrappers.VectorAugmentObservation(envs, machines, mode=mode)
     one = rs.AugmentObservation(Button(), machines, mode=mode)
@@ -341,7 +327,7 @@ def test_many_environments_show_what_one_does(machines: Machines, mode: Any) -> 
             observations, *_ = wrapped.step(np.full(2, WAY[step]))
 
 
-def test_a_reward_machine_alone_can_be_put_in_view() -> None:
+def test_a_reward_machine_alone_can_be_shown() -> None:
     machines = rs.infer(rs.collect(House(), episodes=200, seed=0), outputs=["reward"]).machines
     env = rs.AugmentObservation(House(), machines)
     assert set(env.observation_space.spaces) == {"observation", "reward_state"}
@@ -352,18 +338,18 @@ def test_a_reward_machine_alone_can_be_put_in_view() -> None:
     assert learned.engine == "python"  # tables are for a pair
 
 
-# ---- what the machines know of a step ----------------------------------------
+# ---- basis of predictions ----------------------------------------------------
 
 
 def two_states() -> Machines:
-    """In "x" after a click, "ask" was answered otherwise, and "rest" never tried."""
+    """In "x" after a click, "ask" has another reward, and "rest" was not tried."""
     quiet = Trace(["x", "x", "x"], [None, None, None], ["ask", "rest"], [0, 0])
     loud = Trace(["x", "x", "x"], [None, "click", None], ["rest", "ask"], [0, 1])
     return rs.infer(TraceSet([quiet, loud])).machines
 
 
 class Still(gym.Env[str, str]):
-    """Shows "x" for ever, or "y" after "look"; every action clicks, but for "ask"."""
+    """Shows "x", or "y" after "look"; every action except "ask" clicks."""
 
     observation_names = ("x", "y")
     action_names = ("ask", "rest", "look")
@@ -377,12 +363,12 @@ class Still(gym.Env[str, str]):
         return int(action == 2), 0.0, False, False, {"labels": {"click"} if action else set()}
 
 
-def test_info_says_what_the_answers_rest_on() -> None:
+def test_infos_have_the_basis_of_predictions() -> None:
     machines = two_states()
     assert (machines.transition.states, machines.reward.states) == (1, 2)
     actions = [0, 1, 1, 0, 2, 0]
-    reward = ["witnessed", "witnessed", "assumed", "witnessed", "unseen", "unseen"]
-    transition = ["witnessed"] * 4 + ["unseen"] * 2
+    reward = ["observed", "observed", "generalized", "observed", "unseen", "unseen"]
+    transition = ["observed"] * 4 + ["unseen"] * 2
     env = rs.AugmentObservation(Still(), machines, knowledge=True)
     assert "knowledge" not in env.reset()[1]
     told = [env.step(action)[4]["knowledge"] for action in actions]
@@ -396,14 +382,14 @@ def test_info_says_what_the_answers_rest_on() -> None:
         infos = wrapped.step(np.array([action, 0]))[4]
         assert infos["_knowledge"].tolist() == [True, True]
         assert infos["knowledge"]["transition"].tolist()[0] == one
-        assert infos["knowledge"]["reward"].tolist() == [other, "witnessed"]
+        assert infos["knowledge"]["reward"].tolist() == [other, "observed"]
         assert infos["knowledge"]["_reward"].tolist() == [True, True]
 
 
 # ---- learning ------------------------------------------------------------------
 
 
-def test_learning_sees_what_ends_the_episode() -> None:
+def test_a_learner_sees_the_third_state() -> None:
     env = Button(pays=1.0, leaving=3.0)
     traces = rs.collect(env, episodes=300, seed=0)
     machines = rs.infer(traces).machines
@@ -417,14 +403,12 @@ def test_learning_sees_what_ends_the_episode() -> None:
     assert math.isclose(value, 1 + 0.5 + 0.125 * 3)
 
 
-def test_tables_are_for_a_pair_and_the_model_must_be_of_the_machines_in_view(
-    traces: TraceSet, machines: Machines
-) -> None:
+def test_the_model_must_be_of_the_visible_machines(traces: TraceSet, machines: Machines) -> None:
     house = House()
     alone = machines_of([house.machines().transition])
     with pytest.raises(
         rs.OptionError,
-        match="engine='native': its tables have no place for the machines transition",
+        match="engine='native': its tables cannot hold the machines transition",
     ):
         rs.q_learning(rs.AugmentObservation(house, alone), episodes=1, engine="native")
     pair = machines_of([machines.transition, machines.reward])

@@ -1,4 +1,4 @@
-"""The states of both machines in a live episode, on machines made by hand."""
+"""The states of machines in live episodes, with machines made by hand."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,12 @@ import pytest
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.machines import MachinePair, RewardMachine, TransitionMachine
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.rl.tracker import StateTracker, VectorStateTracker
+from resolvent.rl.tracker import SideBySide, StateTracker, VectorStateTracker
 from resolvent.traces import Vocabulary
 
 
 def machine(kind, labels, transitions):
-    """A machine without answers: only where labels lead matters here."""
+    """Return a machine without outputs: only transitions matter here."""
     none = np.empty(0, np.int32)
     return kind(
         labels=Vocabulary([frozenset(label) for label in labels]),
@@ -21,9 +21,9 @@ def machine(kind, labels, transitions):
         transitions=np.array(transitions, np.int32),
         trivial=(),
         output_state=none,
-        output_question=none.astype(np.int64),
+        output_query=none.astype(np.int64),
         output_value=none,
-        constant_question=none.astype(np.int64),
+        constant_query=none.astype(np.int64),
         constant_value=none,
     )
 
@@ -39,7 +39,7 @@ PAIR = MachinePair(
 
 
 def states(memory):
-    return memory.transition_state, memory.reward_state, memory.unseen
+    return *memory.values, memory.unseen
 
 
 def after(timing, *labels):
@@ -56,28 +56,46 @@ def test_both_machines_read_the_labels_after_the_first():
     assert after(LabelTiming.CURRENT, A, A, A, B) == (0, 1, 0)
 
 
-def test_the_first_label_is_read_where_the_timing_says_so():
+def test_the_first_label_is_read_with_current_with_initial():
     assert after(LabelTiming.CURRENT_WITH_INITIAL, A) == (1, 0, 0)
     assert after(LabelTiming.CURRENT_WITH_INITIAL, B, A) == (1, 1, 0)
 
 
-def test_labels_are_read_a_step_late_where_the_timing_says_so():
+def test_labels_are_read_a_step_late_with_lagged():
     assert after(LabelTiming.LAGGED, A) == (0, 0, 0)
     assert after(LabelTiming.LAGGED, A, B) == (1, 0, 0)
     assert after(LabelTiming.LAGGED, B, A, A) == (1, 1, 0)
 
 
-def test_a_machine_that_never_saw_the_label_stays_and_the_other_moves():
+def test_only_the_machine_that_has_the_label_changes_its_state():
     assert after(LabelTiming.CURRENT, A, A, B) == (1, 1, 1)
     assert after(LabelTiming.CURRENT, A, C) == (0, 0, 1)
     assert after(LabelTiming.CURRENT, A, B, B, A) == (1, 2, 1)
 
 
-def test_a_label_that_neither_machine_knows_moves_nothing_and_counts_once():
+def test_a_label_unknown_to_both_machines_counts_once():
     assert after(LabelTiming.CURRENT, A, A, {"d"}, {"a", "b"}, A) == (0, 0, 2)
 
 
-def test_a_reset_forgets():
+def test_a_certain_state_has_probability_1():
+    tracker = StateTracker(PAIR)
+    tracker.reset(None)
+    tracker.step(A)
+    assert [part.tolist() for part in tracker.probabilities] == [[0, 1], [1, 0, 0]]
+
+
+def test_side_by_side_equals_the_vector_tracker():
+    rows, many = SideBySide([StateTracker(PAIR) for _ in range(3)]), VectorStateTracker(PAIR, 3)
+    for tracker in (rows, many):
+        tracker.reset([None] * 3, ALL)
+        tracker.step([A, B, "d"], ALL, ~ALL)
+        tracker.step([A, B, A], np.array([True, False, True]), ~ALL)
+        tracker.reset([None] * 3, np.array([True, False, False]))
+    assert columns(rows) == columns(many) == [[0, 0, 1], [0, 1, 0], [0, 0, 1]]
+    assert rows.probabilities[0].tolist() == [[1, 0], [1, 0], [0, 1]]
+
+
+def test_a_reset_returns_to_the_initial_states():
     memory = StateTracker(PAIR)
     memory.reset(None)
     memory.step(A)
@@ -92,7 +110,7 @@ def test_labels_may_be_spelled_as_in_traces(label):
     assert after(LabelTiming.CURRENT, None, label) == (1, 0, 0)
 
 
-def test_raise_names_label_states_and_what_to_do():
+def test_the_error_names_label_state_and_remedy():
     memory = StateTracker(PAIR, on_unseen="raise")
     memory.reset(None)
     memory.step(A)
@@ -104,7 +122,7 @@ def test_raise_names_label_states_and_what_to_do():
         memory.step(B)
 
 
-def test_raise_names_both_machines_or_says_that_the_label_is_new():
+def test_the_error_names_both_machines_or_a_new_label():
     memory = StateTracker(PAIR, on_unseen="raise")
     memory.reset(None)
     with pytest.raises(ModelError, match="label 'c' was never seen in state 0 of the transition"):
@@ -113,7 +131,7 @@ def test_raise_names_both_machines_or_says_that_the_label_is_new():
         memory.step({"d", "e"})
 
 
-def test_raise_at_reset_where_the_first_label_is_read():
+def test_the_first_label_may_raise_at_reset():
     memory = StateTracker(
         PAIR.replacing(timing=LabelTiming.CURRENT_WITH_INITIAL), on_unseen="raise"
     )
@@ -121,21 +139,21 @@ def test_raise_at_reset_where_the_first_label_is_read():
         memory.reset(C)
 
 
-def test_the_last_label_of_a_terminated_episode_is_asked_of_nobody():
+def test_the_last_label_of_a_terminated_episode_does_not_count():
     memory = StateTracker(PAIR, on_unseen="raise")
     memory.reset(None)
     memory.step({"the end"}, terminated=True)
     assert states(memory) == (0, 0, 0)
 
 
-def test_only_known_ways_to_treat_the_unseen():
+def test_invalid_on_unseen():
     with pytest.raises(OptionError, match="on_unseen='guess': use 'stay' or 'raise'"):
         StateTracker(PAIR, on_unseen="guess")
     with pytest.raises(OptionError, match="on_unseen='guess'"):
         VectorStateTracker(PAIR, 2, on_unseen="guess")
 
 
-# ---- many at once ----------------------------------------------------------
+# ---- vector trackers -------------------------------------------------------
 
 ALL = np.ones(3, bool)
 
@@ -145,7 +163,7 @@ def columns(memory):
 
 
 @pytest.mark.parametrize("timing", LabelTiming)
-def test_many_memories_are_as_many_single_ones(timing):
+def test_a_vector_tracker_equals_single_trackers(timing):
     rng = np.random.default_rng(0)
     labels = [A, B, C, frozenset("d"), frozenset()]
     pair = PAIR.replacing(timing=timing)
@@ -160,7 +178,7 @@ def test_many_memories_are_as_many_single_ones(timing):
                 single[number].reset(told[number])
         else:
             masked = rng.random() < 0.5
-            many.step(told, ~ended if masked else None, terminated)
+            many.step(told, ~ended if masked else ALL, terminated)
             for number in np.flatnonzero(~ended) if masked else range(3):
                 single[number].step(told[number], bool(terminated[number]))
         assert columns(many) == [list(column) for column in zip(*map(states, single), strict=True)]
@@ -177,40 +195,40 @@ def test_many_memories_are_as_many_single_ones(timing):
         np.array([["a", "a"], ["b", "b"], ["d", "d"]]),
     ],
 )
-def test_columns_of_labels_may_be_spelled_in_any_way(told):
+def test_columns_of_labels_may_have_any_spelling(told):
     memory = VectorStateTracker(PAIR, 3)
-    memory.step(told, None, ~ALL)
-    memory.step(told, None, ~ALL)
+    memory.step(told, ALL, ~ALL)
+    memory.step(told, ALL, ~ALL)
     assert columns(memory) == [[0, 0, 0], [0, 2, 0], [0, 0, 2]]
 
 
-def test_numbers_are_labels_too():
+def test_integer_labels():
     pair = MachinePair(
         machine(TransitionMachine, ["1", "2"], [[1, 0], [1, 0]]),
         machine(RewardMachine, ["1", "2"], [[0, 0]]),
     )
     memory = VectorStateTracker(pair, 3)
-    memory.step(np.array([1, 2, 3]), None, ~ALL)
+    memory.step(np.array([1, 2, 3]), ALL, ~ALL)
     assert columns(memory) == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
-def test_a_label_that_is_none_names_its_environment():
+def test_an_invalid_label_names_its_environment():
     with pytest.raises(TraceError, match=r"^environment 1: 0\.5 cannot be a proposition"):
-        VectorStateTracker(PAIR, 3).step(["a", 0.5, "b"], None, ~ALL)
+        VectorStateTracker(PAIR, 3).step(["a", 0.5, "b"], ALL, ~ALL)
 
 
 @pytest.mark.parametrize("timing", [LabelTiming.CURRENT, LabelTiming.LAGGED])
-def test_raise_names_the_environment_too(timing):
+def test_the_error_names_the_environment(timing):
     memory = VectorStateTracker(PAIR.replacing(timing=timing), 3, on_unseen="raise")
     memory.reset([A, A, A], ALL)
-    memory.step([A, frozenset({"new"}), A], None, np.array([False, timing == "current", False]))
+    memory.step([A, frozenset({"new"}), A], ALL, np.array([False, timing == "current", False]))
     with pytest.raises(ModelError, match=r"^environment 1: label 'new' was never seen at all"):
-        memory.step([A, frozenset({"new"}), A], None, ~ALL)
+        memory.step([A, frozenset({"new"}), A], ALL, ~ALL)
 
 
-def test_what_a_memory_gave_out_does_not_change_later():
+def test_returned_columns_do_not_change_later():
     memory = VectorStateTracker(PAIR, 3)
     memory.reset([A, A, A], ALL)
-    before = memory.transition_state
-    memory.step([A, A, A], None, ~ALL)
-    assert (before.tolist(), memory.transition_state.tolist()) == ([0, 0, 0], [1, 1, 1])
+    before = memory.values[0]
+    memory.step([A, A, A], ALL, ~ALL)
+    assert (before.tolist(), memory.values[0].tolist()) == ([0, 0, 0], [1, 1, 1])

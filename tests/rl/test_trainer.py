@@ -12,7 +12,7 @@ from resolvent.worlds import House, TMaze
 from table_worlds import pair, world
 
 CHAIN = {
-    # Right along three states, where the last step pays 1 and ends; left stays.
+    # Right along three states, where the last step has reward 1 and ends; left stays.
     "following": [[0, 1], [1, 2], [2, 2]],
     "reward": [[0, 0], [0, 0], [0, 1]],
     "ends": [[False, False], [False, False], [False, True]],
@@ -50,19 +50,19 @@ def test_updates_on_a_chain_by_hand():
     assert values(learner) == [[0, 0], [0, 0.5 * 0.9 * 0.5], [0, 0.5]]
     learner.update(2, RIGHT, 1.0, 2, True)
     assert values(learner)[2] == [0, 0.75]
-    learner.update(1, 0, 0.25, 1, False)  # stays, and pays
+    learner.update(1, 0, 0.25, 1, False)  # stays, with a reward
     assert values(learner)[1] == [pytest.approx(0.5 * (0.25 + 0.9 * 0.225)), 0.225]
 
 
 def test_a_shaped_update_by_hand():
     learner = taught(alpha=1.0, potentials=(1.0, 2.0, 3.0))
     learner.update(0, RIGHT, 0.5, 1, False)  # 0.5 + 0.9 · 2 − 1
-    learner.update(2, RIGHT, 0.5, 0, True)  # the end promises nothing: 0.5 − 3
+    learner.update(2, RIGHT, 0.5, 0, True)  # the end has potential 0: 0.5 − 3
     assert values(learner)[0] == [0, pytest.approx(1.3)]
     assert values(learner)[2] == [0, -2.5]
 
 
-def test_equally_good_actions_take_turns_and_better_ones_are_always_taken():
+def test_ties_are_random_and_better_actions_are_always_taken():
     learner = taught()
     drawn = [learner.choose(0, 0.0) for _ in range(4000)]
     assert 1800 < sum(drawn) < 2200
@@ -70,15 +70,15 @@ def test_equally_good_actions_take_turns_and_better_ones_are_always_taken():
     assert {learner.choose(0, 0.0) for _ in range(200)} == {RIGHT}
 
 
-def test_epsilon_is_how_often_chance_decides():
+def test_epsilon_is_the_probability_of_a_random_action():
     learner = taught()
     learner.update(0, RIGHT, 1.0, 0, True)
     lefts = sum(learner.choose(0, 0.3) == 0 for _ in range(10_000))
-    assert 1350 < lefts < 1650  # half of what is random
+    assert 1350 < lefts < 1650  # half of the random actions
 
 
-def test_counterfactual_steps_are_those_that_the_model_knows_elsewhere():
-    """Situations 0, 1, 2 show the same, 3 shows something else."""
+def test_counterfactual_steps_are_the_known_steps_of_other_states():
+    """Rows 0, 1 and 2 have the same observation, 3 has another."""
     known = _core.known_steps(
         np.array([0, 0, 0, 1], np.int32),
         2,
@@ -90,9 +90,9 @@ def test_counterfactual_steps_are_those_that_the_model_knows_elsewhere():
     learner = taught(alpha=1.0, gamma=0.5)
     learner.add()
     learner.update(3, 1, 10.0, 3, True)
-    learner.imagine(known, 0, 0, 1)  # 1 is where it was really done
+    learner.imagine(known, 0, 0, 1)  # 1 is the real step
     assert values(learner) == [[1.0 + 0.5 * 10.0, 0], [0, 0], [3.0, 0], [0, 10.0]]
-    learner.imagine(known, 0, 1, 1)  # nothing is known of the other action
+    learner.imagine(known, 0, 1, 1)  # the other action is unknown
     assert values(learner)[:3] == [[6.0, 0], [0, 0], [3.0, 0]]
 
 
@@ -107,7 +107,7 @@ def test_counterfactual_steps_are_those_that_the_model_knows_elsewhere():
         lambda learner: _core.QLearner(0, 0.1, 0.9, 0),
     ],
 )
-def test_the_core_refuses_what_it_does_not_have(wrong):
+def test_the_core_refuses_unknown_rows_and_actions(wrong):
     with pytest.raises(ValueError, match=r"action|situation"):
         wrong(taught())
 
@@ -119,12 +119,12 @@ def test_values_on_a_chain_become_exact():
     learned = rs.q_learning(
         world(**CHAIN), episodes=400, gamma=0.5, alpha=0.5, epsilon=1.0, epsilon_decay=1.0
     )
-    assert learned.situations == (0, 1, 2)
+    assert learned.observations == (0, 1, 2)
     assert learned.q == pytest.approx(np.array([[0.125, 0.25], [0.25, 0.5], [0.5, 1.0]]))
     assert [learned.action(state) for state in range(3)] == [RIGHT] * 3
 
 
-def test_with_the_machines_in_view_the_house_is_solved(house):
+def test_with_machine_states_the_house_is_solved(house):
     env, pair, _ = house
     wrapped = rs.AugmentObservation(env, pair)
     learned = rs.q_learning(wrapped, episodes=300)
@@ -137,7 +137,7 @@ def test_with_the_machines_in_view_the_house_is_solved(house):
     assert blind.evaluate(env).value < 0.5
 
 
-def test_values_of_all_situations_are_those_of_the_true_states():
+def test_values_are_those_of_the_true_states():
     maze = gym.make("resolvent/TMaze-v0")
     wrapped = rs.AugmentObservation(maze, maze.unwrapped.machines(), mode="discrete")
     learned = rs.q_learning(
@@ -148,18 +148,18 @@ def test_values_of_all_situations_are_those_of_the_true_states():
     assert sorted(learned.q.max(axis=1)) == pytest.approx(sorted(best))
 
 
-def test_a_cut_episode_still_counts_what_lies_behind():
-    """One step a time, the second of which leads to what was learned before."""
+def test_a_truncated_episode_bootstraps():
+    """In episodes of one step, the second one leads to a learned value."""
     env = world(**CHAIN, starts=(2, 1, 0))
     learned = rs.q_learning(
         env, episodes=500, alpha=1.0, gamma=0.5, epsilon=1.0, epsilon_decay=1.0, max_steps=1
     )
     assert set(learned.curve.steps.tolist()) == {1}
-    best = dict(zip(learned.situations, learned.q.max(axis=1), strict=True))
+    best = dict(zip(learned.observations, learned.q.max(axis=1), strict=True))
     assert best == pytest.approx({0: 0.25, 1: 0.5, 2: 1.0})
 
 
-def test_a_time_limit_cuts_as_max_steps_does(house):
+def test_a_time_limit_truncates_as_max_steps_does(house):
     env, pair, _ = house
     wrapped = rs.AugmentObservation(env, pair)
     limited = rs.q_learning(TimeLimit(wrapped, 7), episodes=30)
@@ -169,7 +169,7 @@ def test_a_time_limit_cuts_as_max_steps_does(house):
     assert max(limited.curve.steps) == 7
 
 
-def test_the_curve_says_what_happened():
+def test_the_curve_by_hand():
     learned = rs.q_learning(
         world(**CHAIN), episodes=6, epsilon=0.5, epsilon_decay=0.5, epsilon_min=0.1, gamma=0.5
     )
@@ -180,7 +180,7 @@ def test_the_curve_says_what_happened():
     assert curve.total_steps.tolist() == np.cumsum(curve.steps).tolist()
 
 
-def test_the_seed_decides():
+def test_the_same_seed_gives_the_same_values():
     env = gym.make("resolvent/PhaseGrid3-v0")
     first, again, other = (
         rs.q_learning(env, episodes=20, max_steps=40, seed=seed) for seed in (5, 5, 6)
@@ -190,7 +190,7 @@ def test_the_seed_decides():
     assert first.curve.columns() != other.curve.columns()
 
 
-def test_an_environment_that_is_no_world_of_tables():
+def test_an_environment_without_tables():
     env = gym.make("FrozenLake-v1", is_slippery=False)
     learned = rs.q_learning(env, episodes=400, epsilon=1.0, epsilon_decay=0.99)
     assert learned.engine == "python"
@@ -219,13 +219,13 @@ def test_a_reward_that_is_no_number_is_located():
         rs.q_learning(env, episodes=2)
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     told = []
     rs.q_learning(world(**CHAIN), episodes=4, progress=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
-# ---- which engine ----------------------------------------------------------
+# ---- engines ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -236,12 +236,12 @@ def test_progress_is_told():
         (lambda env, pair: FrameStackObservation(env, 3), "native"),
         (lambda env, pair: FrameStackObservation(env, 3, padding_type="zero"), "python"),
         (lambda env, pair: rs.AugmentObservation(env, pair, on_unseen="raise"), "python"),
-        (lambda env, pair: rs.AugmentObservation(env, pair, label_of=lambda o: set()), "python"),
+        (lambda env, pair: rs.AugmentObservation(env, pair, labeling_fn=lambda o: set()), "python"),
         (lambda env, pair: TransformReward(env, lambda reward: -reward), "python"),
         (lambda env, pair: FrameStackObservation(rs.AugmentObservation(env, pair), 2), "python"),
     ],
 )
-def test_only_what_changes_nothing_is_played_on_the_tables(house, wrap, engine):
+def test_only_transparent_wrappers_allow_the_native_engine(house, wrap, engine):
     env, pair, _ = house
     wrapped = wrap(env, pair)
     assert rs.q_learning(wrapped, episodes=2, max_steps=9).engine == engine
@@ -252,7 +252,7 @@ def test_only_what_changes_nothing_is_played_on_the_tables(house, wrap, engine):
             rs.q_learning(wrapped, episodes=2, max_steps=9, evaluate_every=1)
 
 
-def test_a_world_that_steps_by_itself_is_stepped():
+def test_an_overridden_step_is_called():
     class Odd(House):
         def step(self, action):
             observation, reward, *rest = super().step(action)
@@ -261,11 +261,11 @@ def test_a_world_that_steps_by_itself_is_stepped():
     assert rs.q_learning(Odd(), episodes=2, max_steps=9).engine == "python"
 
 
-# ---- what it is worth ------------------------------------------------------
+# ---- evaluation ------------------------------------------------------------
 
 
-def test_a_policy_that_goes_round_for_ever_is_worth_a_geometric_series():
-    """From 0 to 1 to 2 to 1 …, paying 5, then 1 and 2 in turns; 3 goes straight to the end."""
+def test_the_value_of_a_cycle_is_a_geometric_series():
+    """From 0 to 1 to 2 to 1 …, with rewards 5, then 1 and 2 in turns; 3 goes straight to the end."""
     env = world([[1], [2], [1], [3]], [[5], [1], [2], [7]], [[0], [0], [0], [1]], starts=(0, 3, 2))
     learned = rs.q_learning(env, episodes=3, gamma=0.5, max_steps=20, evaluate_every=3)
     one = (1 + 0.5 * 2) / (1 - 0.25)
@@ -278,14 +278,14 @@ def test_a_policy_that_goes_round_for_ever_is_worth_a_geometric_series():
     assert learned.evaluations[0].steps == learned.curve.steps.sum()
 
 
-def test_going_round_for_ever_without_discount():
+def test_the_value_of_a_cycle_without_discount():
     env = world([[0], [1]], [[0], [-1]], [[0], [0]])
     assert rs.q_learning(env, episodes=1, gamma=1.0, max_steps=3).evaluate(env).value == 0
     env = world([[0], [1]], [[0], [-1]], [[0], [0]], starts=(1,))
     assert rs.q_learning(env, episodes=1, gamma=1.0, max_steps=3).evaluate(env).value == -math.inf
 
 
-def test_what_was_never_met_gets_the_first_action():
+def test_an_unknown_observation_gets_the_first_action():
     env = world(**CHAIN)
     learned = rs.q_learning(env, episodes=1)
     assert learned.action(99) == 0
@@ -315,12 +315,12 @@ def test_what_was_never_met_gets_the_first_action():
         ({"shaping": True}, "Model.of"),
     ],
 )
-def test_options_that_cannot_be(option, word):
+def test_invalid_options_are_refused(option, word):
     with pytest.raises(rs.OptionError, match=word):
         rs.q_learning(world(**CHAIN), **{"episodes": 1, "max_steps": 5, **option})
 
 
-def test_a_model_needs_the_machines_in_view(house):
+def test_a_model_needs_visible_machines(house):
     env, pair, model = house
     with pytest.raises(rs.OptionError, match="AugmentObservation"):
         rs.q_learning(env, episodes=1, model=model, shaping=True)

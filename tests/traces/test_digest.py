@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,8 +6,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent import _core
 from resolvent.replay import Corpus
-from resolvent.traces.digest import TraceDigest
-from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.digest import TraceDigest, sample_traces, trace_hashes
 from resolvent.traces.source import InMemorySource
 from strategies import trace_sets
 
@@ -20,7 +17,6 @@ WALK = {
     "rewards": [0, 1],
     "columns": {"cost": [1, 2]},
 }
-FROM_BEFORE = Path(__file__).parents[1] / "machines" / "data" / "digest_in_sequence"
 
 
 def digest(*traces):
@@ -99,13 +95,26 @@ def test_equal_values_of_other_types_in_another_piece_are_the_same(first, second
     assert grown.extended(sets[1]).digest == corpus.digest
 
 
-def test_traces_are_known_by_the_digest_that_a_file_of_before_holds():
-    machines = rs.load(FROM_BEFORE / "house.json")
-    traces = rs.read_traces(FROM_BEFORE / "house.jsonl")
-    made = machines.provenance
-    assert made.traces_sha256 == traces.digest_in_sequence != traces.digest
-    assert made.is_of(traces)
-    assert rs.infer(traces).machines.provenance.is_of(traces)
-    assert not made.is_of(traces[:-1])
-    assert not made.is_of(traces.take(np.arange(len(traces))[::-1]))
-    assert rs.evidence(machines, traces).holdout.carries_over is not None
+@given(trace_sets(), st.integers(0, 2**32), st.floats(0.01, 1))
+def test_a_sample_does_not_depend_on_the_order(traces, seed, share):
+    order = np.random.default_rng(seed).permutation(len(traces))
+    assert (
+        sample_traces(traces, share)[order].tolist()
+        == sample_traces(traces.take(order), share).tolist()
+    )
+
+
+@given(trace_sets())
+def test_only_equal_traces_have_the_same_hash(traces):
+    hashes = trace_hashes(traces)
+    for one in range(len(traces)):
+        for other in range(one):
+            assert (hashes[one] == hashes[other]) == (traces[one] == traces[other])
+
+
+def test_a_sample_has_about_its_share():
+    traces = rs.TraceSet(rs.Trace([0, number], [None, None], ["go"], [0]) for number in range(1000))
+    assert sample_traces(traces, 0.25).sum() == 250
+    assert sample_traces(traces, 1.0).all()
+    assert sample_traces(traces[:3], 0.01).sum() == 1
+    assert len(sample_traces(rs.TraceSet(), 0.5)) == 0

@@ -32,7 +32,7 @@ def test_joined_sources_have_the_shards_of_each():
     ]
     assert joined.info(1) == ShardInfo("trace set 0")
     assert joined.rows is None
-    assert joined.gaps == {}
+    assert joined.skipped == ()
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -19,7 +19,7 @@ from resolvent.traces.symbols import (
     difference_text,
     label_order,
     label_text,
-    place_text,
+    path_text,
     symbol_order,
     symbol_text,
 )
@@ -207,7 +207,7 @@ def test_arrays_differ_where_numpy_finds_differences(shape, data):
         second[place] = 4
     expected = np.argwhere(first != second).tolist()
     text = difference_text(as_symbol(first), as_symbol(second))
-    assert text.startswith(f"differ in {len(expected):,} of {first.size:,} places: ")
+    assert text.startswith(f"differ in {len(expected):,} of {first.size:,} values: ")
     shown = re.findall(r"(\[[\d, ]+\]) is 7 and 4", text)
     assert shown == [str(place) for place in expected[:3]]
     assert text.endswith(f"and {len(expected) - 3} more") == (len(expected) > 3)
@@ -217,7 +217,7 @@ def test_differences_in_mappings_name_their_keys():
     changed = {"image": np.zeros((5, 5, 3), int), "robot": {"arm": 2, "name": "nut"}}
     changed["image"][4, 0, 2] = 9
     assert difference_text(as_symbol(ROOM), as_symbol(changed)) == (
-        "differ in 3 of 77 places: image[4, 0, 2] is 0 and 9, robot.arm is 1 and 2, "
+        "differ in 3 of 77 values: image[4, 0, 2] is 0 and 9, robot.arm is 1 and 2, "
         "robot.name is 'bolt' and 'nut'"
     )
 
@@ -231,7 +231,7 @@ def test_differences_in_mappings_name_their_keys():
         (
             {**ROOM, "image": ()},
             ROOM,
-            "differ in 1 of 3 places: image is () and image#6e48c72051 (5×5×3)",
+            "differ in 1 of 3 values: image is () and image#6e48c72051 (5×5×3)",
         ),
         ([0] * 30 + ["a" * 90], [0] * 30 + ["b"], f"'{'a' * 18}…{'a' * 18}' and 'b'"),
     ],
@@ -252,5 +252,5 @@ def test_equal_symbols_do_not_differ():
 
 def test_invisible_characters_in_keys_are_escaped():
     first, second = ((("a\u202eb", (0,) * 40),), (("a\u202eb", (0,) * 39 + (1,)),))
-    assert difference_text(first, second) == "differ in 1 of 40 places: a\\u202eb[39] is 0 and 1"
-    assert place_text((0, "part", 1)) == "[0].part[1]"
+    assert difference_text(first, second) == "differ in 1 of 40 values: a\\u202eb[39] is 0 and 1"
+    assert path_text((0, "part", 1)) == "[0].part[1]"

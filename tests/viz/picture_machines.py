@@ -24,9 +24,9 @@ def machine_of(step, names, trivial=()):
         transitions=np.array(step, np.int32),
         trivial=trivial,
         output_state=none,
-        output_question=none.astype(np.int64),
+        output_query=none.astype(np.int64),
         output_value=none,
-        constant_question=none.astype(np.int64),
+        constant_query=none.astype(np.int64),
         constant_value=none,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import resolvent as rs
-from resolvent.machines.knowledge import MergeDecision
+from resolvent.machines.tables import MergeDecision
 from resolvent.traces import label_text
 from resolvent.viz.merge_log import decision_lines, log_lines, summary
 from worlds import random_world

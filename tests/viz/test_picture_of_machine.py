@@ -11,7 +11,7 @@ from PIL import ImageFont
 
 from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
-from resolvent.machines.counts import Support
+from resolvent.machines.tables import Support
 from resolvent.noise import AlternativeTransitions
 from resolvent.viz.dot import edges, to_dot
 from resolvent.viz.picture import MOST_ARROWS, picture_of, set_in_lines, shortened, width
@@ -193,7 +193,7 @@ def test_a_state_tells_on_hovering_what_varies():
 
 def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
     machine = noisy_house()[0].transition
-    assert len({row for row in machine.spread.rows if row[0] == 1}) == 20
+    assert len({row for row in machine.output_counts.rows if row[0] == 1}) == 20
     first, *told, last = picture_of(machine).boxes[1].hover.split("\n")
     assert (first, last) == ("state 1: after key", "and 14 other answers that vary")
     odd = []
@@ -229,7 +229,8 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     target, log_odds = np.full(machine.transitions.shape, -1, np.int32), machine.transitions * 0.0
     target[0, key], log_odds[0, key] = 0, np.log(3)
     doubtful = replace(
-        machine, support=replace(machine.support, rivals=AlternativeTransitions(target, log_odds))
+        machine,
+        support=replace(machine.support, alternatives=AlternativeTransitions(target, log_odds)),
     )
     assert doubtful.confidence(0, {"key"}) == pytest.approx(0.75)
     assert np.isnan(doubtful.confidence(1, {"key"}))

@@ -1,4 +1,4 @@
-"""A report of one machine or many, of what is only assumed, and how often it replays."""
+"""A report of one machine or many, of generalized outputs, and how often it replays."""
 
 import json
 from html.parser import HTMLParser
@@ -9,8 +9,8 @@ from report_worlds import has_read, lamp_machines, lit_wait, with_cost
 
 import resolvent as rs
 from resolvent.errors import ModelError
-from resolvent.evaluation import evidence_pass
-from resolvent.evaluation.gathering import collect_evidence
+from resolvent.evaluation import collection
+from resolvent.evaluation.collection import collect_evidence
 from resolvent.replay import replaying
 from resolvent.viz.report.contents import contents, score_summary
 
@@ -76,7 +76,7 @@ def test_one_machine_alone(house, tmp_path):
     assert (about["element"], about["name"], about["count"]) == ("machine-1", "Cost Machine", 2)
 
 
-def test_assumed_answers_are_counted_apart():
+def test_generalized_outputs_are_counted_apart():
     machines = lamp_machines()
     assert [machine.states for machine in machines.values()] == [1, 2, 2]
     traces = rs.TraceSet([lit_wait(0), lit_wait(5)])
@@ -87,8 +87,8 @@ def test_assumed_answers_are_counted_apart():
         {"right": 2, "wrong": 0, "assumed_right": 2, "assumed_wrong": 0, "unseen": 0},
     ]
     text = told["summary"]["verdict"]["text"]
-    assert text.startswith("1 wrong prediction. Of the answers 4 are assumed, 1 wrong. First: ")
-    assert any(one.startswith("An answer is assumed") for one in told["summary"]["sentences"])
+    assert text.startswith("1 wrong prediction. 4 outputs are generalized, 1 wrong. First: ")
+    assert any(one.startswith("An output is generalized") for one in told["summary"]["sentences"])
     first = told["player"]["traces"][0]
     assert (first["number"], first["why"]) == (1, "has the first mismatch")
     # Of each machine: the state, whether it was right, and whether that was assumed.
@@ -103,7 +103,7 @@ def test_a_verdict_without_mistakes_says_what_is_assumed():
     assert said == {
         "kind": "right",
         "text": "Every step of every trace is predicted, and right. "
-        "Of the answers 2 are assumed, none wrong.",
+        "2 outputs are generalized, none wrong.",
     }
 
 
@@ -117,7 +117,7 @@ def replayed(monkeypatch):
         steps.append(shard.traces.steps)
         return pass_over(tables, shard, **options)
 
-    for room in (replaying, evidence_pass):
+    for room in (replaying, collection):
         monkeypatch.setattr(room, "replay_shard", counted)
     return steps
 

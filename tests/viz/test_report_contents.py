@@ -6,7 +6,7 @@ from report_worlds import has_read
 
 import resolvent as rs
 from noisy_worlds import noisy_house
-from resolvent.evaluation.gathering import collect_evidence
+from resolvent.evaluation.collection import collect_evidence
 from resolvent.viz.report.contents import contents, score_summary
 from resolvent.viz.report.machine import MOST_IN_MATRIX
 from resolvent.viz.report.traces import MOST_STEPS, grid_map
@@ -93,13 +93,13 @@ def test_states_of_the_house(house, said):
     keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))
     start, key = said["machines"][0]["states"]
     assert (start["history"], key["history"]) == ("start", "key")
-    assert start["answers"] == [{"question": "(corridor, up)", "output": "corridor", "others": 1}]
-    assert key["answers"] == [{"question": "(corridor, up)", "output": "cyanroom", "others": 1}]
+    assert start["answers"] == [{"query": "(corridor, up)", "output": "corridor", "others": 1}]
+    assert key["answers"] == [{"query": "(corridor, up)", "output": "cyanroom", "others": 1}]
     assert (start["steps"], key["steps"]) == (traces.steps - keyed, keyed)
     assert start["unread"] == ["toilet"]  # locked away without the key
     start, toilet = said["machines"][1]["states"]
     assert (start["history"], toilet["history"]) == ("start", "toilet")
-    assert [one["question"] for one in toilet["answers"]] == ["(limegreenroom, sit) in TM state 1"]
+    assert [one["query"] for one in toilet["answers"]] == ["(limegreenroom, sit) in TM state 1"]
     assert toilet["answers"][0]["output"] == "1"
 
 
@@ -252,6 +252,6 @@ def test_what_is_left_out_of_large_machines_is_said():
 def test_answers_that_vary_are_shown_with_their_share():
     machines, traces = noisy_house()
     rows = contents(machines, collect_evidence(machines, traces))["machines"][0]["states"]
-    told = {answer["question"]: answer["output"] for answer in rows[1]["answers"]}
+    told = {answer["query"]: answer["output"] for answer in rows[1]["answers"]}
     share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
     assert told["(corridor, up)"] == f"cyanroom {share:.0%}"

@@ -6,8 +6,8 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.evaluation.gathering import collect_evidence
-from resolvent.machines.knowledge import MergeDecision
+from resolvent.evaluation.collection import collect_evidence
+from resolvent.machines.tables import MergeDecision
 from resolvent.viz.report.contents import contents, log_notes
 from resolvent.viz.report.machine import MOST_COLUMNS, MOST_ROWS, timeline
 from resolvent.viz.report.page import inert_json

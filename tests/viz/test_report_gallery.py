@@ -6,7 +6,7 @@ from report_worlds import lamp_traces, lamps
 
 import resolvent as rs
 from resolvent.errors import OptionError
-from resolvent.evaluation.gathering import collect_evidence
+from resolvent.evaluation.collection import collect_evidence
 from resolvent.traces.symbols import as_symbol
 from resolvent.viz.report import gallery as galleries
 from resolvent.viz.report.contents import contents
@@ -42,7 +42,7 @@ def test_where_observations_appear_they_are_pictured():
     assert then == [[1], [0]]
     assert all(isinstance(texts[step[place]], str) for step in one["steps"] for place in (1, 2))
     answers = said["machines"][0]["states"][0]["answers"]
-    assert [(one["question"]["pictures"], one["output"]["pictures"]) for one in answers] == [
+    assert [(one["query"]["pictures"], one["output"]["pictures"]) for one in answers] == [
         ([0], [1])
     ]
     paid = said["machines"][1]["spared"]["answers"]  # captions the other machine's state

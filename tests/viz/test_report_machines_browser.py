@@ -1,4 +1,4 @@
-"""Three machines, and what is only assumed, in a real browser."""
+"""Three machines, and what is generalized, in a real browser."""
 
 import pytest
 from report_player import Player
@@ -45,26 +45,26 @@ def test_every_section_has_every_machine(three, opened):
 
 def test_what_is_assumed_has_a_mark(lamp, opened):
     page = opened(lamp)
-    assert "Of the answers 4 are assumed, 1 wrong." in page.locator(".verdict").inner_text()
+    assert "4 outputs are generalized, 1 wrong." in page.locator(".verdict").inner_text()
     table = page.locator("#summary table")
     assert table.locator("th").all_inner_texts() == [
-        *("predicts", "right", "wrong", "assumed, right", "assumed, wrong", "unseen")
+        *("predicts", "right", "wrong", "generalized, right", "generalized, wrong", "unseen")
     ]
     reward = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()
     assert reward == ["Reward Machine: the reward", "2", "0", "1", "1", "0"]
-    assert page.locator("#moment .assumed").all_inner_texts() == [
-        "is paid\n5\npredicted 0 (assumed)",
-        "cost\n3\nas predicted (assumed)",
+    assert page.locator("#moment .generalized").all_inner_texts() == [
+        "is paid\n5\npredicted 0 (generalized)",
+        "cost\n3\nas predicted (generalized)",
     ]
     marked = page.locator("#steps tr:has(.mark)")
     assert marked.count() == 1
-    assert marked.locator("td:has(.mark)").all_inner_texts() == ["0 assumed", "3 assumed"]
+    assert marked.locator("td:has(.mark)").all_inner_texts() == ["0 generalized", "3 generalized"]
 
 
 def test_nothing_assumed_leaves_no_trace(three, opened):
     page = opened(three[0])
-    assert "assumed" not in page.locator("#summary").inner_text()
-    assert page.locator(".assumed, .mark").count() == 0
+    assert "generalized" not in page.locator("#summary").inner_text()
+    assert page.locator(".generalized, .mark").count() == 0
 
 
 @pytest.mark.parametrize("width", [320, 390])

@@ -54,7 +54,7 @@ def test_a_wrong_prediction_shows_both(lit, opened):
     assert np.array_equal(predicted, on)
     assert "predicted {image: image#" in fact.text_content()
     assert (
-        "differ in 4 of 61 places: image[1, 2, 0] is 200 and 0"
+        "differ in 4 of 61 values: image[1, 2, 0] is 200 and 0"
         in page.locator(".verdict").text_content()
     )
 
@@ -64,8 +64,8 @@ def test_tables_have_pictures_beside_the_names(opened, tmp_path):
     page = opened(tmp_path / "report.html")
     off, on = lamps()
     row = page.locator("#transition-state-0 td").nth(2)
-    question, answer = (pixels(one) for one in row.locator("img").all())
-    assert np.array_equal(question, off)
+    query, answer = (pixels(one) for one in row.locator("img").all())
+    assert np.array_equal(query, off)
     assert np.array_equal(answer, on)
     assert "unlike 1 other state" in row.text_content()
     assert page.locator("#steps img").count() >= 3

@@ -34,9 +34,9 @@ def machine_with(names, trivial=()):
         transitions=step,
         trivial=trivial,
         output_state=np.array([0, 1], np.int32),
-        output_question=np.array([0, 0], np.int64),
+        output_query=np.array([0, 0], np.int64),
         output_value=np.array([0, 1], np.int32),
-        constant_question=np.array([1], np.int64),
+        constant_query=np.array([1], np.int64),
         constant_value=np.array([0], np.int32),
     )
 

@@ -1,4 +1,4 @@
-"""What holds in every world: Gymnasium accepts it, and its own machines explain it."""
+"""Properties of all worlds: Gymnasium accepts them, and their true machines explain them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ IDS = [
 # Each world with the numbers of states that its docstring promises.
 KNOWN: list[tuple[Callable[[], World], int, int]] = [
     (House, 2, 2),
-    (lambda: House(pays="cyanroom"), 2, 1),
+    (lambda: House(goal="cyanroom"), 2, 1),
     (lambda: PhaseGrid(3), 1, 2),
     (lambda: PhaseGrid(4), 1, 3),
     (lambda: PhaseGrid(5), 1, 4),
@@ -61,7 +61,7 @@ def random_walks(world: World, episodes: int, seed: int, max_steps: int) -> rs.T
 
 
 def stepped(name: str, seed: int, steps: int = 200) -> list[Any]:
-    """Everything that random actions get to see, reset after reset."""
+    """Return all that random actions observe, over several resets."""
     env = gym.make(name)
     env.action_space.seed(seed)
     seen: list[Any] = [env.reset(seed=seed)]
@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_episodes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_copies_in_a_vector_do_what_one_does(name: str) -> None:
+def test_copies_in_a_vector_behave_as_one(name: str) -> None:
     env = gym.make_vec(name, num_envs=3, vectorization_mode="vector_entry_point")
     alone = gym.make(name)
     assert alone.spec is not None
@@ -95,9 +95,9 @@ def test_copies_in_a_vector_do_what_one_does(name: str) -> None:
     assert one == (seen[1], {"labels": info["labels"][1]})
     for action in np.random.default_rng(0).integers(alone.action_space.n, size=50):  # type: ignore[attr-defined]
         seen, rewards, terminated, _, info = env.step(np.full(3, action))
-        observation, reward, ended, _, told = alone.step(action)
+        observation, reward, ended, _, alone_info = alone.step(action)
         assert (seen[1], rewards[1], terminated[1]) == (observation, reward, ended)
-        assert info["labels"][1] == told["labels"]
+        assert info["labels"][1] == alone_info["labels"]
         if ended:
             break
 
@@ -113,7 +113,7 @@ def test_pictures_of_a_world_have_one_size(name: str) -> None:
     assert {picture.shape for picture in pictures} == {np.shape(env.render())}
     assert pictures[0].dtype == np.uint8
     assert pictures[0].ndim == 3
-    assert any(not np.array_equal(pictures[0], other) for other in pictures[1:])
+    assert any(not np.array_equal(pictures[0], later) for later in pictures[1:])
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -126,7 +126,7 @@ def test_texts_show_the_agent_and_the_memory(name: str) -> None:
 
 
 @pytest.mark.parametrize(("make", "tm_states", "rm_states"), KNOWN)
-def test_its_own_machines_are_minimal_and_explain_it(
+def test_its_true_machines_are_minimal_and_explain_it(
     make: Callable[[], World], tm_states: int, rm_states: int
 ) -> None:
     world = make()
@@ -142,7 +142,7 @@ def test_its_own_machines_are_minimal_and_explain_it(
     ("make", "episodes", "max_steps"),
     [
         (House, 100, 1_000),
-        (lambda: House(pays="cyanroom"), 100, 1_000),
+        (lambda: House(goal="cyanroom"), 100, 1_000),
         (lambda: PhaseGrid(3), 200, 1_000),
         (lambda: PhaseGrid(4), 200, 1_000),
         (lambda: PhaseGrid(5), 500, 1_000),
@@ -153,7 +153,7 @@ def test_its_own_machines_are_minimal_and_explain_it(
         (TMaze, 100, 1_000),
     ],
 )
-def test_random_walks_are_enough_to_find_its_machines(
+def test_random_walks_give_its_machines(
     make: Callable[[], World], episodes: int, max_steps: int
 ) -> None:
     world = make()

@@ -1,11 +1,12 @@
 """The house of the cookie and the two-keys worlds, walked by hand."""
 
 import pytest
+from walking import walk
 
 from resolvent.errors import OptionError
 from resolvent.worlds import Cookie, TwoKeys
 from resolvent.worlds.env import World
-from resolvent.worlds.lrm_house import FLOOR, room_of
+from resolvent.worlds.lrm_house import ROOM_OF
 
 # n, s, e and h are the cells of the four rooms; S is where episodes begin.
 MAP = """\
@@ -36,18 +37,8 @@ TO_BUTTON = ["right"] * 11
 FROM_BUTTON = ["left"] * 11
 
 
-def walk(world: World, *actions: str) -> list[tuple[object, set[str], float, bool]]:
-    """Return (observation, labels, reward, terminated) of each step from the start."""
-    world.reset()
-    steps = []
-    for name in actions:
-        seen, reward, terminated, _, info = world.step(world.action_names.index(name))
-        steps.append((world.observation_names[seen], set(info["labels"]), reward, terminated))
-    return steps
-
-
 def events(world: World, *actions: str) -> list[tuple[int, str, float]]:
-    """Return the number, event and reward of the steps at which something happens."""
+    """Return the number, event and reward of the steps with an event."""
     walked = walk(world, *actions)
     return [
         (number, *labels, reward)
@@ -63,7 +54,7 @@ def test_the_rooms_are_those_of_the_map() -> None:
         for column, letter in enumerate(line)
         if letter != "."
     }
-    assert drawn == {cell: room_of(cell) for cell in FLOOR}
+    assert drawn == ROOM_OF
 
 
 def test_walls_hold() -> None:
@@ -71,10 +62,10 @@ def test_walls_hold() -> None:
     assert seen == ["8,2", "7,2", "7,2", "7,2"]
 
 
-def test_the_button_puts_out_a_cookie_that_only_its_room_shows() -> None:
-    way = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST]
-    walked = walk(Cookie(), *way)
-    assert events(Cookie(), *way) == [(11, "button", 0.0), (30, "cookie", 1.0)]
+def test_the_button_puts_out_a_cookie_visible_from_its_room() -> None:
+    path = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST]
+    walked = walk(Cookie(), *path)
+    assert events(Cookie(), *path) == [(11, "button", 0.0), (30, "cookie", 1.0)]
     seen = [observation for observation, *_ in walked]
     assert seen[25] == "4,2"
     assert seen[26] == "3,2: west cookie"
@@ -102,20 +93,20 @@ def test_each_press_puts_the_next_cookie_into_the_next_corner() -> None:
 
 def test_a_cookie_is_eaten_once() -> None:
     back_and_forth = ["right", "left"]
-    way = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST, *back_and_forth]
-    assert walk(Cookie(), *way)[-1] == ("1,1", set(), 0.0, False)
+    path = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST, *back_and_forth]
+    assert walk(Cookie(), *path)[-1] == ("1,1", set(), 0.0, False)
 
 
 def test_cookies_can_be_counted_and_end_the_episode() -> None:
-    way = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST]
-    assert walk(Cookie(cookies=1), *way)[-1] == ("1,1: 0 left", {"cookie"}, 1.0, True)
-    assert walk(Cookie(cookies=2), *way)[-2] == (
+    path = [*TO_BUTTON, *FROM_BUTTON, *TO_NORTH_WEST]
+    assert walk(Cookie(cookies=1), *path)[-1] == ("1,1: 0 left", {"cookie"}, 1.0, True)
+    assert walk(Cookie(cookies=2), *path)[-2] == (
         "1,2: west cookie, 2 left",
         set(),
         0.0,
         False,
     )
-    assert walk(Cookie(cookies=2), *way)[-1] == ("1,1: 1 left", {"cookie"}, 1.0, False)
+    assert walk(Cookie(cookies=2), *path)[-1] == ("1,1: 1 left", {"cookie"}, 1.0, False)
 
 
 def test_the_best_first_cookie_takes_30_steps() -> None:
@@ -125,7 +116,7 @@ def test_the_best_first_cookie_takes_30_steps() -> None:
 
 def test_two_keys_open_two_doors_to_the_goal() -> None:
     to_first_door = ["right"] * 7
-    way = [
+    path = [
         *TO_NORTH_WEST,
         *FROM_NORTH_WEST,
         *to_first_door,
@@ -135,15 +126,15 @@ def test_two_keys_open_two_doors_to_the_goal() -> None:
         *["right"] * 11,
         *["up"] * 2,
     ]
-    assert events(TwoKeys(), *way) == [
+    assert events(TwoKeys(), *path) == [
         (8, "north-west key", 0.0),
         (23, "door", 0.0),
         (38, "south-east key", 0.0),
         (55, "door", 0.0),
         (59, "goal", 1.0),
     ]
-    assert walk(TwoKeys(), *way)[-1] == ("6,13", {"goal"}, 1.0, True)
-    seen = [observation for observation, *_ in walk(TwoKeys(), *way)]
+    assert walk(TwoKeys(), *path)[-1] == ("6,13", {"goal"}, 1.0, True)
+    seen = [observation for observation, *_ in walk(TwoKeys(), *path)]
     assert seen[4] == "3,2: west key"
     assert seen[7] == "1,1: key in hand"
     assert seen[21] == "8,8: key in hand, first door closed, second door closed"
@@ -151,7 +142,7 @@ def test_two_keys_open_two_doors_to_the_goal() -> None:
     assert seen[54] == "8,11"
 
 
-def test_59_steps_are_the_fewest() -> None:
+def test_59_steps_are_optimal() -> None:
     tables = TwoKeys().mechanics
     assert tables.optimal_values(0.99)[tables.starts[0]] == pytest.approx(0.99**58)
 
@@ -178,7 +169,7 @@ def test_keys_lie_in_two_of_four_corners(keys: tuple[str, ...]) -> None:
         TwoKeys(keys=keys)
 
 
-def test_no_cookies_are_refused() -> None:
+def test_a_count_of_no_cookies_is_refused() -> None:
     with pytest.raises(OptionError, match="cookies=0: end after at least one"):
         Cookie(cookies=0)
 
@@ -189,7 +180,7 @@ def test_pictures_show_what_the_agent_cannot_see() -> None:
     drawn = str(cookie.render()).splitlines()
     assert drawn[2] == "│▒▒ C · ·▒▒                     │"
     assert drawn[9] == "│  ▒▒ · · · · · · · · · · · @▒▒ │"
-    assert drawn[-2:] == ["@ agent  B button  C cookie", "cookie: lies north-west"]
+    assert drawn[-2:] == ["@ agent  B button  C cookie", "cookie: north-west"]
     keys = TwoKeys(render_mode="ansi")
     walk(keys, *TO_NORTH_WEST, *FROM_NORTH_WEST, *["right"] * 8)
     drawn = str(keys.render()).splitlines()

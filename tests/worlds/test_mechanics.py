@@ -1,7 +1,7 @@
-"""A ring road with a toll gate, small enough to work everything out by hand.
+"""A ring road with a toll gate, small enough to compute everything by hand.
 
-Cells 0, 1, 2 in a ring; a coin lies in cell 1; cell 2 opens only with the coin
-and pays 5, then the episode ends. Waiting costs nothing but time.
+Cells 0, 1, 2 in a ring; a coin lies in cell 1; cell 2 opens only with the coin, where the episode
+ends with reward 5. Waiting has no effect.
 """
 
 import gymnasium as gym
@@ -48,11 +48,11 @@ class RingRules:
         return state[1]
 
     def reward_memory(self, state):
-        return 0  # the gate pays whoever gets through: the transition memory tells
+        return 0  # the transition memory determines the reward
 
 
 class SteppedRing(gym.Env):
-    """The same world, written as one would write an environment by hand."""
+    """The same world, written as an ordinary environment."""
 
     observation_names = ("cell 0", "cell 1", "cell 2")
     action_names = RingRules.actions
@@ -99,7 +99,7 @@ def ring():
     return Mechanics.explore(RingRules())
 
 
-def test_every_state_that_can_be_reached_is_in_the_tables(ring):
+def test_all_reachable_states_are_in_the_tables(ring):
     # Coinless in cells 0 and 1, with the coin in 0 and 1, and the end in 2.
     assert set(ring.true_states[: ring.live]) == {(0, False), (1, False), (1, True), (0, True)}
     assert ring.true_states[ring.live :] == ((2, True),)
@@ -108,31 +108,31 @@ def test_every_state_that_can_be_reached_is_in_the_tables(ring):
     assert ring.labels == (NONE, COIN, GATE)
 
 
-def test_the_tables_say_what_the_rules_say(ring):
+def test_the_tables_agree_with_the_rules(ring):
     rules = RingRules()
     for number, state in enumerate(ring.true_states[: ring.live]):
         assert ring.observations[ring.observation_of[number]] == rules.observation(state)
         assert ring.labels[ring.label_of[number]] == rules.label(state)
         for action in range(3):
             target, reward, ended = rules.step(state, action)
-            assert ring.true_states[ring.following[number, action]] == target
+            assert ring.true_states[ring.next_state[number, action]] == target
             assert ring.reward[number, action] == reward
             assert ring.ends[number, action] == ended
 
 
-def test_optimal_values_are_those_worked_out_by_hand(ring):
+def test_optimal_values_are_those_computed_by_hand(ring):
     # With the coin the gate is one step away, from either side of it.
     by_state = dict(zip(ring.true_states, ring.optimal_values(0.5).tolist(), strict=True))
     assert by_state == {
         (0, True): 5.0,
         (1, True): 5.0,
         (0, False): 2.5,  # to cell 1, which gives the coin, and on
-        (1, False): 2.5,  # the coin of the start is not taken: it takes a step that stays
+        (1, False): 2.5,  # the coin of the start is not taken: that needs a step that stays
         (2, True): 0.0,
     }
 
 
-def test_the_machines_are_those_worked_out_by_hand(ring):
+def test_the_machines_are_those_computed_by_hand(ring):
     pair = ring.machines()
     assert (pair.transition.states, pair.reward.states) == (2, 1)
     with_coin = pair.transition.step(0, {"coin"})
@@ -146,7 +146,7 @@ def test_the_machines_are_those_worked_out_by_hand(ring):
     assert not pair.termination.ambiguous
 
 
-def test_what_is_inferred_from_many_walks_is_the_truth():
+def test_many_walks_give_the_true_machines():
     env = Ring()
     traces = rs.collect(env, episodes=300, seed=0)
     inferred, true = rs.infer(traces).machines, env.machines()
@@ -155,12 +155,12 @@ def test_what_is_inferred_from_many_walks_is_the_truth():
     assert inferred.termination == true.termination
 
 
-def test_a_memory_that_does_not_tell_is_found():
+def test_a_memory_that_is_not_enough_is_refused():
     class Forgetful(RingRules):
         def transition_memory(self, state):
             return 0
 
-    with pytest.raises(ModelError, match="answer of the transition machine does not follow"):
+    with pytest.raises(ModelError, match="output of the transition machine does not follow"):
         Mechanics.explore(Forgetful()).machines()
 
 
@@ -170,32 +170,32 @@ def test_starts_with_different_memories_need_their_first_label():
             return [(0, False), (1, True)]
 
     world = Mechanics.explore(Remembered())
-    with pytest.raises(ModelError, match="their first label must tell"):
+    with pytest.raises(ModelError, match="read their first labels"):
         world.machines()
     pair = world.machines(LabelTiming.CURRENT_WITH_INITIAL)
     assert pair.transition.output(pair.transition.run([COIN]), "cell 1", "on") == "cell 2"
     assert pair.transition.output(pair.transition.run([NONE]), "cell 0", "back") == "cell 0"
-    with pytest.raises(ModelError, match="read labels at once"):
+    with pytest.raises(ModelError, match="cannot read labels late"):
         world.machines(LabelTiming.LAGGED)
 
 
 @given(st.integers(0, 2**31), st.integers(1, 40), st.none() | st.integers(1, 9))
-def test_whole_rollouts_are_those_of_an_environment_stepped(seed, episodes, limit):
+def test_rollouts_are_those_of_a_stepped_environment(seed, episodes, limit):
     stepped = rs.collect(SteppedRing(), episodes=episodes, seed=seed, max_steps=limit)
     assert rs.collect(Ring(), episodes=episodes, seed=seed, max_steps=limit) == stepped
 
 
-@pytest.mark.parametrize(("wrapper", "asked", "longest"), [(3, None, 3), (3, 9, 3), (9, 3, 3)])
-def test_the_lowest_limit_counts(wrapper, asked, longest):
+@pytest.mark.parametrize(("wrapper", "requested", "longest"), [(3, None, 3), (3, 9, 3), (9, 3, 3)])
+def test_the_lowest_limit_counts(wrapper, requested, longest):
     env = TimeLimit(Ring(), wrapper)
-    traces = rs.collect(env, episodes=200, seed=0, max_steps=asked)
+    traces = rs.collect(env, episodes=200, seed=0, max_steps=requested)
     assert max(map(len, traces)) == longest
     assert traces == rs.collect(
         TimeLimit(SteppedRing(), wrapper), episodes=200, seed=0, max_steps=3
     )
 
 
-def test_a_world_that_steps_in_its_own_way_is_stepped():
+def test_a_world_with_its_own_steps_is_stepped():
     class Generous(Ring):
         def step(self, action):
             seen, reward, *rest = super().step(action)
@@ -204,24 +204,24 @@ def test_a_world_that_steps_in_its_own_way_is_stepped():
     assert 0.0 not in rs.collect(Generous(), episodes=5, seed=0).rewards
 
 
-def test_an_own_policy_steps_the_environment():
+def test_a_policy_steps_the_environment():
     traces = rs.collect(Ring(), episodes=9, seed=0, policy=lambda cell: 0, max_steps=5)
     assert list(traces.actions) == ["on"]
-    # From cell 0 by way of the coin; from cell 1 the shut gate leaves one where it lies.
+    # From cell 0 past the coin; from cell 1 the closed gate stops the agent, who takes the coin.
     assert {trace.observations for trace in traces} == {
         ("cell 0", "cell 1", "cell 2"),
         ("cell 1", "cell 1", "cell 2"),
     }
 
 
-def test_progress_is_told_up_to_the_end():
-    told = []
-    rs.collect(Ring(), episodes=5000, seed=0, progress=told.append)
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+def test_progress_is_reported_to_the_end():
+    fractions = []
+    rs.collect(Ring(), episodes=5000, seed=0, progress=fractions.append)
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
 
 
-def test_a_start_can_be_asked_for():
+def test_a_start_can_be_chosen():
     env = Ring()
     assert env.reset(options={"start": 1})[0] == 1
     assert env.reset(options={"start": 0})[0] == 0
@@ -229,7 +229,7 @@ def test_a_start_can_be_asked_for():
         env.reset(options={"start": 2})
 
 
-def test_an_action_that_is_none_is_refused():
+def test_unknown_actions_are_refused():
     env = Ring()
     env.reset()
     with pytest.raises(OptionError, match="action 3 is not one of 0 on, 1 back, 2 wait"):
@@ -249,7 +249,7 @@ def test_rendering_shows_the_true_state():
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_a_vector_of_worlds_behaves_as_gymnasiums_own(mode):
+def test_a_vector_of_worlds_behaves_as_that_of_gymnasium(mode):
     """From the same starts and by the same actions, all that both return is the same."""
 
     def limited():
@@ -280,16 +280,16 @@ def same(mine, yours):
         assert mine.keys() == yours.keys()
         for key in mine:
             if key in ("final_info", "final_obs", "labels"):
-                told = mine[f"_{key}"] if f"_{key}" in mine else np.ones(4, bool)
+                defined = mine[f"_{key}"] if f"_{key}" in mine else np.ones(4, bool)
                 if key == "final_info":
                     same(mine[key], yours[key])
                 else:
-                    assert mine[key][told].tolist() == yours[key][told].tolist()
+                    assert mine[key][defined].tolist() == yours[key][defined].tolist()
             else:
                 same(mine[key], yours[key])
     elif isinstance(mine, tuple):
-        for one, other in zip(mine, yours, strict=True):
-            same(one, other)
+        for left, right in zip(mine, yours, strict=True):
+            same(left, right)
     else:
         assert np.array_equal(mine, yours)
 

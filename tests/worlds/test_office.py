@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from walking import walk
 
 import resolvent as rs
 from resolvent.errors import OptionError
@@ -27,68 +28,62 @@ MAP = """\
 NAMES = dict(
     zip("ABCDEFGN", ["a", "b", "c", "d", "mail", "coffee", "office", "plant"], strict=True)
 )
-MOVES = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
+DIRECTIONS = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
 
 
 def on_map(x: int, y: int) -> tuple[int, int]:
-    """The line and the character of the map that show a place."""
+    """Return the line and the column of a position on the map."""
     row = 8 - y
     return 1 + row + row // 3, 2 + 2 * x + 2 * (x // 3)
 
 
-def moved(x: int, y: int, action: str) -> tuple[int, int]:
-    """Where the map says that an action leads."""
-    across, up = MOVES[action]
+def target(x: int, y: int, action: str) -> tuple[int, int]:
+    """Return the target of an action on the map."""
+    across, up = DIRECTIONS[action]
     there = x + across, y + up
     if not (0 <= there[0] < 12 and 0 <= there[1] < 9):
         return x, y
-    line, place = on_map(x, y)
-    other_line, other_place = on_map(*there)
-    crossed = MAP.splitlines()[(line + other_line) // 2][(place + other_place) // 2]
+    line, column = on_map(x, y)
+    other_line, other_column = on_map(*there)
+    crossed = MAP.splitlines()[(line + other_line) // 2][(column + other_column) // 2]
     return (x, y) if crossed in "│─" else there
 
 
 def label_on_map(x: int, y: int) -> set[str]:
-    line, place = on_map(x, y)
-    letter = MAP.splitlines()[line][place]
+    line, column = on_map(x, y)
+    letter = MAP.splitlines()[line][column]
     return {NAMES[letter]} if letter in NAMES else set()
 
 
 def end(task: str, *actions: str) -> tuple[object, float, bool]:
-    """Where an episode of these actions gets, what it is paid at last, and whether it is over."""
-    office = Office(task)  # type: ignore[arg-type]
-    office.reset()
-    for number, name in enumerate(actions):
-        seen, reward, terminated, _, _ = office.step(office.action_names.index(name))
-        assert not terminated or number == len(actions) - 1
-        assert reward == 0.0 or terminated
-    return office.observation_names[seen], reward, terminated
+    """Return the last observation, reward and termination of an episode."""
+    *steps, (observation, _, reward, terminated) = walk(Office(task), *actions)  # type: ignore[arg-type]
+    assert all(step[2:] == (0.0, False) for step in steps)
+    return observation, reward, terminated
 
 
-def way(
-    start: tuple[int, int], goal: str, avoid: str = "plant"
-) -> tuple[list[str], tuple[int, int]]:
-    """The shortest way on the map to a place of this name, around those to avoid."""
+def path(start: tuple[int, int], goal: str) -> tuple[list[str], tuple[int, int]]:
+    """Return the shortest path on the map to a position of this name, around the plants."""
     queue = deque([(start, ())])
     met = {start}
     while queue:
-        here, taken = queue.popleft()
-        if taken and goal in label_on_map(*here):
-            return list(taken), here
-        for action in MOVES:
-            there = moved(*here, action)
-            if there not in met and avoid not in label_on_map(*there):
+        here, actions = queue.popleft()
+        if actions and goal in label_on_map(*here):
+            return list(actions), here
+        for action in DIRECTIONS:
+            there = target(*here, action)
+            if there not in met and "plant" not in label_on_map(*there):
                 met.add(there)
-                queue.append((there, (*taken, action)))
+                queue.append((there, (*actions, action)))
     raise AssertionError(goal)
 
 
 def tour(*goals: str) -> list[str]:
-    here, taken = (2, 1), []
+    here, actions = (2, 1), []
     for goal in goals:
-        steps, here = way(here, goal)
-        taken += steps
-    return taken
+        steps, here = path(here, goal)
+        actions += steps
+    return actions
 
 
 def test_it_is_drawn_like_its_map() -> None:
@@ -103,16 +98,16 @@ def test_it_is_drawn_like_its_map() -> None:
 
 
 @pytest.mark.parametrize("task", ["coffee", "patrol"])
-def test_every_move_and_label_is_that_of_the_map(task: str) -> None:
+def test_transitions_and_labels_are_those_of_the_map(task: str) -> None:
     tables = Office(task).mechanics  # type: ignore[arg-type]
-    places = [tables.observations[code] for code in tables.observation_of]
-    asked = set()
+    positions = [tables.observations[code] for code in tables.observation_of]
+    left = set()
     for state in range(tables.live):
-        assert tables.labels[tables.label_of[state]] == label_on_map(*places[state])  # type: ignore[misc]
+        assert tables.labels[tables.label_of[state]] == label_on_map(*positions[state])  # type: ignore[misc]
         for number, action in enumerate(tables.actions):
-            assert places[tables.following[state, number]] == moved(*places[state], action)  # type: ignore[misc]
-            asked.add(places[state])
-    assert len(asked) == 108 - 6  # nobody goes on from a plant
+            assert positions[tables.next_state[state, number]] == target(*positions[state], action)  # type: ignore[misc]
+            left.add(positions[state])
+    assert len(left) == 108 - 6  # episodes end at plants
 
 
 @pytest.mark.parametrize(
@@ -125,7 +120,7 @@ def test_every_move_and_label_is_that_of_the_map(task: str) -> None:
         ("patrol", ["a", "b", "c", "d"]),
     ],
 )
-def test_doing_the_errand_pays(task: str, goals: list[str]) -> None:
+def test_the_whole_errand_has_the_reward(task: str, goals: list[str]) -> None:
     assert end(task, *tour(*goals))[1:] == (1.0, True)
 
 
@@ -140,12 +135,12 @@ def test_doing_the_errand_pays(task: str, goals: list[str]) -> None:
         ("patrol", ["a", "d"]),
     ],
 )
-def test_half_of_it_does_not(task: str, goals: list[str]) -> None:
+def test_half_of_it_has_none(task: str, goals: list[str]) -> None:
     assert end(task, *tour(*goals))[1:] == (0.0, False)
 
 
 @pytest.mark.parametrize("task", ["coffee", "mail", "both", "patrol"])
-def test_a_plant_ends_the_episode_unpaid(task: str) -> None:
+def test_a_plant_ends_the_episode_without_reward(task: str) -> None:
     assert end(task, "right", "right") == ((4, 1), 0.0, True)
 
 
@@ -154,24 +149,24 @@ def test_a_plant_ends_the_episode_unpaid(task: str) -> None:
     [("coffee", 5e-4, 7e-4), ("mail", 1e-7, 2e-7), ("both", 1e-7, 2e-7), ("patrol", 1e-7, 2e-7)],
 )
 def test_random_actions_rarely_finish(task: str, lowest: float, highest: float) -> None:
-    """Solved exactly: the chance to be paid is the mean of those after each action."""
+    """Solved exactly: the probability of the reward is the mean of those after each action."""
     tables = Office(task).mechanics  # type: ignore[arg-type]
     live = tables.live
-    leads = np.zeros((live, live))
+    transitions = np.zeros((live, live))
     for state, action in zip(*np.nonzero(~tables.ends[:live]), strict=True):
-        leads[state, tables.following[state, action]] += 0.25
-    chance = np.linalg.solve(np.eye(live) - leads, tables.reward[:live].mean(axis=1))
+        transitions[state, tables.next_state[state, action]] += 0.25
+    chance = np.linalg.solve(np.eye(live) - transitions, tables.reward[:live].mean(axis=1))
     assert lowest < chance[tables.starts[0]] < highest
 
 
-def test_the_best_way_is_as_short_as_on_the_map() -> None:
+def test_the_best_path_is_as_short_as_on_the_map() -> None:
     office = Office("patrol")
     value = office.mechanics.optimal_values(0.9)[office.mechanics.starts[0]]
     assert value == pytest.approx(0.9 ** (len(tour("a", "b", "c", "d")) - 1))
 
 
 class Errands:
-    """A policy that goes from place to place: random walks end in the plants too soon."""
+    """A policy that goes from goal to goal: random walks end in the plants too soon."""
 
     def __init__(self, office: Office, seed: int) -> None:
         self.names = office.observation_names
@@ -179,16 +174,16 @@ class Errands:
         self.rng = np.random.default_rng(seed)
         self.ahead: list[str] = []
         self.expected: object = None
-        self.ways = cache(lambda here, goal: way(here, goal)[0])
+        self.path = cache(lambda here, goal: path(here, goal)[0])
 
     def __call__(self, seen: int) -> int:
         here = self.names[seen]
-        if here != self.expected or not self.ahead:  # there, or in a new episode
+        if here != self.expected or not self.ahead:  # at the goal, or in a new episode
             goals = set(NAMES.values()) - {"plant"} - label_on_map(*here)  # type: ignore[misc]
             goal = self.rng.choice(sorted(goals))
-            self.ahead = list(self.ways(here, str(goal)))
+            self.ahead = list(self.path(here, str(goal)))
         action = self.ahead.pop(0)
-        self.expected = moved(*here, action)  # type: ignore[misc]
+        self.expected = target(*here, action)  # type: ignore[misc]
         return self.actions.index(action)
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from resolvent.worlds import pixels as pixel_font
-from resolvent.worlds.drawing import PALETTE, Picture, checklist
+from resolvent.worlds.drawing import PALETTE, Picture, checklist, text_pixels
 
 WALL = (66, 70, 82)
 FLOOR = (248, 247, 243)
@@ -26,7 +25,7 @@ def test_walls_and_doors_as_text() -> None:
     )
 
 
-def test_solid_ground_is_drawn_where_it_can_be_seen() -> None:
+def test_solid_ground_is_drawn_next_to_the_floor() -> None:
     solid = frozenset((row, column) for row in range(3) for column in range(1, 4))
     assert Picture(3, 4, (0, 0), solid=solid).ansi() == "\n".join(
         [
@@ -49,8 +48,8 @@ def test_impassable_things_keep_their_letter() -> None:
     ]
 
 
-def cell_colours(picture: Picture, size: int) -> list[list[tuple[int, ...]]]:
-    """The colour in the upper left part of each cell, where no letter or disc is."""
+def cell_colors(picture: Picture, size: int) -> list[list[tuple[int, ...]]]:
+    """The color in the upper left part of each cell, where no letter or disc is."""
     image = picture.rgb_array()
     left = (image.shape[1] - picture.columns * size) // 2
     return [
@@ -62,12 +61,12 @@ def cell_colours(picture: Picture, size: int) -> list[list[tuple[int, ...]]]:
     ]
 
 
-def test_cells_have_the_colours_of_what_they_are() -> None:
+def test_cells_have_the_colors_of_their_things() -> None:
     things = {(0, 1): "key", (1, 0): "sofa", (1, 1): "key"}
     picture = Picture(2, 2, (0, 0), things, {"key": "K", "sofa": "S"}, solid=frozenset({(1, 1)}))
-    assert cell_colours(picture, 72) == [[FLOOR, PALETTE[0]], [PALETTE[1], WALL]]
-    red = Picture(1, 1, (0, 0), {(0, 0): "key"}, {"key": "K"}, colours={"key": (200, 0, 0)})
-    assert cell_colours(red, 72) == [[(200, 0, 0)]]
+    assert cell_colors(picture, 72) == [[FLOOR, PALETTE[0]], [PALETTE[1], WALL]]
+    red = Picture(1, 1, (0, 0), {(0, 0): "key"}, {"key": "K"}, colors={"key": (200, 0, 0)})
+    assert cell_colors(red, 72) == [[(200, 0, 0)]]
 
 
 def test_the_agent_is_a_dark_disc_with_a_light_rim() -> None:
@@ -96,7 +95,7 @@ def test_captions_and_legend_add_lines_of_one_height() -> None:
     assert captions.dtype == np.uint8
 
 
-def test_captions_too_long_are_cut_off() -> None:
+def test_long_captions_are_truncated() -> None:
     short = Picture(2, 2, (0, 0), captions=("x",)).rgb_array()
     assert Picture(2, 2, (0, 0), captions=("x" * 500,)).rgb_array().shape == short.shape
 
@@ -109,11 +108,11 @@ def test_long_legends_take_more_lines() -> None:
 
 def test_every_letter_and_digit_has_a_shape_of_its_own() -> None:
     text = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:;-+()[]/?=<>'!"
-    shapes = {pixel_font.pixels(letter, 1).tobytes() for letter in text}
+    shapes = {text_pixels(letter, 1).tobytes() for letter in text}
     assert len(shapes) == len(text)
-    assert np.array_equal(pixel_font.pixels("é", 1), pixel_font.pixels("?", 1))
-    assert pixel_font.pixels("abc", 2).shape == (10, 22)
-    assert pixel_font.pixels("", 3).shape == (15, 0)
+    assert np.array_equal(text_pixels("é", 1), text_pixels("?", 1))
+    assert text_pixels("abc", 2).shape == (10, 22)
+    assert text_pixels("", 3).shape == (15, 0)
 
 
 def test_a_checklist_ticks_what_is_done() -> None:

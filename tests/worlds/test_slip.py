@@ -1,4 +1,4 @@
-"""Worlds that slip, and worlds as published, where chance puts things."""
+"""Worlds with slipping actions, and worlds as published, where objects are placed at random."""
 
 from dataclasses import replace
 from typing import Any
@@ -48,16 +48,15 @@ def test_collecting_step_by_step_and_walking_the_tables_agree(
         return space.sample()
 
     assert walked == rs.collect(stepped, episodes=20, seed=7, max_steps=100, policy=sample)
-    # Afterwards chance is where it would be, so that going on gives the same as well.
-    one, other = env.unwrapped, stepped.unwrapped
-    assert isinstance(one, World)
-    assert isinstance(other, World)
-    assert one.chance.random() == other.chance.random()
+    # Afterwards the generators are in the same state, so that continuing gives the same.
+    first, second = env.unwrapped, stepped.unwrapped
+    assert isinstance(first, World)
+    assert isinstance(second, World)
+    assert first.chance.random() == second.chance.random()
 
 
 @pytest.mark.parametrize(("name", "options"), WORLDS)
-def test_as_many_steps_slip_as_it_says(name: str, options: dict[str, Any]) -> None:
-    """The steps that a world without slip would not have made are those that slipped visibly."""
+def test_the_share_of_steps_that_slip(name: str, options: dict[str, Any]) -> None:
     slip = 0.2
     world = gym.make(name, slip=slip, **options).unwrapped
     assert isinstance(world, World)
@@ -65,17 +64,16 @@ def test_as_many_steps_slip_as_it_says(name: str, options: dict[str, Any]) -> No
     n = 100_000
     actions = np.random.default_rng(0).integers(len(tables.actions), size=n)
     drawn = np.random.default_rng(1).random((n, tables.draws))
-    carried = tables.moves(actions, drawn) // tables.chances
-    chance = tables.moves(actions, drawn) % tables.chances
-    assert np.mean(carried != actions) == pytest.approx(slip, abs=0.005)
-    shift = ((carried - actions) % len(tables.actions))[carried != actions]
+    executed, outcome = np.divmod(tables.realize(actions, drawn), tables.chances)
+    assert np.mean(executed != actions) == pytest.approx(slip, abs=0.005)
+    shift = ((executed - actions) % len(tables.actions))[executed != actions]
     shares = np.bincount(shift, minlength=len(tables.actions))[1:] / len(shift)
     assert shares == pytest.approx(1 / (len(tables.actions) - 1), abs=0.02)
-    assert np.bincount(chance) / n == pytest.approx(1 / tables.chances, abs=0.01)
+    assert np.bincount(outcome) / n == pytest.approx(1 / tables.chances, abs=0.01)
 
 
 @pytest.mark.parametrize(("name", "options"), WORLDS)
-def test_copies_in_a_vector_slip_each_for_itself(name: str, options: dict[str, Any]) -> None:
+def test_copies_in_a_vector_slip_independently(name: str, options: dict[str, Any]) -> None:
     env = gym.make_vec(
         name, num_envs=200, vectorization_mode="vector_entry_point", slip=0.3, **options
     )
@@ -108,27 +106,27 @@ def test_values_are_those_of_the_random_walk_that_they_expect() -> None:
     assert v0 == pytest.approx(gamma * ((1 - slip) * v1 + slip * v0))
 
 
-def test_without_slip_values_are_those_they_were() -> None:
+def test_a_tiny_slip_hardly_changes_values() -> None:
     tables = House().mechanics
     tiny = replace(tables, slip=1e-13)
     assert tiny.optimal_values(0.9) == pytest.approx(tables.optimal_values(0.9), abs=1e-11)
 
 
-def test_the_best_policy_gets_what_it_is_worth() -> None:
-    """Played with eyes on the true state, the mean return is the expected value."""
+def test_the_best_policy_has_the_mean_return_of_its_value() -> None:
+    """The best policy on the true state has the expected return."""
     world = House(slip=0.2)
     tables, gamma = world.mechanics, 0.9
     values = tables.optimal_values(gamma)
-    ahead = np.where(tables.ends, 0.0, gamma) * values[tables.following]
+    ahead = np.where(tables.ends, 0.0, gamma) * values[tables.next_state]
     best = tables.expected(tables.reward + ahead).argmax(axis=1)
     returns = []
     for episode in range(3_000):
         world.reset(seed=0 if episode == 0 else None)
-        paid, weight, ended = 0.0, 1.0, False
+        total, weight, ended = 0.0, 1.0, False
         while not ended:
             _, reward, ended, _, _ = world.step(int(best[world.state]))
-            paid, weight = paid + weight * reward, weight * gamma
-        returns.append(paid)
+            total, weight = total + weight * reward, weight * gamma
+        returns.append(total)
     expected = float(values[tables.starts].mean())
     assert np.mean(returns) == pytest.approx(expected, abs=4 * np.std(returns) / 3_000**0.5)
 
@@ -143,18 +141,18 @@ def test_the_best_policy_gets_what_it_is_worth() -> None:
         (Symbol(), 10),
     ],
 )
-def test_its_own_machines_know_what_must_be_remembered(world: World, states: int) -> None:
+def test_its_true_machines_have_the_promised_states(world: World, states: int) -> None:
     assert world.machines().transition.states == states
 
 
-def test_most_answers_of_a_world_that_slips_are_those_of_its_machines() -> None:
+def test_most_outputs_of_a_world_that_slips_are_those_of_its_machines() -> None:
     world = gym.make("resolvent/TwoKeys-v0", slip=0.05)
     truth = world.unwrapped.machines()  # type: ignore[attr-defined]
-    told = truth.score(rs.collect(world, episodes=5, seed=0)).transition
-    assert 0.94 < told.right / (told.right + told.wrong) < 0.99
+    score = truth.score(rs.collect(world, episodes=5, seed=0)).transition
+    assert 0.94 < score.right / (score.right + score.wrong) < 0.99
 
 
-def test_a_cookie_lies_where_chance_puts_it() -> None:
+def test_a_cookie_lies_in_a_random_corner() -> None:
     world = Cookie(published=True)
     corners = set()
     for seed in range(40):
@@ -167,39 +165,39 @@ def test_a_cookie_lies_where_chance_puts_it() -> None:
 
 def test_keys_lie_in_one_room_or_in_both_equally_often() -> None:
     tables = TwoKeys(published=True).mechanics
-    lying = [tables.true_states[state].errand.lying for state in tables.starts]
-    north = [sum(key.startswith("north") for key in keys) for keys in lying]
+    corners = [tables.true_states[state].true.keys_left for state in tables.starts]
+    north = [sum(key.startswith("north") for key in keys) for keys in corners]
     assert np.bincount(north).tolist() == [4, 4, 4]
-    assert len(set(lying)) == 6
+    assert len(set(corners)) == 6
 
 
-def test_a_sign_says_where_it_pays() -> None:
+def test_a_sign_names_the_symbol_with_the_reward() -> None:
     world = Symbol()
-    paid = {}
+    rewards = {}
     for seed in range(60):
         world.reset(seed=seed)
         now = world.mechanics.true_states[world.state]
         for action in ["up"] * 7:
             _, reward, ended, _, _ = world.step(world.action_names.index(action))
         assert ended
-        paid[now.symbol, now.arrow] = reward
-    assert len(paid) == 9
-    assert {said for said, reward in paid.items() if reward == 1} == {
+        rewards[now.symbol, now.arrow] = reward
+    assert len(rewards) == 9
+    assert {sign for sign, reward in rewards.items() if reward == 1} == {
         ("diamond", "go north"),
         ("diamond", "go anywhere"),
     }
 
 
-def test_learners_are_told_that_tables_do_not_do() -> None:
+def test_learners_do_not_use_tables_of_slipping_worlds() -> None:
     assert tabular_view(House(slip=0.1)) == "steps of House are left to chance"
 
 
 @pytest.mark.parametrize("slip", [-0.1, 1.0, float("nan")])
-def test_a_share_that_is_none_is_refused(slip: float) -> None:
+def test_a_slip_that_is_no_share_is_refused(slip: float) -> None:
     with pytest.raises(OptionError, match="slip="):
         House(slip=slip)
 
 
 def test_a_published_cookie_world_never_ends() -> None:
-    with pytest.raises(OptionError, match="leave it out"):
+    with pytest.raises(OptionError, match="omit it"):
         Cookie(cookies=3, published=True)

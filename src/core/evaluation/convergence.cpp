@@ -15,43 +15,43 @@ constexpr std::size_t word_bits = 64;
 
 Word bit(Id state) { return Word{1} << (index(state) % word_bits); }
 
-// For each question and output the states that answer otherwise. Outputs that no
-// state shows come last of each question, as one.
+// For each query and output the states that answer otherwise. Outputs that no
+// state shows come last of each query, as one.
 class Otherwise {
  public:
-  Otherwise(const Shown& shown, Id questions, std::size_t words) : words_(words), first_(index(questions) + 1, 0) {
+  Otherwise(const Shown& shown, Id queries, std::size_t words) : words_(words), first_(index(queries) + 1, 0) {
     std::size_t at = 0;
-    for (std::size_t question = 0; question < index(questions); ++question) {
-      first_[question] = outputs_.size();
+    for (std::size_t query = 0; query < index(queries); ++query) {
+      first_[query] = outputs_.size();
       const std::size_t start = at;
-      while (at < shown.question.size() && index(shown.question[at]) == question)
+      while (at < shown.query.size() && index(shown.query[at]) == query)
         outputs_.push_back(shown.output[at++]);
-      const auto begin = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[question]);
+      const auto begin = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[query]);
       std::sort(begin, outputs_.end());
       outputs_.erase(std::unique(begin, outputs_.end()), outputs_.end());
-      first_[question + 1] = outputs_.size();
-      fill(shown, question, start, at);
+      first_[query + 1] = outputs_.size();
+      fill(shown, query, start, at);
     }
   }
 
-  [[nodiscard]] std::size_t number(Id question, Id output) const {
-    const auto begin = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[index(question)]);
-    const auto end = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[index(question) + 1]);
+  [[nodiscard]] std::size_t number(Id query, Id output) const {
+    const auto begin = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[index(query)]);
+    const auto end = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[index(query) + 1]);
     const auto found = std::lower_bound(begin, end, output);
     const auto place = found != end && *found == output ? found : end;
-    return first_[index(question)] + index(question) + static_cast<std::size_t>(place - begin);
+    return first_[index(query)] + index(query) + static_cast<std::size_t>(place - begin);
   }
 
   [[nodiscard]] const Word* states(std::size_t number) const { return &masks_[number * words_]; }
 
  private:
-  void fill(const Shown& shown, std::size_t question, std::size_t start, std::size_t stop) {
+  void fill(const Shown& shown, std::size_t query, std::size_t start, std::size_t stop) {
     std::vector<Word> all(words_, 0);
     for (std::size_t at = start; at < stop; ++at) all[index(shown.state[at]) / word_bits] |= bit(shown.state[at]);
-    const std::size_t kinds = first_[question + 1] - first_[question] + 1;
+    const std::size_t kinds = first_[query + 1] - first_[query] + 1;
     for (std::size_t kind = 0; kind < kinds; ++kind) masks_.insert(masks_.end(), all.begin(), all.end());
     for (std::size_t at = start; at < stop; ++at) {
-      const std::size_t one = number(static_cast<Id>(question), shown.output[at]);
+      const std::size_t one = number(static_cast<Id>(query), shown.output[at]);
       masks_[one * words_ + index(shown.state[at]) / word_bits] &= ~bit(shown.state[at]);
     }
   }
@@ -67,17 +67,17 @@ struct Answered {
   std::vector<std::size_t> first;  // of a node; one more than there are nodes
   std::vector<std::size_t> what;
 
-  Answered(const HistoryTree& tree, std::span<const Id> question, std::span<const Id> output,
+  Answered(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
            const Otherwise& otherwise)
       : first(index(tree.size()) + 1, 0) {
-    for (std::size_t row = 0; row < question.size(); ++row)
-      if (question[row] != none) ++first[index(tree.node_of_row[row])];
+    for (std::size_t row = 0; row < query.size(); ++row)
+      if (query[row] != none) ++first[index(tree.node_of_row[row])];
     std::size_t total = 0;
     for (std::size_t& entry : first) entry = total += entry;
     what.resize(total);
-    for (std::size_t row = 0; row < question.size(); ++row)
-      if (question[row] != none)
-        what[--first[index(tree.node_of_row[row])]] = otherwise.number(question[row], output[row]);
+    for (std::size_t row = 0; row < query.size(); ++row)
+      if (query[row] != none)
+        what[--first[index(tree.node_of_row[row])]] = otherwise.number(query[row], output[row]);
   }
 };
 
@@ -178,11 +178,11 @@ class Converging {
 
 }  // namespace
 
-Convergence converge(const HistoryTree& tree, std::span<const Id> question, std::span<const Id> output,
-                     const Shown& shown, Id questions, const Leads& leads, Pulse& pulse) {
+Convergence converge(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
+                     const Shown& shown, Id queries, const Leads& leads, Pulse& pulse) {
   const std::size_t words = (index(leads.states) + word_bits - 1) / word_bits;
-  const Otherwise otherwise(shown, questions, words);
-  const Answered answered(tree, question, output, otherwise);
+  const Otherwise otherwise(shown, queries, words);
+  const Answered answered(tree, query, output, otherwise);
   return Converging(tree, otherwise, answered, leads, words).run(pulse);
 }
 

@@ -22,11 +22,11 @@ struct Convergence {
   Id other = none;
 };
 
-// Rows answer `question` with `output`, or nothing where the question is `none`;
-// questions are below `questions`. Labels of the tree that `leads` does not have
+// Rows answer `query` with `output`, or nothing where the query is `none`;
+// queries are below `queries`. Labels of the tree that `leads` does not have
 // lead nowhere. Needs a bit for each state at the nodes of two depths at a time,
-// and for each state at each pair of question and output shown.
-Convergence converge(const HistoryTree& tree, std::span<const Id> question, std::span<const Id> output,
-                     const Shown& shown, Id questions, const Leads& leads, Pulse& pulse);
+// and for each state at each pair of query and output shown.
+Convergence converge(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
+                     const Shown& shown, Id queries, const Leads& leads, Pulse& pulse);
 
 }  // namespace resolvent

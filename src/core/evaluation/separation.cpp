@@ -18,7 +18,7 @@ class Separating {
     const std::size_t pairs = index(leads.states) * (index(leads.states) - 1) / 2;
     out_.depth.assign(pairs, none);
     out_.label.assign(pairs, none);
-    out_.questions.assign(pairs, 0);
+    out_.queries.assign(pairs, 0);
     out_.support.assign(pairs, 0);
     out_.lower.assign(pairs, none);
     out_.higher.assign(pairs, none);
@@ -26,14 +26,14 @@ class Separating {
 
   void ask(const Shown& shown, std::span<const Row> count, std::span<const Row> step) {
     std::vector<Row> steps(out_.depth.size(), std::numeric_limits<Row>::max());
-    pulse_.progress.nodes = static_cast<Row>(shown.question.size());
-    for (std::size_t first = 0, last = 0; first < shown.question.size(); first = last) {
-      while (last < shown.question.size() && shown.question[last] == shown.question[first]) ++last;
+    pulse_.progress.nodes = static_cast<Row>(shown.query.size());
+    for (std::size_t first = 0, last = 0; first < shown.query.size(); first = last) {
+      while (last < shown.query.size() && shown.query[last] == shown.query[first]) ++last;
       for (std::size_t a = first; a < last; ++a) {
         for (std::size_t b = a + 1; b < last; ++b) {
           if (shown.output[a] == shown.output[b]) continue;
           const std::size_t pair = number(shown.state[a], shown.state[b]);
-          ++out_.questions[pair];
+          ++out_.queries[pair];
           out_.support[pair] += count[a] + count[b];
           if (step[a] + step[b] >= steps[pair]) continue;
           steps[pair] = step[a] + step[b];
@@ -45,7 +45,7 @@ class Separating {
       }
     }
     for (std::size_t pair = 0; pair < out_.depth.size(); ++pair)
-      if (out_.questions[pair] > 0) out_.depth[pair] = 0;
+      if (out_.queries[pair] > 0) out_.depth[pair] = 0;
   }
 
   // Breadth first, from the pairs told apart at once: those that one label leads
@@ -143,7 +143,7 @@ class Separating {
     const std::size_t at = number(pair.one, pair.other);
     const std::size_t led = after(pair, out_.label[at]);
     out_.depth[at] = depth;
-    out_.questions[at] = out_.questions[led];
+    out_.queries[at] = out_.queries[led];
     out_.support[at] = out_.support[led];
     out_.lower[at] = out_.lower[led];
     out_.higher[at] = out_.higher[led];

@@ -1,5 +1,5 @@
 // A machine's answers as the traces show them → for every pair of its states what
-// tells them apart: a question, or labels to read first and then a question.
+// tells them apart: a query, or labels to read first and then a query.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@
 
 namespace resolvent {
 
-// One entry for each state and question, by question and then by state.
+// One entry for each state and query, by query and then by state.
 struct Shown {
-  std::span<const Id> question;
+  std::span<const Id> query;
   std::span<const Id> state;
   std::span<const Id> output;
 };
@@ -32,13 +32,13 @@ std::size_t pair_number(Id one, Id other, Id states);
 
 // One entry for each pair. `depth` is how many labels have to be read, `none`
 // where nothing tells the states apart; `label` is the first of them. What the two
-// states that they lead to answer differently: how many questions, how often they
+// states that they lead to answer differently: how many queries, how often they
 // were asked, and the entries of a witness, of the lower state and of the higher
-// one. A witness has the fewest steps before it, then the first question.
+// one. A witness has the fewest steps before it, then the first query.
 struct Separations {
   std::vector<Id> depth;
   std::vector<Id> label;
-  std::vector<Id> questions;
+  std::vector<Id> queries;
   std::vector<Row> support;
   std::vector<Id> lower;
   std::vector<Id> higher;

@@ -32,7 +32,7 @@ Clashes AskedSteps::clashes(std::span<const Id> transitions, Id labels, std::spa
                             const Beside& beside, Row enough) {
   const auto width = static_cast<std::size_t>(labels);
   const std::size_t states = width == 0 ? 1 : transitions.size() / width;
-  forget(states * beside.states * questions_);
+  forget(states * beside.states * queries_);
   Clashes found;
   for (std::size_t trace = 0; trace + 1 < offsets_.size(); ++trace) {
     Id state = 0;
@@ -51,7 +51,7 @@ Clashes AskedSteps::clashes(std::span<const Id> transitions, Id labels, std::spa
         if (beside.at[row] == none) continue;
         key = key * beside.states + static_cast<std::size_t>(beside.at[row]);
       }
-      key = key * questions_ + static_cast<std::size_t>(question_[row]);
+      key = key * queries_ + static_cast<std::size_t>(query_[row]);
       const First before = first_with(key, static_cast<Id>(row), answer[row]);
       if (before.answer == answer[row]) continue;
       if (found.count++ == 0) {

@@ -27,11 +27,11 @@ struct Beside {
 // The steps of traces as machines are asked about them, again and again with other moves.
 class AskedSteps {
  public:
-  // `read` is the label before each step, or none; `question` is below `questions`; traces begin
+  // `read` is the label before each step, or none; `query` is below `queries`; traces begin
   // at the offsets, of which the last is the end.
-  AskedSteps(std::span<const Id> read, std::span<const Row> offsets, std::span<const Id> question,
-             std::size_t questions)
-      : read_(read), offsets_(offsets), question_(question), questions_(questions) {}
+  AskedSteps(std::span<const Id> read, std::span<const Row> offsets, std::span<const Id> query,
+             std::size_t queries)
+      : read_(read), offsets_(offsets), query_(query), queries_(queries) {}
 
   // `transitions[state * labels + label]` is the next state, as in `walk_states`; `answer` is what
   // this machine should answer at each step. It stops when so many steps clash as are `enough`.
@@ -51,8 +51,8 @@ class AskedSteps {
 
   std::span<const Id> read_;
   std::span<const Row> offsets_;
-  std::span<const Id> question_;
-  std::size_t questions_;
+  std::span<const Id> query_;
+  std::size_t queries_;
   // Entries of a table over all keys are of this trial if they bear its number, so that it need
   // not be cleared; where it would be large, there are only keys that occur.
   bool dense_ = true;

@@ -83,14 +83,14 @@ class Completion {
     return found;
   }
 
-  // Sums what the nodes saw over their states, and takes the main answer of each question.
+  // Sums what the nodes saw over their states, and takes the main answer of each query.
   void count() {
     const HistoryTree& histories = tree_.histories;
     PairMap transition_at;
-    PairMap question_at;
-    PairMap answer_at;  // (question, output) → place in `given`
+    PairMap query_at;
+    PairMap answer_at;  // (query, output) → place in `given`
     std::vector<Output> given;
-    std::vector<Output> questions;
+    std::vector<Output> queries;
     for (Id node = 0; node < tree_.size(); ++node) {
       const Id state = state_of_[index(node)];
       if (node > 0) {
@@ -104,30 +104,30 @@ class Completion {
       }
       for (auto seen = tree_.first_answer[index(node)]; seen < tree_.first_answer[index(node) + 1]; ++seen) {
         const auto [alpha, output] = tree_.answers[seen];
-        Id& question = question_at.at(state, alpha);
-        if (question == none) {
-          question = static_cast<Id>(questions.size());
-          questions.push_back({state, alpha, none, 0});
+        Id& query = query_at.at(state, alpha);
+        if (query == none) {
+          query = static_cast<Id>(queries.size());
+          queries.push_back({state, alpha, none, 0});
         }
-        const Id asked = question;
+        const Id asked = query;
         Id& at = answer_at.at(asked, output);
         if (at == none) {
           at = static_cast<Id>(given.size());
-          given.push_back({asked, alpha, output, 0});  // by question instead of state
+          given.push_back({asked, alpha, output, 0});  // by query instead of state
         }
         given[index(at)].count += tree_.counts[seen];
         automaton_.wrong += tree_.counts[seen];
       }
     }
     for (const Output& one : given) {
-      Output& main = questions[index(one.state)];
+      Output& main = queries[index(one.state)];
       if (std::tuple(-one.count, one.output) < std::tuple(-main.count, main.output)) {
         main.output = one.output;
         main.count = one.count;
       }
     }
-    for (const Output& main : questions) automaton_.wrong -= main.count;
-    automaton_.outputs = std::move(questions);
+    for (const Output& main : queries) automaton_.wrong -= main.count;
+    automaton_.outputs = std::move(queries);
     std::ranges::sort(automaton_.transitions, {}, [](const Transition& t) { return std::tuple(t.state, t.label); });
     std::ranges::sort(automaton_.outputs, {}, [](const Output& o) { return std::tuple(o.state, o.alpha); });
   }

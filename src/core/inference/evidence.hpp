@@ -20,7 +20,7 @@ inline constexpr std::int64_t sure_enough = 5 * one_bit;
 // The logarithm of a number above 0, rounded down.
 std::int64_t bits(std::uint64_t number);
 
-// How much an answer tells: the rarer it is among the answers to its question, over
+// How much an answer tells: the rarer it is among the answers to its query, over
 // the nodes of the tree, the more. Each node counts once, however often it was visited.
 class Worth {
  public:
@@ -28,7 +28,7 @@ class Worth {
 
   [[nodiscard]] std::int64_t of(Answer answer) const { return worth_.find(answer.alpha, answer.output); }
 
-  // How many different answers a question has.
+  // How many different answers a query has.
   [[nodiscard]] std::int64_t kinds(Id alpha) const { return kinds_.find(alpha, 0); }
 
   // Answers further away from a merge tell less of it, because machines forget where they
@@ -76,7 +76,7 @@ class Habits {
   std::vector<Count> of_answers_;
 };
 
-// What it takes to tell the answers of all states, each question's by how often other
+// What it takes to tell the answers of all states, each query's by how often other
 // states gave them.
 class AnswerCost {
  public:

@@ -1,4 +1,4 @@
-// What red states answer, question by question, in order of promotion.
+// What red states answer, query by query, in order of promotion.
 //
 // The first order of merging holds every blue state against all red ones, and most of them
 // contradict it at once. Columns of outputs tell so by a scan, without a look at the states.

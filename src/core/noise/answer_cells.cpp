@@ -9,7 +9,7 @@
 namespace resolvent {
 namespace {
 
-// How often noise alone gives an answer to a question, at most: so many standard deviations
+// How often noise alone gives an answer to a query, at most: so many standard deviations
 // more than is expected.
 double rare(const AnswerCells& cells, std::size_t asked, double noise, double deviations) {
   const double expected = noise * static_cast<double>(cells.asked(asked)) / std::max<double>(cells.answers(asked), 1);
@@ -40,15 +40,15 @@ void mark_returning(const AnswerCells& cells, const HistoryTree& histories, cons
   for (std::size_t row = 0; row < cells.of_row.size(); ++row)
     if (cells.of_row[row] != none) rows.emplace_back(group[index(histories.node_of_row[row])], cells.of_row[row]);
   std::sort(rows.begin(), rows.end());
-  // Sums over groups: of squares, and of an answer times its question.
+  // Sums over groups: of squares, and of an answer times its query.
   std::vector<double> given_squared(cells.size());
   std::vector<double> given_asked(cells.size());
-  std::vector<double> asked_squared(cells.questions());
-  const auto question = [&](std::size_t row) { return cells.question[index(rows[row].second)]; };
+  std::vector<double> asked_squared(cells.queries());
+  const auto query = [&](std::size_t row) { return cells.query[index(rows[row].second)]; };
   for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    while (end < rows.size() && rows[end].first == rows[begin].first && question(end) == question(begin)) ++end;
+    while (end < rows.size() && rows[end].first == rows[begin].first && query(end) == query(begin)) ++end;
     const auto asked = static_cast<double>(end - begin);
-    asked_squared[index(question(begin))] += asked * asked;
+    asked_squared[index(query(begin))] += asked * asked;
     for (std::size_t at = begin, run = begin; at < end; run = at) {
       while (at < end && rows[at].second == rows[run].second) ++at;
       const auto times = static_cast<double>(at - run);
@@ -56,7 +56,7 @@ void mark_returning(const AnswerCells& cells, const HistoryTree& histories, cons
       given_asked[index(rows[run].second)] += times * asked;
     }
   }
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+  for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
     const auto all = static_cast<double>(cells.asked(asked));
     for (auto cell = index(cells.first[asked]); cell < index(cells.first[asked + 1]); ++cell) {
       const double share = static_cast<double>(cells.count[cell]) / all;
@@ -74,12 +74,12 @@ AnswerCells number_answers(const Answers& answers) {
   const std::size_t rows = answers.alpha.size();
   Id most = none;
   for (const Id alpha : answers.alpha) most = std::max(most, alpha);
-  const std::size_t questions = index(most + 1);
+  const std::size_t queries = index(most + 1);
 
-  std::vector<std::size_t> begin(questions + 1);
+  std::vector<std::size_t> begin(queries + 1);
   for (const Id alpha : answers.alpha)
     if (alpha != none) ++begin[index(alpha) + 1];
-  for (std::size_t asked = 0; asked < questions; ++asked) begin[asked + 1] += begin[asked];
+  for (std::size_t asked = 0; asked < queries; ++asked) begin[asked + 1] += begin[asked];
   std::vector<Id> given(begin.back());
   {
     std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
@@ -89,14 +89,14 @@ AnswerCells number_answers(const Answers& answers) {
 
   AnswerCells cells;
   std::vector<Id> output;  // by cell
-  cells.first.reserve(questions + 1);
-  for (std::size_t asked = 0; asked < questions; ++asked) {
+  cells.first.reserve(queries + 1);
+  for (std::size_t asked = 0; asked < queries; ++asked) {
     cells.first.push_back(static_cast<Id>(output.size()));
     std::sort(&given[0] + begin[asked], &given[0] + begin[asked + 1]);
     for (std::size_t at = begin[asked]; at < begin[asked + 1]; ++at) {
       if (at == begin[asked] || given[at] != given[at - 1]) {
         output.push_back(given[at]);
-        cells.question.push_back(static_cast<Id>(asked));
+        cells.query.push_back(static_cast<Id>(asked));
         cells.count.push_back(0);
       }
       ++cells.count.back();
@@ -130,7 +130,7 @@ AnswerCells telling_answers(const AnswerCells& cells, const std::vector<std::uin
                             double deviations) {
   AnswerCells kept;
   std::vector<Id> renumbered(cells.size(), none);
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+  for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
     const double at_most = rare(cells, asked, noise, deviations);
     std::vector<Id> telling;
     const auto count = cells.count.begin();
@@ -142,7 +142,7 @@ AnswerCells telling_answers(const AnswerCells& cells, const std::vector<std::uin
     kept.first.push_back(static_cast<Id>(kept.size()));
     for (const Id cell : telling) {
       renumbered[index(cell)] = static_cast<Id>(kept.size());
-      kept.question.push_back(static_cast<Id>(kept.first.size()) - 1);
+      kept.query.push_back(static_cast<Id>(kept.first.size()) - 1);
       kept.count.push_back(cells.count[index(cell)]);
     }
   }

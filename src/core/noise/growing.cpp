@@ -159,7 +159,7 @@ class Grower {
   LikelyMachine merge() {
     LikelyMachine best = consider(Moves(index(width_), 0));
     const AnswerCells telling = telling_answers(rows_.cells, returning_, rows_.noise, returning_only.deviations);
-    if (telling.questions() == 0) return best;
+    if (telling.queries() == 0) return best;
     const NoisyTree tree(histories_, telling, width_);
     for (const double share : merged_shares) {
       TreeMerging merging(tree, {returning_only.noise.strength, share}, pulse_);
@@ -173,7 +173,7 @@ class Grower {
   // Nothing if no answer tells anything.
   std::optional<TableSearch> searching(const Manner& manner) {
     AnswerCells telling = telling_answers(rows_.cells, returning_, rows_.noise, manner.deviations);
-    if (telling.questions() == 0) return std::nullopt;
+    if (telling.queries() == 0) return std::nullopt;
     return std::optional<TableSearch>(std::in_place, histories_, std::move(telling), width_, manner.noise, pulse_);
   }
 

@@ -33,7 +33,7 @@ struct HiddenKind {
   bool random_starts = false;
 };
 
-// The answers to questions that have more than one: the others tell nothing of the state.
+// The answers to queries that have more than one: the others tell nothing of the state.
 AnswerCells varying_answers(const Answers& answers);
 
 // Traces as the expectation reads them. They stand in an order that follows from what is in them,
@@ -60,7 +60,7 @@ class HiddenRows {
 
  private:
   HiddenKind kind_;
-  AnswerCells cells_;         // of questions with more than one answer
+  AnswerCells cells_;         // of queries with more than one answer
   std::vector<Id> source_;    // the recorded label; `labels` where a trace begins
   std::vector<Id> answer_;    // cells
   std::vector<Row> offsets_;

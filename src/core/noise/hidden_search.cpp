@@ -261,7 +261,7 @@ class HiddenSearch {
   [[nodiscard]] double off_main() const {
     double off = 0.0;
     for (std::size_t state = 0; state < index(best_.model.states); ++state)
-      for (std::size_t asked = 0; asked < rows_.cells().questions(); ++asked) {
+      for (std::size_t asked = 0; asked < rows_.cells().queries(); ++asked) {
         double given = 0.0;
         double main = 0.0;
         for (Id cell = rows_.cells().first[asked]; cell < rows_.cells().first[asked + 1]; ++cell) {

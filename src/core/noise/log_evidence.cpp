@@ -51,7 +51,7 @@ double log_answers(const AnswerCells& cells, std::span<const Id> counts, const N
   const std::size_t states = cells.size() == 0 ? 0 : counts.size() / cells.size();
   const RowWeights weigh(cells, noise);
   double total = 0.0;
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked)
+  for (std::size_t asked = 0; asked < cells.queries(); ++asked)
     for (std::size_t state = 0; state < states; ++state)
       total += weigh(asked, &counts[state * cells.size() + index(cells.first[asked])]);
   return total;
@@ -114,7 +114,7 @@ double share_off_main(const AnswerCells& cells, const Labels& labels, const Move
   std::int64_t answered = 0;
   std::int64_t off_main = 0;
   for (std::size_t state = 0; state < index(states); ++state) {
-    for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
       Id given = 0;
       Id main = 0;
       for (Id cell = cells.first[asked]; cell < cells.first[asked + 1]; ++cell) {

@@ -1,8 +1,8 @@
 // How likely noisy answers are, given the machine whose states give them.
 //
-// A row is a state and a question. One of the k answers that the question ever had is its main
+// A row is a state and a query. One of the k answers that the query ever had is its main
 // answer, hidden, and drawn in advance with the shares w of the answers in all rows of the
-// question. Given the main answer y, the answers of the row are Dirichlet-multinomial around
+// query. Given the main answer y, the answers of the row are Dirichlet-multinomial around
 // strength * ((1 - share) [j = y] + share / k): most answers are the main one, and rows differ
 // in how many are. Strength and share are those under which all answers are the most likely.
 #pragma once

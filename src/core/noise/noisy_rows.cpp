@@ -34,10 +34,10 @@ Repeats count_repeats(const AnswerCells& cells, const HistoryTree& histories) {
     }
     std::sort(given.begin(), given.end());
     for (std::size_t at = 0; at < given.size();) {
-      const Id question = cells.question[index(given[at])];
+      const Id query = cells.query[index(given[at])];
       const std::size_t begin = at;
       double same = 0.0;
-      while (at < given.size() && cells.question[index(given[at])] == question) {
+      while (at < given.size() && cells.query[index(given[at])] == query) {
         const std::size_t run = at;
         while (at < given.size() && given[at] == given[run]) ++at;
         const auto times = static_cast<double>(at - run);
@@ -47,7 +47,7 @@ Repeats count_repeats(const AnswerCells& cells, const HistoryTree& histories) {
       if (asked < 2.0) continue;
       // Pairs of one row are not independent: a row counts as often as it has answers.
       repeats.agreed += same / (asked - 1.0);
-      repeats.compared[std::max<Id>(cells.answers(index(question)), 2)] += asked / 2.0;
+      repeats.compared[std::max<Id>(cells.answers(index(query)), 2)] += asked / 2.0;
     }
   }
   return repeats;

@@ -21,10 +21,10 @@ std::vector<std::size_t> rows_by_node(const HistoryTree& histories, std::vector<
 // The histories without the labels that are quiet.
 HistoryTree loud_histories(const Labels& labels, std::span<const std::uint8_t> quiet, Pulse& pulse);
 
-// How often two answers to one question after the same labels are the same: what can be known of
-// noise before there are states. A question asked n times at one node counts as n / 2 pairs.
+// How often two answers to one query after the same labels are the same: what can be known of
+// noise before there are states. A query asked n times at one node counts as n / 2 pairs.
 struct Repeats {
-  std::map<Id, double> compared;  // by the number of answers that the question ever had, 2 at least
+  std::map<Id, double> compared;  // by the number of answers that the query ever had, 2 at least
   double agreed = 0.0;
 
   [[nodiscard]] double all() const;

@@ -22,11 +22,11 @@ class Rivalry {
     walk();
     counts_before_ = counts_;
     read_before_ = read_;
-    row_.resize(states_ * cells.questions());
+    row_.resize(states_ * cells.queries());
     touched_.resize(row_.size());
     for (std::size_t state = 0; state < states_; ++state)
-      for (std::size_t asked = 0; asked < cells.questions(); ++asked)
-        row_[state * cells.questions() + asked] = weigh_(asked, counts_of(state, asked));
+      for (std::size_t asked = 0; asked < cells.queries(); ++asked)
+        row_[state * cells.queries() + asked] = weigh_(asked, counts_of(state, asked));
     log_moves_ = log_moves_now(moves_.size(), none);
   }
 
@@ -106,12 +106,12 @@ class Rivalry {
     double gained = 0.0;
     std::vector<Id> together;
     for (std::size_t at = 0; at < given.size();) {
-      const auto asked = index(cells_.question[index(given[at])]);
+      const auto asked = index(cells_.query[index(given[at])]);
       const Id first = cells_.first[asked];
       const Id* before = counts_of(state, asked);
       together.assign(before, before + cells_.answers(asked));
       for (; at < given.size() && given[at] < cells_.first[asked + 1]; ++at) ++together[index(given[at] - first)];
-      gained += weigh_(asked, together.data()) - row_[state * cells_.questions() + asked];
+      gained += weigh_(asked, together.data()) - row_[state * cells_.queries() + asked];
     }
     return gained;
   }
@@ -122,8 +122,8 @@ class Rivalry {
     double gain = log_moves_now(move, target) - log_moves_;
     std::sort(changed_.begin(), changed_.end());
     for (const std::size_t at : changed_) {
-      const std::size_t state = at / cells_.questions();
-      const std::size_t asked = at % cells_.questions();
+      const std::size_t state = at / cells_.queries();
+      const std::size_t asked = at % cells_.queries();
       gain += weigh_(asked, counts_of(state, asked)) - row_[at];
       touched_[at] = 0;
       const std::size_t from = state * cells_.size() + index(cells_.first[asked]);
@@ -152,13 +152,13 @@ class Rivalry {
       if (cell == none || before == state) continue;
       --counts_[before * cells_.size() + index(cell)];
       ++counts_[state * cells_.size() + index(cell)];
-      touch(before, index(cells_.question[index(cell)]));
-      touch(state, index(cells_.question[index(cell)]));
+      touch(before, index(cells_.query[index(cell)]));
+      touch(state, index(cells_.query[index(cell)]));
     }
   }
 
   void touch(std::size_t state, std::size_t asked) {
-    const std::size_t at = state * cells_.questions() + asked;
+    const std::size_t at = state * cells_.queries() + asked;
     if (std::exchange(touched_[at], 1) == 0) changed_.push_back(at);
   }
 
@@ -197,7 +197,7 @@ class Rivalry {
   std::vector<std::vector<Id>> after_;                                   // by move: cells, sorted
   std::vector<Id> counts_;                                               // state, cell
   std::vector<Id> counts_before_;
-  std::vector<double> row_;  // state, question: how likely its answers are
+  std::vector<double> row_;  // state, query: how likely its answers are
   std::vector<std::uint8_t> touched_;
   std::vector<std::size_t> changed_;
   double log_moves_ = 0.0;

@@ -23,8 +23,8 @@ RowWeights::Rising::Rising(const NoiseShape& noise, Id answers)
       main(noise.strength * noise.share / answers + noise.strength * (1.0 - noise.share)) {}
 
 RowWeights::RowWeights(const AnswerCells& cells, const NoiseShape& noise)
-    : cells_(cells), all_(noise.strength), rising_(cells.questions()), weight_(cells.size()), log_weight_(cells.size()) {
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+    : cells_(cells), all_(noise.strength), rising_(cells.queries()), weight_(cells.size()), log_weight_(cells.size()) {
+  for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
     const Id answers = cells.answers(asked);
     if (answers < 2) continue;
     rising_[asked] = &by_answers_.try_emplace(answers, noise, answers).first->second;
@@ -36,11 +36,11 @@ RowWeights::RowWeights(const AnswerCells& cells, const NoiseShape& noise)
   }
 }
 
-double RowWeights::operator()(std::size_t question, const Id* counts) const {
-  if (rising_[question] == nullptr) return 0.0;
-  const Rising& logs = *rising_[question];
-  const auto first = index(cells_.first[question]);
-  const auto answers = index(cells_.answers(question));
+double RowWeights::operator()(std::size_t query, const Id* counts) const {
+  if (rising_[query] == nullptr) return 0.0;
+  const Rising& logs = *rising_[query];
+  const auto first = index(cells_.first[query]);
+  const auto answers = index(cells_.answers(query));
   Id given = 0;
   double unseen = 1.0;  // weight of main answers that the row never gave
   double total = 0.0;

@@ -28,16 +28,16 @@ class RisingLog {
   std::array<double, 128> table_{};
 };
 
-// Weighs rows of questions whose answers are those of `cells`, which must outlive it.
+// Weighs rows of queries whose answers are those of `cells`, which must outlive it.
 class RowWeights {
  public:
   RowWeights(const AnswerCells& cells, const NoiseShape& noise);
 
-  // ln of how likely a row is. `counts` has a number for each answer of the question, by cell.
-  [[nodiscard]] double operator()(std::size_t question, const Id* counts) const;
+  // ln of how likely a row is. `counts` has a number for each answer of the query, by cell.
+  [[nodiscard]] double operator()(std::size_t query, const Id* counts) const;
 
  private:
-  // For questions with so many answers: around any answer, and around the main one.
+  // For queries with so many answers: around any answer, and around the main one.
   struct Rising {
     Rising(const NoiseShape& noise, Id answers);
     RisingLog other;
@@ -47,7 +47,7 @@ class RowWeights {
   const AnswerCells& cells_;
   RisingLog all_;
   std::map<Id, Rising> by_answers_;
-  std::vector<const Rising*> rising_;  // by question; nothing where it can only be answered in one way
+  std::vector<const Rising*> rising_;  // by query; nothing where it can only be answered in one way
   std::vector<double> weight_;         // by cell: how likely it is the main answer, in advance
   std::vector<double> log_weight_;
 };

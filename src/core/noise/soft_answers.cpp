@@ -14,7 +14,7 @@ constexpr double nothing = 1e-9;  // a count so small is none
 
 double rising_log(double from, double count) { return log_gamma(from + count) - log_gamma(from); }
 
-// One row: the answers of a state to one question.
+// One row: the answers of a state to one query.
 struct SoftRow {
   SoftRow(const AnswerCells& cells, std::size_t asked, std::span<const double> counts, const NoiseShape& noise)
       : first(index(cells.first[asked])),
@@ -54,7 +54,7 @@ constexpr std::array shares{0.0002, 0.001, 0.003, 0.01, 0.02, 0.04, 0.07, 0.1, 0
 
 double log_soft_answers(const AnswerCells& cells, std::span<const double> counts, const NoiseShape& noise) {
   double total = 0.0;
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+  for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
     if (cells.answers(asked) < 2) continue;
     const SoftRow row(cells, asked, counts, noise);
     if (row.given > nothing)
@@ -99,7 +99,7 @@ double fitted_log_soft_answers(const AnswerCells& cells, std::span<const double>
 
 std::vector<double> answer_chances(const AnswerCells& cells, std::span<const double> counts, const NoiseShape& noise) {
   std::vector<double> chances(cells.size(), 1.0);
-  for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+  for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
     if (cells.answers(asked) < 2) continue;
     const SoftRow row(cells, asked, counts, noise);
     for (std::size_t at = 0; at < row.exponents.size(); ++at) {

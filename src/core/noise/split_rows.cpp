@@ -35,7 +35,7 @@ std::vector<StatePair> weigh_pairs(const AnswerCells& cells, std::span<const Id>
     for (std::size_t other = one + 1; other < index(states); ++other) {
       StatePair pair;
       double most = 0.0;
-      for (std::size_t asked = 0; asked < cells.questions(); ++asked) {
+      for (std::size_t asked = 0; asked < cells.queries(); ++asked) {
         if (cells.answers(asked) < 2) continue;
         const Id* mine = &counts[one * cells.size() + index(cells.first[asked])];
         const Id* theirs = &counts[other * cells.size() + index(cells.first[asked])];
@@ -47,11 +47,11 @@ std::vector<StatePair> weigh_pairs(const AnswerCells& cells, std::span<const Id>
         const double odds = weigh(asked, mine) + weigh(asked, theirs) - weigh(asked, together.data());
         pair.log_odds += odds;
         if (odds <= 0.0) continue;
-        ++pair.questions;
+        ++pair.queries;
         pair.asked += asked_here + asked_there;
         if (odds > most) {
           most = odds;
-          pair.question = static_cast<Id>(asked);
+          pair.query = static_cast<Id>(asked);
         }
       }
       pairs.push_back(pair);
@@ -62,10 +62,10 @@ std::vector<StatePair> weigh_pairs(const AnswerCells& cells, std::span<const Id>
 std::vector<SplitRow> split_rows(const AnswerCells& cells, std::span<const Id> state, std::span<const Id> values,
                                  const NoiseShape& noise, double least) {
   const RowWeights weigh(cells, noise);
-  std::vector<std::size_t> order;  // answers by state and question
+  std::vector<std::size_t> order;  // answers by state and query
   for (std::size_t row = 0; row < state.size(); ++row)
     if (state[row] != none && cells.of_row[row] != none) order.push_back(row);
-  const auto key = [&](std::size_t row) { return std::pair(state[row], cells.question[index(cells.of_row[row])]); };
+  const auto key = [&](std::size_t row) { return std::pair(state[row], cells.query[index(cells.of_row[row])]); };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) { return key(one) < key(other); });
 
   std::vector<SplitRow> found;
@@ -76,25 +76,25 @@ std::vector<SplitRow> split_rows(const AnswerCells& cells, std::span<const Id> s
   for (std::size_t feature = 0; feature < features; ++feature) {
     const Id* value = &values[feature * state.size()];
     for (std::size_t at = 0; at < order.size();) {
-      const auto [in_state, question] = key(order[at]);
-      const auto answers = index(cells.answers(index(question)));
+      const auto [in_state, query] = key(order[at]);
+      const auto answers = index(cells.answers(index(query)));
       members.clear();
       all.clear(answers);
-      for (; at < order.size() && key(order[at]) == std::pair(in_state, question); ++at) {
+      for (; at < order.size() && key(order[at]) == std::pair(in_state, query); ++at) {
         if (value[order[at]] == none) continue;
-        const auto answer = index(cells.of_row[order[at]] - cells.first[index(question)]);
+        const auto answer = index(cells.of_row[order[at]] - cells.first[index(query)]);
         members.emplace_back(value[order[at]], answer);
         all.add(answer);
       }
       if (answers < 2 || all.odd() == 0) continue;
       std::sort(members.begin(), members.end());
-      SplitRow row{static_cast<Id>(feature), in_state, question, -weigh(index(question), all.counts.data()),
+      SplitRow row{static_cast<Id>(feature), in_state, query, -weigh(index(query), all.counts.data()),
                    all.asked, all.odd(), 0};
       for (std::size_t first = 0; first < members.size();) {
         part.clear(answers);
         const Id same = members[first].first;
         for (; first < members.size() && members[first].first == same; ++first) part.add(members[first].second);
-        row.log_odds += weigh(index(question), part.counts.data());
+        row.log_odds += weigh(index(query), part.counts.data());
         row.odd_apart += part.odd();
       }
       if (row.log_odds > least) found.push_back(row);

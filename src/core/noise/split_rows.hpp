@@ -12,12 +12,12 @@
 namespace resolvent {
 
 // Two states, what their rows are worth apart against together, and what that stands on: the
-// questions that speak for two states, how often these were asked, and the one that does most.
+// queries that speak for two states, how often these were asked, and the one that does most.
 struct StatePair {
   double log_odds = 0.0;
-  Id questions = 0;
+  Id queries = 0;
   Row asked = 0;
-  Id question = none;
+  Id query = none;
 };
 
 // Pairs stand as (0, 1), (0, 2), … (1, 2) and so on. `counts` is [state, cell].
@@ -28,7 +28,7 @@ std::vector<StatePair> weigh_pairs(const AnswerCells& cells, std::span<const Id>
 struct SplitRow {
   Id feature = 0;
   Id state = 0;
-  Id question = 0;
+  Id query = 0;
   double log_odds = 0.0;
   Row asked = 0;
   Row odd = 0;        // answers that are not the most frequent one of the row

@@ -40,10 +40,10 @@ NoisyTree::NoisyTree(const HistoryTree& tree, const AnswerCells& telling, Id lab
 SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
   std::map<Id, Id> longest;  // by number of answers: how often one of them was given at most
   std::int64_t asked_most = 0;
-  for (std::size_t question = 0; question < cells.questions(); ++question) {
-    asked_most = std::max(asked_most, cells.asked(question));
-    Id& most = longest[cells.answers(question)];
-    for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
+  for (std::size_t query = 0; query < cells.queries(); ++query) {
+    asked_most = std::max(asked_most, cells.asked(query));
+    Id& most = longest[cells.answers(query)];
+    for (Id cell = cells.first[query]; cell < cells.first[query + 1]; ++cell)
       most = std::max(most, static_cast<Id>(cells.count[index(cell)]));
   }
   std::map<Id, std::size_t> begins;
@@ -67,13 +67,13 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
     anys_.push_back(anys_.back() + any_.back());
   }
   cell_.reserve(cells.size());
-  for (std::size_t question = 0; question < cells.questions(); ++question) {
-    const Id answers = cells.answers(question);
+  for (std::size_t query = 0; query < cells.queries(); ++query) {
+    const Id answers = cells.answers(query);
     const std::size_t begin = begins[answers];
     const auto of = cells.count.begin();
-    const auto most = std::max_element(of + cells.first[question], of + cells.first[question + 1]);
+    const auto most = std::max_element(of + cells.first[query], of + cells.first[query + 1]);
     const auto favourite = static_cast<double>(*most);
-    for (Id cell = cells.first[question]; cell < cells.first[question + 1]; ++cell)
+    for (Id cell = cells.first[query]; cell < cells.first[query + 1]; ++cell)
       cell_.push_back({begin, begin + index(longest[answers]) + 1, begin + 2 * (index(longest[answers]) + 1),
                        natural_log((static_cast<double>(cells.count[index(cell)]) + 0.5) / (favourite + 0.5))});
   }
@@ -82,9 +82,9 @@ SearchScore::SearchScore(const AnswerCells& cells, const NoiseShape& noise) {
 TableReplay::TableReplay(const NoisyTree& tree, const SearchScore& score)
     : tree_(tree), value_(score), state_of_(tree.histories.parent.size()), moved_at_(tree.histories.parent.size()) {}
 
-double TableReplay::best_main(std::size_t question, const Id* counts) const {
+double TableReplay::best_main(std::size_t query, const Id* counts) const {
   double best = -std::numeric_limits<double>::infinity();
-  for (auto cell = index(tree_.cells.first[question]); cell < index(tree_.cells.first[question + 1]); ++cell)
+  for (auto cell = index(tree_.cells.first[query]); cell < index(tree_.cells.first[query + 1]); ++cell)
     best = std::max(best, value_.main(cell, counts[cell]));
   return best;
 }
@@ -99,36 +99,36 @@ void TableReplay::set_main(double& main, double value) {
 void TableReplay::add(Id node) {
   const std::size_t state = index(state_of_[index(node)]);
   Id* counts = &counts_[state * tree_.cells.size()];
-  Id* asked = &asked_[state * tree_.cells.questions()];
-  double* main = &main_[state * tree_.cells.questions()];
+  Id* asked = &asked_[state * tree_.cells.queries()];
+  double* main = &main_[state * tree_.cells.queries()];
   for (std::size_t at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at) {
     const std::size_t cell = index(tree_.answer[at]);
-    const std::size_t question = index(tree_.cells.question[cell]);
-    score_ += value_.other(cell, counts[cell]) - value_.any(asked[question]);
+    const std::size_t query = index(tree_.cells.query[cell]);
+    score_ += value_.other(cell, counts[cell]) - value_.any(asked[query]);
     ++counts[cell];
-    if (asked[question]++ == 0)
-      set_main(main[question], best_main(question, counts));
-    else if (const double now = value_.main(cell, counts[cell]); now > main[question])
-      set_main(main[question], now);
+    if (asked[query]++ == 0)
+      set_main(main[query], best_main(query, counts));
+    else if (const double now = value_.main(cell, counts[cell]); now > main[query])
+      set_main(main[query], now);
   }
 }
 
 void TableReplay::remove(Id node) {
   const std::size_t state = index(state_of_[index(node)]);
   Id* counts = &counts_[state * tree_.cells.size()];
-  Id* asked = &asked_[state * tree_.cells.questions()];
-  double* main = &main_[state * tree_.cells.questions()];
+  Id* asked = &asked_[state * tree_.cells.queries()];
+  double* main = &main_[state * tree_.cells.queries()];
   for (std::size_t at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at) {
     const std::size_t cell = index(tree_.answer[at]);
-    const std::size_t question = index(tree_.cells.question[cell]);
-    const bool was_main = value_.main(cell, counts[cell]) >= main[question];
+    const std::size_t query = index(tree_.cells.query[cell]);
+    const bool was_main = value_.main(cell, counts[cell]) >= main[query];
     --counts[cell];
-    --asked[question];
-    score_ -= value_.other(cell, counts[cell]) - value_.any(asked[question]);
-    if (asked[question] == 0)
-      set_main(main[question], 0.0);
+    --asked[query];
+    score_ -= value_.other(cell, counts[cell]) - value_.any(asked[query]);
+    if (asked[query] == 0)
+      set_main(main[query], 0.0);
     else if (was_main)
-      set_main(main[question], best_main(question, counts));
+      set_main(main[query], best_main(query, counts));
   }
 }
 
@@ -150,11 +150,11 @@ void TableReplay::undo(double score_before) {
     state_of_[index(node)] = was_in;
     for (std::size_t at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at) {
       const std::size_t cell = index(tree_.answer[at]);
-      const std::size_t question = index(tree_.cells.question[cell]);
+      const std::size_t query = index(tree_.cells.query[cell]);
       --counts_[from * tree_.cells.size() + cell];
       ++counts_[to * tree_.cells.size() + cell];
-      --asked_[from * tree_.cells.questions() + question];
-      ++asked_[to * tree_.cells.questions() + question];
+      --asked_[from * tree_.cells.queries() + query];
+      ++asked_[to * tree_.cells.queries() + query];
     }
   }
   for (auto last = replaced_.rbegin(); last != replaced_.rend(); ++last) main_[last->first] = last->second;
@@ -165,8 +165,8 @@ void TableReplay::start(const Moves& moves, Pulse& pulse) {
   moves_ = moves;
   states_ = static_cast<Id>(moves.size() / index(tree_.labels));
   counts_.assign(index(states_) * tree_.cells.size(), 0);
-  asked_.assign(index(states_) * tree_.cells.questions(), 0);
-  main_.assign(index(states_) * tree_.cells.questions(), 0.0);
+  asked_.assign(index(states_) * tree_.cells.queries(), 0);
+  main_.assign(index(states_) * tree_.cells.queries(), 0.0);
   score_ = 0.0;
   state_of_[0] = 0;
   for (Id node = 0; node < tree_.histories.size(); ++node) {

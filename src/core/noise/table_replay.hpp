@@ -94,7 +94,7 @@ class TableReplay {
   void put(Id node, Id state);
   void undo(double score_before);
   void set_main(double& main, double value);
-  [[nodiscard]] double best_main(std::size_t question, const Id* counts) const;
+  [[nodiscard]] double best_main(std::size_t query, const Id* counts) const;
 
   const NoisyTree& tree_;
   const SearchScore& value_;
@@ -102,8 +102,8 @@ class TableReplay {
   Id states_ = 0;
   std::vector<Id> state_of_;
   std::vector<Id> counts_;      // state, cell
-  std::vector<Id> asked_;       // state, question
-  std::vector<double> main_;    // state, question: what the likeliest main answer is worth
+  std::vector<Id> asked_;       // state, query
+  std::vector<double> main_;    // state, query: what the likeliest main answer is worth
   std::vector<std::pair<Id, Id>> moved_;  // node, and the state it was in
   std::vector<std::int64_t> moved_at_;
   std::vector<std::pair<std::size_t, double>> replaced_;  // places in main_, and what was there before

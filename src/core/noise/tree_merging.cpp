@@ -24,9 +24,9 @@ TreeMerging::TreeMerging(const NoisyTree& tree, const NoiseShape& noise, Pulse& 
   }
 }
 
-// What the answers to one question are worth.
+// What the answers to one query are worth.
 double TreeMerging::worth(const Count* first, const Count* last) const {
-  const auto question = index(tree_.cells.question[index(first->cell)]);
+  const auto query = index(tree_.cells.query[index(first->cell)]);
   double total = 0.0;
   double main = -std::numeric_limits<double>::infinity();
   Id asked = 0;
@@ -35,25 +35,25 @@ double TreeMerging::worth(const Count* first, const Count* last) const {
     asked += each->times;
     main = std::max(main, score_.main(index(each->cell), each->times));
   }
-  for (auto cell = index(tree_.cells.first[question]); cell < index(tree_.cells.first[question + 1]); ++cell)
+  for (auto cell = index(tree_.cells.first[query]); cell < index(tree_.cells.first[query + 1]); ++cell)
     main = std::max(main, score_.main(cell, 0));
   return total + main - score_.anys(asked);
 }
 
 double TreeMerging::pour(Row& into, const Row& from) const {
   if (from.empty()) return 0.0;
-  const auto question = [&](const Count& count) { return tree_.cells.question[index(count.cell)]; };
+  const auto query = [&](const Count& count) { return tree_.cells.query[index(count.cell)]; };
   Row both;
   both.reserve(into.size() + from.size());
   double gained = 0.0;
   auto at = into.begin();
   for (auto given = from.begin(); given != from.end();) {
-    const Id asked = question(*given);
-    while (at != into.end() && question(*at) < asked) both.push_back(*at++);
+    const Id asked = query(*given);
+    while (at != into.end() && query(*at) < asked) both.push_back(*at++);
     const auto before = at;
-    while (at != into.end() && question(*at) == asked) ++at;
+    while (at != into.end() && query(*at) == asked) ++at;
     const auto begin = given;
-    while (given != from.end() && question(*given) == asked) ++given;
+    while (given != from.end() && query(*given) == asked) ++given;
     if (before == at) {
       both.insert(both.end(), begin, given);
       continue;

@@ -23,7 +23,7 @@ std::vector<std::size_t> cut(const TraceColumns& traces, std::size_t machines, u
   return cuts;
 }
 
-// (state, question) → what was seen. A plain table while that is small. What
+// (state, query) → what was seen. A plain table while that is small. What
 // every step looks at (the answer, how often) lies apart from where it was seen
 // first, so that more of it stays in the cache. Not every state is a machine's:
 // the one after the last stands for "not known".
@@ -40,21 +40,21 @@ class Store {
   };
 
   // `steps` is how many keys can come at most: for few of them a large table is not worth making.
-  Store(std::int64_t states, std::int64_t questions, Row steps)
-      : questions_(static_cast<std::uint64_t>(questions)),
+  Store(std::int64_t states, std::int64_t queries, Row steps)
+      : queries_(static_cast<std::uint64_t>(queries)),
         dense_(static_cast<std::uint64_t>(states) <=
                std::clamp<std::uint64_t>(4 * static_cast<std::uint64_t>(steps), dense_at_least, dense_at_most) /
-                   std::max<std::uint64_t>(questions_, 1)) {
+                   std::max<std::uint64_t>(queries_, 1)) {
     if (dense_) {
-      tallies_.resize(static_cast<std::size_t>(static_cast<std::uint64_t>(states) * questions_));
+      tallies_.resize(static_cast<std::size_t>(static_cast<std::uint64_t>(states) * queries_));
       places_.resize(tallies_.size());
     } else {
       resize(1024);
     }
   }
 
-  [[nodiscard]] std::uint64_t key(Id state, std::uint64_t question) const {
-    return static_cast<std::uint64_t>(state) * questions_ + question;
+  [[nodiscard]] std::uint64_t key(Id state, std::uint64_t query) const {
+    return static_cast<std::uint64_t>(state) * queries_ + query;
   }
 
   // Where the answer to a key is kept; it stays there until a new key comes.
@@ -62,12 +62,12 @@ class Store {
   Tally& tally(std::size_t at) { return tallies_[at]; }
   Places& places(std::size_t at) { return places_[at]; }
 
-  // All that was seen, by state and question.
+  // All that was seen, by state and query.
   [[nodiscard]] std::vector<AnswerSeen> listed() const {
     std::vector<AnswerSeen> all;
     const auto add = [&](std::uint64_t key, std::size_t at) {
       if (const Tally tally = tallies_[at]; tally.output != none)
-        all.push_back({static_cast<Id>(key / questions_), static_cast<std::int64_t>(key % questions_),
+        all.push_back({static_cast<Id>(key / queries_), static_cast<std::int64_t>(key % queries_),
                        {tally.output, tally.count, places_[at].first, places_[at].earliest, places_[at].rank}});
     };
     if (dense_) {
@@ -76,7 +76,7 @@ class Store {
     }
     for (const Slot& slot : slots_)
       if (slot.key != empty) add(slot.key, slot.index);
-    std::ranges::sort(all, {}, [](const AnswerSeen& one) { return std::tuple(one.state, one.question); });
+    std::ranges::sort(all, {}, [](const AnswerSeen& one) { return std::tuple(one.state, one.query); });
     return all;
   }
 
@@ -125,7 +125,7 @@ class Store {
     }
   }
 
-  std::uint64_t questions_;
+  std::uint64_t queries_;
   bool dense_;
   std::vector<Tally> tallies_;
   std::vector<Places> places_;
@@ -158,11 +158,11 @@ void add_to(Sighting& seen, const Sighting& more) {
 // One machine, and what it has been shown.
 class Witness {
  public:
-  Witness(const ReplayedMachine& machine, Id labels, std::int64_t questions, Row steps, Wanted wanted)
+  Witness(const ReplayedMachine& machine, Id labels, std::int64_t queries, Row steps, Wanted wanted)
       : machine_(machine),
         labels_(labels),
         wanted_(wanted),
-        answers_(std::int64_t{machine.states} + (wanted.unknown_states ? 1 : 0), questions, steps),
+        answers_(std::int64_t{machine.states} + (wanted.unknown_states ? 1 : 0), queries, steps),
         moves_(machine.transitions.size()) {
     next_row_.reserve(machine.transitions.size());
     for (const Id state : machine.transitions) next_row_.push_back(state == none ? 0 : index(state) * index(labels));
@@ -207,21 +207,21 @@ class Witness {
 
   // Counts the answers of a trace, up to where the state is `known` and, where answers in
   // no known state are wanted, beyond that; in any case only before step `asked`.
-  // `question(t)` and `output(t)` say what is asked at a step and answered.
-  template <bool ranked, typename Question, typename Output>
-  void ask(const OneTrace& trace, Id rank, std::size_t known, std::size_t asked, Question question, Output output) {
+  // `query(t)` and `output(t)` say what is asked at a step and answered.
+  template <bool ranked, typename Query, typename Output>
+  void ask(const OneTrace& trace, Id rank, std::size_t known, std::size_t asked, Query query, Output output) {
     const Id* const state_at = states_.data();
     const std::size_t in_states = std::min(known, asked);
     if (wanted_.earliest) {
       for (std::size_t step = 0; step < in_states; ++step)
-        count_answer<true, ranked>(state_at[step], question(step), output(step), trace.number, step, rank);
+        count_answer<true, ranked>(state_at[step], query(step), output(step), trace.number, step, rank);
     } else {
       for (std::size_t step = 0; step < in_states; ++step)
-        count_answer<false, ranked>(state_at[step], question(step), output(step), trace.number, step, rank);
+        count_answer<false, ranked>(state_at[step], query(step), output(step), trace.number, step, rank);
     }
     if (!wanted_.unknown_states) return;
     for (std::size_t step = in_states; step < asked; ++step)
-      count_answer<true, ranked>(machine_.states, question(step), output(step), trace.number, step, rank);
+      count_answer<true, ranked>(machine_.states, query(step), output(step), trace.number, step, rank);
     unasked_ += static_cast<std::int64_t>(trace.steps - asked);
   }
 
@@ -249,8 +249,8 @@ class Witness {
 
  private:
   template <bool earliest, bool ranked>
-  void count_answer(Id state, std::uint64_t question, Id answer, Id trace, std::size_t step, Id rank) {
-    const std::size_t at = answers_.at(answers_.key(state, question));
+  void count_answer(Id state, std::uint64_t query, Id answer, Id trace, std::size_t step, Id rank) {
+    const std::size_t at = answers_.at(answers_.key(state, query));
     const Place here{trace, static_cast<Id>(step)};
     if (Store::Tally& tally = answers_.tally(at); tally.output == answer) [[likely]] {
       ++tally.count;
@@ -260,12 +260,12 @@ class Witness {
       tally = {answer, 1};
       answers_.places(at) = {here, here, rank};
     } else {
-      add_to(clashes_[{state, static_cast<std::int64_t>(question), answer}], {answer, 1, here, here, rank});
+      add_to(clashes_[{state, static_cast<std::int64_t>(query), answer}], {answer, 1, here, here, rank});
     }
   }
 
   void add_answers(const AnswerSeen& more) {
-    const std::size_t at = answers_.at(answers_.key(more.state, static_cast<std::uint64_t>(more.question)));
+    const std::size_t at = answers_.at(answers_.key(more.state, static_cast<std::uint64_t>(more.query)));
     if (Store::Tally& tally = answers_.tally(at); tally.output == more.seen.output) {
       tally.count += more.seen.count;
       take_lower(answers_.places(at).first, answers_.places(at).rank, more.seen.place, more.seen.rank);
@@ -274,7 +274,7 @@ class Witness {
       tally = {more.seen.output, more.seen.count};
       answers_.places(at) = {more.seen.place, more.seen.earliest, more.seen.rank};
     } else {
-      add_to(clashes_[{more.state, more.question, more.seen.output}], more.seen);
+      add_to(clashes_[{more.state, more.query, more.seen.output}], more.seen);
     }
   }
 
@@ -328,7 +328,7 @@ class Witnesses {
   void add(const Witnesses& later) {
     for (std::size_t at = 0; at < witnesses_.size(); ++at) witnesses_[at].add(later.witnesses_[at]);
     for (const AnswerSeen& more : later.situations_.listed())
-      count_situation(static_cast<std::uint64_t>(more.question), more.seen.count);
+      count_situation(static_cast<std::uint64_t>(more.query), more.seen.count);
     for (const auto& [situation, count] : later.endings_) endings_[situation] += count;
   }
 
@@ -339,8 +339,8 @@ class Witnesses {
       for (const auto& [situation, ended] : endings_) all.situations.push_back({situation, 0, ended});
     } else {
       for (const AnswerSeen& met : situations_.listed()) {
-        const auto found = endings_.find(met.question);
-        all.situations.push_back({met.question, met.seen.count, found == endings_.end() ? 0 : found->second});
+        const auto found = endings_.find(met.query);
+        all.situations.push_back({met.query, met.seen.count, found == endings_.end() ? 0 : found->second});
       }
     }
     return all;
@@ -394,15 +394,15 @@ class Witnesses {
     tally.count += times;
   }
 
-  [[nodiscard]] std::int64_t questions() const {
+  [[nodiscard]] std::int64_t queries() const {
     return std::int64_t{traces_.observations} * std::int64_t{traces_.actions};
   }
   [[nodiscard]] std::int64_t asked_of(const ReplayedMachine& machine) const {
     if (!wanted_.answers) return 0;
-    return machine.supplemented ? questions() * machines_.front().states : questions();
+    return machine.supplemented ? queries() * machines_.front().states : queries();
   }
   [[nodiscard]] std::int64_t all_situations() const {
-    std::int64_t number = questions();
+    std::int64_t number = queries();
     for (const ReplayedMachine& machine : machines_) number *= machine.states;
     return number;
   }

@@ -59,7 +59,7 @@ struct Sighting {
 
 struct AnswerSeen {
   Id state;
-  std::int64_t question;
+  std::int64_t query;
   Sighting seen;
 };
 
@@ -70,8 +70,8 @@ struct MoveSeen {
 };
 
 struct MachineReplay {
-  std::vector<AnswerSeen> answers;  // by state and question; `output` as some trace had it
-  std::vector<AnswerSeen> clashes;  // other outputs of the same, by state, question and output
+  std::vector<AnswerSeen> answers;  // by state and query; `output` as some trace had it
+  std::vector<AnswerSeen> clashes;  // other outputs of the same, by state, query and output
   std::vector<MoveSeen> moves;      // by state and label; a trace is left where a move has no target
   std::int64_t unasked = 0;         // steps at which the state that supplements it was not known
   std::vector<Id> states;           // at every step, `none` where not known; if that was wanted
@@ -97,7 +97,7 @@ struct Replay {
 bool answers_count_situations(std::span<const ReplayedMachine> machines);
 
 // Replays traces through all machines. Of those that show the same, the one of lowest rank stands
-// for all; without ranks that is the first. A question is
+// for all; without ranks that is the first. A query is
 // observation * actions + action; to a supplemented machine an observation is
 // observation * states of the first machine + its state.
 Replay replay(const TraceColumns& traces, std::span<const Id> rank, Reading reading,

@@ -1,7 +1,7 @@
 """Figures, rows and lines → small HTML for notebooks.
 
-All input is text, cut if long and escaped, or a picture in a data URI; nothing is fetched or
-executed, and colours are the notebook's own, dark or light.
+All input is text, shortened and escaped, or a picture in a data URI; nothing is fetched or
+executed, and colors are those of the notebook, dark or light.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from resolvent._util.text import short
 
-MOST_ROWS = 10
-"""Number of rows that a table shows."""
+MAX_ROWS = 10
+"""Maximum number of rows of a table."""
 
-_MOST_LINES = 30
+_MAX_LINES = 30
 _LONGEST_CELL, _LONGEST_LINE = 60, 300
 _LEFT = 'style="text-align:left"'
 _PIXELS = 'style="image-rendering:pixelated;vertical-align:middle;outline:1px solid #8886"'
 
 
 class Pictured(NamedTuple):
-    """A text with pictures before it: the data URI, width and height of each."""
+    """A text after pictures: the data URI, width and height of each."""
 
     text: str
     pictures: Sequence[tuple[str, int, int]]
@@ -50,16 +50,16 @@ def figures(rows: Iterable[tuple[str, object]]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int = 0) -> str:
-    """Write the first rows of a table of `count` rows, and the number of rows left out.
+    """Write the first rows of a table of `count` rows, and the number of further rows.
 
     >>> table(["room"], [["hall"]], 3).endswith("</table><p>… and 2 more</p>")
     True
     """
-    first_rows = list(islice(rows, MOST_ROWS))
+    first_rows = list(islice(rows, MAX_ROWS))
     head = "".join(f"<th {_LEFT}>{_safe(name)}</th>" for name in header)
     body = ("".join(f"<td {_LEFT}>{_cell(value)}</td>" for value in row) for row in first_rows)
-    left = count - len(first_rows)
-    return _table([head, *body]) + (f"<p>… and {left:,} more</p>" if left > 0 else "")
+    remaining = count - len(first_rows)
+    return _table([head, *body]) + (f"<p>… and {remaining:,} more</p>" if remaining > 0 else "")
 
 
 def lines(text: str) -> str:
@@ -69,8 +69,8 @@ def lines(text: str) -> str:
     '<pre style="white-space:pre-wrap">a &amp; b</pre>'
     """
     all_lines = text.splitlines()
-    cut = ["…"] * (len(all_lines) > _MOST_LINES)
-    body = "\n".join(_safe(line, _LONGEST_LINE) for line in [*all_lines[:_MOST_LINES], *cut])
+    ellipsis = ["…"] * (len(all_lines) > _MAX_LINES)
+    body = "\n".join(_safe(line, _LONGEST_LINE) for line in [*all_lines[:_MAX_LINES], *ellipsis])
     return f'<pre style="white-space:pre-wrap">{body}</pre>'
 
 

@@ -1,8 +1,8 @@
-"""Logarithms, exponentials and products of tables that are the same to the last bit everywhere.
+"""Logarithms, exponentials and matrix products with the same bits on every machine.
 
-NumPy's depend on the processor and on its version, and a comparison that passes through them can so
-end differently. Wherever something is decided or written down by one, it is taken from here; what
-is only shown, rounded, may take NumPy's. docs/decisions/util.md says why.
+NumPy's depend on the processor and on its version, so that comparisons may end differently.
+Whatever is decided or written by such a function uses this module; rounded numbers that are only
+displayed may use NumPy's. See docs/decisions/util.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,67 +21,46 @@ _TAIL, _TERMS = 2.0, 100
 """Start of the tail of `erfc`, computed as a fraction, and the number of terms."""
 
 
-def _of_each(
-    scalar: Callable[[float], float], vector: Callable[[Reals], Reals], x: float | Many
-) -> Any:
-    """Apply a function of the core to a number, or to each number of an array of any shape."""
-    if isinstance(x, int | float):
-        return scalar(x)
-    numbers = np.asarray(x, np.float64)
-    return vector(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
-
-
-@overload
-def log(x: float) -> float: ...
-@overload
-def log(x: Many) -> Any: ...
-def log(x: float | Many) -> Any:
-    """Return the natural logarithm; −∞ of 0, and without a warning.
+class Function:
+    """A function of a number, or of each number of an array of any shape, by the core.
 
     >>> log(1), log([0, 1]).tolist()
     (0.0, [-inf, 0.0])
     """
-    return _of_each(_core.natural_log, _core.natural_logs, x)
+
+    def __init__(self, scalar: Callable[[float], float], vector: Callable[[Reals], Reals]) -> None:
+        self._scalar, self._vector = scalar, vector
+
+    @overload
+    def __call__(self, x: float) -> float: ...
+    @overload
+    def __call__(self, x: Many) -> Any: ...
+    def __call__(self, x: float | Many) -> Any:
+        """Return the value of a number, or an array of values."""
+        if isinstance(x, int | float):
+            return self._scalar(x)
+        numbers = np.asarray(x, np.float64)
+        return self._vector(np.ascontiguousarray(numbers).ravel()).reshape(numbers.shape)[()]
 
 
-@overload
-def log2(x: float) -> float: ...
-@overload
-def log2(x: Many) -> Any: ...
-def log2(x: float | Many) -> Any:
-    """Return the logarithm to base 2, exact for powers of two."""
-    return _of_each(_core.binary_log, _core.binary_logs, x)
+log = Function(_core.natural_log, _core.natural_logs)
+"""The natural logarithm; −∞ of 0, without a warning."""
 
+log2 = Function(_core.binary_log, _core.binary_logs)
+"""The logarithm to base 2, exact for powers of two."""
 
-@overload
-def log1p(x: float) -> float: ...
-@overload
-def log1p(x: Many) -> Any: ...
-def log1p(x: float | Many) -> Any:
-    """Return ln(1 + x)."""
-    return _of_each(_core.log_one_plus, _core.logs_one_plus, x)
+log1p = Function(_core.log_one_plus, _core.logs_one_plus)
+"""ln(1 + x)."""
 
+exp = Function(_core.exponential, _core.exponentials)
+"""e to the power of x."""
 
-@overload
-def exp(x: float) -> float: ...
-@overload
-def exp(x: Many) -> Any: ...
-def exp(x: float | Many) -> Any:
-    """Return e to the power of x."""
-    return _of_each(_core.exponential, _core.exponentials, x)
-
-
-@overload
-def log_gamma(x: float) -> float: ...
-@overload
-def log_gamma(x: Many) -> Any: ...
-def log_gamma(x: float | Many) -> Any:
-    """Return ln Γ(x)."""
-    return _of_each(_core.log_gamma, _core.log_gammas, x)
+log_gamma = Function(_core.log_gamma, _core.log_gammas)
+"""ln Γ(x)."""
 
 
 def erfc(x: float) -> float:
-    """Return 1 − erf(x): twice the chance that a normal number lies beyond x · √2.
+    """Return 1 − erf(x): twice the probability that a normal number exceeds x · √2.
 
     >>> erfc(0.0), round(erfc(0.5), 12), round(erfc(-3.0), 12)
     (1.0, 0.479500122187, 1.999977909503)

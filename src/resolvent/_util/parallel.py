@@ -1,284 +1,234 @@
-"""Map functions over pieces of work with threads, processes or Ray; results never depend on which.
+"""Map functions over items with threads, processes or Ray; results never depend on which.
 
-Input: a function of one piece, which can be pickled, and the pieces. Output: the results in the
-order of the pieces, or combined in that order. See docs/decisions/util.md.
+Input: a function of one item, which can be pickled, and the items. Output: the results in the
+order of the items, or combined in that order. See docs/decisions/util.md.
 """
 
+import os
 import signal
+import sys
 import threading
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
+from itertools import islice
 from multiprocessing import get_context
-from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from threading import Lock, RLock
+from typing import Any, TypeAlias, TypeVar
 
-from resolvent._util.processes import (
-    CORES,
-    available_cores,
-    limit_cores,
-    run_after_fork,
-    safe_import_path,
-    set_cores,
-)
 from resolvent._util.text import short
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import ClusterError, OptionError
 
-if TYPE_CHECKING:
-    from resolvent._util.ray import Ray
-
-Piece = TypeVar("Piece")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-MOST_THREADS = 8
-"""Maximum number of pieces that threads work on at a time, since each takes memory. On more
-cores, each piece uses several."""
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+"""Number of cores that this process may run on."""
+
+MAX_THREADS = 8
+"""Maximum number of items in threads at a time, since each takes memory. On more cores, each item
+uses several."""
 
 TASKS_PER_SLOT = 8
-"""Number of tasks per process. More of them end at more nearly the same time, and cost more to
-send."""
+"""Number of tasks per process. More of them balance better, and cost more to send."""
 
-Report = Callable[[int], None]
-"""Called with the number of pieces that are done; an exception that it raises stops the work."""
+Report: TypeAlias = Callable[[int], None]
+"""Called with the number of items that are done; an exception that it raises stops the work."""
 
-TaskWarnings = tuple[tuple[type[Warning], str], ...]
+Submit: TypeAlias = Callable[..., Any]
+"""Starts a function with its arguments, and returns a task with `result()` and `cancel()`."""
+
+TaskWarnings: TypeAlias = tuple[tuple[type[Warning], str], ...]
 """Our own warnings of a task, as categories and texts."""
 
+# --- Workers ------------------------------------------------------------------------------------
 
-class Workers(Protocol):
-    """A pool that works on several pieces at a time.
 
-    The function has to be one that can be pickled, such as a frozen dataclass with `__call__`, and
-    has to return the same for the same piece: Ray may try it again elsewhere. `called` names the
-    work in errors and in Ray's dashboard, such as "replaying".
+class Workers:
+    """A pool that works on several items at a time.
+
+    Functions must be picklable, such as a frozen dataclass with `__call__`, and return the same for
+    the same item: Ray may try it again elsewhere. `called` names the work in errors and in Ray's
+    dashboard, such as "replaying".
+
+    Workers of your own override `map`, `map_reduce` and `map_until`, and may override `close`.
     """
 
     @property
     def name(self) -> str:
         """The name in `on=`: "threads", "processes", "ray" or "ray:ADDRESS"."""
+        return type(self).__name__.lower()
 
-    def each(
+    def map(
         self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
         *,
         called: str,
         report: Report | None = None,
     ) -> Iterator[Result]:
-        """Yield the results in the order of the pieces; only few wait for the caller at a time."""
+        """Yield the results in the order of the items, computed a few ahead."""
+        yield from self._in_order(function, None, [[item] for item in items], called, report)
 
-    def together(
+    def map_reduce(
         self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
         combine: Callable[[Result, Result], Result],
         *,
         called: str,
         report: Report | None = None,
     ) -> Result:
-        """Return the results of one piece or more, combined in the order of the pieces.
+        """Return the results of one item or more, combined in the order of the items.
 
         `combine` has to be associative: neighbors are combined near the data, in any grouping.
         """
+        results = self._in_order(function, combine, self._runs(items), called, report)
+        return reduce(combine, results)
 
-    def first(
+    def map_until(
         self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
-        enough: Callable[[Result], bool],
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        is_enough: Callable[[Result], bool],
         *,
         called: str,
     ) -> list[Result | None]:
-        """Work on all pieces at once until a result is `enough`, and stop the rest.
+        """Work on all items at once until a result is enough, and stop the rest.
 
-        Returns the result of each piece, None for those that were stopped. Which these are depends
-        on chance: a caller has to return the same whichever they are.
+        Returns the result of each item, None for those that were stopped. Which these are is
+        random, so a caller must not depend on it. Warnings are dropped. Running threads cannot be
+        stopped, and are awaited.
         """
+        results: list[Result | None] = [None] * len(items)
+        if not items:
+            return results
+        with self._executor(len(items), called, own=True) as (submit, _):
+            tasks = {
+                submit(self._task, function, None, [item]): number
+                for number, item in enumerate(items)
+            }
+            waiting, stop = set(tasks), False
+            while waiting and not stop:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for task in done:
+                    results[tasks[task]] = result = task.result()[0]
+                    stop |= is_enough(result)
+        return results
 
     def close(self) -> None:
         """Release the workers; more work starts them again."""
 
-
-class _PoolWorkers(ABC):
-    """Workers that are an executor of `concurrent.futures`."""
-
-    _ends_tasks: ClassVar[bool]
-    """Whether tasks that are running end with the executor, rather than being awaited."""
-
-    @abstractmethod
     def _executor(
         self, tasks: int, called: str, *, own: bool = False
-    ) -> AbstractContextManager[tuple[Executor, int]]:
-        """Lend an executor for some tasks, and its number of slots; `own`: for these alone."""
+    ) -> AbstractContextManager[tuple[Submit, int]]:
+        """Yield a function that submits tasks, and the number of tasks to submit ahead.
 
-    @abstractmethod
-    def _runs(self, pieces: Sequence[Piece]) -> Sequence[Sequence[Piece]]:
-        """Return runs of neighboring pieces, one for each task to combine."""
+        `own`: an executor for these tasks alone, which ends them with the block.
+        """
+        raise NotImplementedError
+
+    def _runs(self, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+        """Return runs of neighboring items, one for each task to combine."""
+        raise NotImplementedError
 
     @staticmethod
-    @abstractmethod
     def _task(
-        work: Callable[[Piece], Result],
+        function: Callable[[Item], Result],
         combine: Callable[[Result, Result], Result] | None,
-        pieces: Iterable[Piece],
+        items: Iterable[Item],
     ) -> tuple[Result, TaskWarnings]:
-        """Work on a run of pieces, and combine the results."""
+        """Work on a run of items, and combine the results."""
+        return fold(function, combine, items)
 
-    def each(
+    def _in_order(
         self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
-        *,
-        called: str,
-        report: Report | None = None,
-    ) -> Iterator[Result]:
-        """Yield the results in the order of the pieces; only few wait for the caller at a time."""
-        yield from self._results(work, None, [[piece] for piece in pieces], called, report)
-
-    def together(
-        self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
-        combine: Callable[[Result, Result], Result],
-        *,
-        called: str,
-        report: Report | None = None,
-    ) -> Result:
-        """Return the results of one piece or more, combined in the order of the pieces."""
-        runs = self._runs(pieces)
-        return reduce(combine, self._results(work, combine, runs, called, report))
-
-    def first(
-        self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
-        enough: Callable[[Result], bool],
-        *,
-        called: str,
-    ) -> list[Result | None]:
-        """Work on all pieces at once until a result is `enough`, and stop the rest.
-
-        Processes are ended. Threads cannot be: those under way are awaited. Warnings of processes
-        are dropped.
-        """
-        results: list[Result | None] = [None] * len(pieces)
-        if not pieces:
-            return results
-        with self._executor(len(pieces), called, own=True) as (executor, _):
-            number = {
-                executor.submit(self._task, work, None, [piece]): at
-                for at, piece in enumerate(pieces)
-            }
-            waiting: set[Future[Any]] = set(number)
-            stop = False
-            while waiting:
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    results[number[future]] = result = future.result()[0]
-                    stop |= enough(result)
-                if stop and self._ends_tasks:
-                    break
-                if stop:
-                    waiting = {future for future in waiting if not future.cancel()}
-        return results
-
-    def _results(
-        self,
-        work: Callable[[Piece], Result],
+        function: Callable[[Item], Result],
         combine: Callable[[Result, Result], Result] | None,
-        runs: Sequence[Sequence[Piece]],
+        runs: Sequence[Sequence[Item]],
         called: str,
         report: Report | None,
     ) -> Iterator[Result]:
-        """Yield the combined results of runs of pieces, in order."""
-        relay, done, started = WarningRelay(), 0, 0
-        waiting: deque[Future[tuple[Result, TaskWarnings]]] = deque()
-        with self._executor(len(runs), called) as (executor, slots):
+        """Yield the combined results of runs of items, in order."""
+        repeated: set[type[Warning]] = set()
+        tasks: deque[Any] = deque()
+        done, remaining = 0, iter(runs)
+        with self._executor(len(runs), called) as (submit, ahead):
             try:
                 for run in runs:
-                    while started < len(runs) and len(waiting) < slots:
-                        waiting.append(executor.submit(self._task, work, combine, runs[started]))
-                        started += 1
-                    result, warned = waiting.popleft().result()
-                    relay.warn(warned)
+                    tasks.extend(
+                        submit(self._task, function, combine, later)
+                        for later in islice(remaining, ahead - len(tasks))
+                    )
+                    result, task_warnings = tasks.popleft().result()
+                    for category, text in task_warnings:
+                        if category not in repeated:
+                            repeated.add(category)
+                            warnings.warn(text, category, stacklevel=3)
                     yield result
                     del result  # it belongs to the caller now
                     done += len(run)
                     if report is not None:
                         report(done)
             finally:
-                for future in waiting:
-                    future.cancel()
+                for task in tasks:
+                    task.cancel()
 
 
-class Threads(_PoolWorkers):
+class Threads(Workers):
     """Threads of this process, by default one per core; nothing is copied.
 
-    >>> Threads().together(len, ["ab", "c"], int.__add__, called="counting")
+    >>> Threads().map_reduce(len, ["ab", "c"], int.__add__, called="counting")
     3
     """
-
-    name = "threads"
-    _ends_tasks = False
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
 
-    def close(self) -> None:
-        """Do nothing: threads end with the work they were started for."""
-
     @contextmanager
     def _executor(
         self, tasks: int, called: str, *, own: bool = False
-    ) -> Iterator[tuple[Executor, int]]:
-        count = max(min(self.threads or min(available_cores(), MOST_THREADS), tasks), 1)
+    ) -> Iterator[tuple[Submit, int]]:
+        count = max(min(self.threads or min(available_cores(), MAX_THREADS), tasks), 1)
         share = max(available_cores() // count, 1)
-        with ThreadPoolExecutor(count, initializer=set_cores, initargs=(share,)) as executor:
-            yield executor, count + 1
+        executor = ThreadPoolExecutor(count, initializer=set_cores, initargs=(share,))
+        try:
+            yield executor.submit, count + 1
+        finally:
+            executor.shutdown(cancel_futures=True)
 
-    def _runs(self, pieces: Sequence[Piece]) -> Sequence[Sequence[Piece]]:
-        return [[piece] for piece in pieces]
+    def _runs(self, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+        return [[item] for item in items]
 
     @staticmethod
     def _task(
-        work: Callable[[Piece], Result],
+        function: Callable[[Item], Result],
         combine: Callable[[Result, Result], Result] | None,
-        pieces: Iterable[Piece],
+        items: Iterable[Item],
     ) -> tuple[Result, TaskWarnings]:
-        (piece,) = pieces
-        return work(piece), ()
+        (item,) = items
+        return function(item), ()
 
 
-class Processes(_PoolWorkers):
+class Processes(Workers):
     """Processes of this machine, by default one per core: for work that holds Python's lock.
 
-    They are started with the first work, which takes a second or so, and wait for more until
-    `close`. Each uses one core. A script has to call this below `if __name__ == "__main__":`, as
-    with all processes that Python starts by importing the script again.
+    They are started with the first work, which takes about a second, and wait for more until
+    `close`. Each uses one core. A script must call this below `if __name__ == "__main__":`, because
+    Python starts processes by importing the script again.
     """
-
-    name = "processes"
-    _ends_tasks = True
 
     def __init__(self, processes: int | None = None) -> None:
         self.processes = processes or CORES
         self._pool: ProcessPoolExecutor | None = None
 
     def close(self) -> None:
-        """End the processes; more work starts others."""
+        """End the processes; more work starts new ones."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -286,38 +236,29 @@ class Processes(_PoolWorkers):
     @contextmanager
     def _executor(
         self, tasks: int, called: str, *, own: bool = False
-    ) -> Iterator[tuple[Executor, int]]:
-        count = min(self.processes, tasks) if own else self.processes
+    ) -> Iterator[tuple[Submit, int]]:
         if own:
-            executor = _started_processes(count)
+            executor = _started_processes(min(self.processes, tasks))
         else:
-            executor = self._pool = self._pool or _started_processes(count)
+            executor = self._pool = self._pool or _started_processes(self.processes)
         try:
-            yield executor, 2 * count
+            yield executor.submit, 2 * self.processes
         except BrokenProcessPool as error:
             if not own:
                 self.close()
             raise ClusterError(
                 f"{called}: a process ended before its work was done: it may have run out of "
-                f'memory; and a script has to call this below `if __name__ == "__main__":`'
+                f'memory; and a script must call this below `if __name__ == "__main__":`'
             ) from error
         finally:
             if own:
-                running = list((executor._processes or {}).values())  # no public way to them
+                running = list((executor._processes or {}).values())  # there is no public list
                 executor.shutdown(wait=False, cancel_futures=True)
                 for process in running:
                     process.terminate()
 
-    def _runs(self, pieces: Sequence[Piece]) -> Sequence[Sequence[Piece]]:
-        return split_evenly(pieces, self.processes)
-
-    @staticmethod
-    def _task(
-        work: Callable[[Piece], Result],
-        combine: Callable[[Result, Result], Result] | None,
-        pieces: Iterable[Piece],
-    ) -> tuple[Result, TaskWarnings]:
-        return fold(work, combine, pieces)
+    def _runs(self, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+        return split_evenly(items, self.processes)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": None}
@@ -325,7 +266,8 @@ class Processes(_PoolWorkers):
 
 def _started_processes(processes: int) -> ProcessPoolExecutor:
     # A fork of a process with threads may hang, and the core and PyArrow have threads.
-    with _ignoring_ctrl_c(), safe_import_path():  # a pool starts a process of its own at once
+    # Ctrl-C does not reach them: the process that started them ends them.
+    with signal_handlers(signal.SIG_IGN, signal.SIGINT), safe_import_path():
         pool = ProcessPoolExecutor(
             processes, get_context("spawn"), initializer=set_cores, initargs=(1,)
         )
@@ -334,77 +276,38 @@ def _started_processes(processes: int) -> ProcessPoolExecutor:
     return pool
 
 
-@contextmanager
-def _ignoring_ctrl_c() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach: the process that started them ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set signal handlers
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def split_evenly(pieces: Sequence[Piece], slots: int) -> list[Sequence[Piece]]:
-    """Return pieces in runs of about the same length, `TASKS_PER_SLOT` for each slot at most.
+def split_evenly(items: Sequence[Item], slots: int) -> list[Sequence[Item]]:
+    """Return items in runs of about the same length, at most `TASKS_PER_SLOT` for each slot.
 
     >>> [list(run) for run in split_evenly(range(20), slots=1)]
     [[0, 1], [2, 3, 4], [5, 6], [7, 8, 9], [10, 11], [12, 13, 14], [15, 16], [17, 18, 19]]
     """
-    tasks = min(len(pieces), TASKS_PER_SLOT * slots)
-    bounds = [len(pieces) * number // tasks for number in range(tasks + 1)]
-    return [pieces[bounds[task] : bounds[task + 1]] for task in range(tasks)]
+    tasks = min(len(items), TASKS_PER_SLOT * slots)
+    bounds = [len(items) * number // tasks for number in range(tasks + 1)]
+    return [items[bounds[task] : bounds[task + 1]] for task in range(tasks)]
 
 
 def fold(
-    work: Callable[[Piece], Result],
+    function: Callable[[Item], Result],
     combine: Callable[[Result, Result], Result] | None,
-    pieces: Iterable[Piece],
+    items: Iterable[Item],
 ) -> tuple[Result, TaskWarnings]:
-    """Work on pieces one by one, on one core, and return the combined result and our warnings.
+    """Work on items one by one, on one core, and return the combined result and our warnings.
 
-    Without `combine` there has to be one piece.
+    Without `combine` there must be one item.
     """
     with limit_cores(1), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        results = map(work, pieces)
+        results = map(function, items)
         result = next(results) if combine is None else reduce(combine, results)
     ours = [warning for warning in caught if warning.category.__module__.startswith("resolvent.")]
     return result, tuple((warning.category, str(warning.message)) for warning in ours)
 
 
-class WarningRelay:
-    """Warnings of tasks, repeated in this process: the first of each category."""
-
-    def __init__(self) -> None:
-        self._repeated: set[type[Warning]] = set()
-
-    def warn(self, warned: TaskWarnings) -> None:
-        """Repeat the warnings of the next task."""
-        for category, text in warned:
-            if category not in self._repeated:
-                self._repeated.add(category)
-                warnings.warn(text, category, stacklevel=4)
-
-
-_users_lock = Lock()
-_users: Counter[str] = Counter()
-"""Number of blocks that use workers at the moment, by their name."""
-
-
-@run_after_fork
-def _renew_lock() -> None:
-    global _users_lock
-    _users_lock = Lock()
-
-
 def executor_named(on: str | Workers) -> Workers:
     """Return the workers of a name: "threads", "processes", "ray" or "ray:ADDRESS".
 
-    The address is one that `ray.init` takes. An object with the methods of `Workers` is returned
-    as it is.
+    The address is one that `ray.init` takes. `Workers` are returned as they are.
 
     >>> executor_named("threads").name, executor_named("ray:10.0.0.1:6379")
     ('threads', Ray(address='10.0.0.1:6379'))
@@ -412,10 +315,10 @@ def executor_named(on: str | Workers) -> Workers:
     Traceback (most recent call last):
     resolvent.errors.OptionError: on='dask': choose threads, processes, ray or ray:ADDRESS
     """
+    if isinstance(on, Workers):
+        return on
     if not isinstance(on, str):
-        if all(callable(getattr(on, name, None)) for name in ("each", "together", "first")):
-            return on
-        raise OptionError(f"on={shown(on)}: choose threads, processes, ray or ray:ADDRESS")
+        raise OptionError(f"on={quoted(on)}: choose threads, processes, ray or ray:ADDRESS")
     return _workers_by_name(on)
 
 
@@ -433,28 +336,9 @@ def _workers_by_name(on: str) -> Workers:
     raise OptionError(f"on='{short(on)}': choose threads, processes, ray or ray:ADDRESS")
 
 
-def ray_named(on: str) -> "Ray":
-    """Return the Ray of a name, "ray" or "ray:ADDRESS".
-
-    >>> ray_named("threads")
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: on='threads' is no Ray cluster: write ray or ray:ADDRESS
-    """
-    from resolvent._util.ray import Ray
-
-    workers = executor_named(on)
-    if not isinstance(workers, Ray):
-        raise OptionError(f"on='{short(on)}' is no Ray cluster: write ray or ray:ADDRESS")
-    return workers
-
-
 @contextmanager
 def get_executor(on: str | Workers) -> Iterator[Workers]:
-    """Lend workers for the duration of a block.
-
-    Workers by name are closed after the last block that uses them; those passed as an object are
-    left open.
-    """
+    """Yield workers; those given by name are closed after the last block that uses them."""
     workers = executor_named(on)
     if not isinstance(on, str):
         yield workers
@@ -468,3 +352,132 @@ def get_executor(on: str | Workers) -> Iterator[Workers]:
             _users[on] -= 1
             if not _users[on]:
                 workers.close()
+
+
+_users: Counter[str] = Counter()
+"""Number of blocks that use workers, by their name."""
+
+# --- Cores --------------------------------------------------------------------------------------
+
+_share = threading.local()
+
+
+def available_cores() -> int:
+    """Return the number of threads that the compiled core may use in this thread.
+
+    >>> with limit_cores(1):
+    ...     available_cores()
+    1
+    """
+    share: int = getattr(_share, "cores", CORES)
+    return share
+
+
+@contextmanager
+def limit_cores(share: int) -> Iterator[None]:
+    """Limit this thread to a number of cores for the duration of a block."""
+    before = available_cores()
+    set_cores(share)
+    try:
+        yield
+    finally:
+        set_cores(before)
+
+
+def set_cores(share: int) -> None:
+    """Limit this thread to a number of cores from now on."""
+    _share.cores = share
+
+
+# --- Processes and signals ----------------------------------------------------------------------
+
+
+def run_after_fork(renew: Callable[[], object]) -> Callable[[], object]:
+    """Call a function first in every process that is forked from this one, to renew locks.
+
+    A lock that another thread holds at the fork would be held in the child for ever.
+    """
+    if hasattr(os, "register_at_fork"):  # Windows has no forks
+        os.register_at_fork(after_in_child=renew)
+    return renew
+
+
+_users_lock = Lock()
+_environment_lock = RLock()  # processes inherit the environment, which all threads share
+
+
+@run_after_fork
+def _renew_locks() -> None:
+    global _users_lock, _environment_lock
+    _users_lock, _environment_lock = Lock(), RLock()
+
+
+def _renew_properties() -> None:
+    """Renew the locks of this package's cached properties in Python 3.11."""
+    modules = tuple(sys.modules.items())
+    ours = (module for name, module in modules if name.startswith("resolvent."))
+    classes = (each for module in ours for each in vars(module).values() if isinstance(each, type))
+    for owner in set(classes):
+        for attribute in vars(owner).values():
+            if isinstance(attribute, cached_property) and hasattr(attribute, "lock"):
+                attribute.lock = RLock()
+
+
+if sys.version_info < (3, 12):
+    run_after_fork(_renew_properties)
+
+
+@contextmanager
+def safe_import_path(**environment: str) -> Iterator[None]:
+    """Prevent processes started inside from importing modules of the current folder at start-up.
+
+    A file there, such as a `random.py`, would be imported in place of the module of that name.
+    Multiprocessing copies our search path once the process has started, so that it finds the
+    modules that we find. The environment of processes has these changes.
+
+    >>> import subprocess, sys
+    >>> program = "import os, sys; print(sys.flags.safe_path, os.environ['OF_TESTS'])"
+    >>> with safe_import_path(OF_TESTS="here"):
+    ...     subprocess.run([sys.executable, "-c", program], capture_output=True).stdout.split()
+    [b'True', b'here']
+    """
+    wanted = {"PYTHONSAFEPATH": "1", **environment}
+    with _environment_lock:
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+        try:
+            yield
+        finally:
+            for name, text in before.items():
+                if text is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = text
+
+
+@contextmanager
+def signal_handlers(handler: Any, *numbers: int) -> Iterator[None]:
+    """Set a handler for the duration of a block; only the main thread can, others do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether a stop was requested; a second request interrupts."""
+    requests: list[int] = []
+
+    def on_signal(number: int, frame: Any) -> None:
+        if requests:
+            raise KeyboardInterrupt
+        requests.append(number)
+
+    with signal_handlers(on_signal, signal.SIGINT, signal.SIGTERM):
+        yield lambda: bool(requests)

@@ -1,6 +1,6 @@
-"""Run pieces of work as tasks of a Ray cluster, or of a Ray of this machine alone.
+"""Run work as tasks of a Ray cluster, or of a Ray of this machine alone.
 
-Ray schedules, moves results, and repeats work lost with a worker or a node; results are
+Ray schedules, transfers results, and repeats work lost with a worker or a node; results are
 combined near the data. See docs/decisions/util.md.
 """
 
@@ -10,22 +10,29 @@ import os
 import platform
 import socket
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib import metadata
-from itertools import chain
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from resolvent._util.parallel import Report, WarningRelay, fold, split_evenly
-from resolvent._util.processes import CORES, safe_import_path
+from resolvent._util.parallel import (
+    CORES,
+    Report,
+    Submit,
+    TaskWarnings,
+    Workers,
+    fold,
+    safe_import_path,
+    split_evenly,
+)
 from resolvent._util.text import amount
 from resolvent.errors import ClusterError, MissingExtra, ResolventError, StorageError
 
-Piece = TypeVar("Piece")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 RETRIES = 5
@@ -34,34 +41,30 @@ RETRIES = 5
 FAN_IN = 8
 """Number of results that one task combines."""
 
-_QUEUED = 2
-"""Number of tasks per processor that Ray holds at a time: one running, and the next."""
+_AHEAD = 4
+"""Number of tasks per processor that Ray holds at a time: one running, and the next ones."""
 
-_WAITING_PER_ENDED = 32
-"""Number of waiting tasks per task that has to end before more are started."""
+_CONNECT_SECONDS = 10.0
+"""Time limit for a connection to an address."""
 
-_MOMENT = 0.1
-"""Seconds after which ended tasks are collected, however few they are."""
+_VERSION_SECONDS = 60.0
+"""Time limit for nodes to report their versions."""
 
-SECONDS_TO_ANSWER = 10.0
-"""Seconds that an address may take to answer."""
-
-_SECONDS_FOR_VERSIONS = 60.0
 _STORE_BYTES = 512 << 20
-"""Bytes of memory for results in a Ray of this machine alone; they are small."""
+"""Memory for results in a Ray of this machine alone; they are small."""
 
 _connected_here = False
-"""Whether `_connect` made the connection: one that a user made is left as it is."""
+"""Whether `_connect` made the connection: one that a user made is left open."""
 
 _compatible: set[str] = set()
-"""IDs of nodes that have the same versions as this process."""
+"""IDs of nodes with the same versions as this process."""
 
 
 @dataclass(frozen=True)
-class Ray:
+class Ray(Workers):
     """Tasks of a Ray cluster, each on one core.
 
-    A Ray that this process is connected to is used as it is. Otherwise the first work connects to
+    If this process is connected to a Ray, that one is used. Otherwise the first work connects to
     `address`, as `ray.init` takes it: "auto", "10.0.0.1:6379" or "ray://10.0.0.1:10001". Without
     an address it is `RAY_ADDRESS`, or else a Ray of this machine alone.
     """
@@ -73,99 +76,47 @@ class Ray:
         """The name in `on=`."""
         return "ray" if self.address is None else f"ray:{self.address}"
 
-    def each(
+    def map_reduce(
         self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
-        *,
-        called: str,
-        report: Report | None = None,
-    ) -> Iterator[Result]:
-        """Yield the results in the order of the pieces."""
-        ray = self._ray()
-        task, work_ref, relay = _task(ray, fold, 2), ray.put(work), WarningRelay()
-        waiting: deque[Any] = deque()
-        started = 0
-        with _explaining(ray, called):
-            for number in range(len(pieces)):
-                while started < len(pieces) and len(waiting) < _QUEUED * _slots(ray):
-                    name = _task_name(called, started, 1, len(pieces))
-                    refs = task.options(name=name).remote(work_ref, None, [pieces[started]])
-                    waiting.append(refs)
-                    started += 1
-                result, warned = ray.get(waiting.popleft())
-                relay.warn(warned)
-                yield result
-                if report is not None:
-                    report(number + 1)
-
-    def together(
-        self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
         combine: Callable[[Result, Result], Result],
         *,
         called: str,
         report: Report | None = None,
     ) -> Result:
-        """Return the results combined in the order of the pieces, by a tree of tasks."""
+        """Return the results combined in the order of the items, by a tree of tasks."""
         ray = self._ray()
-        work_ref, combine_ref = ray.put(work), ray.put(combine)
-        combining = _task(ray, _combined, 1).options(name=f"resolvent: {called}, combining")
+        combine_ref = ray.put(combine)
+        combining = _remote(ray, _combined).options(name=f"resolvent: {called}, combining")
         tree = _ReductionTree(lambda refs: combining.remote(combine_ref, *refs))
-        task, first = _task(ray, fold, 2), 0
-        runs = []
-        for run in split_evenly(pieces, _slots(ray)):
-            runs.append((_task_name(called, first, len(run), len(pieces)), run))
-            first += len(run)
-
-        def start(number: int) -> Any:
-            name, run = runs[number]
-            result, warned = task.options(name=name).remote(work_ref, combine_ref, run)
-            tree.add(result)
-            return warned
-
-        if report is not None:
-            report(0)  # Ray may have taken a while to start
-        with _explaining(ray, called):
-            warned = _awaited(ray, start, [len(run) for _, run in runs], report)
+        # The results of tasks are references: their values stay in the cluster.
+        for ref in self._in_order(function, combine, self._runs(items), called, report):
+            tree.add(ref)
+        with _explain_ray_errors(ray, called):
             result: Result = ray.get(tree.root())
-        WarningRelay().warn(tuple(chain.from_iterable(warned)))
-        return result
+            return result
 
-    def first(
-        self,
-        work: Callable[[Piece], Result],
-        pieces: Sequence[Piece],
-        enough: Callable[[Result], bool],
-        *,
-        called: str,
-    ) -> list[Result | None]:
-        """Work on all pieces at once until a result is `enough`; the rest are killed."""
+    @contextmanager
+    def _executor(
+        self, tasks: int, called: str, *, own: bool = False
+    ) -> Iterator[tuple[Submit, int]]:
         ray = self._ray()
-        # Actors can be killed at any time; see docs/decisions/util.md for tasks.
-        options = {"num_cpus": 1, "max_restarts": RETRIES, "max_task_retries": RETRIES}
-        actor = ray.remote(**options)(_Actor)
-        work_ref = ray.put(work)
-        actors, refs = [], []
-        for number, piece in enumerate(pieces):
-            name = _task_name(called, number, 1, len(pieces))
-            actors.append(actor.remote())
-            refs.append(actors[-1].run.options(name=name).remote(work_ref, piece))
-        results: list[Result | None] = [None] * len(pieces)
-        number_of, waiting, stop = {ref: at for at, ref in enumerate(refs)}, list(refs), False
-        try:
-            with _explaining(ray, called):
-                while waiting and not stop:
-                    done, waiting = ray.wait(waiting, num_returns=1)
-                    for ref in done:
-                        results[number_of[ref]] = result = ray.get(ref)
-                        ray.kill(actors[number_of[ref]])  # frees its processor for the next one
-                        stop |= enough(result)
-        finally:
-            for actor in actors:
-                ray.kill(actor)
-        return results
+        slots = _slots(ray)
+        with _explain_ray_errors(ray, called):
+            session = _Session(ray, called, tasks)
+            if not own:
+                yield session.submit, _AHEAD * slots
+                return
+            threads = ThreadPoolExecutor(min(tasks, slots))  # each waits for an actor
+            try:
+                yield lambda *work: threads.submit(session.run_apart, *work), tasks
+            finally:
+                threads.shutdown(wait=False, cancel_futures=True)
+                session.kill_actors()
+
+    def _runs(self, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
+        return split_evenly(items, _slots(self._ray()))
 
     def reached(self) -> str:
         """Connect, return the version, nodes and processors as a text, and disconnect.
@@ -212,20 +163,9 @@ def _slots(ray: Any) -> int:
     return max(int(ray.cluster_resources().get("CPU", 1)), 1)
 
 
-def _task(ray: Any, function: Callable[..., Any], returns: int) -> Any:
-    return ray.remote(
-        num_cpus=1, num_returns=returns, max_retries=RETRIES, retry_exceptions=[StorageError]
-    )(function)
-
-
-def _task_name(called: str, first: int, count: int, pieces: int) -> str:
-    """Return the name of a task in Ray's dashboard, with the pieces it is about.
-
-    >>> _task_name("replaying", 11, 8, 90), _task_name("reading", 0, 1, 90)
-    ('resolvent: replaying 12-19 of 90', 'resolvent: reading 1 of 90')
-    """
-    last = f"-{first + count}" if count > 1 else ""
-    return f"resolvent: {called} {first + 1}{last} of {pieces}"
+def _remote(ray: Any, function: Callable[..., Any]) -> Any:
+    options = {"num_cpus": 1, "max_retries": RETRIES, "retry_exceptions": [StorageError]}
+    return ray.remote(**options)(function)
 
 
 def _combined(combine: Callable[[Result, Result], Result], *results: Result) -> Result:
@@ -233,10 +173,77 @@ def _combined(combine: Callable[[Result, Result], Result], *results: Result) -> 
 
 
 class _Actor:
-    """A separate process for one piece."""
+    """A separate process for one item."""
 
-    def run(self, work: Callable[[Piece], Result], piece: Piece) -> Result:
-        return fold(work, None, [piece])[0]
+    run = staticmethod(fold)
+
+
+@dataclass
+class _Session:
+    """Tasks of one call; functions are sent to the cluster once."""
+
+    ray: Any
+    called: str
+    tasks: int
+    started: int = 0
+    ended: bool = False
+    refs: dict[int, Any] = field(default_factory=dict)
+    actors: list[Any] = field(default_factory=list)
+
+    def submit(self, task: Any, function: Any, combine: Any, items: Any) -> "_Task":
+        """Start a task."""
+        options = {"name": self._next_name(), "num_returns": 2}
+        remote = _remote(self.ray, fold).options(**options)
+        result, warned = remote.remote(self._ref(function), self._ref(combine), items)
+        return _Task(self.ray, result, warned, stays_remote=combine is not None)
+
+    def run_apart(self, task: Any, function: Any, combine: Any, items: Any) -> Any:
+        """Return the result of an actor, which ends with it: unlike tasks, it can be killed."""
+        options = {"num_cpus": 1, "max_restarts": RETRIES, "max_task_retries": RETRIES}
+        actor = self.ray.remote(**options)(_Actor).remote()
+        self.actors.append(actor)
+        try:
+            if self.ended:
+                return None
+            run = actor.run.options(name=self._next_name())
+            return self.ray.get(run.remote(self._ref(function), self._ref(combine), items))
+        finally:
+            self.ray.kill(actor)
+
+    def kill_actors(self) -> None:
+        """End all actors, also those that are being started."""
+        self.ended = True
+        for actor in list(self.actors):
+            self.ray.kill(actor)
+
+    def _ref(self, value: Any) -> Any:
+        if id(value) not in self.refs:
+            self.refs[id(value)] = self.ray.put(value)
+        return self.refs[id(value)]
+
+    def _next_name(self) -> str:
+        """Return the name of the next task in Ray's dashboard."""
+        self.started += 1
+        return f"resolvent: {self.called} {self.started} of {self.tasks}"
+
+
+@dataclass
+class _Task:
+    """A running task, whose result may stay in the cluster."""
+
+    ray: Any
+    result_ref: Any
+    warnings_ref: Any
+    stays_remote: bool
+
+    def result(self) -> tuple[Any, TaskWarnings]:
+        """Return the result, or a reference to it, and the warnings."""
+        task_warnings = self.ray.get(self.warnings_ref)
+        result = self.result_ref if self.stays_remote else self.ray.get(self.result_ref)
+        return result, task_warnings
+
+    def cancel(self) -> None:
+        """Do nothing: Ray may abort if tasks are cancelled while they end."""
 
 
 class _ReductionTree:
@@ -272,47 +279,9 @@ class _ReductionTree:
         return last[0]
 
 
-def _awaited(
-    ray: Any, start: Callable[[int], Any], sizes: list[int], report: Report | None
-) -> list[Any]:
-    """Start tasks as there is room for them, and return the warnings of each.
-
-    The first failure in order, not in time, is raised, so that an error does not depend on chance.
-    Whatever ends the waiting, no more tasks are started, and the few under way end by themselves.
-    """
-    warned: list[Any] = [None] * len(sizes)
-    waiting: dict[Any, int] = {}
-    started = done = 0
-    failure = None
-    while waiting or (started < len(sizes) and failure is None):
-        room = _QUEUED * _slots(ray)
-        while failure is None and started < len(sizes) and len(waiting) < room:
-            waiting[start(started)] = started
-            started += 1
-        # Asking costs by the number of tasks. Meanwhile each processor has its next task.
-        some = max(len(waiting) // _WAITING_PER_ENDED, 1)
-        timeout = None if some == 1 else _MOMENT
-        for ref in ray.wait(list(waiting), num_returns=some, timeout=timeout)[0]:
-            number = waiting.pop(ref, None)
-            if number is None:  # it comes after a task that failed
-                continue
-            try:
-                warned[number] = ray.get(ref)
-            except ray.exceptions.RayError as error:
-                failure = error
-                waiting = {ref: before for ref, before in waiting.items() if before < number}
-                continue
-            done += sizes[number]
-            if report is not None and failure is None:
-                report(done)
-    if failure is not None:
-        raise failure
-    return warned
-
-
 @contextmanager
-def _explaining(ray: Any, called: str) -> Iterator[None]:
-    """Raise our own errors of tasks as they were raised, and Ray's as a `ClusterError`."""
+def _explain_ray_errors(ray: Any, called: str) -> Iterator[None]:
+    """Raise our own errors of tasks unchanged, and Ray's as a `ClusterError`."""
     try:
         yield
     except ray.exceptions.RayTaskError as error:
@@ -328,8 +297,8 @@ def _explaining(ray: Any, called: str) -> Iterator[None]:
 
 def _lost(called: str, error: Exception) -> ClusterError:
     return ClusterError(
-        f"{called}: the cluster lost what it was working on, although it was tried {RETRIES} times "
-        f"again ({type(error).__name__}: {_first_line(error)}): look at its nodes and their memory"
+        f"{called}: the cluster lost its work, although it was tried {RETRIES} times again "
+        f"({type(error).__name__}: {_first_line(error)}): look at its nodes and their memory"
     )
 
 
@@ -337,13 +306,13 @@ def _connect(ray: Any, address: str | None = None) -> None:
     """Connect to Ray, unless this process is already.
 
     Raises:
-        ClusterError: when no cluster answers in time, or it is incompatible.
+        ClusterError: when no cluster responds in time, or it is incompatible.
     """
     global _connected_here
     if ray.is_initialized():
         return
     target = address or os.environ.get("RAY_ADDRESS") or "local"
-    _check_answers(target)
+    _check_reachable(target)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if target == "local":
         quiet |= {
@@ -361,7 +330,7 @@ def _connect(ray: Any, address: str | None = None) -> None:
 
 
 def _check_nodes(ray: Any) -> None:
-    """Refuse nodes with another version of Resolvent or Python; each node is asked once.
+    """Refuse nodes with another version of Resolvent or Python; each node once.
 
     Raises:
         ClusterError: with the node and the versions.
@@ -380,7 +349,7 @@ def _check_nodes(ray: Any) -> None:
         return
     here = versions()
     for node, there in zip(new, _versions_of(ray, new), strict=True):
-        if there is None:  # the node went away meanwhile
+        if there is None:  # the node has left
             continue
         for package, version in here.items():
             if there[package] != version:
@@ -405,10 +374,10 @@ def versions() -> dict[str, str]:
 
 
 def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | None]:
-    """Ask nodes for their versions; None for a node that does not answer."""
+    """Return the versions of nodes; None for a node that does not respond."""
 
     # A function within another goes to the nodes as it is: they may not have this package.
-    def ask() -> dict[str, str | None]:
+    def report() -> dict[str, str | None]:
         import platform
         from importlib import import_module, metadata
 
@@ -425,7 +394,7 @@ def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | Non
 
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    task = ray.remote(num_cpus=0, max_retries=2)(ask)
+    task = ray.remote(num_cpus=0, max_retries=2)(report)
     refs = [
         task.options(
             name="resolvent: versions",
@@ -433,23 +402,23 @@ def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | Non
         ).remote()
         for node in nodes
     ]
-    ready, _ = ray.wait(refs, num_returns=len(refs), timeout=_SECONDS_FOR_VERSIONS)
-    answers: list[dict[str, str | None] | None] = []
+    ready, _ = ray.wait(refs, num_returns=len(refs), timeout=_VERSION_SECONDS)
+    reported: list[dict[str, str | None] | None] = []
     for ref in refs:
         try:
-            answers.append(ray.get(ref) if ref in ready else None)
+            reported.append(ray.get(ref) if ref in ready else None)
         except ray.exceptions.RayError:
-            answers.append(None)
-    if not any(answers):
+            reported.append(None)
+    if not any(reported):
         raise ClusterError(
-            f"no node of the Ray cluster ran a task within {_SECONDS_FOR_VERSIONS:g} s: look at "
+            f"no node of the Ray cluster ran a task within {_VERSION_SECONDS:g} s: look at "
             f"`ray status`"
         )
-    return answers
+    return reported
 
 
-def _check_answers(address: str) -> None:
-    """Open a socket at an address with a port first: Ray would wait long for an answer."""
+def _check_reachable(address: str) -> None:
+    """Open a socket at an address with a port first: Ray would wait long."""
     parts = urlsplit(address if "://" in address else f"ray://{address}")
     try:
         host, port = parts.hostname, parts.port
@@ -460,10 +429,10 @@ def _check_answers(address: str) -> None:
     if host is None or port is None:
         return
     try:
-        socket.create_connection((host, port), timeout=SECONDS_TO_ANSWER).close()
+        socket.create_connection((host, port), timeout=_CONNECT_SECONDS).close()
     except OSError as error:
         raise ClusterError(
-            f"no Ray cluster answers at {address} ({error.strerror or error}): check the address, "
+            f"no Ray cluster responds at {address} ({error.strerror or error}): check the address, "
             f"or start one there with `ray start --head`"
         ) from error
 
@@ -474,7 +443,7 @@ def _refused(address: str, error: Exception) -> str:
     if "ersion mismatch" in str(error):
         return f"the Ray cluster at {address} does not fit: {' '.join(str(error).split())}"
     return (
-        f"no Ray cluster answers at {address} ({_first_line(error)}): check the address, and "
+        f"no Ray cluster responds at {address} ({_first_line(error)}): check the address, and "
         f"RAY_AUTH_TOKEN if the cluster has a token, or start one with `ray start --head`"
     )
 

@@ -1,22 +1,89 @@
-"""Records that hold arrays, compared by their content."""
+"""Records: compared by content if they hold arrays, and written as JSON values."""
 
-from dataclasses import fields
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
+
+
+def to_builtins(
+    record: Any,
+    attributes: Iterable[str] | None = None,
+    *,
+    names: Mapping[str, str] = _NO_NAMES,
+    optional: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return attributes of a record as JSON values, by default all fields.
+
+    `names` are the JSON names of attributes that have another one; attributes in `optional` are
+    omitted if they are None. Records inside are written by their `as_dict`, if they have one, and
+    numbers that are not finite as None.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Step:
+    ...     labels: tuple[frozenset[str], ...]
+    ...     reward: float
+    ...     row: int | None = None
+    >>> to_builtins(Step((frozenset({"key"}),), 1.5), names={"reward": "r"}, optional=["row"])
+    {'labels': [['key']], 'r': 1.5}
+    """
+    if attributes is None:
+        attributes = (
+            [field.name for field in fields(record)] if is_dataclass(record) else record._fields
+        )
+    values = ((name, getattr(record, name)) for name in attributes)
+    return {
+        names.get(name, name): builtin(value)
+        for name, value in values
+        if value is not None or name not in optional
+    }
+
+
+def builtin(value: Any) -> Any:
+    """Return a value as JSON has it: sets are sorted, other collections keep their order.
+
+    >>> builtin({"gap": float("inf"), "states": (0, 2), "label": frozenset({"b", "a"})})
+    {'gap': None, 'states': [0, 2], 'label': ['a', 'b']}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if hasattr(value, "as_dict"):
+        return value.as_dict()
+    if isinstance(value, Enum | Path):
+        return str(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: builtin(item) for key, item in value.items()}
+    if is_dataclass(value) or hasattr(value, "_fields"):
+        return to_builtins(value)
+    if isinstance(value, set | frozenset):
+        return sorted(map(builtin, value))
+    if isinstance(value, list | tuple):
+        return list(map(builtin, value))
+    return value
+
 
 class ByValue:
-    """Makes frozen dataclasses with arrays equal if all their fields are.
+    """Makes frozen dataclasses with arrays equal if all their fields with `compare` are.
 
     NaN counts as equal to itself: it stands for an unknown number.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True, eq=False)
-    ... class Paid(ByValue):
+    ... class Rewards(ByValue):
     ...     rewards: np.ndarray
-    >>> Paid(np.array([0.0, np.nan])) == Paid(np.array([0.0, np.nan])) != Paid(np.array([1.0, 2.0]))
-    True
+    >>> one, two = (Rewards(np.array([number, np.nan])) for number in (1, 2))
+    >>> one == Rewards(np.array([1, np.nan])), one == two
+    (True, False)
     """
 
     def __eq__(self, other: object) -> bool:
@@ -25,6 +92,7 @@ class ByValue:
         return all(
             _equal(getattr(self, field.name), getattr(other, field.name))
             for field in fields(self)  # type: ignore[arg-type]
+            if field.compare
         )
 
     def __hash__(self) -> int:

@@ -1,15 +1,15 @@
-"""How the command `resolvent` begins: before anything else of this package is imported.
+"""Prepare the command `resolvent` before anything else of this package is imported.
 
-Other programs that import the package are not affected.
+Programs that import the package are not affected, but for a check of Python's global lock.
 """
 
-import _signal as signal  # type: ignore[import-not-found]  # built in: `signal` takes a while
+import _signal as signal  # type: ignore[import-not-found]  # built in: importing `signal` is slow
 import os
 import sys
 
 _FIRST = sys.argv[0] if sys.argv else ""
 _AS_MODULE = _FIRST == "-m" and sys.orig_argv[1:].count("resolvent") > 0
-"""Whether Python is on its way to `python -m resolvent`; it has not set the first argument yet."""
+"""Whether this is `python -m resolvent`; Python has not set the first argument yet."""
 
 
 def is_command() -> bool:
@@ -20,12 +20,12 @@ def is_command() -> bool:
     return _AS_MODULE or (named and of_scripts)
 
 
-def _leave_out_current_folder() -> None:
-    """Take the folder that `python -m` puts before all others off the search path.
+def _remove_current_folder() -> None:
+    """Remove the folder that `python -m` puts first from the search path.
 
     A file there, such as a `random.py`, would be imported in place of the module of that name.
-    Modules that a user names, as `module:Class`, are still looked for there, and the folder stays
-    if this package itself was found in it.
+    Modules that a user names, as `module:Class`, are still found there, and the folder stays
+    if this package itself is in it.
     """
     path = os.path
     here = path.realpath(sys.path[0] or os.curdir)
@@ -44,38 +44,32 @@ if is_command() and signal.getsignal(signal.SIGINT) is signal.default_int_handle
     signal.signal(signal.SIGINT, _end_at_once)
 
 if _AS_MODULE and sys.path and not sys.flags.safe_path:
-    _leave_out_current_folder()
+    _remove_current_folder()
 
 
-def end_by_exceptions() -> None:
-    """Make Ctrl-C and termination requests raise `KeyboardInterrupt` from now on.
-
-    So half-written files are removed, as on Ctrl-C.
-    """
+def end_with_exceptions() -> None:
+    """Make Ctrl-C and termination requests raise `KeyboardInterrupt`: it removes partial files."""
     if signal.getsignal(signal.SIGINT) in (_end_at_once, signal.default_int_handler):
         signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, _terminate)
 
 
 def end_at_once() -> None:
-    """Make Ctrl-C and termination requests end this process at once from now on.
-
-    While Python is finalized, an exception would only be a traceback.
-    """
-    for number, ours in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _end)):
+    """Make Ctrl-C and termination requests end this process at once, without a traceback."""
+    for number, ours in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
         if signal.getsignal(number) is ours:
             signal.signal(number, _end_at_once)
 
 
 def was_interrupted() -> bool:
-    """Whether Ctrl-C or a termination request has come: libraries may raise another error then."""
+    """Whether Ctrl-C or a termination request came: libraries may raise other errors then."""
     return _interrupted
 
 
-def was_ended() -> bool:
-    """Whether a termination request has come, as from `kill` and shutdowns."""
-    return _ended
+def was_terminated() -> bool:
+    """Whether a termination request came, as from `kill` and shutdowns."""
+    return _terminated
 
 
 def _interrupt(number: int, frame: object) -> None:
@@ -84,34 +78,35 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _end(number: int, frame: object) -> None:
-    global _ended
-    _ended = True
+def _terminate(number: int, frame: object) -> None:
+    global _terminated
+    _terminated = True
     _interrupt(number, frame)
 
 
-_interrupted = _ended = False
+_interrupted = _terminated = False
+
+# --- Python's global lock ------------------------------------------------------------------------
+
+GIL_ADVICE = "use a Python with it, or leave out PYTHON_GIL=0 and -X gil=0"
 
 
-ADVICE = "use a Python with it, or leave out PYTHON_GIL=0 and -X gil=0"
-
-
-def is_off() -> bool:
+def is_gil_off() -> bool:
     """Whether threads of this Python run without a common lock."""
     return not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def is_kept_off() -> bool:
+def is_gil_forced_off() -> bool:
     """Whether the lock is off, as requested when Python was started."""
     setting = sys._xoptions.get("gil", os.environ.get("PYTHON_GIL"))
-    return is_off() and setting == "0"
+    return is_gil_off() and setting == "0"
 
 
-def check() -> None:
+def check_gil() -> None:
     """Warn that the lock comes back, or refuse to be imported if it cannot."""
-    if is_kept_off():
-        raise ImportError(f"Resolvent does not run without Python's global lock: {ADVICE}")
-    if is_off():
+    if is_gil_forced_off():
+        raise ImportError(f"Resolvent does not run without Python's global lock: {GIL_ADVICE}")
+    if is_gil_off():
         import warnings  # not before the current folder is off the search path
 
         warnings.warn(

@@ -41,25 +41,25 @@ def check_arguments(
     """
     for name, kind in _kinds_of(function).items():
         if name in arguments and name not in leaving and not _fits(arguments[name], kind):
-            raise OptionError(f"{name}={shown(arguments[name])}: give {_either(_words(kind))}")
+            raise OptionError(f"{name}={quoted(arguments[name])}: give {_either(_words(kind))}")
 
 
-def shown(value: object) -> str:
-    """Write any value in one short line, even one whose `repr` fails.
+def quoted(value: object) -> str:
+    """Return the `repr` of any value in one short line, even if `repr` fails.
 
-    >>> shown([1, 2]), shown("a" * 200)[:5]
+    >>> quoted([1, 2]), quoted("a" * 200)[:5]
     ('[1, 2]', "'aaaa")
     """
     try:
         return short(repr(value), 80)
-    except Exception:  # whatever a stranger's object does
+    except Exception:  # of objects that users wrote
         return f"a {type(value).__name__}"
 
 
-def is_single(value: object) -> bool:
-    """Whether a value claims to be iterable, but is not: an array of one number.
+def is_zero_dim(value: object) -> bool:
+    """Whether a value is an array without dimensions, which claims to be iterable, but is not.
 
-    >>> is_single(np.array(3)), is_single(np.array([3]))
+    >>> is_zero_dim(np.array(3)), is_zero_dim(np.array([3]))
     (True, False)
     """
     return isinstance(value, np.ndarray) and value.ndim == 0
@@ -129,7 +129,7 @@ def _fits_tuple(value: Any, kinds: tuple[Any, ...]) -> bool:
 def _fits_parts(value: Any, origin: type, kinds: tuple[Any, ...]) -> bool:
     """Whether the elements of a collection fit, if they can be read without using it up."""
     if isinstance(value, np.ndarray):
-        return not is_single(value)
+        return not is_zero_dim(value)
     if issubclass(origin, Mapping):
         return len(kinds) != 2 or all(_fits(element, kinds[0]) for element in value)
     if len(kinds) == 1 and isinstance(value, list | tuple | set | frozenset):
@@ -145,7 +145,7 @@ def _is_in_range(number: Any) -> bool:
     return True
 
 
-_SAID = {
+_TYPE_NAMES = {
     bool: "True or False",
     int: "a whole number",
     float: "a number",
@@ -165,8 +165,8 @@ def _words(kind: Any) -> list[str]:
         return [repr(choice) for choice in get_args(kind)]
     if origin is tuple:
         return ["a tuple of " + " and ".join(w for part in get_args(kind) for w in _words(part))]
-    if isinstance(kind, type) and kind in _SAID:
-        return [_SAID[kind]]
+    if isinstance(kind, type) and kind in _TYPE_NAMES:
+        return [_TYPE_NAMES[kind]]
     if kind is None:
         return ["None"]
     if origin is not None and issubclass(origin, _MANY):
@@ -206,15 +206,16 @@ class Limits:
             1 GiB. Larger files may always hold 200 times their size.
         labels: The largest number of different labels; usually 1,048,576.
         table_bytes: The largest table for a file of a machine or a world, or for the labels and
-            states found; usually 2 GiB.
+            states of inferred machines; usually 2 GiB.
 
     >>> import resolvent as rs
     >>> days = [rs.Trace(["hall", "attic"], [None, f"day {day}"], ["up"]) for day in range(3)]
     >>> with rs.config.Limits(labels=3):
     ...     rs.TraceSet(days)
     Traceback (most recent call last):
-    resolvent.errors.TooLarge: 4 labels are more than the limit of 3: events should have few \
-names; if that is meant, set RESOLVENT_MAX_LABELS=4 or use resolvent.Limits(labels=4)
+    resolvent.errors.TooLarge: trace 2: labels: 4 labels are more than the limit of 3: events \
+should have few names; if that is meant, set RESOLVENT_MAX_LABELS=4 or use \
+resolvent.config.Limits(labels=4)
     """
 
     line_bytes: int | None = None
@@ -259,7 +260,7 @@ def check_limit(name: str, requested: int, what: str, advice: str = "") -> None:
     Traceback (most recent call last):
     resolvent.errors.TooLarge: a table of 3 GiB is more than the limit of 2 GiB: use fewer \
 labels; if that is meant, set RESOLVENT_MAX_TABLE_BYTES=3221225472 or use \
-resolvent.Limits(table_bytes=3221225472)
+resolvent.config.Limits(table_bytes=3221225472)
     """
     most = limit(name)
     if requested > most:
@@ -276,7 +277,7 @@ def check_table(rows: int, columns: int, bytes_each: int, what: str) -> None:
     Traceback (most recent call last):
     resolvent.errors.TooLarge: states by labels, 100,000 by 100,000, take 37.3 GiB, more than \
 the limit of 2 GiB: if that is meant, set RESOLVENT_MAX_TABLE_BYTES=40000000000 or use \
-resolvent.Limits(table_bytes=40000000000)
+resolvent.config.Limits(table_bytes=40000000000)
     """
     requested = rows * columns * bytes_each
     size = f"{rows:,} by {columns:,}, take {bytes_text(requested)}"
@@ -290,7 +291,8 @@ def check_expansion(name: str, held: int, size: int) -> None:
     Traceback (most recent call last):
     resolvent.errors.TooLarge: house.jsonl.gz holds more than 1 GiB and than 200 times its own \
 size: it looks made to fill the memory; if that is meant, set \
-RESOLVENT_MAX_DECOMPRESSED_BYTES=8589934592 or use resolvent.Limits(decompressed_bytes=8589934592)
+RESOLVENT_MAX_DECOMPRESSED_BYTES=8589934592 or use \
+resolvent.config.Limits(decompressed_bytes=8589934592)
     """
     most = limit("decompressed_bytes")
     if held > most and held > EXPANSION * size:
@@ -302,16 +304,15 @@ RESOLVENT_MAX_DECOMPRESSED_BYTES=8589934592 or use resolvent.Limits(decompressed
 
 def how_to_raise(name: str, enough: int) -> str:
     """Describe how to raise a limit to a sufficient number."""
-    return (
-        f"if that is meant, set {_variable(name)}={enough} or use resolvent.Limits({name}={enough})"
-    )
+    setting = f"{_variable(name)}={enough}"
+    return f"if that is meant, set {setting} or use resolvent.config.Limits({name}={enough})"
 
 
 @contextmanager
-def telling_of_memory(work: str) -> Iterator[None]:
+def explain_memory_errors(work: str) -> Iterator[None]:
     """Report that memory ran out, rather than that a file is damaged.
 
-    >>> with telling_of_memory("house.jsonl was read"):
+    >>> with explain_memory_errors("house.jsonl was read"):
     ...     bytearray(1 << 62)
     Traceback (most recent call last):
     resolvent.errors.OutOfMemory: memory ran out while house.jsonl was read: nothing is wrong with \

@@ -10,7 +10,12 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from resolvent._util.startup import end_at_once, end_by_exceptions, was_ended, was_interrupted
+from resolvent._util.startup import (
+    end_at_once,
+    end_with_exceptions,
+    was_interrupted,
+    was_terminated,
+)
 from resolvent._util.text import visible
 from resolvent.errors import ResolventError, TimeLimitReached
 
@@ -33,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             if is_process:
-                end_by_exceptions()
+                end_with_exceptions()
             code = _exit_code(arguments)
         finally:
             if is_process:  # nothing is left to clean up
@@ -41,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # it came while Typer was ending
         code = _INTERRUPTED
     if code == _INTERRUPTED:
-        if was_ended():
+        if was_terminated():
             code = _ENDED
         reason = "interrupted" if code == _INTERRUPTED else "ended by a signal"
         print(f"resolvent: {reason}", file=sys.stderr)
@@ -140,7 +145,7 @@ def _report(message: str, code: int) -> int:
 def _usage_text(error: Exception) -> str:
     """Return an error of Typer about the arguments in the form of our own errors."""
     message = str(getattr(error, "message", ""))
-    if "Did you mean" not in message:  # some versions of click repeat the question
+    if "Did you mean" not in message:  # some versions of click repeat the query
         message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     context = getattr(error, "ctx", None)
     path = "resolvent" if context is None else context.command_path

@@ -1,6 +1,7 @@
 """TRACES and its columns on the command line → traces; files to write → checks of them."""
 
 import gc
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,9 +11,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from resolvent._util.files import link_target
+from resolvent._util.files import is_address, link_target
 from resolvent._util.startup import is_command
-from resolvent._util.storage import is_address
 from resolvent._util.text import amount, visible
 from resolvent.cli.options import LABEL_SOURCES, flag, names_in, takes
 from resolvent.cli.output import saying_warnings
@@ -23,8 +23,8 @@ from resolvent.machines import Machine
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_traces, scan_traces
 from resolvent.traces.io.formats import FORMATS, minari_id, written_format
-from resolvent.traces.scan.listing import columns_at, files_of, is_glob
-from resolvent.traces.schema import DEFAULT_COLUMNS, CommandLineValue
+from resolvent.traces.scan.listing import files_of, is_glob
+from resolvent.traces.schema import DEFAULT_COLUMNS
 from resolvent.viz.terminal import ProgressBar
 
 FILE_ROWS = 10_000_000
@@ -37,6 +37,15 @@ _PARQUET_MAGIC = b"PAR1"
 _PANEL = "Columns of a table or log (CSV, or Parquet of another layout)"
 _READING = "How TRACES is read"
 _IN_READING = ("format", "damaged")
+
+
+def _json_or_text(text: str) -> Any:
+    """Return a value that may be JSON, such as 5, or else a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
 
 _FLAGS = (
     *(
@@ -53,7 +62,15 @@ _FLAGS = (
         for name in ("terminated", "truncated")
     ),
     flag(read_log, "input", kind=list[str], metavar="COLUMN", panel=_PANEL),
-    flag(read_table, "final_observation", kind=str, metavar="VALUE", panel=_PANEL),
+    flag(
+        read_table,
+        "final_observation",
+        kind=str,
+        parse=_json_or_text,
+        text="The observation after the last action, if the table lacks it: a text or JSON.",
+        metavar="VALUE",
+        panel=_PANEL,
+    ),
     flag(read_table, "label_separator", panel=_PANEL),
     flag(read_table, "delimiter", metavar="CHAR", panel=_PANEL),
     flag(read_table, "missing", kind=list[str], panel=_PANEL),
@@ -145,8 +162,6 @@ class TableOptions:
             if name not in _CSV_ONLY
         }
         if "input" not in roles:
-            if "final_observation" in roles:
-                roles["final_observation"] = CommandLineValue(roles["final_observation"])
             return {"outputs": columns, **roles}
         for name in roles:
             if name not in ("input", "episode", "order"):
@@ -161,13 +176,11 @@ class TableOptions:
 
     def _named_outputs(self, place: str) -> dict[str, str]:
         """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none has this name."""
-        from resolvent.traces.io.sources import open_table
+        from resolvent.traces.io.sources import columns_of_file
 
         columns: list[str] = []
         if any("=" in text for text in self.output):
-            is_file = Path(place).exists()
-            delimiter = self.columns.get("delimiter")
-            columns = open_table(place, delimiter=delimiter).names if is_file else columns_at(place)
+            columns = columns_of_file(place, self.columns.get("delimiter"))
         outputs: dict[str, str] = {}
         for text in self.output:
             name, _, column = (text, "", text) if text in columns else text.partition("=")
@@ -309,9 +322,9 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _rows_of(place: str) -> int:
-    from resolvent.traces.scan.shards import read_footers
+    from resolvent.traces.scan.opening import read_footers
 
-    return sum(sum(footer.groups) for footer in read_footers(files_of(place), ())[1])
+    return sum(sum(footer.groups) for footer in read_footers(files_of(place))[1])
 
 
 # --- Files to write -----------------------------------------------------------------------------

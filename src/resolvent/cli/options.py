@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import msgspec
 import typer
 
-from resolvent._util.docstrings import descriptions
+from resolvent._util.text import descriptions
 from resolvent.errors import OptionError
 from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.traces.io.formats import FORMATS

@@ -3,18 +3,17 @@
 Input: machines and traces. Output: evidence, hold-out scores, experiments and findings.
 """
 
-from resolvent.evaluation.completeness import Completeness, OpenHistory
-from resolvent.evaluation.diagnosis.diagnostics import diagnose
+from resolvent.evaluation.completeness import AmbiguousSequence, Completeness, TransitionSupport
+from resolvent.evaluation.diagnosis.diagnose import diagnose
 from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
 from resolvent.evaluation.experiments import Experiment
-from resolvent.evaluation.gathering import are_training_traces, collect_evidence
 from resolvent.evaluation.holdout import CalibrationCheck, Holdout, error_bound
-from resolvent.evaluation.separation import Separation, Separations
+from resolvent.evaluation.separation import OutputSupport, Separation, Separations
 from resolvent.evaluation.weakness import Weakness, WeakState, weaknesses
-from resolvent.evaluation.weighing import OpenTransition, WeighedSeparations
 
 __all__ = [
+    "AmbiguousSequence",
     "CalibrationCheck",
     "Completeness",
     "Diagnosis",
@@ -23,16 +22,13 @@ __all__ = [
     "Finding",
     "Holdout",
     "MachineEvidence",
-    "OpenHistory",
-    "OpenTransition",
+    "OutputSupport",
     "Separation",
     "Separations",
     "Severity",
+    "TransitionSupport",
     "WeakState",
     "Weakness",
-    "WeighedSeparations",
-    "are_training_traces",
-    "collect_evidence",
     "diagnose",
     "error_bound",
     "weaknesses",

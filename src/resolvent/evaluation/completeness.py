@@ -11,14 +11,21 @@ from typing import Any
 import numpy as np
 
 from resolvent import _core
-from resolvent.evaluation.observed import Numbers, ObservedTransitions, SampledSteps
-from resolvent.evaluation.separation import CoreListener, VaryingOutputs, nontrivial_transitions
-from resolvent.evaluation.weighing import OpenTransition, open_transitions
+from resolvent._util.records import to_builtins
+from resolvent._util.text import odds_text
+from resolvent.evaluation.observed import Location, Numbers, SampledSteps, location
+from resolvent.evaluation.separation import (
+    CoreListener,
+    VaryingOutputs,
+    nontrivial_transitions,
+    times,
+)
 from resolvent.machines import Machine
-from resolvent.machines.compare import history_text
+from resolvent.machines.compare import label_sequence_text
 from resolvent.machines.tables import look_up
 from resolvent.noise import AlternativeTransitions
-from resolvent.replay import StepQueries
+from resolvent.noise.alternatives import OPEN_LOG_ODDS
+from resolvent.replay import CountTable, StepQueries
 from resolvent.traces import Label, label_text
 
 Unseen = tuple[tuple[int, Label], ...]
@@ -26,45 +33,96 @@ Unseen = tuple[tuple[int, Label], ...]
 
 
 @dataclass(frozen=True)
-class OpenHistory:
-    """A label history that reaches `state` and whose evidence does not rule out `other`."""
+class TransitionSupport:
+    """A transition of the traces, its count, and its first location.
 
-    history: tuple[Label, ...]
+    In a noisy machine `alternative` is the most likely other target, and `log_odds` its
+    log-likelihood ratio to `target`, given all other transitions.
+    """
+
     state: int
-    other: int
+    label: Label
+    target: int
+    count: int
+    location: Location
+    alternative: int | None = None
+    log_odds: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        return {**vars(self), "history": [sorted(label) for label in self.history]}
+        return to_builtins(self, optional=["alternative", "log_odds"])
 
     def __str__(self) -> str:
-        place = f"after {history_text(self.history)}" if self.history else "at the start"
-        return f"{place}: state {self.state} or {self.other}"
+        read = f"state {self.state} reads {label_text(self.label)} → {self.target}"
+        text = f"{read}: {times(self.count)} (trace {self.location[0]}, step {self.location[1]})"
+        if self.log_odds is None:
+            return text
+        return f"{text}; to {self.alternative}: {odds_text(self.log_odds)}"
+
+
+def supports_of(
+    machine: Machine,
+    transitions: CountTable,
+    rows: Numbers,
+    alternatives: AlternativeTransitions | None = None,
+) -> list[TransitionSupport]:
+    """Return some rows of the observed transitions, with the alternatives to each."""
+    supports = []
+    for row in rows.tolist():
+        state, label, target = (int(column[row]) for column in transitions.columns.values())
+        alternative, log_odds = None, None
+        if alternatives is not None and alternatives.target[state, label] >= 0:
+            alternative = int(alternatives.target[state, label])
+            log_odds = -float(alternatives.log_odds[state, label])
+        support = TransitionSupport(
+            state,
+            machine.labels[label],
+            target,
+            int(transitions.count[row]),
+            location(transitions, row),
+            alternative,
+            log_odds,
+        )
+        supports.append(support)
+    return supports
+
+
+@dataclass(frozen=True)
+class AmbiguousSequence:
+    """A label sequence that reaches `state`, whose evidence does not rule out `other`."""
+
+    labels: tuple[Label, ...]
+    state: int
+    other: int
+
+    def __str__(self) -> str:
+        read = f"after {label_sequence_text(self.labels)}" if self.labels else "at the start"
+        return f"{read}: state {self.state} or {self.other}"
 
 
 @dataclass(frozen=True)
 class Completeness:
     """The gaps of traces under each of the three conditions.
 
-    `histories` is the number of distinct label histories without trivial labels, `converging` the
-    number of those whose evidence rules out every other state, and `first_open` the first of the
-    remaining ones, in shortlex order.
+    `sequences` is the number of distinct label sequences without trivial labels, `converging` the
+    number of those whose evidence rules out every other state, and `first_ambiguous` the first of
+    the remaining ones, in shortlex order.
 
     With noise no single output rules out a state, and transitions are weighed instead of
-    histories: `moves` is their number, and `open_moves` are those that might lead elsewhere, at
-    odds of less than 100 to 1, the least certain first. Otherwise `moves` is None.
+    sequences: `weighed` is their number, and `uncertain` are those that might lead elsewhere, at
+    odds of less than 100 to 1, the least certain first. Otherwise `weighed` is None.
 
-    `part` is the sample of steps that histories or transitions are from, if traces in files are
-    too many. The first two conditions always consider all traces.
+    `part` is the sample of steps that sequences or weighed transitions are from, if traces in
+    files are too many. The first two conditions always consider all traces.
     """
 
     unvisited: tuple[int, ...]
     unseen_transitions: Unseen
-    histories: int
-    converging: int
-    first_open: OpenHistory | None
-    moves: int | None = None
-    open_moves: tuple[OpenTransition, ...] = ()
+    sequences: int = 0
+    converging: int = 0
+    first_ambiguous: AmbiguousSequence | None = None
+    weighed: int | None = None
+    uncertain: tuple[TransitionSupport, ...] = ()
     part: SampledSteps | None = None
 
     @property
@@ -79,11 +137,11 @@ class Completeness:
 
     @property
     def conflict_convergence(self) -> bool:
-        """Whether the evidence of every history rules out every state but its own.
+        """Whether the evidence of every label sequence rules out every state but its own.
 
         With noise: whether every transition is certain at odds of 100 to 1 or more.
         """
-        return not self.open_moves and self.converging == self.histories
+        return not self.uncertain and self.converging == self.sequences
 
     @property
     def structure_complete(self) -> bool:
@@ -92,46 +150,41 @@ class Completeness:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        weighed: dict[str, Any] = {}
-        if self.moves is not None:
-            open_moves = [transition.as_dict() for transition in self.open_moves]
-            weighed = {"moves": self.moves, "open_moves": open_moves}
+        conditions = ("state_coverage", "transition_coverage", "conflict_convergence", "unvisited")
+        figures = ["part", "sequences", "converging", "first_ambiguous"]
+        if self.weighed is not None:
+            figures = ["weighed", "uncertain", *figures]
         return {
-            "state_coverage": self.state_coverage,
-            "transition_coverage": self.transition_coverage,
-            "conflict_convergence": self.conflict_convergence,
-            "unvisited": list(self.unvisited),
+            **to_builtins(self, conditions),
             "unseen_transitions": [
                 {"state": state, "label": sorted(label)} for state, label in self.unseen_transitions
             ],
-            **weighed,
-            **({} if self.part is None else {"part": self.part.as_dict()}),
-            "histories": self.histories,
-            "converging": self.converging,
-            "first_open": None if self.first_open is None else self.first_open.as_dict(),
+            **to_builtins(self, figures, optional=["part"]),
         }
 
     def __str__(self) -> str:
         states = ", ".join(map(str, self.unvisited))
-        convergence = self._convergence_text()
-        if self.part is not None:
-            convergence += f"; {self.part}"
+        part = "" if self.part is None else f"; {self.part}"
         return (
             f"state coverage: {f'no trace visits {states}' if states else 'yes'}\n"
-            f"transition coverage: {_unseen_text(self.unseen_transitions)}\n{convergence}"
+            f"transition coverage: {_unseen_text(self.unseen_transitions)}\n"
+            f"{self._convergence_text()}{part}"
         )
 
     def _convergence_text(self) -> str:
-        if self.moves is not None:
-            certain = self.moves - len(self.open_moves)
-            text = f"moves sure at odds of 100 to 1: {certain:,} of {self.moves:,}"
-            return f"{text}, not {self.open_moves[0]}" if self.open_moves else text
-        share = self.converging / max(self.histories, 1)
-        text = (
-            f"conflict convergence: {self.converging:,} of {self.histories:,} histories "
-            f"({share:.1%})"
-        )
-        return text if self.first_open is None else f"{text}, not {self.first_open}"
+        if self.weighed is not None:
+            text = f"transitions certain at odds of 100 to 1: {self.convergence}"
+            return f"{text}, not {self.uncertain[0]}" if self.uncertain else text
+        share = self.converging / max(self.sequences, 1)
+        text = f"conflict convergence: {self.convergence} label sequences ({share:.1%})"
+        return text if self.first_ambiguous is None else f"{text}, not {self.first_ambiguous}"
+
+    @property
+    def convergence(self) -> str:
+        """The number of converging label sequences, or with noise of certain transitions."""
+        if self.weighed is not None:
+            return f"{self.weighed - len(self.uncertain):,} of {self.weighed:,}"
+        return f"{self.converging:,} of {self.sequences:,}"
 
 
 def _unseen_text(unseen: Unseen, most: int = 3) -> str:
@@ -145,7 +198,7 @@ def _unseen_text(unseen: Unseen, most: int = 3) -> str:
 def check_completeness(
     steps: StepQueries,
     offsets: Numbers,
-    transitions: ObservedTransitions,
+    transitions: CountTable,
     varying: VaryingOutputs,
     unknown: list[tuple[int, Label]],
     progress: CoreListener | None = None,
@@ -154,52 +207,58 @@ def check_completeness(
 
     `unknown` are the states with labels that the machine does not know. State and transition
     coverage are the paper's, without trivial labels. Conflict convergence is checked in this form:
-    for every history and every state other than the one it reaches, some labels read after the
-    history lead to an output that contradicts an output observed after the same labels from that
-    state, in any history. The paper requires such a conflict with each single history of the
-    other state, which implies this condition; state merging needs only this one once the
-    histories of a state are merged.
+    for every label sequence and every state other than the one it reaches, some labels read after
+    the sequence lead to an output that contradicts an output observed after the same labels from
+    that state, by any sequence. The paper requires such a conflict with each single sequence of
+    the other state, which implies this condition; state merging needs only this one once the
+    sequences of a state are merged.
     """
     machine = steps.machine
-    unvisited, unseen = _uncovered(machine, transitions, unknown)
     codes = np.arange(len(machine.labels) + 1, dtype=np.int32)
     codes[list(machine.trivial)] = -1
     tree = _core.build_history_tree(_core.recode(steps.labels, codes), offsets)
-    histories, converging, node, state, other = _converge(steps, varying, tree, progress)
-    first_open = None
+    sequences, converging, node, state, other = _converge(steps, varying, tree, progress)
+    ambiguous = None
     if node >= 0:
         labels = tuple(machine.labels[code] for code in tree.history(node))
-        first_open = OpenHistory(labels, state, other)
-    return Completeness(unvisited, unseen, histories, converging, first_open)
+        ambiguous = AmbiguousSequence(labels, state, other)
+    uncovered = _uncovered(machine, transitions, unknown)
+    return Completeness(*uncovered, sequences, converging, ambiguous)
 
 
 def weigh_completeness(
     machine: Machine,
-    transitions: ObservedTransitions,
-    comparison: AlternativeTransitions,
+    transitions: CountTable,
+    alternatives: AlternativeTransitions,
     unknown: list[tuple[int, Label]],
 ) -> Completeness:
     """Check the paper's first two conditions on noisy traces, and the odds of each transition."""
-    unvisited, unseen = _uncovered(machine, transitions, unknown)
-    uncertain = tuple(open_transitions(machine, comparison))
-    first_open = None
-    if uncertain and uncertain[0].state in machine.reachable():
-        least = uncertain[0]
-        history = (*machine.history(least.state), least.label)
-        first_open = OpenHistory(history, least.target, least.other)
-    weighed = int(np.count_nonzero(comparison.target >= 0))
-    return Completeness(unvisited, unseen, 0, 0, first_open, weighed, uncertain)
+    is_open = (alternatives.target >= 0) & (alternatives.log_odds < OPEN_LOG_ODDS)
+    state, label = transitions["state"], transitions["label"]
+    rows = np.flatnonzero(is_open[state, label])
+    rows = rows[np.argsort(alternatives.log_odds[state[rows], label[rows]], kind="stable")]
+    ambiguous = None
+    if len(rows) and int(state[rows[0]]) in machine.reachable():
+        source, code, target = (int(column[rows[0]]) for column in transitions.columns.values())
+        labels = (*machine.access_sequence(source), machine.labels[code])
+        ambiguous = AmbiguousSequence(labels, target, int(alternatives.target[source, code]))
+    return Completeness(
+        *_uncovered(machine, transitions, unknown),
+        first_ambiguous=ambiguous,
+        weighed=int(np.count_nonzero(alternatives.target >= 0)),
+        uncertain=tuple(supports_of(machine, transitions, rows, alternatives)),
+    )
 
 
 def _uncovered(
-    machine: Machine, transitions: ObservedTransitions, unknown: list[tuple[int, Label]]
+    machine: Machine, transitions: CountTable, unknown: list[tuple[int, Label]]
 ) -> tuple[tuple[int, ...], Unseen]:
     """Return the states that no trace visits, and the labels never read in a state."""
     is_visited = np.zeros(machine.states, bool)
-    is_visited[0] = True  # by the empty history
-    is_visited[transitions.target] = True
+    is_visited[0] = True  # by the empty sequence
+    is_visited[transitions["target"]] = True
     is_read = np.zeros(machine.transitions.shape, bool)
-    is_read[transitions.state, transitions.label] = True
+    is_read[transitions["state"], transitions["label"]] = True
     is_read[:, list(machine.trivial)] = True
     unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~is_read).tolist()]
     return tuple(np.flatnonzero(~is_visited).tolist()), (*unseen, *unknown)
@@ -211,24 +270,24 @@ def _converge(
     tree: _core.HistoryTree,
     progress: CoreListener | None,
 ) -> tuple[int, int, int, int, int]:
-    """Return the numbers of histories and converging ones; node and states of the first open one.
+    """Return the numbers of sequences and converging ones; node and states of the first other one.
 
     A node of the tree rules out a state by its own outputs, or if a child rules out the state
     that the child's label leads to from there.
     """
     machine = steps.machine
     codes = np.arange(len(varying.queries), dtype=np.int32)
-    columns = look_up(varying.queries, codes, steps.questions)
+    columns = look_up(varying.queries, codes, steps.queries)
     columns[steps.outputs >= len(machine.outputs)] = -1
     entries = varying.by_query
     return _core.converge(
         tree,
         columns,
         steps.outputs,
-        question=varying.column[entries],
+        query=varying.column[entries],
         state=varying.state[entries],
         output=varying.output[entries],
-        questions=len(varying.queries),
+        queries=len(varying.queries),
         transitions=nontrivial_transitions(machine),
         states=machine.states,
         labels=len(machine.labels),

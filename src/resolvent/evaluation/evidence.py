@@ -6,129 +6,57 @@ and state, the least supported first.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from resolvent._util import html as notebook
-from resolvent._util.text import amount, odds_text, short, visible
-from resolvent.evaluation.completeness import Completeness
-from resolvent.evaluation.evidence_pass import EvidenceCounts, NotableExamples
-from resolvent.evaluation.experiments import NextExperiments
+from resolvent._util.records import builtin
+from resolvent._util.text import amount, short, visible
+from resolvent.evaluation.completeness import Completeness, TransitionSupport, supports_of
+from resolvent.evaluation.experiments import Experiment
 from resolvent.evaluation.holdout import Holdout
-from resolvent.evaluation.observed import (
-    Location,
-    Numbers,
-    ObservedOutputs,
-    ObservedTransitions,
-    Query,
-    query_of,
-)
-from resolvent.evaluation.separation import Separation, Separations
+from resolvent.evaluation.observed import LazySequence, Numbers
+from resolvent.evaluation.separation import OutputSupport, Separation, Separations
 from resolvent.evaluation.weakness import Weakness
-from resolvent.evaluation.weighing import WeighedSeparations
 from resolvent.machines import Machine
 from resolvent.noise import AlternativeTransitions
-from resolvent.replay import ReplayCounts
-from resolvent.traces import Label, label_text, symbol_text
+from resolvent.replay import CountTable, ReplayCounts
+
+if TYPE_CHECKING:
+    from resolvent.evaluation.collection import EvidenceCounts, NotableExamples
 
 _MAX_WEAK_STATES: Final = 1_000
 """Maximum number of weak states in JSON."""
 
-
-@dataclass(frozen=True)
-class TransitionSupport:
-    """A transition of the traces, its count, and its first location.
-
-    In a noisy machine `other` is the most likely alternative target, and `log_odds` its
-    log-likelihood ratio to `target`.
-    """
-
-    state: int
-    label: Label
-    target: int
-    count: int
-    place: Location
-    other: int | None = None
-    log_odds: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {
-            "state": self.state,
-            "label": sorted(self.label),
-            "target": self.target,
-            "count": self.count,
-            "trace": self.place[0],
-            "step": self.place[1],
-            **({} if self.log_odds is None else {"other": self.other, "log_odds": self.log_odds}),
-        }
-
-    def __str__(self) -> str:
-        read = f"state {self.state} reads {label_text(self.label)} → {self.target}"
-        text = f"{read}: seen {_times(self.count)} {_location_text(self.place)}"
-        if self.log_odds is None:
-            return text
-        return f"{text}; to {self.other}: {odds_text(self.log_odds)}"
-
-
-@dataclass(frozen=True)
-class OutputSupport:
-    """An output of the traces that depends on the state, its count, and its first location.
-
-    In a noisy machine `total` is the number of times the query was observed in that state.
-    """
-
-    state: int
-    question: Query
-    output: Any
-    count: int
-    place: Location
-    total: int | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {
-            "state": self.state,
-            "question": self.question._asdict(),
-            "output": self.output,
-            "count": self.count,
-            **({} if self.total is None else {"asked": self.total}),
-            "trace": self.place[0],
-            "step": self.place[1],
-        }
-
-    def __str__(self) -> str:
-        answer = f"state {self.state} answers {self.question} with {symbol_text(self.output)}"
-        count = _times(self.count)
-        if self.total is not None:
-            count = f"{self.count:,} of {_times(self.total)}"
-        return f"{answer}: seen {count} {_location_text(self.place)}"
+_SEPARATIONS_SHOWN: Final = 3
+"""Number of pairs of states that the text lists."""
 
 
 @dataclass(frozen=True, eq=False)
 class MachineEvidence:
     """The evidence of some traces for one machine.
 
-    `answers` and `moves` are columns with one row for each output and transition that the
-    traces show, its count and first location. `rivals` weigh the transitions of a noisy machine;
-    they are None without noise. `weakness` names the states that few label histories reach.
+    `observed_outputs` and `observed_transitions` have a row for each output and transition that
+    the traces show, with its count and first location. `alternatives` to the transitions of a
+    noisy machine are None without noise. `weakness` names the states that few label sequences
+    reach.
     """
 
     machine: Machine = field(repr=False)
-    answers: ObservedOutputs = field(repr=False)
-    moves: ObservedTransitions = field(repr=False)
+    observed_outputs: CountTable = field(repr=False)
+    observed_transitions: CountTable = field(repr=False)
     separations: Separations
     completeness: Completeness
-    experiments: NextExperiments
-    rivals: AlternativeTransitions | None = field(default=None, repr=False)
+    experiments: LazySequence[Experiment]
+    alternatives: AlternativeTransitions | None = field(default=None, repr=False)
     weakness: Weakness = field(default_factory=Weakness, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same figures; separations follow from the outputs."""
-        return isinstance(other, MachineEvidence) and (
-            (self.machine, self.answers, self.moves, self.completeness)
-            == (other.machine, other.answers, other.moves, other.completeness)
+        names = ("machine", "observed_outputs", "observed_transitions", "completeness")
+        return isinstance(other, MachineEvidence) and all(
+            getattr(self, name) == getattr(other, name) for name in names
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -139,45 +67,29 @@ class MachineEvidence:
         return self.separations.inseparable
 
     @property
-    def assumed(self) -> int:
+    def generalized(self) -> int:
         """The number of generalized outputs: those that the traces never show in that state.
 
         Their queries have the same output wherever the traces show them.
         """
-        machine = self.machine
-        is_constant = np.isin(self.answers.question, machine.constant_question)
-        cells = np.stack([self.answers.state, self.answers.question])[:, is_constant]
+        machine, outputs = self.machine, self.observed_outputs
+        is_constant = np.isin(outputs["query"], machine.constant_query)
+        cells = np.stack([outputs["state"], outputs["query"]])[:, is_constant]
         observed = len(np.unique(cells, axis=1).T)
-        return machine.states * len(machine.constant_question) - observed
+        return machine.states * len(machine.constant_query) - observed
 
     def transitions(self, most: int | None = None) -> list[TransitionSupport]:
         """Return the nontrivial transitions of the traces, the least supported first.
 
         For a noisy machine, the least certain ones come first.
         """
-        moves, alternatives = self.moves, self.rivals
-        rows = np.flatnonzero(~np.isin(moves.label, self.machine.trivial))
-        rows = rows[np.argsort(moves.count[rows], kind="stable")]
+        table, alternatives = self.observed_transitions, self.alternatives
+        rows = np.flatnonzero(~np.isin(table["label"], self.machine.trivial))
+        rows = rows[np.argsort(table.count[rows], kind="stable")]
         if alternatives is not None:
-            cells = moves.state[rows], moves.label[rows]
+            cells = table["state"][rows], table["label"][rows]
             rows = rows[np.lexsort((alternatives.log_odds[cells], alternatives.target[cells] < 0))]
-        return [
-            TransitionSupport(
-                int(moves.state[row]),
-                self.machine.labels[int(moves.label[row])],
-                int(moves.target[row]),
-                int(moves.count[row]),
-                moves.location(row),
-                *self._alternative(int(moves.state[row]), int(moves.label[row])),
-            )
-            for row in rows[:most].tolist()
-        ]
-
-    def _alternative(self, state: int, label: int) -> tuple[int | None, float | None]:
-        alternatives = self.rivals
-        if alternatives is None or alternatives.target[state, label] < 0:
-            return None, None
-        return int(alternatives.target[state, label]), -float(alternatives.log_odds[state, label])
+        return supports_of(self.machine, table, rows[:most], alternatives)
 
     def outputs(self, most: int | None = None) -> list[OutputSupport]:
         """Return the outputs of the traces that depend on the state, the least supported first.
@@ -185,57 +97,71 @@ class MachineEvidence:
         For a noisy machine these are the most frequent outputs, those with the smallest lead
         over the next frequent one first.
         """
-        answers = self.answers
-        rows = np.flatnonzero(~np.isin(answers.question, self.machine.constant_question))
-        total = None
+        table = self.observed_outputs
+        rows = np.flatnonzero(~np.isin(table["query"], self.machine.constant_query))
+        support = table.count[rows]
         if self.machine.is_noisy and len(rows):
-            rows, lead, total = _most_frequent(answers, rows)
-            order = np.argsort(lead, kind="stable")[:most]
-            rows, total = rows[order], total[order]
-        else:
-            rows = rows[np.argsort(answers.count[rows], kind="stable")][:most]
-        return [
-            OutputSupport(
-                int(answers.state[row]),
-                query_of(self.machine, int(answers.question[row])),
-                self.machine.outputs[int(answers.output[row])],
-                int(answers.count[row]),
-                answers.location(row),
-                None if total is None else int(total[index]),
-            )
-            for index, row in enumerate(rows.tolist())
-        ]
+            rows, support = _most_frequent(table, rows)
+        rows = rows[np.argsort(support, kind="stable")[:most]]
+        return [OutputSupport.of(self.machine, table, row) for row in rows.tolist()]
 
     def as_dict(self, most: int = 20) -> dict[str, Any]:
         """Return JSON values with at most `most` of the least supported outputs."""
-        return {
+        figures = {
             "states": self.machine.states,
-            "separations": [separation.as_dict() for separation in self.separations],
-            "separations_left_out": self.separations.left_out,
-            "completeness": self.completeness.as_dict(),
-            "assumed_answers": self.assumed,
-            "transitions": [transition.as_dict() for transition in self.transitions()],
-            "least_supported_outputs": [output.as_dict() for output in self.outputs(most)],
+            "separations": list(self.separations),
+            "separations_skipped": self.separations.skipped,
+            "completeness": self.completeness,
+            "generalized_outputs": self.generalized,
+            "transitions": self.transitions(),
+            "least_supported_outputs": self.outputs(most),
             "weak": self.weakness.as_dict(_MAX_WEAK_STATES),
-            "next": [experiment.as_dict() for experiment in self.experiments],
+            "next": list(self.experiments),
         }
+        return {name: builtin(figure) for name, figure in figures.items()}
 
     def __str__(self) -> str:
-        lines = [f"{visible(self.machine.kind)} machine: {amount(self.machine.states, 'state')}"]
-        lines += [f"  {line}" for line in _weakest_separations(self.separations)]
+        lines = [f"{visible(self.machine.name)} machine: {amount(self.machine.states, 'state')}"]
+        lines += [f"  {line}" for line in self._separation_lines()]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
         for least in (self.transitions(1), self.outputs(1)):
             lines += [f"  least support: {support}" for support in least]
         lines += [f"  next: {experiment}" for experiment in self.experiments[:1]]
         return "\n".join(lines)
 
+    def _separation_lines(self) -> list[str]:
+        """Return lines about the pairs of states with the weakest separation."""
+        separations = self.separations
+        if separations.skipped:
+            return [f"pairs of states were skipped: {separations.skipped}"]
+        lines = [str(separation) for separation in separations.weakest(_SEPARATIONS_SHOWN)]
+        more = len(separations) - _SEPARATIONS_SHOWN
+        if more > 0:
+            support = "more support" if separations.log_odds is None else "higher odds"
+            lines.append(f"and {amount(more, 'pair')} of states with {support}")
+        return lines
+
+
+def _most_frequent(table: CountTable, rows: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the rows of the most frequent outputs by state and query, among some rows.
+
+    With them return their lead over the next frequent output.
+    """
+    count, state, query = table.count[rows], table["state"][rows], table["query"][rows]
+    order = np.lexsort((-count, query, state))
+    rows, count, state, query = rows[order], count[order], state[order], query[order]
+    first = np.flatnonzero(np.append(True, (np.diff(state) != 0) | (np.diff(query) != 0)))
+    second = np.append(count, 0)[np.minimum(first + 1, len(rows))]
+    second[np.diff(first, append=len(rows)) == 1] = 0
+    return rows[first], count[first] - second
+
 
 @dataclass(frozen=True)
 class Evidence(Mapping[str, MachineEvidence]):
     """The evidence of some traces for machines, by machine.
 
-    `holdout` is None if nothing could be held out. `passed` are the counts of all traces,
-    `examples` are notable ones, and `known` is whether the machines were inferred from exactly
+    `holdout` is None if nothing could be held out. `counts` are those of all traces, `examples`
+    are notable traces, and `is_training_set` is whether the machines were inferred from exactly
     these traces.
     """
 
@@ -243,12 +169,12 @@ class Evidence(Mapping[str, MachineEvidence]):
     steps: int
     machines: dict[str, MachineEvidence]
     holdout: Holdout | None
-    passed: EvidenceCounts = field(repr=False, compare=False)
-    examples: NotableExamples = field(repr=False, compare=False)
-    known: bool = field(repr=False, compare=False)
+    counts: "EvidenceCounts" = field(repr=False, compare=False)
+    examples: "NotableExamples" = field(repr=False, compare=False)
+    is_training_set: bool = field(repr=False, compare=False)
 
-    def __getitem__(self, kind: str) -> MachineEvidence:
-        return self.machines[kind]
+    def __getitem__(self, name: str) -> MachineEvidence:
+        return self.machines[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.machines)
@@ -257,9 +183,9 @@ class Evidence(Mapping[str, MachineEvidence]):
         return len(self.machines)
 
     @property
-    def shown(self) -> ReplayCounts:
+    def replay(self) -> ReplayCounts:
         """The replay of the traces."""
-        return self.passed.shown
+        return self.counts.replay
 
     @property
     def transition(self) -> MachineEvidence:
@@ -274,34 +200,34 @@ class Evidence(Mapping[str, MachineEvidence]):
     def as_dict(self) -> dict[str, Any]:
         """Return the evidence as JSON values."""
         return {
-            **{kind: evidence.as_dict() for kind, evidence in self.machines.items()},
+            **{name: evidence.as_dict() for name, evidence in self.machines.items()},
             "holdout": None if self.holdout is None else self.holdout.as_dict(),
         }
 
     def __repr__(self) -> str:
-        states = ", ".join(f"{kind} {evidence.machine.states}" for kind, evidence in self.items())
+        states = ", ".join(f"{name} {evidence.machine.states}" for name, evidence in self.items())
         held = "nothing held out"
         if self.holdout is not None:
             held = f"{self.holdout.failures} of {self.holdout.traces} held-out traces fail"
-            if self.holdout.foretold is not None:
+            if self.holdout.calibration is not None:
                 held = "right within noise" if self.holdout.within_noise else "not within noise"
         return short(f"Evidence({self._size}; states: {states}; {held})", 250)
 
     def _repr_html_(self) -> str:
         """Show a table with a row for each machine, and the details as text."""
-        header = ["machine", "states", "told apart", "histories, moves", "structure complete"]
+        header = ["machine", "states", "distinguished", "converging", "structure complete"]
         rows = (
             [
-                kind,
+                name,
                 evidence.machine.states,
                 "no" if evidence.inseparable else "yes",
-                _convergence_text(evidence.completeness),
+                evidence.completeness.convergence,
                 "yes" if evidence.completeness.structure_complete else "no",
             ]
-            for kind, evidence in self.items()
+            for name, evidence in self.items()
         )
         return notebook.panel(
-            "what the traces say about the machines",
+            "the evidence for the machines",
             notebook.table(header, rows, len(self)),
             notebook.lines(str(self)),
         )
@@ -313,46 +239,3 @@ class Evidence(Mapping[str, MachineEvidence]):
     @property
     def _size(self) -> str:
         return f"{amount(self.traces, 'trace')}, {amount(self.steps, 'step')}"
-
-
-def _weakest_separations(separations: Separations, most: int = 3) -> list[str]:
-    """Return lines about the pairs of states with the weakest separation."""
-    lines = [str(separation) for separation in separations.weakest(most)]
-    if separations.left_out:
-        lines.append(f"what tells states apart is left out: {separations.left_out}")
-    if len(separations) > most:
-        more = "surer" if isinstance(separations, WeighedSeparations) else "with more support"
-        lines.append(f"and {amount(len(separations) - most, 'pair')} of states {more}")
-    return lines
-
-
-def _most_frequent(answers: ObservedOutputs, rows: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the rows of the most frequent outputs among `rows`, by state and query.
-
-    With them return their lead over the next frequent output, and the count of the query.
-    """
-    count = answers.count[rows]
-    rows = rows[np.lexsort((-count, answers.question[rows], answers.state[rows]))]
-    is_new = np.ones(len(rows), bool)
-    is_new[1:] = (np.diff(answers.state[rows]) != 0) | (np.diff(answers.question[rows]) != 0)
-    first = np.flatnonzero(is_new)
-    count = answers.count[rows]
-    total = np.add.reduceat(count, first)
-    second = np.append(count, 0)[np.minimum(first + 1, len(rows))]
-    second[np.diff(first, append=len(rows)) == 1] = 0
-    return rows[first], count[first] - second, total
-
-
-def _convergence_text(completeness: Completeness) -> str:
-    if completeness.moves is not None:
-        certain = completeness.moves - len(completeness.open_moves)
-        return f"{certain:,} of {completeness.moves:,} moves sure"
-    return f"{completeness.converging:,} of {completeness.histories:,} converge"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
-def _location_text(location: Location) -> str:
-    return f"(trace {location[0]}, step {location[1]})"

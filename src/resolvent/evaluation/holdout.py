@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import exp, log, log1p, log_gamma
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, short
 from resolvent.errors import OptionError, ResolventError
 from resolvent.evaluation.observed import Numbers, SampledSteps
 from resolvent.machines import Machine, Machines, MachineScore
-from resolvent.machines.knowledge import GENERALIZED_CODE, OBSERVED_CODE
+from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE
 from resolvent.replay import (
     ReplayCounts,
     StepQueries,
@@ -26,7 +27,7 @@ from resolvent.replay import (
     step_queries,
 )
 from resolvent.traces import TraceSet
-from resolvent.traces.sampling import sample_traces
+from resolvent.traces.digest import sample_traces
 from resolvent.traces.vocabulary import Codes, codes_of
 
 TRAINING_SHARE: Final = 0.8
@@ -79,13 +80,12 @@ class CalibrationCheck:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        figures = dict(vars(self))
-        log_loss = figures.pop("log_loss")
-        return {**figures, "within_noise": self.within_noise, "log_loss": log_loss}
+        names = ("steps", "unseen", "right", "expected", "deviation", "within_noise", "log_loss")
+        return to_builtins(self, names)
 
     def __str__(self) -> str:
         if not self.steps:
-            return f"nothing foretold, {amount(self.unseen, 'step')} unseen"
+            return f"nothing predicted, {amount(self.unseen, 'step')} unseen"
         assessment = "within noise" if self.within_noise else "less than noise explains"
         shares = f"{self.right / self.steps:.1%} of {amount(self.steps, 'answer')}"
         return (
@@ -145,37 +145,78 @@ def _probability_of_at_most(failures: int, trials: int, rate: float) -> float:
 
 
 @dataclass(frozen=True)
-class Holdout:
-    """The failures of machines on traces that they were not inferred from.
+class FailureCounts:
+    """The number of traces, and of those that machines fail to predict.
 
     A trace fails if some machine predicts any of its steps wrong, or not at all. `wrong` is the
     number of traces with a wrong prediction that was observed in that state, `assumed_wrong`
-    that of traces with a wrong generalized one. If the traces are held out of those that the
-    machines were inferred from, the failures are those of machines inferred without them;
-    `carries_over` is whether the machines in question contain these, so that they fail no more
-    often. It is None if the traces are new.
-
-    Noisy machines are sometimes wrong, and so are most traces: `foretold` compares for each
-    machine the number of right predictions with the number expected.
-
-    `part` is the sample of steps for inference and testing, if traces in files are too many.
+    that of traces with a wrong generalized one.
     """
 
     traces: int
     failures: int
     wrong: int
     assumed_wrong: int = 0
+
+    @classmethod
+    def of(cls, steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> "FailureCounts":
+        """Count traces by the predictions of each machine at their steps."""
+        failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
+
+        def in_trace(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            return np.logical_or.reduceat(steps, traces.offsets[:-1])
+
+        for steps in steps_by_machine:
+            basis = steps.machine.basis_many(steps.states, steps.queries)
+            differs = steps.predicted != steps.outputs
+            failing |= in_trace(differs)
+            wrong |= in_trace(differs & (basis == OBSERVED_CODE))
+            assumed_wrong |= in_trace(differs & (basis == GENERALIZED_CODE))
+        return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
+
+    def __add__(self, other: "FailureCounts") -> "FailureCounts":
+        return FailureCounts(
+            self.traces + other.traces,
+            self.failures + other.failures,
+            self.wrong + other.wrong,
+            self.assumed_wrong + other.assumed_wrong,
+        )
+
+    def holdout(self, delta: float = 0.05) -> "Holdout":
+        """Bound the failure rate by these counts, of traces that are new to the machines."""
+        return Holdout(**vars(self), delta=delta)
+
+
+@dataclass(frozen=True)
+class Holdout(FailureCounts):
+    """The failures of machines on traces that they were not inferred from.
+
+    If the traces are held out of those that the machines were inferred from, the failures are
+    those of machines inferred without them; `carries_over` is whether the given machines
+    contain these, so that they fail no more often. It is None if the traces are new.
+
+    Noisy machines are sometimes wrong, and so are most traces: `calibration` compares for each
+    machine the number of right predictions with the number expected.
+
+    `part` is the sample of steps for inference and testing, if traces in files are too many.
+    """
+
     delta: float = 0.05
     carries_over: bool | None = None
-    foretold: dict[str, CalibrationCheck] | None = field(default=None, hash=False)
+    calibration: dict[str, CalibrationCheck] | None = field(default=None, hash=False)
     part: SampledSteps | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the traces are new to the machines, and not held out of theirs."""
+        return self.carries_over is None
 
     @property
     def within_noise(self) -> bool | None:
         """Whether all machines are right up to noise; None without noise."""
-        if self.foretold is None:
+        if self.calibration is None:
             return None
-        return all(check.within_noise for check in self.foretold.values())
+        return all(check.within_noise for check in self.calibration.values())
 
     @property
     def bound(self) -> float:
@@ -189,83 +230,34 @@ class Holdout:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        optional: dict[str, Any] = {}
-        if self.foretold is not None:
-            optional["foretold"] = {kind: check.as_dict() for kind, check in self.foretold.items()}
-        if self.part is not None:
-            optional["part"] = self.part.as_dict()
-        return {
-            "traces": self.traces,
-            "failures": self.failures,
-            "wrong": self.wrong,
-            "assumed_wrong": self.assumed_wrong,
-            "delta": self.delta,
-            "bound": self.bound,
-            "wrong_bound": self.wrong_bound,
-            "new_traces": self.carries_over is None,
-            "carries_over": self.carries_over,
-            **optional,
-        }
+        counts = ("traces", "failures", "wrong", "assumed_wrong", "delta", "bound", "wrong_bound")
+        more = ("is_new", "carries_over", "calibration", "part")
+        names = {"is_new": "new_traces"}
+        return to_builtins(self, (*counts, *more), names=names, optional=("calibration", "part"))
 
     def __str__(self) -> str:
         return self._text() if self.part is None else f"{self._text()}; {self.part}"
 
     def _text(self) -> str:
         traces = f"{self.traces:,} held-out traces"
-        if self.carries_over is None:
-            traces = f"{self.traces:,} traces taken to be new to the machines"
-        if self.foretold is not None:
-            checks = (f"{short(kind)} machine: {check}" for kind, check in self.foretold.items())
+        if self.is_new:
+            traces = f"{self.traces:,} traces assumed to be new to the machines"
+        if self.calibration is not None:
+            checks = (f"{short(kind)} machine: {check}" for kind, check in self.calibration.items())
             return f"on {traces}: {'; '.join(checks)}"
-        assumed = f", {self.assumed_wrong:,} with a wrong assumed one" if self.assumed_wrong else ""
+        assumed = (
+            f", {self.assumed_wrong:,} with a wrong generalized one" if self.assumed_wrong else ""
+        )
         text = (
             f"{self.failures:,} of {traces} fail, {self.wrong:,} with a wrong "
             f"step{assumed}: with {1 - self.delta:.0%} confidence at most {self.bound:.2%} of all "
             f"traces fail, and {self.wrong_bound:.2%} have a wrong step"
         )
-        if self.carries_over is None:
+        if self.is_new:
             return text
         if self.carries_over:
             return f"{text} (the machines inferred without these traces are part of those here)"
-        return f"{text} (said of machines inferred without these traces, which differ)"
-
-
-@dataclass(frozen=True)
-class FailureCounts:
-    """The numbers of traces, of failing ones, and of those with a wrong prediction by basis."""
-
-    traces: int
-    failing: int
-    wrong: int
-    assumed_wrong: int
-
-    @classmethod
-    def of(cls, steps_by_machine: Iterable[StepQueries], traces: TraceSet) -> "FailureCounts":
-        """Count traces by the predictions of each machine at their steps."""
-        failing, wrong, assumed_wrong = (np.zeros(len(traces), bool) for _ in range(3))
-
-        def in_trace(steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-            return np.logical_or.reduceat(steps, traces.offsets[:-1])
-
-        for steps in steps_by_machine:
-            basis = steps.machine.knowledge_many(steps.states, steps.questions)
-            differs = steps.predicted != steps.outputs
-            failing |= in_trace(differs)
-            wrong |= in_trace(differs & (basis == OBSERVED_CODE))
-            assumed_wrong |= in_trace(differs & (basis == GENERALIZED_CODE))
-        return cls(len(traces), int(failing.sum()), int(wrong.sum()), int(assumed_wrong.sum()))
-
-    def __add__(self, other: "FailureCounts") -> "FailureCounts":
-        return FailureCounts(
-            self.traces + other.traces,
-            self.failing + other.failing,
-            self.wrong + other.wrong,
-            self.assumed_wrong + other.assumed_wrong,
-        )
-
-    def holdout(self, delta: float = 0.05) -> Holdout:
-        """Bound the failure rate by these counts, of traces that are new to the machines."""
-        return Holdout(self.traces, self.failing, self.wrong, self.assumed_wrong, delta)
+        return f"{text} (this holds for machines inferred without these traces, which differ)"
 
 
 def split(
@@ -290,7 +282,9 @@ def split(
     steps = step_queries(trained, test, states_at_steps(trained, test))
     holdout = FailureCounts.of(steps.values(), test).holdout(delta)
     if any(machine.is_noisy for machine in trained.values()):
-        holdout = replace(holdout, foretold=calibration_of(trained, replay_traces(trained, test)))
+        holdout = replace(
+            holdout, calibration=calibration_of(trained, replay_traces(trained, test))
+        )
     return replace(holdout, carries_over=is_part(trained, machines))
 
 
@@ -340,17 +334,17 @@ def _has_same_outputs(part: Machine, full: Machine, match: Codes, paired: Codes 
     `paired` maps the Transition Machine's states, if observations are paired with those.
     """
     outputs = codes_of(part.outputs, full.outputs, -2)  # −1 stands for an unseen output
-    queries = _queries_in(part, full, paired, part.output_question)
-    answers = full.answer_many(match[part.output_state], queries)
+    queries = _queries_in(part, full, paired, part.output_query)
+    answers = full.predict(match[part.output_state], queries)
     if not np.array_equal(answers, outputs[part.output_value]):
         return False
-    queries = _queries_in(part, full, paired, part.constant_question)
+    queries = _queries_in(part, full, paired, part.constant_query)
     expected = outputs[part.constant_value]
     # State −1 stands for the output that is the same in every state.
-    varies = full.answer_many(np.full(len(queries), -1, np.int32), queries) != expected
+    varies = full.predict(np.full(len(queries), -1, np.int32), queries) != expected
     queries, expected = queries[varies], expected[varies]
     return len(queries) == 0 or all(
-        np.array_equal(full.answer_many(np.full(len(queries), state, np.int32), queries), expected)
+        np.array_equal(full.predict(np.full(len(queries), state, np.int32), queries), expected)
         for state in np.unique(match[match >= 0]).tolist()
     )
 

@@ -1,18 +1,21 @@
 """Find the evidence in the traces that distinguishes each pair of states of a machine.
 
-Input: a machine and its observed outputs. Output: for each pair of states a suffix and a query
-with different outputs, or none.
+Input: a machine and its observed outputs; with noise, its steps. Output: for each pair of states a
+suffix and a query with different outputs, or none; with noise, the odds that they are two states.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from math import isqrt
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.records import to_builtins
 from resolvent._util.text import odds_text
 from resolvent._util.validation import check_table
 from resolvent.errors import TooLarge
@@ -20,12 +23,16 @@ from resolvent.evaluation.observed import (
     LazySequence,
     Location,
     Numbers,
-    ObservedOutputs,
     Query,
+    location,
     query_of,
 )
 from resolvent.machines import Machine
-from resolvent.traces import Codes, Label, label_text, symbol_text
+from resolvent.noise import AlternativeTransitions
+from resolvent.noise.alternatives import OPEN_LOG_ODDS
+from resolvent.noise.outputs import SUBSAMPLE_ROWS
+from resolvent.replay import CountTable, StepQueries
+from resolvent.traces import NO_EVENT, Codes, Label, label_text, symbol_text
 
 CoreListener = Callable[[int, int, int, int], object]
 """Receives the four numbers of a `Progress` from the compiled core."""
@@ -35,76 +42,106 @@ _PAIR_BYTES: Final = 36
 
 
 @dataclass(frozen=True)
-class Answer:
+class OutputSupport:
     """An output observed in a state, its count, and its first location.
 
-    `total` is the number of times the query was observed there, if it has other outputs as well.
+    In a noisy machine `total` is the number of times the query was observed in that state.
     """
 
+    state: int
+    query: Query
     output: Any
     count: int
-    place: Location
+    location: Location
     total: int | None = None
+
+    @classmethod
+    def of(cls, machine: Machine, outputs: CountTable, row: int) -> "OutputSupport":
+        """Return the output of a row."""
+        state, query = int(outputs["state"][row]), int(outputs["query"][row])
+        total = None
+        if machine.is_noisy:
+            same = slice(*np.searchsorted(outputs["state"], [state, state + 1]))
+            total = int(outputs.count[same][outputs["query"][same] == query].sum())
+        return cls(
+            state,
+            query_of(machine, query),
+            machine.outputs[int(outputs["output"][row])],
+            int(outputs.count[row]),
+            location(outputs, row),
+            total,
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        return {
-            "output": self.output,
-            "count": self.count,
-            **({} if self.total is None else {"asked": self.total}),
-            "trace": self.place[0],
-            "step": self.place[1],
-        }
+        return to_builtins(self, optional=["total"])
+
+    @property
+    def text(self) -> str:
+        """The output with its location, and its share of all outputs to the query if it varies."""
+        share = "" if self.total is None else f" {self.count:,} of {self.total:,} times"
+        return (
+            f"{symbol_text(self.output)}{share} (trace {self.location[0]}, step {self.location[1]})"
+        )
 
     def __str__(self) -> str:
-        of = "" if self.total is None else f" {self.count:,} of {self.total:,} times"
-        return f"{symbol_text(self.output)}{of} (trace {self.place[0]}, step {self.place[1]})"
+        count = "" if self.total is not None else f", observed {times(self.count)}"
+        return f"state {self.state}, {self.query}: {self.text}{count}"
+
+
+def times(count: int) -> str:
+    """Write how often something was observed.
+
+    >>> times(1), times(1200)
+    ('once', '1,200 times')
+    """
+    return "once" if count == 1 else f"{count:,} times"
 
 
 @dataclass(frozen=True)
 class Separation:
-    """The evidence that two states differ: their outputs to `question` after `suffix`.
+    """The evidence that two states differ: their outputs to the same query after `suffix`.
 
-    `questions` is the number of queries with different outputs after that suffix, `support` the
-    number of steps with these queries. They are None or 0 if nothing distinguishes the states.
-    In a noisy machine no single output does: `log_odds` is the log-likelihood ratio of two
-    states to one, given all outputs of both.
+    `queries` is the number of queries with different outputs after that suffix, `support` the
+    number of steps with these queries; `outputs` are the two outputs to one of them. They are None
+    or 0 if nothing distinguishes the states. In a noisy machine no single output does: `log_odds`
+    is the log-likelihood ratio of two states to one, given all outputs of both.
     """
 
     first: int
     second: int
     suffix: tuple[Label, ...] | None = None
-    questions: int = 0
+    queries: int = 0
     support: int = 0
-    question: Query | None = None
-    answers: tuple[Answer, Answer] | None = None
+    outputs: tuple[OutputSupport, OutputSupport] | None = None
     log_odds: float | None = None
+
+    @property
+    def query(self) -> Query | None:
+        """The query that distinguishes the states after the suffix."""
+        return None if self.outputs is None else self.outputs[0].query
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
+        columns = ("suffix", "queries", "support", "outputs", "log_odds")
         return {
             "states": [self.first, self.second],
-            "suffix": None if self.suffix is None else [sorted(label) for label in self.suffix],
-            "questions": self.questions,
-            "support": self.support,
-            "question": None if self.question is None else self.question._asdict(),
-            "answers": [answer.as_dict() for answer in self.answers or ()] or None,
-            **({} if self.log_odds is None else {"log_odds": self.log_odds}),
+            **to_builtins(self, columns, optional=["log_odds"]),
         }
 
     def __str__(self) -> str:
         states = f"states {self.first} and {self.second}"
-        if self.suffix is None or self.question is None or self.answers is None:
+        if self.suffix is None or self.outputs is None:
             odds = "" if self.log_odds is None else f"; one state: {odds_text(-self.log_odds)}"
-            return f"{states}: nothing tells them apart{odds}"
-        first, second = self.answers
+            return f"{states}: nothing distinguishes them{odds}"
+        first, second = self.outputs
         after = f"after {', '.join(map(label_text, self.suffix))} " if self.suffix else ""
-        plural = "" if self.questions == 1 else "s"
+        plural = "query" if self.queries == 1 else "queries"
         if self.log_odds is not None:
             states += f", as one {odds_text(-self.log_odds)}"
         return (
-            f"{states}: {after}{self.questions:,} question{plural} asked {self.support:,} times, "
-            f"such as {self.question}: {first} against {second}"
+            f"{states}: {after}{self.queries:,} {plural} observed {times(self.support)}, such as "
+            f"{self.query}: {first.text} against {second.text}"
         )
 
 
@@ -116,25 +153,24 @@ class VaryingOutputs:
     frequent one, of equals the first.
     """
 
-    def __init__(self, machine: Machine, outputs: ObservedOutputs) -> None:
+    def __init__(self, machine: Machine, outputs: CountTable) -> None:
         self.machine, self.outputs = machine, outputs
-        queries, inverse = np.unique(outputs.question, return_inverse=True)
+        queries, inverse = np.unique(outputs["query"], return_inverse=True)
         index: Codes = inverse.astype(np.int32)
-        varies = _core.tally_outputs(index, outputs.output, len(queries))[2].astype(bool)
+        varies = _core.tally_outputs(index, outputs["output"], len(queries))[2].astype(bool)
         self.queries: Numbers = queries[varies]
         rows = np.flatnonzero(varies[index])
-        rows = rows[np.lexsort((-outputs.count[rows], index[rows], outputs.state[rows]))]
+        rows = rows[np.lexsort((-outputs.count[rows], index[rows], outputs["state"][rows]))]
         is_first = np.ones(len(rows), bool)
-        is_first[1:] = np.diff(outputs.state[rows]) | np.diff(index[rows])
+        is_first[1:] = np.diff(outputs["state"][rows]) | np.diff(index[rows])
         self.row = rows[is_first]
-        self.state: Codes = outputs.state[self.row]
+        self.state: Codes = outputs["state"][self.row]
         self.column: Codes = (np.cumsum(varies, dtype=np.int32) - 1)[index[self.row]]
-        self.output: Codes = outputs.output[self.row]
+        self.output: Codes = outputs["output"][self.row]
 
     def entries(self, state: int) -> slice:
         """Return the range of the entries of a state."""
-        start, stop = np.searchsorted(self.state, [state, state + 1])
-        return slice(start, stop)
+        return slice(*np.searchsorted(self.state, [state, state + 1]))
 
     def distinguishing(self, first: int, second: int) -> Codes:
         """Return the columns of the queries to which two states have different outputs."""
@@ -154,58 +190,33 @@ class VaryingOutputs:
 class Separations(LazySequence[Separation]):
     """The evidence for each pair of states, in the order (0, 1), (0, 2), … (1, 2) and so on.
 
-    Each `Separation` is built on access; there are columns over all pairs: `depth`, the length
-    of the suffix (−1 where nothing distinguishes the two), `questions` and `support`. If the
-    pairs take more memory than the limit allows, there are none, and `left_out` says so.
+    Each `Separation` is built on access. There are columns over all pairs: `depth`, the length of
+    the suffix (−1 where nothing distinguishes the two), `queries`, `support`, and for noisy
+    machines `log_odds`. If the pairs take more memory than the limit allows, there are none, and
+    `skipped` says so.
     """
 
-    left_out: str | None = None
-
-    def __init__(self, varying: VaryingOutputs, progress: CoreListener | None = None) -> None:
-        machine, outputs = varying.machine, varying.outputs
-        self.machine, self.observed = machine, outputs
-        self._rows = varying.row[varying.by_query]
+    def __init__(
+        self, machine: Machine, outputs: CountTable, columns: "PairColumns | TooLarge"
+    ) -> None:
+        self.machine, self.observed, self.skipped = machine, outputs, None
         self._states = machine.states
-        halves = max(machine.states - 1, 0), -(-machine.states // 2)
-        try:
-            check_table(*halves, _PAIR_BYTES, "pairs of states that are told apart")
-        except TooLarge as error:
-            self.left_out = str(error)
-            self.depth = np.empty(0, np.int32)
-            self.questions = self.support = np.empty(0, np.int64)
-            super().__init__(0)
-            return
-        columns = _core.separate(
-            varying.column[varying.by_query],
-            varying.state[varying.by_query],
-            varying.output[varying.by_query],
-            count=outputs.count[self._rows],
-            step=outputs.step[self._rows],
-            transitions=nontrivial_transitions(machine),
-            states=machine.states,
-            labels=len(machine.labels),
-            progress=progress,
-        )
-        self.depth, self.questions, self.support = (
-            columns[name] for name in ("depth", "questions", "support")
-        )
-        self._label, self._witness = columns["label"], (columns["lower"], columns["higher"])
-        super().__init__(len(self.depth))
+        if isinstance(columns, TooLarge):
+            self.skipped, columns = str(columns), PairColumns.empty()
+        self.depth, self.queries, self.support = columns.depth, columns.queries, columns.support
+        self.log_odds, self._label, self._witness = columns.log_odds, columns.label, columns.witness
+        super().__init__(len(self.depth), self._separation)
 
     @property
     def inseparable(self) -> tuple[Separation, ...]:
         """The pairs of states that nothing in the traces distinguishes."""
-        return tuple(map(self._element, np.flatnonzero(self.depth < 0).tolist()))
+        return tuple(map(self._separation, np.flatnonzero(self.depth < 0).tolist()))
 
     def weakest(self, most: int) -> list[Separation]:
-        """Return at most `most` pairs, those with the least support first."""
-        order = np.argsort(self.support, kind="stable")
-        return [self._element(pair) for pair in order[:most].tolist()]
-
-    def number(self, first: int, second: int) -> int:
-        """Return the index of a pair of states, in either order."""
-        lower, higher = (first, second) if first < second else (second, first)
-        return lower * (2 * self._states - lower - 1) // 2 + higher - lower - 1
+        """Return at most `most` pairs, those with the least support or the lowest odds first."""
+        support = self.support if self.log_odds is None else self.log_odds
+        order = np.argsort(support, kind="stable")
+        return [self._separation(pair) for pair in order[:most].tolist()]
 
     def suffix(self, first: int, second: int) -> tuple[tuple[Label, ...], int, int] | None:
         """Return the labels to read and the states they lead to; None if nothing is known.
@@ -213,16 +224,18 @@ class Separations(LazySequence[Separation]):
         These are the shortest labels that lead to states which a query distinguishes, and of
         those the first in label order.
         """
-        if self.left_out:
+        if self.skipped:
             return None
         labels = []
         while (depth := int(self.depth[(pair := self.number(first, second))])) > 0:
             code = int(self._label[pair])
             labels.append(self.machine.labels[code])
-            first, second = (
-                int(self.machine.transitions[state, code]) for state in (first, second)
-            )
+            first, second = self.machine.transitions[[first, second], code].tolist()
         return None if depth < 0 else (tuple(labels), first, second)
+
+    def number(self, first: int, second: int) -> int:
+        """Return the index of a pair of states, in either order."""
+        return pair_number(self._states, first, second)
 
     def states(self, pair: int) -> tuple[int, int]:
         """Return the two states of a pair by its index."""
@@ -231,29 +244,82 @@ class Separations(LazySequence[Separation]):
         first = self._states - 2 - above
         return first, self._states - 1 - (from_last - above * (above + 1) // 2)
 
-    def _element(self, index: int) -> Separation:
-        first, second = self.states(index)
+    def _separation(self, pair: int) -> Separation:
+        first, second = self.states(pair)
+        log_odds = None if self.log_odds is None else float(self.log_odds[pair])
         path = self.suffix(first, second)
         if path is None:
-            return Separation(first, second)
+            return Separation(first, second, log_odds=log_odds)
         labels, first_after, second_after = path
-        rows = [int(self._rows[column[index]]) for column in self._witness]
+        rows = [int(column[pair]) for column in self._witness]
         if first_after > second_after:
             rows.reverse()
-        return Separation(
-            first,
-            second,
-            labels,
-            int(self.questions[index]),
-            int(self.support[index]),
-            query_of(self.machine, int(self.observed.question[rows[0]])),
-            (self._answer(rows[0]), self._answer(rows[1])),
-        )
+        one, other = (OutputSupport.of(self.machine, self.observed, row) for row in rows)
+        queries, support = int(self.queries[pair]), int(self.support[pair])
+        return Separation(first, second, labels, queries, support, (one, other), log_odds)
 
-    def _answer(self, row: int, total: int | None = None) -> Answer:
-        outputs = self.observed
-        output = self.machine.outputs[int(outputs.output[row])]
-        return Answer(output, int(outputs.count[row]), outputs.location(row), total)
+
+def pair_number(states: int, first: int, second: int) -> int:
+    """Return the index of a pair of states among all pairs, in either order."""
+    lower, higher = (first, second) if first < second else (second, first)
+    return lower * (2 * states - lower - 1) // 2 + higher - lower - 1
+
+
+@dataclass(frozen=True, eq=False)
+class PairColumns:
+    """Columns with an entry for each pair of states.
+
+    `depth` and `label` are the length and the first label of the suffix, −1 for none. `witness`
+    are rows of the observed outputs: the outputs to one query of the lower and of the higher state
+    that the suffix leads to.
+    """
+
+    depth: Codes
+    label: Codes
+    queries: Numbers
+    support: Numbers
+    witness: tuple[NDArray[Any], NDArray[Any]]
+    log_odds: NDArray[np.float64] | None = None
+
+    @classmethod
+    def empty(cls) -> "PairColumns":
+        """Return the columns of no pairs."""
+        codes, numbers = np.empty(0, np.int32), np.empty(0, np.int64)
+        return cls(codes, codes, numbers, numbers, (numbers, numbers))
+
+
+def separate(
+    varying: VaryingOutputs, progress: CoreListener | None = None
+) -> PairColumns | TooLarge:
+    """Find the shortest suffix and the queries that distinguish each pair of states."""
+    machine, outputs = varying.machine, varying.outputs
+    halves = max(machine.states - 1, 0), -(-machine.states // 2)
+    try:
+        check_table(*halves, _PAIR_BYTES, "pairs of states to distinguish")
+    except TooLarge as error:
+        return error
+    rows = varying.row[varying.by_query]
+    columns = _core.separate(
+        varying.column[varying.by_query],
+        varying.state[varying.by_query],
+        varying.output[varying.by_query],
+        count=outputs.count[rows],
+        step=outputs.places[1][rows],
+        transitions=nontrivial_transitions(machine),
+        states=machine.states,
+        labels=len(machine.labels),
+        progress=progress,
+    )
+    witness_rows = np.append(rows, -1).astype(np.int32)  # the last entry is for no witness
+    for name in ("lower", "higher"):
+        columns[name][:] = witness_rows[columns[name]]
+    return PairColumns(
+        columns["depth"],
+        columns["label"],
+        columns["queries"],
+        columns["support"],
+        (columns["lower"], columns["higher"]),
+    )
 
 
 def nontrivial_transitions(machine: Machine) -> Codes:
@@ -261,3 +327,119 @@ def nontrivial_transitions(machine: Machine) -> Codes:
     targets = machine.transitions.copy()
     targets[:, list(machine.trivial)] = -1
     return targets.ravel()
+
+
+# --- With noise ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class WeighableSteps:
+    """The queries and outputs of steps as columns for the core; −1 where they are unknown.
+
+    `query` is an index into `queries`, the machine's numbers of the queries.
+    """
+
+    machine: Machine
+    queries: Numbers
+    query: Codes
+    output: Codes
+    label: Codes
+    state: Codes
+    offsets: Numbers
+
+    @classmethod
+    def of(cls, steps: StepQueries, offsets: Numbers) -> "WeighableSteps":
+        """Return the columns for a machine's queries in traces that begin at `offsets`."""
+        machine = steps.machine
+        is_known = (steps.states >= 0) & (steps.queries >= 0)
+        is_known &= steps.outputs < len(machine.outputs)
+        queries, index = np.unique(steps.queries, return_inverse=True)
+        return cls(
+            machine,
+            queries,
+            np.where(is_known, index, -1).astype(np.int32),
+            np.where(is_known, steps.outputs, -1).astype(np.int32),
+            # A label read in an unknown state is no transition.
+            np.where(steps.states >= 0, steps.labels, -1).astype(np.int32),
+            np.ascontiguousarray(steps.states, np.int32),
+            offsets,
+        )
+
+
+def weigh_pairs(steps: WeighableSteps, outputs: CountTable) -> PairColumns:
+    """Weigh each pair of states of a noisy machine against one state with the outputs of both.
+
+    Two states are separated if the outputs of both are at least 100 times as likely given two
+    states as given one, or if the same labels lead from them to two such states. Such a pair has
+    the figures of the states that the labels lead to.
+    """
+    states = steps.machine.states
+    weighed = _core.weigh_state_pairs(steps.query, steps.output, steps.state, states=states)
+    log_odds, number = weighed["log_odds"], weighed["query"]
+    query = np.where(number >= 0, steps.queries[number], np.int64(-1))
+    lower, higher = np.triu_indices(states, 1)
+    columns = PairColumns(
+        np.where((log_odds >= OPEN_LOG_ODDS) & (query >= 0), 0, -1).astype(np.int32),
+        np.full(len(log_odds), -1, np.int32),
+        weighed["queries"].astype(np.int64),
+        weighed["asked"],
+        (_most_frequent(outputs, lower, query), _most_frequent(outputs, higher, query)),
+        log_odds,
+    )
+    _propagate(steps.machine, columns)
+    return columns
+
+
+def _most_frequent(outputs: CountTable, state: Numbers, query: Numbers) -> Numbers:
+    """Return the row of the most frequent output of each state to each query, −1 for no query."""
+    queries = np.unique(outputs["query"])
+    key = outputs["state"].astype(np.int64) * len(queries)
+    key += np.searchsorted(queries, outputs["query"])
+    order = np.lexsort((-outputs.count, key))
+    distinct, start = np.unique(key, return_index=True)
+    wanted = state * len(queries) + np.searchsorted(queries, query)
+    position = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    return np.where(query < 0, -1, order[start[position]])
+
+
+def _propagate(machine: Machine, columns: PairColumns) -> None:
+    """Give pairs with labels that lead to separated states the figures of those states."""
+    labels = np.setdiff1d(np.arange(machine.transitions.shape[1]), machine.trivial).tolist()
+    pairs = list(combinations(range(machine.states), 2))
+    figures: list[Any] = [columns.log_odds, columns.queries, columns.support, *columns.witness]
+    has_changed = True
+    while has_changed:
+        before, has_changed = columns.depth.copy(), False
+        for pair in np.flatnonzero(before < 0).tolist():
+            for code in labels:
+                first, second = machine.transitions[list(pairs[pair]), code].tolist()
+                if min(first, second) < 0 or first == second:
+                    continue
+                after = pair_number(machine.states, first, second)
+                if before[after] >= 0:
+                    columns.depth[pair], columns.label[pair] = before[after] + 1, code
+                    for column in figures:
+                        column[pair] = column[after]
+                    has_changed = True
+                    break
+
+
+def weigh_transitions(steps: WeighableSteps) -> AlternativeTransitions:
+    """Weigh each transition against other targets, as `resolvent.noise.alternatives` does."""
+    machine = steps.machine
+    shape = machine.transitions.shape
+    if shape[1] == 0:
+        return AlternativeTransitions(np.full(shape, -1, np.int32), np.zeros(shape))
+    target, log_odds = _core.rival_moves(
+        steps.query,
+        steps.output,
+        steps.label,
+        steps.offsets,
+        transitions=np.ascontiguousarray(machine.transitions).ravel(),
+        labels=shape[1],
+        part=SUBSAMPLE_ROWS,
+    )
+    target = target.reshape(shape)
+    if (no_event := machine.labels.get(NO_EVENT)) is not None:
+        target[:, no_event] = -1
+    return AlternativeTransitions(target, log_odds.reshape(shape))

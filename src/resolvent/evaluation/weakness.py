@@ -1,43 +1,46 @@
-"""Find the states and transitions of machines that rest on few label histories.
+"""Find the states and transitions of machines that rest on few label sequences.
 
 Input: the steps of a machine, shard by shard. Output: weak states, rare transitions and sinks.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from resolvent._util.records import builtin
 from resolvent._util.text import amount, short
 from resolvent.evaluation.observed import LazySequence, Numbers
+from resolvent.evaluation.separation import nontrivial_transitions
 from resolvent.machines import Machine, Machines
-from resolvent.machines.compare import history_text
+from resolvent.machines.compare import label_sequence_text
 from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import Label, TraceSet, label_text
 from resolvent.traces.digest import splitmix64
 from resolvent.traces.vocabulary import Codes
 
 FEW: Final = 5
-"""Number of histories below which a state is weak: one odd session could have made it."""
+"""Number of label sequences below which a state is weak: one faulty session may have made it."""
 
-_ALONE: Final = 2
-"""Number of histories kept for each transition: enough to tell one from several."""
+_SINGLE: Final = 2
+"""Number of label sequences kept for each transition: enough to distinguish one from several."""
 
 _MOSTLY: Final = 0.5
 """Share of steps spent in sinks above which that is reported."""
 
 _SHOWN_CHARACTERS: Final = 160
-"""Maximum number of characters of a label history that are shown."""
+"""Maximum number of characters of a label sequence that are shown."""
 
 
-def history_keys(columns: Iterable[Codes], offsets: Numbers) -> Numbers:
+def prefix_keys(columns: Iterable[Codes], offsets: Numbers) -> Numbers:
     """Return a hash for each step that equal prefixes of traces share, others almost never.
 
     A prefix ends with the step and consists of the codes in all columns, one code a step.
 
     >>> first_two_are_alike = np.array([0, 1, 2, 0, 1, 1], np.int32)
-    >>> keys = history_keys([first_two_are_alike], np.array([0, 3, 6]))
+    >>> keys = prefix_keys([first_two_are_alike], np.array([0, 3, 6]))
     >>> (keys[:3] == keys[3:]).tolist()
     [True, True, False]
     """
@@ -73,8 +76,7 @@ class LowestKeys:
         """Keep the lowest keys of each group."""
         order = np.lexsort((key, group))
         group, key = group[order].astype(np.int64), key[order]
-        is_new = np.ones(len(group), bool)
-        is_new[1:] = (np.diff(group) != 0) | (key[1:] != key[:-1])
+        is_new = np.append(True, (np.diff(group) != 0) | (key[1:] != key[:-1]))[: len(key)]
         group, key = group[is_new], key[is_new]
         start = np.searchsorted(group, group)
         is_low = np.arange(len(group)) - start < most
@@ -90,8 +92,8 @@ class LowestKeys:
 
 
 @dataclass(frozen=True, eq=False)
-class HistoryCounts:
-    """The label histories that enter each state from another, and that take each transition.
+class SequenceCounts:
+    """The label sequences that enter each state from another, and that take each transition.
 
     `spent` is the number of steps in each state, and `steps` that of all steps. A transition is
     a state and a label as one number: state · number of labels + label.
@@ -103,8 +105,8 @@ class HistoryCounts:
     steps: int
 
     @classmethod
-    def of(cls, steps: StepQueries, offsets: Numbers) -> "HistoryCounts":
-        """Count the histories, trivial labels left out, of traces that begin at `offsets`."""
+    def of(cls, steps: StepQueries, offsets: Numbers) -> "SequenceCounts":
+        """Count the sequences of nontrivial labels in traces that begin at `offsets`."""
         machine, labels, states = steps.machine, steps.labels, steps.states
         before = np.concatenate([[0], states[:-1]])
         before[offsets[:-1]] = 0
@@ -113,20 +115,20 @@ class HistoryCounts:
         is_other = (labels < 0) | (labels >= len(machine.labels))
         is_read = is_nontrivial[np.where(is_other, -1, labels)]
         rows = np.flatnonzero(is_read)
-        keys = history_keys([labels[rows]], np.concatenate([[0], np.cumsum(is_read)])[offsets])
+        keys = prefix_keys([labels[rows]], np.concatenate([[0], np.cumsum(is_read)])[offsets])
         is_known = (before[rows] >= 0) & (states[rows] >= 0)
         rows, keys = rows[is_known], keys[is_known]
         enters = before[rows] != states[rows]
         transitions = before[rows].astype(np.int64) * len(machine.labels) + labels[rows]
         return cls(
             LowestKeys.of(states[rows[enters]], keys[enters], FEW),
-            LowestKeys.of(transitions, keys, _ALONE),
+            LowestKeys.of(transitions, keys, _SINGLE),
             np.bincount(states[states >= 0], minlength=machine.states),
             len(states),
         )
 
-    def __add__(self, other: "HistoryCounts") -> "HistoryCounts":
-        return HistoryCounts(
+    def __add__(self, other: "SequenceCounts") -> "SequenceCounts":
+        return SequenceCounts(
             self.entered + other.entered,
             self.transitions + other.transitions,
             self.spent + other.spent,
@@ -136,100 +138,75 @@ class HistoryCounts:
 
 @dataclass(frozen=True)
 class WeakState:
-    """A state that few label histories reach, and the shortest labels `by` which it is reached.
+    """A state that few label sequences reach, and the shortest labels `by` which it is reached.
 
-    `histories` is the number of distinct ones that enter it from another state, so that a
+    `sequences` is the number of distinct ones that enter it from another state, so that a
     repeated session counts once. `steps` is the number of steps spent there.
     """
 
     state: int
-    histories: int
+    sequences: int
     steps: int
     by: tuple[Label, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
-        return {**vars(self), "by": [sorted(label) for label in self.by]}
-
     def __str__(self) -> str:
-        times = "once" if self.histories == 1 else f"in {self.histories:,} ways"
-        labels = short(history_text(self.by), _SHOWN_CHARACTERS)
-        return f"state {self.state}, reached {times}, by: {labels}"
+        number = amount(self.sequences, "label sequence")
+        labels = short(label_sequence_text(self.by), _SHOWN_CHARACTERS)
+        return f"state {self.state}, reached by {number}, such as {labels}"
 
 
-class WeakStates(LazySequence[WeakState]):
-    """Some states in order, each built on access together with its labels.
-
-    The labels to all states of a long chain take memory quadratic in its length.
-    """
-
-    def __init__(
-        self, machine: Machine, states: list[int], histories: Numbers, spent: Numbers
-    ) -> None:
-        super().__init__(len(states))
-        self._machine, self._states = machine, states
-        self._histories, self._spent = histories, spent
-
-    def _element(self, index: int) -> WeakState:
-        state = self._states[index]
-        histories, spent = int(self._histories[state]), int(self._spent[state])
-        return WeakState(state, histories, spent, self._machine.history(state))
-
-
-@dataclass(frozen=True)
-class RareTransition:
-    """A transition taken by a single label history."""
-
-    state: int
-    label: Label
-    target: int
-
-    def __str__(self) -> str:
-        return f"{short(label_text(self.label))} in state {self.state} (→ {self.target})"
+def _weak_state(
+    machine: Machine, states: list[int], sequences: Numbers, spent: Numbers, index: int
+) -> WeakState:
+    state = states[index]
+    number, steps = int(sequences[state]), int(spent[state])
+    return WeakState(state, number, steps, machine.access_sequence(state))
 
 
 @dataclass(frozen=True)
 class Weakness:
     """The parts of a machine that rest on little evidence.
 
-    `weak` are the states reached by fewer than 5 histories, the weakest first. Of the `moves`
-    transitions that the traces take, `rare` were taken by a single history, such as `rare_move`.
-    Of all `steps`, `stuck` are in `sinks`, the states without a transition to another.
+    `weak` are the states reached by fewer than 5 label sequences, the weakest first. Of the
+    `transitions` that the traces take, `rare` were taken by a single sequence, such as `example`:
+    a state, a label and the next state. Of all `steps`, `stuck` are in `sinks`, the states without
+    a transition to another.
     """
 
     states: int = 0
     weak: Sequence[WeakState] = ()
-    moves: int = 0
+    transitions: int = 0
     rare: int = 0
-    rare_move: RareTransition | None = None
+    example: tuple[int, Label, int] | None = None
     steps: int = 0
     stuck: int = 0
     sinks: tuple[int, ...] = ()
 
     def as_dict(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return at most `most` weak states as JSON values."""
-        return [state.as_dict() for state in self.weak[:most]]
+        return list(map(builtin, self.weak[:most]))
 
     def lines(self, most: int = 5) -> list[str]:
         """Return a few lines of text with at most `most` states; none if nothing is weak."""
         lines = []
         if self.weak:
             lines.append(
-                f"{len(self.weak):,} of {amount(self.states, 'state')} {_were(len(self.weak))} "
-                f"reached in fewer than {FEW} different ways; go there again to test them:"
+                f"{len(self.weak):,} of {amount(self.states, 'state')} reached by fewer than "
+                f"{FEW} different label sequences; reach them again by other sequences:"
             )
             lines += [f"  {state}" for state in self.weak[:most]]
             if len(self.weak) > most:
                 lines.append(f"  and {len(self.weak) - most:,} more")
-        if self.rare_move is not None:
+        if self.example is not None:
+            state, label, target = self.example
             lines.append(
-                f"{self.rare:,} of {amount(self.moves, 'move')} {_were(self.rare)} taken after one "
-                f"history alone, such as {self.rare_move}"
+                f"{self.rare:,} of {amount(self.transitions, 'transition')} taken after a single "
+                f"label sequence, such as {short(label_text(label))} in state {state} (→ {target})"
             )
         if self.stuck > _MOSTLY * self.steps:
             lines.append(
                 f"{self.stuck / self.steps:.1%} of all steps are in {_states_text(self.sinks)}, "
-                f"which nothing leads out of: sessions that end sooner would tell more"
+                f"from which no label leads to another state: shorter traces would show more"
             )
         return lines
 
@@ -245,39 +222,32 @@ def _states_text(states: tuple[int, ...], most: int = 3) -> str:
     return f"state{'s' if len(states) > 1 else ''} {listed}{more}"
 
 
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
-def weakness_of(machine: Machine, counts: HistoryCounts) -> Weakness:
+def weakness_of(machine: Machine, counts: SequenceCounts) -> Weakness:
     """Find the weak states, rare transitions and sinks of a machine."""
-    histories = np.zeros(machine.states, np.int64)
+    sequences = np.zeros(machine.states, np.int64)
     entered, entries = counts.entered.counts()
-    histories[entered] = entries
-    histories[0] += 1  # the empty history
-    spent = counts.spent
-    reachable = set(machine.reachable())
-    stuck_in = sinks(machine)
-    candidates = np.flatnonzero(histories < FEW).tolist()
+    sequences[entered] = entries
+    sequences[0] += 1  # the empty sequence
+    spent, reachable, stuck_in = counts.spent, set(machine.reachable()), sinks(machine)
     weak = sorted(
-        (state for state in candidates if state in reachable and state),
-        key=lambda state: (histories[state], spent[state], state),
+        (state for state in np.flatnonzero(sequences < FEW).tolist() if state in reachable - {0}),
+        key=lambda state: (sequences[state], spent[state], state),
     )
     transitions, count = counts.transitions.counts()
     once = transitions[count == 1]
-    rare = None
+    example = None
     if len(once):
         targets = machine.transitions.ravel()[once]
-        # Prefer one that leads to a well-known state: then only the transition is in doubt.
-        first = int(once[np.lexsort((once, -np.minimum(histories[targets], FEW)))[0]])
+        # Prefer one that leads to a well-known state: then only the transition is uncertain.
+        first = int(once[np.lexsort((once, -np.minimum(sequences[targets], FEW)))[0]])
         state, code = divmod(first, len(machine.labels))
-        rare = RareTransition(state, machine.labels[code], int(machine.transitions[state, code]))
+        example = state, machine.labels[code], int(machine.transitions[state, code])
     return Weakness(
         machine.states,
-        WeakStates(machine, weak, histories, spent),
+        LazySequence(len(weak), partial(_weak_state, machine, weak, sequences, spent)),
         len(transitions),
         len(once),
-        rare,
+        example,
         counts.steps,
         int(spent[stuck_in].sum()),
         tuple(stuck_in.tolist()),
@@ -295,8 +265,7 @@ def sinks(machine: Machine) -> Numbers:
     """
     if machine.states == 1 or len(machine.observations) != 1:
         return np.empty(0, np.int64)
-    targets = machine.transitions.copy()
-    targets[:, list(machine.trivial)] = -1
+    targets = nontrivial_transitions(machine).reshape(machine.transitions.shape)
     stays = targets == np.arange(machine.states)[:, None]
     is_sink = (stays | (targets < 0)).all(axis=1) & stays.any(axis=1)
     states: Numbers = np.flatnonzero(is_sink)
@@ -305,9 +274,9 @@ def sinks(machine: Machine) -> Numbers:
 
 def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:
     """Find the parts of each machine that rest on little in some traces."""
-    seen = machines.senses.on(traces)
+    seen = machines.preprocessor.transform(traces)
     queries = step_queries(machines, seen, states_at_steps(machines, seen))
     return {
-        kind: weakness_of(steps.machine, HistoryCounts.of(steps, seen.offsets))
-        for kind, steps in queries.items()
+        name: weakness_of(steps.machine, SequenceCounts.of(steps, seen.offsets))
+        for name, steps in queries.items()
     }

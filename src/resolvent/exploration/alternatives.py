@@ -5,22 +5,21 @@ explain all steps, the next test is the shortest path to a step for which both p
 outputs.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
-from resolvent import _core
-from resolvent.exploration.buffer import Columns, Episode
+from resolvent.exploration.buffer import Episode
 from resolvent.exploration.empirical_model import EmpiricalModel
-from resolvent.exploration.hypothesis import EFFORT, Hypothesis
-from resolvent.exploration.repair import explains
+from resolvent.exploration.hypothesis import EFFORT, Hypothesis, explains
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
 from resolvent.exploration.state import EpisodeState, LearnerState
-from resolvent.exploration.tables import OutputTable, QueriedSteps, TransitionTables
+from resolvent.exploration.tables import ObservedMachines, QueriedSteps, States, TransitionTables
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.infer import try_infer
+from resolvent.traces.vocabulary import Codes
 
 DISTINGUISH: Final = "which of two machines is right"
 
@@ -30,68 +29,19 @@ MAX_STEPS_WALKED: Final = 40_000_000
 MAX_NODES: Final = 50_000
 """Maximum number of nodes of a search: an augmented state and the alternative's states."""
 
-States = tuple[int, ...]
-
 
 def rule_out_alternatives(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path that distinguishes the next alternative machines from the hypothesis."""
-    if state.are_resets_useless:
+    selection = state.selection
+    if selection.are_resets_useless:
         return None
-    if state.alternatives is None:
-        state.alternatives = AlternativeHypotheses(
-            state.hypothesis, state.present_model(), state.open_episodes
-        )
-    return state.alternatives.path(episode.row, episode.episode, state.open_episodes)
-
-
-@dataclass(frozen=True, eq=False)
-class Alternative:
-    """Other machines that explain all steps, and their outputs."""
-
-    transitions: list[list[list[int]]]
-    outputs: OutputTable
-
-    @classmethod
-    def of(cls, tables: TransitionTables, columns: Columns) -> "Alternative":
-        """Return the machines with these transitions, and the outputs that the steps show."""
-        steps = QueriedSteps.of_columns(tables, columns)
-        states = [steps.walk(transitions) for transitions in tables.transitions]
-        values: dict[str, Any] = {
-            "transition": columns.observations_after,
-            "reward": columns.rewards,
-        }
-        outputs = OutputTable(tables.sizes, columns.n_actions)
-        key = np.ravel_multi_index((*states, steps.query), (*tables.sizes, steps.n_queries))
-        first, _ = _core.numbered(key)
-        queries = (
-            [column[first] for column in states],
-            columns.observations_before[first],
-            columns.actions[first],
-        )
-        for machine, name in enumerate(tables.names):
-            outputs.note_all(machine, *queries, values.get(name, steps.terminated)[first])
-        return cls([transitions.tolist() for transitions in tables.transitions], outputs)
-
-    def next_states(self, states: States, label: int) -> States | None:
-        """Return the states reached by reading a label; None if it was never read there."""
-        if label < 0:
-            return states
-        targets = tuple(
-            transitions[state][label] if label < len(transitions[state]) else -1
-            for transitions, state in zip(self.transitions, states, strict=True)
-        )
-        return targets if min(targets) >= 0 else None
-
-    def states_after(self, model: EmpiricalModel, episode: Episode) -> States | None:
-        """Return the states after all labels of an episode."""
-        states: States | None = (0,) * len(self.transitions)
-        for position in range(model.first, len(episode.labels) - model.lag):
-            states = None if states is None else self.next_states(states, episode.labels[position])
-        return states
+    if selection.alternatives is None:
+        selection.alternatives = AlternativeHypotheses(state.hypothesis, state.present_model())
+    return selection.alternatives.path(episode.row, episode.recorded)
 
 
 def distinguishing_path(
-    model: EmpiricalModel, row: int, states: States, alternative: Alternative
+    model: EmpiricalModel, row: int, states: States, alternative: ObservedMachines
 ) -> Path | None:
     """Return the shortest path to a step with different predictions.
 
@@ -102,7 +52,7 @@ def distinguishing_path(
         here, other_states = node
         observation, *own = model.augmented_states[here]
         for action, target in enumerate(model.next_row[here]):
-            if outputs_differ(model, alternative, observation, tuple(own), other_states, action):
+            if model.machines.disagree(alternative, own, other_states, (observation, action)):
                 return Path(search.steps_to(node, action), 1.0, DISTINGUISH)
             if target < 0:
                 continue
@@ -112,119 +62,97 @@ def distinguishing_path(
     return None
 
 
-def outputs_differ(
-    model: EmpiricalModel,
-    alternative: Alternative,
-    observation: int,
-    states: States,
-    other_states: States,
-    action: int,
-) -> bool:
-    """Return whether both predict an output of a step and disagree."""
-    for machine in range(len(states)):
-        output = model.outputs.get(machine, states, observation, action)
-        other_output = alternative.outputs.get(machine, other_states, observation, action)
-        if output is not None and other_output is not None and output != other_output:
-            return True
-    return False
-
-
 class AlternativeHypotheses:
     """The alternatives to a hypothesis, one after another, until the machines change.
 
     `undistinguished` is the number of alternatives that no known step distinguishes.
     """
 
-    def __init__(
-        self, hypothesis: Hypothesis, model: EmpiricalModel, open_episodes: Sequence[Episode]
-    ) -> None:
-        self.hypothesis, self.model, self.open_episodes = hypothesis, model, open_episodes
+    def __init__(self, hypothesis: Hypothesis, model: EmpiricalModel) -> None:
+        self.hypothesis, self.model, self.buffer = hypothesis, model, hypothesis.buffer
         self.undistinguished = 0
         self._candidates = self.candidates()
-        self._current: TransitionTables | None = None
-        self._exhausted = False
+        self._current = next(self._candidates, None)
 
-    def path(self, row: int, episode: Episode, open_episodes: Sequence[Episode]) -> Path | None:
+    def path(self, row: int, episode: Episode) -> Path | None:
         """Return the path that distinguishes the next alternative, if any is left.
 
-        The episode is one of those that are open.
+        The episode is an open one, in the augmented state `row`.
         """
-        self.open_episodes = open_episodes
-        while not self._exhausted:
-            self._current = self._current or next(self._candidates, None)
-            if self._current is None:
-                self._exhausted = True
-                return None
-            columns, tables = self._columns(), self._widened(self._current)
-            if explains(tables, QueriedSteps.of_columns(tables, columns)):
-                path = self._path_for(row, episode, Alternative.of(tables, columns))
+        while self._current is not None:
+            tables = self._current.for_labels(len(self.buffer.labels))
+            columns = self.buffer.columns()
+            if explains(tables, QueriedSteps(columns, tables)):
+                path = self._path_for(row, episode, ObservedMachines.of_steps(tables, columns))
                 if path is not None:
                     return path
                 self.undistinguished += 1
-            self._current = None
+            self._current = next(self._candidates, None)
         return None
 
-    def _path_for(self, row: int, episode: Episode, alternative: Alternative) -> Path | None:
+    def _path_for(self, row: int, episode: Episode, alternative: ObservedMachines) -> Path | None:
         model = self.model
-        states = alternative.states_after(model, episode)
+        states: States | None = (0,) * len(alternative.sizes)
+        for label in episode.labels[model.first : len(episode.labels) - model.lag]:
+            states = None if states is None else alternative.next_states(states, label)
         path = None if states is None else distinguishing_path(model, row, states, alternative)
         if path is not None:
             return path
         for start in model.starts:
             label = model.start_symbols[start][1] if model.reads_first_label else -1
-            begun = alternative.next_states((0,) * len(alternative.transitions), label)
+            begun = alternative.next_states((0,) * len(alternative.sizes), label)
             is_here = start == row and not len(episode)
             if begun and not is_here and distinguishing_path(model, start, begun, alternative):
                 return RESET
         return None
 
-    def _columns(self) -> Columns:
-        return self.hypothesis.buffer.columns(0, self.open_episodes)
-
-    def _widened(self, tables: TransitionTables) -> TransitionTables:
-        """Return transitions with a column for each label up to now."""
-        return tables.for_labels(len(self.hypothesis.buffer.labels))
-
     def candidates(self) -> Iterator[TransitionTables]:
         """Yield machines that explain all steps, those with rare transitions redirected first."""
-        believed, columns = self._widened(self.model.tables), self._columns()
-        steps = QueriedSteps.of_columns(believed, columns)
-        trials = max(MAX_STEPS_WALKED // max(columns.steps, 1), 1)
-        for machine, transitions in enumerate(believed.transitions):
-            states = steps.walk(transitions)
-            before = np.roll(states, 1)
-            before[steps.first] = 0
-            read = (steps.label >= 0) & (before >= 0)
-            times = np.zeros(transitions.shape, np.int64)
-            np.add.at(times, (before[read], steps.label[read]), 1)
-            for cell in np.argsort(times, axis=None, kind="stable").tolist():
-                state, label = divmod(cell, transitions.shape[1])
-                if transitions[state, label] < 0 or label in self.model.neutral_labels:
+        tables = self.model.tables.for_labels(len(self.buffer.labels))
+        steps = QueriedSteps(self.buffer.columns(), tables)
+        trials = max(MAX_STEPS_WALKED // max(len(steps.query), 1), 1)
+        for machine, transitions in enumerate(tables.transitions):
+            for state, label in _rarest_first(steps, transitions):
+                target_now = transitions[state, label]
+                if target_now < 0 or label in self.model.neutral_labels:
                     continue
                 for target in range(len(transitions)):
-                    if target == transitions[state, label]:
+                    if target == target_now:
                         continue
                     if not trials:
                         return
                     trials -= 1
-                    tables = _redirected(believed, machine, (state, label), target)
-                    if explains(tables, steps):
-                        yield tables
-        yield from self._inferred_with_other_seed()
+                    redirected = _redirected(tables, machine, (state, label), target)
+                    if explains(redirected, steps):
+                        yield redirected
+        yield from self._inferred_with_other_seed(tables)
 
-    def _inferred_with_other_seed(self) -> Iterator[TransitionTables]:
-        believed, hypothesis = self._widened(self.model.tables), self.hypothesis
-        options = replace(hypothesis.options, seed=hypothesis.options.seed + 1, effort=EFFORT)
-        traces = hypothesis.buffer.traces(0, self.open_episodes)
-        result = try_infer(options, traces)
+    def _inferred_with_other_seed(self, present: TransitionTables) -> Iterator[TransitionTables]:
+        options = self.hypothesis.options
+        options = replace(options, seed=options.seed + 1, effort=EFFORT)
+        result = try_infer(options, self.buffer.traces())
         if isinstance(result, Conflict):  # repair may succeed where inference fails
             return
-        tables = TransitionTables.of(result.machines, hypothesis.buffer)
-        if tables.names == believed.names and sum(tables.sizes) <= sum(believed.sizes):
-            wide = self._widened(tables)
-            steps = QueriedSteps.of_columns(wide, self._columns())
-            if explains(wide, steps) and not _are_isomorphic(wide, believed):
-                yield wide
+        tables = TransitionTables.of(result.machines, self.buffer)
+        if (
+            tables.names == present.names
+            and sum(tables.sizes) <= sum(present.sizes)
+            and explains(tables, QueriedSteps(self.buffer.columns(), tables))
+            and not _are_isomorphic(tables, present)
+        ):
+            yield tables
+
+
+def _rarest_first(steps: QueriedSteps, transitions: Codes) -> Iterator[tuple[int, int]]:
+    """Yield state and label of all transitions, by the number of steps that take them."""
+    states = steps.walk(transitions)
+    before = np.roll(states, 1)
+    before[steps.first] = 0
+    is_read = (steps.label >= 0) & (before >= 0)
+    times = np.zeros(transitions.shape, np.int64)
+    np.add.at(times, (before[is_read], steps.label[is_read]), 1)
+    for cell in np.argsort(times, axis=None, kind="stable").tolist():
+        yield divmod(cell, transitions.shape[1])
 
 
 def _redirected(

@@ -1,11 +1,11 @@
-"""Everything recorded during exploration, as columns of codes that only grow.
+"""Everything recorded during exploration, in codes that only grow.
 
-Closed episodes are concatenated. Open ones are recorded separately, and count as truncated when
-machines are inferred from all of them.
+Input: resets and steps of episodes, several of them side by side. Output: all steps as arrays or
+as traces, those of open episodes last; open episodes count as truncated.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,28 +15,27 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.traces import Label, Symbol, TraceSet
+from resolvent.traces import Symbol, TraceSet
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 TRUNCATED, TERMINATED, ABANDONED = 0, 1, 2
 """Ends of episodes: by a limit, by the environment, or because no test was left in it."""
 
-
-class ForgottenSymbol:
-    """Stands for a symbol that no trace has any more; instances are distinct."""
+FORGOTTEN = None
+"""Takes the place of a symbol that no trace has any more."""
 
 
 class SymbolIndex:
     """Symbols or labels, numbered in the order of their first occurrence."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
-        self.values: list[Any] = []
-        self.codes: dict[Any, int] = {}
-        for value in values:
-            self(value)
+        self.values: list[Any] = list(values)
+        self.codes: dict[Any, int] = {
+            value: code for code, value in enumerate(self.values) if value is not FORGOTTEN
+        }
 
-    def __call__(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         """Return the number of a value, a new one at its first occurrence."""
         code = self.codes.get(value)
         if code is None:
@@ -49,22 +48,20 @@ class SymbolIndex:
 
     def keep_only(self, codes: Iterable[int]) -> None:
         """Forget the values of all other codes; they get new codes if they occur again."""
-        for code in set(range(len(self.values))).difference(codes):
-            value, self.values[code] = self.values[code], ForgottenSymbol()
-            del self.codes[value]
-            self.codes[self.values[code]] = code
+        for code in set(self.codes.values()).difference(codes):
+            del self.codes[self.values[code]]
+            self.values[code] = FORGOTTEN
 
     def codes_in(self, vocabulary: Vocabulary[Any], count: int | None = None) -> list[int]:
         """Return the codes that the first values have in a vocabulary; -1 for forgotten ones."""
         return [
-            -1 if isinstance(value, ForgottenSymbol) else vocabulary.code(value)
-            for value in self.values[:count]
+            -1 if value is FORGOTTEN else vocabulary.code(value) for value in self.values[:count]
         ]
 
     @classmethod
     def from_codes(cls, vocabulary: Vocabulary[Any], codes: Iterable[int]) -> "SymbolIndex":
         """Return the index of the values with these codes in a vocabulary."""
-        return cls(ForgottenSymbol() if code < 0 else vocabulary[code] for code in codes)
+        return cls(FORGOTTEN if code < 0 else vocabulary[code] for code in codes)
 
 
 @dataclass
@@ -76,13 +73,18 @@ class Episode:
     actions: "array[int]" = field(default_factory=lambda: array("i"))
     rewards: "array[float]" = field(default_factory=lambda: array("d"))
 
+    @classmethod
+    def begun(cls, observation: int, label: int) -> "Episode":
+        """Return an episode after its reset."""
+        return cls(array("i", [observation]), array("i", [label]))
+
     def __len__(self) -> int:
         return len(self.actions)
 
-    def begin(self, observation: int, label: int) -> None:
-        """Record a reset."""
-        self.observations.append(observation)
-        self.labels.append(label)
+    @property
+    def start(self) -> tuple[int, int]:
+        """The first observation and label."""
+        return self.observations[0], self.labels[0]
 
     def step(self, action: int, reward: float, observation: int, label: int) -> None:
         """Record a step."""
@@ -114,6 +116,11 @@ class Columns:
         """The position in `observations` of the observation before each step."""
         lengths = np.diff(self.offsets)
         return np.arange(self.steps) + np.repeat(np.arange(len(lengths)), lengths)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """The position in `observations` of the first observation of each trace."""
+        return self.offsets[:-1] + np.arange(len(self.offsets) - 1)
 
     @cached_property
     def observations_before(self) -> Codes:
@@ -161,6 +168,8 @@ class Buffer:
         self.actions_by_name: Codes = np.array(order, np.int32)
         self.closed = Episode()
         """All closed episodes, concatenated."""
+        self.open: dict[int, Episode] = {}
+        """The open episode of each environment."""
         self.lengths, self.ends, self.environments = array("i"), array("b"), array("i")
         """The length, the kind of end and the environment of each closed episode."""
         self._columns: tuple[object, Columns] | None = None
@@ -172,11 +181,21 @@ class Buffer:
 
     @property
     def steps(self) -> int:
-        """Number of steps of the closed episodes."""
-        return len(self.closed)
+        """Number of steps."""
+        return len(self.closed) + sum(map(len, self.open.values()))
 
-    def close(self, episode: Episode, end: int, environment: int = 0) -> None:
+    def open_episodes(self) -> dict[int, Episode]:
+        """Return the open episodes with a step, by environment and in this order."""
+        return {index: self.open[index] for index in sorted(self.open) if len(self.open[index])}
+
+    def begin(self, environment: int, observation: int, label: int) -> Episode:
+        """Begin an episode."""
+        self.open[environment] = Episode.begun(observation, label)
+        return self.open[environment]
+
+    def close(self, environment: int, end: int) -> None:
         """Close an episode; one without a step is dropped."""
+        episode = self.open.pop(environment)
         if not len(episode):
             return
         closed = self.closed
@@ -188,8 +207,22 @@ class Buffer:
         self.ends.append(end)
         self.environments.append(environment)
 
+    def closed_episodes(self, since: int = 0) -> Iterator[Episode]:
+        """Yield the closed episodes from number `since` on."""
+        closed, first = self.closed, sum(self.lengths[:since])
+        for number, length in enumerate(self.lengths[since:], since):
+            steps = slice(first, first + length)
+            positions = slice(first + number, first + number + length + 1)
+            yield Episode(
+                closed.observations[positions],
+                closed.labels[positions],
+                closed.actions[steps],
+                closed.rewards[steps],
+            )
+            first += length
+
     def has_episode(self, start: tuple[int, int], actions: Sequence[int]) -> bool:
-        """Return whether an episode began with this observation and label and took these actions.
+        """Return whether a closed episode began with this start and took these actions.
 
         One that terminated or was truncated may have taken fewer of them.
         """
@@ -205,37 +238,33 @@ class Buffer:
             step += length
         return False
 
-    def columns(self, since: int = 0, open_episodes: Iterable[Episode] = ()) -> Columns:
-        """Return the episodes from number `since` on, and then the open ones, as arrays."""
-        more = [episode for episode in open_episodes if len(episode)]
-        key = since, self.episodes, [(id(episode), len(episode)) for episode in more]
+    def columns(self) -> Columns:
+        """Return the closed episodes and then the open ones as arrays."""
+        episodes = self.open_episodes().values()
+        key = self.episodes, *map(len, episodes)  # episodes only grow
         if self._columns is None or self._columns[0] != key:
-            self._columns = key, self._new_columns(since, more)
+            self._columns = key, self._new_columns([self.closed, *episodes])
         return self._columns[1]
 
-    def _new_columns(self, since: int, more: list[Episode]) -> Columns:
-        skipped = int(np.frombuffer(self.lengths, np.int32)[:since].sum()) if since else 0
-        lengths = [*self.lengths[since:], *map(len, more)]
-        episodes = (self.closed, *more)
+    def _new_columns(self, episodes: list[Episode]) -> Columns:
+        def column(name: str, dtype: Any) -> Any:
+            return np.concatenate([np.frombuffer(getattr(part, name), dtype) for part in episodes])
 
-        def column(name: str, dtype: Any, first: int) -> Any:
-            arrays = [np.frombuffer(getattr(episode, name), dtype) for episode in episodes]
-            return np.concatenate([arrays[0][first:], *arrays[1:]])
-
-        ends = [*(end == TERMINATED for end in self.ends[since:]), *(False for _ in more)]
+        n_open = len(episodes) - 1
+        lengths = [*self.lengths, *map(len, episodes[1:])]
         return Columns(
-            column("observations", np.int32, skipped + since),
-            column("labels", np.int32, skipped + since),
-            column("actions", np.int32, skipped),
-            column("rewards", np.float64, skipped),
+            column("observations", np.int32),
+            column("labels", np.int32),
+            column("actions", np.int32),
+            column("rewards", np.float64),
             np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            np.array(ends, bool),
+            np.array([*(end == TERMINATED for end in self.ends), *[False] * n_open], bool),
             len(self.actions),
         )
 
-    def traces(self, since: int = 0, open_episodes: Iterable[Episode] = ()) -> TraceSet:
+    def traces(self) -> TraceSet:
         """Return the same as `columns` as traces."""
-        columns = self.columns(since, open_episodes)
+        columns = self.columns()
         rewards, codes = columns.reward_levels
         return TraceSet.from_columns(
             (self.observations.values, columns.observations),
@@ -247,30 +276,24 @@ class Buffer:
             truncated=~columns.terminated,
         )
 
-    def forget_skipped_starts(self, open_episodes: Sequence[Episode]) -> None:
+    def forget_skipped_starts(self) -> None:
         """Forget symbols of episodes without a step, which a resumed run does not know."""
-        episodes = (self.closed, *open_episodes)
+        episodes = (self.closed, *self.open.values())
         self.observations.keep_only(code for episode in episodes for code in episode.observations)
         self.labels.keep_only(code for episode in episodes for code in episode.labels)
 
-    def relabel(self, labelling: LabelingFunction, open_episodes: Iterable[Episode]) -> None:
+    def relabel(self, labeling: LabelingFunction) -> None:
         """Replace the labels of all steps by those of a labeling function."""
         self.labels, self._columns = SymbolIndex(), None
-        step = 0
-        for number, length in enumerate(self.lengths):
-            self._relabel(labelling, self.closed, step, step + number, length)
-            step += length
-        for episode in open_episodes:
-            self._relabel(labelling, episode, 0, 0, len(episode))
+        closed = array("i")
+        for episode in self.closed_episodes():
+            closed.extend(self._labels_by(labeling, episode))
+        self.closed.labels = closed
+        for _, episode in sorted(self.open.items()):
+            episode.labels = self._labels_by(labeling, episode)
 
-    def _relabel(
-        self, labelling: LabelingFunction, episode: Episode, step: int, position: int, length: int
-    ) -> None:
-        symbols = self.observations.values
-        first = labelling.at_reset(symbols[episode.observations[position]])
-        episode.labels[position] = self.labels(first)
-        for number in range(length):
-            action = self.actions[episode.actions[step + number]]
-            observation = symbols[episode.observations[position + number + 1]]
-            label: Label = labelling.after_step(action, observation)
-            episode.labels[position + number + 1] = self.labels(label)
+    def _labels_by(self, labeling: LabelingFunction, episode: Episode) -> "array[int]":
+        first, *later = (self.observations.values[code] for code in episode.observations)
+        actions = (self.actions[code] for code in episode.actions)
+        labels = [labeling.at_reset(first), *map(labeling.after_step, actions, later)]
+        return array("i", map(self.labels.code, labels))

@@ -1,25 +1,34 @@
-"""The outcome of every step taken so far, by augmented state and action, updated step by step.
+"""The outcome of every step taken so far, by augmented state and action.
 
 An augmented state is an observation with the states of the machines that matter for acting.
 Adding a step is cheap while the machines stay the same; when they change, the model is computed
-again from all steps (`bulk_update`).
+again from the distinct steps among all.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.exploration.buffer import Buffer, Columns, Episode
-from resolvent.exploration.bulk_update import add_all_steps
-from resolvent.exploration.optimistic_model import ObservedOutcomes
-from resolvent.exploration.tables import OutputTable, TransitionTables
+from resolvent.exploration.tables import (
+    Flags,
+    ObservedMachines,
+    QueriedSteps,
+    Query,
+    States,
+    TransitionTables,
+)
+from resolvent.planning.deterministic import OptimalPolicy, solve
+from resolvent.replay.counts import pack_rows
 from resolvent.traces.symbols import NO_EVENT
-from resolvent.traces.vocabulary import Codes
+from resolvent.traces.vocabulary import Codes, distinct_pairs
 
 UNKNOWN: Final = -2
 """Stands for the next row where a step was never taken, or its outcome is random."""
@@ -27,23 +36,53 @@ UNKNOWN: Final = -2
 ENDS: Final = -1
 """Stands for the next row where a step terminates the episode."""
 
+VARIES: Final = -2
+"""Stands for the label of an observation that has several."""
+
 MANY_LABELS: Final = 16
 """Number of labels above which those that change no state do not open a context."""
 
 Context: TypeAlias = tuple[int, ...]
 """The last label with the states before it; or -1 with the first observation and label."""
 
-Query: TypeAlias = tuple[int, int]
-"""Observation and action."""
+
+class Outcome(NamedTuple):
+    """The outcome of a step; `label_read` is the label read after it, by the label timing."""
+
+    observation: int
+    label: int
+    label_read: int
+    reward: float
+    terminated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StepEffect:
-    """The row reached by a step, whether it is news, and the machine it contradicts."""
+class StepEffect(NamedTuple):
+    """The row reached by a step, whether it is news, and whether it contradicts the machines."""
 
     next_row: int
     is_new: bool
-    contradicts: str | None = None
+    contradicts: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSteps:
+    """Next row, reward, and whether the outcome is known, by row and action."""
+
+    next_row: Codes
+    reward: NDArray[np.float64]
+    is_known: Flags
+
+    def solve(self, unknown: float, gamma: float, actions: Any = slice(None)) -> OptimalPolicy:
+        """Return the best policy if unknown steps end with a reward; of equal actions the first."""
+        reward = np.where(self.is_known, self.reward, unknown)
+        return solve(self.next_row[:, actions], reward[:, actions], gamma)
+
+    def action_values(
+        self, value: NDArray[np.float64], unknown: float, gamma: float
+    ) -> NDArray[np.float64]:
+        """Return the value of each action by the values of the next rows, or of unknown steps."""
+        after = np.append(value, 0.0)[self.next_row]
+        return np.where(self.is_known, self.reward + gamma * after, unknown)
 
 
 class EmpiricalModel:
@@ -53,12 +92,11 @@ class EmpiricalModel:
     reward, terminates an episode, or has an outcome that varies.
     """
 
-    def __init__(self, tables: TransitionTables, buffer: Buffer, columns: Columns) -> None:
-        self.tables, self.buffer = tables, buffer
-        self.names, self.sizes = tables.names, tables.sizes
+    def __init__(self, tables: TransitionTables, buffer: Buffer, usual_reward: float) -> None:
+        self.tables, self.buffer, self.sizes = tables, buffer, tables.sizes
+        self.machines = ObservedMachines(tables, len(buffer.actions))
         self.lag, self.first = tables.timing.lag, tables.timing.first
         self.reads_first_label = self.first + self.lag == 0
-        self.transitions: list[list[list[int]]] = [table.tolist() for table in tables.transitions]
         self.n_actions = len(buffer.actions)
         self.rows: dict[tuple[int, ...], int] = {}
         self.augmented_states: list[tuple[int, ...]] = []
@@ -74,28 +112,44 @@ class EmpiricalModel:
         self.start_symbols: dict[int, tuple[int, int]] = {}
         """The observation and label of the first occurrence of each start."""
         self.initial_symbols: set[tuple[int, int]] = set()
-        self.outputs = OutputTable(self.sizes, self.n_actions)
-        self.outcomes = ObservedOutcomes(self.sizes[0], self.n_actions)
         self.last_outcome: dict[Query, int] = {}
         """The last observation after each query."""
         self.label_of: dict[int, int] = {}
-        """The label of each observation; -2 if it varies."""
+        """The label of each observation, or `VARIES`."""
         self.last_reward: dict[tuple[int, ...], tuple[float, bool]] = {}
         """The last reward by reward state and label, with and without the action, and whether the
         step terminated the episode."""
-        self.neutral_labels = self._neutral_labels()
+        self.neutral_labels = _neutral_labels(tables, buffer)
         self.queries_after: dict[Context, set[Query]] = {}
         self.queries_after_pair: dict[tuple[Context, int], set[Query]] = {}
         self.informative: set[Query] = set()
         self.terminating: set[Query] = set()
         self.terminates = False
-        self.usual_reward: float | None = None
+        self.usual_reward = usual_reward
         self.least, self.most = np.inf, -np.inf
         self.labels_in_order: Codes = np.empty(0, np.int32)
         """The labels of all episodes without neutral ones and repetitions, and -1 after each."""
         self._words: dict[int, set[tuple[int, ...]]] = {}
-        if columns.steps:
-            add_all_steps(self, columns)
+
+    @classmethod
+    def of_steps(cls, tables: TransitionTables, buffer: Buffer) -> "EmpiricalModel":
+        """Return the model of all steps in a buffer, which the machines explain.
+
+        Equal steps are added once; only informative queries are noted in their contexts.
+        """
+        columns = buffer.columns()
+        rewards, number = columns.reward_levels
+        model = cls(tables, buffer, float(rewards[np.bincount(number).argmax()]))
+        model.least, model.most = float(rewards[0]), float(rewards[-1])
+        model.terminates = bool(columns.terminated.any())
+        model.machines = ObservedMachines.of_steps(tables, columns)
+        steps = QueriedSteps(columns, tables)
+        states = [steps.walk(table) for table in tables.transitions]
+        _add_distinct_steps(model, columns, steps, states)
+        _note_contexts(model, columns, steps, states)
+        _note_starts(model, columns)
+        model.labels_in_order = _labels_in_order(columns, _flags(model.neutral_labels, columns))
+        return model
 
     def __len__(self) -> int:
         return len(self.augmented_states)
@@ -111,13 +165,13 @@ class EmpiricalModel:
             self.label_read.append([-1] * self.n_actions)
         return row
 
-    def begin(self, observation: int, label: int) -> int:
+    def begin(self, observation: int, label: int, times: int = 1) -> int:
         """Return the initial row of an episode; `UNKNOWN` if its first label is new."""
-        states = self._first_states(label)
+        states = self.first_states(label)
         if states is None:
             return UNKNOWN
         row = self.row((observation, *states))
-        self.starts[row] = self.starts.get(row, 0) + 1
+        self.starts[row] = self.starts.get(row, 0) + times
         self.start_symbols.setdefault(row, (observation, label))
         self.initial_symbols.add((observation, label))
         return row
@@ -126,92 +180,67 @@ class EmpiricalModel:
         """Return whether no episode began with this start or an equivalent one."""
         if (observation, label) in self.initial_symbols:
             return False
-        states = self._first_states(label)
+        states = self.first_states(label)
         is_known = states is not None and (observation, *states) in self.rows
         return not is_known or label not in {first for _, first in self.initial_symbols}
 
-    def _first_states(self, label: int) -> list[int] | None:
-        return self.next_states([0] * len(self.sizes), label if self.reads_first_label else -1)
+    def first_states(self, label: int) -> States | None:
+        """Return the states at the start of an episode; None if its first label is new."""
+        initial = [0] * len(self.sizes)
+        return self.machines.next_states(initial, label if self.reads_first_label else -1)
 
-    def next_states(self, states: Sequence[int], label: int) -> list[int] | None:
-        """Return the states reached by reading a label; None if it was never read there."""
-        if label < 0:
-            return list(states)
-        targets = []
-        for transitions, state in zip(self.transitions, states, strict=True):
-            target = transitions[state][label] if label < len(transitions[state]) else -1
-            if target < 0:
-                return None
-            targets.append(target)
-        return targets
+    def first_word(self, start: int) -> tuple[int, ...]:
+        """Return the labels read at a start, without neutral ones."""
+        label = self.start_symbols[start][1]
+        return (label,) if self.reads_first_label and label not in self.neutral_labels else ()
 
-    def add_step(
-        self,
-        row: int,
-        action: int,
-        reward: float,
-        observation_after: int,
-        label: int,
-        label_before: int,
-        terminated: bool,
-    ) -> StepEffect:
-        """Add a step; `label_before` is the label of the observation before it."""
+    def add_step(self, row: int, action: int, outcome: Outcome) -> StepEffect:
+        """Add a step."""
         observation, *states = self.augmented_states[row]
+        next_observation, label, label_read, reward, terminated = outcome
         query = observation, action
-        varies = self.last_outcome.setdefault(query, observation_after) != observation_after
-        self.last_outcome[query] = observation_after
-        self.outcomes.note(states[0], observation, action, observation_after)
-        if self.label_of.setdefault(observation_after, label) != label:
-            self.label_of[observation_after] = -2
+        varies = self.last_outcome.setdefault(query, next_observation) != next_observation
+        self.last_outcome[query] = next_observation
+        self.note_label(next_observation, label)
         self.least, self.most = min(self.least, reward), max(self.most, reward)
-        for machine, name in enumerate(self.names):
-            output = _output(name, observation_after, reward, terminated)
-            if self.outputs.note(machine, states, observation, action, output) != output:
-                return StepEffect(UNKNOWN, True, contradicts=name)
-        self.terminates = self.terminates or terminated
+        if not self.machines.note(states, query, (next_observation, reward, terminated)):
+            return StepEffect(UNKNOWN, True, contradicts=True)
         if terminated:
+            self.terminates = True
             self.terminating.add(query)
-        if self.usual_reward is None:
-            self.usual_reward = reward
         if terminated or reward != self.usual_reward or varies:
             self.informative.add(query)
-        before = self.next_row[row][action]
-        read = label_before if self.lag else label
-        self.label_read[row][action] = read
-        self.last_reward[states[1], read] = reward, terminated
-        self.last_reward[states[1], read, action] = reward, terminated
+        self.label_read[row][action] = label_read
+        self.last_reward[states[1], label_read] = reward, terminated
+        self.last_reward[states[1], label_read, action] = reward, terminated
         next_row = ENDS
         if not terminated:
-            targets = self.next_states(states, read)
-            if targets is None:
+            next_states = self.machines.next_states(states, label_read)
+            if next_states is None:
                 return StepEffect(UNKNOWN, True)
-            next_row = self.row((observation_after, *targets))
+            next_row = self.row((next_observation, *next_states))
+        return StepEffect(next_row, self._set_outcome(row, action, next_row, reward))
+
+    def _set_outcome(self, row: int, action: int, next_row: int, reward: float) -> bool:
+        """Set the outcome of a step, or note that it varies; return whether it was never taken."""
+        before = self.next_row[row][action]
         is_new = before == UNKNOWN and (row, action) not in self.nondeterministic
-        if before not in (UNKNOWN, next_row):
+        if is_new:
+            self.next_row[row][action], self.reward[row][action] = next_row, reward
+            self.n_known += 1
+        elif before not in (UNKNOWN, next_row):
             self.nondeterministic.add((row, action))
             self.next_row[row][action] = UNKNOWN
             self.n_known -= 1
-        elif is_new:
-            self.next_row[row][action] = next_row
-            self.reward[row][action] = reward
-            self.n_known += 1
-        return StepEffect(next_row, is_new)
+        return is_new
 
-    def _neutral_labels(self) -> set[int]:
-        neutral = set()
-        are_many = len(self.buffer.labels) > MANY_LABELS
-        for code, label in enumerate(self.buffer.labels.values):
-            changes_nothing = all(
-                row[code] in (state, -1)
-                for transitions in self.transitions
-                for state, row in enumerate(transitions)
-            )
-            if changes_nothing and (are_many or label == NO_EVENT):
-                neutral.add(code)
-        return neutral
+    def note_label(self, observation: int, label: int) -> None:
+        """Note the label of an observation."""
+        if self.label_of.setdefault(observation, label) != label:
+            self.label_of[observation] = VARIES
 
     def note_query(self, context: Context, previous: Context, query: Query) -> None:
-        """Note that a query was asked in a context, and the context before.
+        """Note that a query was observed in a context, and the context before.
 
         A first label that is read counts like any other.
         """
@@ -222,10 +251,6 @@ class EmpiricalModel:
         elif self.reads_first_label and context[2] not in self.neutral_labels:
             same = (context[2], *(0 for _ in self.sizes))
             self.queries_after.setdefault(same, set()).add(query)
-
-    def query_number(self, observation: int, action: int) -> int:
-        """Return the number of a query."""
-        return observation * self.n_actions + action
 
     @property
     def all_rewards_equal(self) -> bool:
@@ -260,28 +285,150 @@ class EmpiricalModel:
         The row is `UNKNOWN` if a label was read in a state where it never was.
         """
         labels = episode.labels
-        context: Context = (-1, episode.observations[0], labels[0])
+        context: Context = (-1, *episode.start)
         previous: Context = ()
-        states: Sequence[int] = [0] * len(self.sizes)
+        states: States = (0,) * len(self.sizes)
         for position in range(self.first, len(labels) - self.lag):
             if position > 0 and labels[position] not in self.neutral_labels:
                 previous, context = context, (labels[position], *states)
-            targets = self.next_states(states, labels[position])
-            if targets is None:
+            next_states = self.machines.next_states(states, labels[position])
+            if next_states is None:
                 return UNKNOWN, context, previous
-            states = targets
+            states = next_states
         return self.row((episode.observations[-1], *states)), context, previous
 
-    def arrays(self) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
-        """Return next row, reward, and whether the outcome is known, by row and action."""
+    def known_steps(self) -> KnownSteps:
+        """Return the outcomes of all steps as arrays."""
         shape = len(self), self.n_actions
         next_row = np.fromiter(chain.from_iterable(self.next_row), np.int32).reshape(shape)
         reward = np.fromiter(chain.from_iterable(self.reward), np.float64).reshape(shape)
         is_known = next_row != UNKNOWN
-        return np.where(is_known, next_row, np.int32(-1)), reward, is_known
+        return KnownSteps(np.where(is_known, next_row, np.int32(-1)), reward, is_known)
 
 
-def _output(name: str, observation: int, reward: float, terminated: bool) -> float:
-    if name == "transition":
-        return observation
-    return reward if name == "reward" else float(terminated)
+def _neutral_labels(tables: TransitionTables, buffer: Buffer) -> set[int]:
+    are_many = len(buffer.labels) > MANY_LABELS
+    changes = np.zeros(len(buffer.labels), bool)
+    for table in tables.transitions:
+        own = np.arange(len(table), dtype=np.int32)[:, None]
+        changes |= ((table >= 0) & (table != own)).any(axis=0)
+    return {
+        code
+        for code, label in enumerate(buffer.labels.values)
+        if not changes[code] and (are_many or label == NO_EVENT)
+    }
+
+
+# ---- all steps at once ---------------------------------------------------------------------------
+
+
+def _add_distinct_steps(
+    model: EmpiricalModel, columns: Columns, steps: QueriedSteps, states: list[Codes]
+) -> None:
+    """Add the first of all equal steps, in the order of occurrence."""
+    label = columns.labels[columns.positions + 1]
+    read = columns.labels[columns.positions] if model.lag else label
+    after, ends = columns.observations_after, steps.terminated
+    located = np.flatnonzero(np.min(states, axis=0) >= 0)
+    kinds = (column[located] for column in (steps.query, after, read, ends, *states))
+    distinct = located[_numbered_rows(*kinds)[0]]
+    before, actions = columns.observations_before, columns.actions
+    next_states = [
+        table[state[distinct], read[distinct]]
+        for table, state in zip(model.tables.transitions, states, strict=True)
+    ]
+    for augmented, action, reward, terminated, label_read, next_state in zip(
+        _rows(distinct, before, *states),
+        actions[distinct].tolist(),
+        columns.rewards[distinct].tolist(),
+        ends[distinct].tolist(),
+        read[distinct].tolist(),
+        _rows(slice(None), after[distinct], *next_states),
+        strict=True,
+    ):
+        row = model.row(augmented)
+        model.label_read[row][action] = label_read
+        if terminated:
+            model._set_outcome(row, action, ENDS, reward)
+        elif min(next_state) >= 0:
+            model._set_outcome(row, action, model.row(next_state), reward)
+    queries = _rows(distinct, before, actions)
+    model.last_outcome.update(zip(queries, after[distinct].tolist(), strict=True))
+    for key in (states[1], read), (states[1], read, actions):
+        model.last_reward.update(
+            zip(_rows(distinct, *key), _rows(distinct, columns.rewards, ends), strict=True)
+        )
+    last = np.empty(steps.n_queries, np.int32)
+    last[steps.query] = after
+    is_informative = ends | (columns.rewards != model.usual_reward) | (last[steps.query] != after)
+    model.informative.update(_rows(is_informative, before, actions))
+    model.terminating.update(_rows(ends, before, actions))
+    size = int(columns.labels.max()) + 1  # a label that is read late may vary over equal steps
+    pairs, _ = distinct_pairs(after, label, int(after.max()) + 1, size)
+    for pair in pairs.tolist():
+        model.note_label(*divmod(pair, size))
+
+
+def _note_contexts(
+    model: EmpiricalModel, columns: Columns, steps: QueriedSteps, states: list[Codes]
+) -> None:
+    """Note the informative queries observed in each context, and after each two labels."""
+    read = columns.labels[columns.positions]  # the label read before each step
+    if model.lag:
+        read[1:] = read[:-1].copy()
+    opens = steps.first | ~_flags(model.neutral_labels, columns)[read]
+    opening = np.flatnonzero(opens)
+    begins, before = steps.first[opening], np.maximum(opening - 1, 0)
+    context_columns = [
+        begins,
+        np.where(begins, columns.observations_before[opening], read[opening]),
+        np.where(begins, columns.labels[columns.positions[opening]], 0),
+        *(np.where(begins, 0, column[before]) for column in states),
+    ]
+    first, number = _numbered_rows(*context_columns)
+    contexts: list[Context] = [
+        (-1, value, label) if is_start else (value, *rest)
+        for is_start, value, label, *rest in _rows(first, *context_columns)
+    ]
+    queries = list(_rows(slice(None), *np.divmod(columns.queries[0], model.n_actions)))
+    is_informative = np.array([query in model.informative for query in queries])
+    chosen = np.flatnonzero(is_informative[steps.query])
+    at = (np.cumsum(opens) - 1)[chosen]
+    # The context before is of the same episode, if this is not one that begins.
+    triples = number[at], np.where(begins[at], -1, number[at - 1]), steps.query[chosen]
+    for context, previous, query in _rows(_numbered_rows(*triples)[0], *triples):
+        earlier = contexts[previous] if previous >= 0 else ()
+        model.note_query(contexts[context], earlier, queries[query])
+
+
+def _note_starts(model: EmpiricalModel, columns: Columns) -> None:
+    at = columns.starts
+    times = Counter(_rows(at, columns.observations, columns.labels))
+    starts = [(seen, model.first_states(label), label) for seen, label in times]
+    for observation, _, label in sorted(start for start in starts if start[1] is not None):
+        model.begin(observation, label, times[observation, label])
+
+
+def _labels_in_order(columns: Columns, is_neutral: Flags) -> Codes:
+    begins = np.zeros(len(columns.labels), bool)
+    begins[columns.starts] = True
+    read = np.where(begins, -1, columns.labels)[begins | ~is_neutral[columns.labels]]
+    read = np.append(read[1:], -1)
+    in_order: Codes = read[np.append(True, read[1:] != read[:-1])].astype(np.int32)
+    return in_order
+
+
+def _flags(labels: set[int], columns: Columns) -> Flags:
+    """Return whether each label code is one of some labels."""
+    return np.isin(np.arange(int(columns.labels.max()) + 1), list(labels))
+
+
+def _numbered_rows(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], Codes]:
+    """Return the first positions of all distinct rows, and the number of each row."""
+    named = {str(number): column for number, column in enumerate(columns)}
+    return _core.numbered(pack_rows(named, len(columns[0])))
+
+
+def _rows(at: Any, *columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield some rows of columns as plain tuples."""
+    return zip(*(column[at].tolist() for column in columns), strict=True)

@@ -8,7 +8,7 @@ was never read in the state.
 from collections.abc import Iterable
 from typing import Final
 
-from resolvent.exploration.empirical_model import ENDS, UNKNOWN, EmpiricalModel
+from resolvent.exploration.empirical_model import ENDS, UNKNOWN, VARIES, EmpiricalModel
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import (
@@ -45,8 +45,8 @@ def frontier(state: LearnerState, episode: EpisodeState) -> Path | None:
         path is not None
         and path.purpose == CHECK_STATE
         and len(path.steps) >= LONG_CHECK
-        and state.familiar_resets < FEW_RESETS
-        and not len(episode.episode)
+        and state.selection.familiar_resets < FEW_RESETS
+        and not episode.length
         and not model.all_rewards_equal
     ):
         return RESET
@@ -63,18 +63,22 @@ def _most_useful(state: LearnerState, model: EmpiricalModel, episode: EpisodeSta
     if check is not None:
         return check
     # Another episode is worth it where far less has to be walked than from here.
-    begun = len(episode.episode) > 0
+    begun = episode.length > 0
     if len(model.starts) == 1:
         return (_from_starts(state, model, 1.5 * here.rate) if begun else None) or here
     may_leave = begun or any(row != UNKNOWN for row in model.next_row[episode.row])
     least = (1.5 if begun else 3.0) * here.rate
-    if may_leave and not state.are_resets_useless and _is_reset_better(state, model, least):
+    if (
+        may_leave
+        and not state.selection.are_resets_useless
+        and _is_reset_better(state, model, least)
+    ):
         return RESET
     return here
 
 
 def _from_starts(state: LearnerState, model: EmpiricalModel, floor: float = 0.0) -> Path | None:
-    if state.are_resets_useless:
+    if state.selection.are_resets_useless:
         return None
     return most_useful_step(model, state.values, model.starts, floor)
 
@@ -84,12 +88,12 @@ def _is_reset_better(state: LearnerState, model: EmpiricalModel, least: float) -
 
     A recent estimate may answer no; an estimate that answers yes is repeated.
     """
-    bounds_at, known_then, rate = state.start_rate
+    bounds_at, known_then, rate = state.selection.start_rate
     is_recent = 0 <= model.n_known - known_then < RATED_APART * model.n_known
     if bounds_at == state.bounds_at and is_recent and rate <= least:
         return False
     rate = _start_rate(state, model)
-    state.start_rate = state.bounds_at, model.n_known, rate
+    state.selection.start_rate = state.bounds_at, model.n_known, rate
     return rate > least
 
 
@@ -118,9 +122,10 @@ def most_useful_step(
         length = search.distance + 1
         if highest / length <= rate:
             break
+        levels = values.levels(row)
         for action, target in enumerate(next_row[row]):
             if target == UNKNOWN:
-                if (row, action) in nondeterministic:
+                if not levels[action] or (row, action) in nondeterministic:
                     continue
                 use, why = _use(model, values, row, action)
                 if use / length > rate:
@@ -136,10 +141,10 @@ def most_useful_step(
 
 def _highest_use(model: EmpiricalModel, values: ValueBounds) -> float:
     """Return an upper bound on the use of any unknown step."""
-    values.relied_on = {
-        (row, action) for row, action in values.relied_on if model.next_row[row][action] == UNKNOWN
-    }
-    return RELIED_ON if values.relied_on else UNREAD_USE
+    relied_on = values.relied_on
+    while relied_on and model.next_row[relied_on[-1][0]][relied_on[-1][1]] != UNKNOWN:
+        relied_on.pop()
+    return RELIED_ON if relied_on else UNREAD_USE
 
 
 def _unless_terminating(
@@ -161,14 +166,14 @@ def _unless_terminating(
 
 def _use(model: EmpiricalModel, values: ValueBounds, row: int, action: int) -> tuple[float, str]:
     """Return the use of an unknown step, and its purpose."""
-    level = values.level(row, action)
+    level = values.levels(row)[action]
     if not level:
         return 0.0, ""
     observation, *states = model.augmented_states[row]
     outcome = model.last_outcome.get((observation, action))
     if outcome is not None:
-        label = model.label_of.get(outcome, -2)
-        if label >= 0 and model.next_states(states, label) is None:
+        label = model.label_of.get(outcome, VARIES)
+        if label >= 0 and model.machines.next_states(states, label) is None:
             return UNREAD_USE, "a label that was never read there"
     use, purpose = USES[level]
     if level == 2 and row < len(values.novelty):

@@ -1,19 +1,23 @@
-"""The machines that explain all steps: repaired after a wrong prediction, relearned now and then.
+"""The machines that explain all steps, repaired after a wrong prediction.
 
-After a wrong prediction the machines are repaired at once. They are inferred from scratch when the
-number of steps has doubled, so that little data does not decide for ever, and if repair adds a
-state, but then thoroughly only after some more steps.
+Input: all steps. Output: transition tables that explain them, or a `Conflict`.
+
+Repair removes, among the labels before both steps of a conflict, the transition that costs the
+fewest steps and leaves no conflict. A label without a transition then leads to the state that
+confirms most outputs afterwards, and to a new state only if none explains them. Machines are
+inferred from scratch when the number of steps has doubled, so that little data does not decide for
+ever, and if repair adds a state, but then thoroughly only after some more steps.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from resolvent.exploration.buffer import Buffer, Columns, Episode
-from resolvent.exploration.repair import explains, predicts_endings, repaired
-from resolvent.exploration.tables import QueriedSteps, TransitionTables
+from resolvent import _core
+from resolvent.exploration.buffer import Buffer
+from resolvent.exploration.tables import Conflicts, Flags, QueriedSteps, TransitionTables
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import outputs_of
 from resolvent.inference.infer import try_infer
@@ -23,6 +27,7 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.symbols import NO_EVENT
+from resolvent.traces.vocabulary import Codes
 
 FIRST_THOROUGH: Final = 64
 """Number of steps after which machines are inferred from scratch for the first time."""
@@ -55,90 +60,78 @@ class Hypothesis:
     thorough_at: int = FIRST_THOROUGH
     may_time: bool = True
 
-    def repair(self, open_episodes: Iterable[Episode]) -> bool:
-        """Explain all steps again, near the present machines; return whether from scratch."""
-        open_episodes = list(open_episodes)
-        columns = self.buffer.columns(0, open_episodes)
-        if self.tables is not None and columns.steps < max(FIRST_THOROUGH, self.thorough_at):
-            wide = self.tables.for_labels(len(self.buffer.labels))
-            trivial = self.buffer.labels.codes.get(NO_EVENT)
-            if not self.options.remove_trivial:
-                trivial = None
-            tables = repaired(wide, QueriedSteps.of_columns(wide, columns), trivial)
-            if tables is not None:
-                has_grown = sum(tables.sizes) > sum(self.tables.sizes)
-                self.tables = tables
-                if not has_grown:
-                    return False
-                if 2 * columns.steps < MORE_STEPS * self.thorough_at:
-                    self._infer(open_episodes, QUICK_EFFORT)
-                    return True
-        self.relearn(open_episodes)
-        return True
+    def repair(self) -> Conflict | None:
+        """Explain all steps again, near the present machines; return a conflict if that fails."""
+        present, n_steps = self.present_tables(), self.buffer.steps
+        if present is None or n_steps >= max(FIRST_THOROUGH, self.thorough_at):
+            return self.relearn()
+        trivial = self.buffer.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
+        tables = repaired(present, QueriedSteps(self.buffer.columns(), present), trivial)
+        if tables is None:
+            return self.relearn()
+        self.tables = tables
+        if sum(tables.sizes) <= sum(present.sizes):
+            return None
+        if 2 * n_steps < MORE_STEPS * self.thorough_at:
+            return self._infer(QUICK_EFFORT)
+        return self.relearn()
 
-    def relearn(self, open_episodes: Iterable[Episode], *, last: bool = False) -> None:
-        """Infer machines from all steps, from scratch and thoroughly.
+    def relearn(self, *, last: bool = False) -> Conflict | None:
+        """Infer machines from all steps, from scratch and thoroughly; return a conflict if any.
 
         The `last` time, a machine that predicts termination is added if the others do not
         determine it.
         """
-        open_episodes = list(open_episodes)
-        self.thorough_at = 2 * (self.buffer.steps + sum(map(len, open_episodes)))
-        self._infer(open_episodes, EFFORT, last)
+        self.thorough_at = 2 * self.buffer.steps
+        return self._infer(EFFORT, last)
 
-    def _infer(self, open_episodes: list[Episode], effort: float, last: bool = False) -> None:
+    def present_tables(self) -> TransitionTables | None:
+        """Return the tables with a column for each label up to now."""
+        return None if self.tables is None else self.tables.for_labels(len(self.buffer.labels))
+
+    def _infer(self, effort: float, last: bool = False) -> Conflict | None:
         """Infer machines from all steps; keep the present ones if they are no larger.
 
         Larger machines are taken if only they predict the end of episodes.
         """
-        columns = self.buffer.columns(0, open_episodes)
-        traces = self.buffer.traces(0, open_episodes)
-        believed, any_timing = self.tables, self._first_labels_differ(columns)
+        present, traces = self.present_tables(), self.buffer.traces()
         if effort > QUICK_EFFORT:
-            effort *= 0.5 ** sum(columns.steps >= limit for limit in MANY_STEPS)
-        if believed is not None:
-            effort *= min(1.0, MANY_STATES / sum(believed.sizes)) ** 2
+            effort *= 0.5 ** sum(traces.steps >= limit for limit in MANY_STEPS)
         result: InferenceResult | Conflict | None = None
-        if believed is not None and self._needs_termination(believed, columns, last):
-            outputs = *outputs_of(self.options, traces), TERMINATED
-            result = self._smallest_result(traces, any_timing, effort, outputs)
+        if present is not None:
+            effort *= min(1.0, MANY_STATES / sum(present.sizes)) ** 2
+            if self._needs_termination(present, last):
+                outputs = *outputs_of(self.options, traces), TERMINATED
+                result = self._smallest_result(traces, effort, outputs)
         if result is None or isinstance(result, Conflict):  # episodes end at random, if it is one
-            result = self._smallest_result(traces, any_timing, effort, self.options.outputs)
+            result = self._smallest_result(traces, effort, self.options.outputs)
         if isinstance(result, Conflict):
-            raise result.error()
+            return result
         tables = TransitionTables.of(result.machines, self.buffer)
-        if believed is not None and self._stays(believed, tables, columns):
-            self.options = replace(self.options, timing=believed.timing)
+        if present is not None and self._stays(present, tables):
+            self.options = replace(self.options, timing=present.timing)
         else:
             self.tables = tables
+        return None
 
-    def _first_labels_differ(self, columns: Columns) -> bool:
-        """Return whether reading first labels may make a difference."""
-        starts = columns.offsets[:-1] + np.arange(len(columns.offsets) - 1)
-        return self.may_time and len(np.unique(columns.labels[starts])) > 1
-
-    def _needs_termination(self, believed: TransitionTables, columns: Columns, last: bool) -> bool:
+    def _needs_termination(self, present: TransitionTables, last: bool) -> bool:
         """Return whether a machine has to predict the end of episodes; it stays once added."""
-        if TERMINATED in believed.names or not last:
-            return TERMINATED in believed.names
-        wide = believed.for_labels(len(self.buffer.labels))
-        return not predicts_endings(wide, QueriedSteps.of_columns(wide, columns))
+        if TERMINATED in present.names or not last:
+            return TERMINATED in present.names
+        return not predicts_endings(present, QueriedSteps(self.buffer.columns(), present))
 
-    def _stays(
-        self, believed: TransitionTables, inferred: TransitionTables, columns: Columns
-    ) -> bool:
+    def _stays(self, present: TransitionTables, inferred: TransitionTables) -> bool:
         """Return whether the present machines are no worse than those inferred."""
-        if believed.names != inferred.names or _cost(believed) > _cost(inferred):
+        if present.names != inferred.names or _cost(present) > _cost(inferred):
             return False
-        wide = believed.for_labels(len(self.buffer.labels))
-        steps = QueriedSteps.of_columns(wide, columns)
-        inferred_steps = QueriedSteps.of_columns(inferred, columns)
-        if not predicts_endings(wide, steps) and predicts_endings(inferred, inferred_steps):
+        columns = self.buffer.columns()
+        steps, inferred_steps = QueriedSteps(columns, present), QueriedSteps(columns, inferred)
+        if not predicts_endings(present, steps) and predicts_endings(inferred, inferred_steps):
             return False
-        return explains(wide, steps)
+        return explains(present, steps)
 
     def _smallest_result(
-        self, traces: TraceSet, any_timing: bool, effort: float, outputs: tuple[str, ...] | None
+        self, traces: TraceSet, effort: float, outputs: tuple[str, ...] | None
     ) -> InferenceResult | Conflict:
         """Infer machines, with and without first labels if either may be; return the smaller ones.
 
@@ -147,7 +140,7 @@ class Hypothesis:
         """
         options = replace(self.options, effort=effort, outputs=outputs)
         timings: list[Any] = [options.timing]
-        if any_timing:
+        if self.may_time and self._first_labels_differ():
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         attempts = [try_infer(replace(options, timing=timing), traces) for timing in timings]
         results = [result for result in attempts if not isinstance(result, Conflict)]
@@ -160,9 +153,13 @@ class Hypothesis:
                 return attempts[0]
             self.options = replace(self.options, remove_trivial=False)
             results = [result]
-        best = min(results, key=_n_states)
+        best = min(results, key=lambda result: sum(_sizes(result)))
         self.options = replace(self.options, timing=best.options.timing)
         return best
+
+    def _first_labels_differ(self) -> bool:
+        columns = self.buffer.columns()
+        return len(np.unique(columns.labels[columns.starts])) > 1
 
 
 def _cost(tables: TransitionTables) -> tuple[int, bool]:
@@ -170,5 +167,187 @@ def _cost(tables: TransitionTables) -> tuple[int, bool]:
     return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
 
 
-def _n_states(result: InferenceResult) -> int:
-    return sum(machine.states for machine in result.machines.values())
+def _sizes(result: InferenceResult) -> list[int]:
+    return [machine.states for machine in result.machines.values()]
+
+
+LABELS_BACK: Final = 12
+"""Maximum number of labels before a conflict that are suspected."""
+
+MAX_STEPS_BACK: Final = 600
+"""Maximum number of steps before a conflict that are searched for them."""
+
+MAX_CHANGES: Final = 60
+"""Maximum number of changes; machines are inferred from scratch after that."""
+
+MAX_STEPS_WALKED: Final = 10_000_000
+"""Maximum number of steps replayed in trials: some hundredths of a second."""
+
+MAX_STATES: Final = 200
+
+Transition = tuple[int, int]
+"""A state and a label read in it."""
+
+
+def explains(tables: TransitionTables, steps: QueriedSteps) -> bool:
+    """Return whether the tables have a state at every step and contradict none."""
+    transition_states, n_states = None, 1
+    for machine, transitions in enumerate(tables.transitions):
+        conflicts = steps.conflicts(machine, transitions, transition_states, n_states, enough=1)
+        if conflicts.count or conflicts.lost:
+            return False
+        if machine == 0:
+            transition_states, n_states = steps.walk(transitions), len(transitions)
+    return True
+
+
+def predicts_endings(tables: TransitionTables, steps: QueriedSteps) -> bool:
+    """Return whether the states of all machines determine which steps end an episode."""
+    states = np.zeros(len(steps.query), np.int64)
+    for transitions in tables.transitions:
+        states = states * len(transitions) + steps.walk(transitions)
+    first, number = _core.numbered(states * steps.n_queries + steps.query)
+    return bool((steps.terminated[first][number] == steps.terminated).all())
+
+
+def repaired(
+    tables: TransitionTables, steps: QueriedSteps, trivial: int | None = None
+) -> TransitionTables | None:
+    """Return tables near the given ones that explain all steps; None if none were found.
+
+    The trivial label changes no state.
+    """
+    repaired_tables = list[Codes]()
+    transition_states, n_states = None, 1
+    for machine, transitions in enumerate(tables.transitions):
+        repair = _Repair(machine, steps, transition_states, n_states, trivial)
+        table = repair.repaired(transitions.copy())
+        if table is None:
+            return None
+        repaired_tables.append(table)
+        if machine == 0:
+            transition_states, n_states = steps.walk(table), len(table)
+    return TransitionTables(tables.names, tuple(repaired_tables), tables.timing)
+
+
+class _Repair:
+    """Repairs a machine; for another than the Transition Machine, by the states of that one."""
+
+    def __init__(
+        self,
+        machine: int,
+        steps: QueriedSteps,
+        transition_states: Codes | None,
+        n_states: int,
+        trivial: int | None,
+    ) -> None:
+        self.machine, self.steps, self.trivial = machine, steps, trivial
+        self.transition_states, self.n_states = transition_states, n_states
+
+    def repaired(self, table: Codes) -> Codes | None:
+        self._add_loops(table)
+        for _ in range(MAX_CHANGES):
+            if self.steps.trials * len(self.steps.query) > MAX_STEPS_WALKED:
+                return None
+            states, conflicts = self.steps.walk(table), self._conflicts(table)
+            if conflicts.count:
+                culprit = self._culprit(table, states, conflicts.step, conflicts.witness)
+                if culprit is None:
+                    return None  # no label was read before either step
+                table[culprit] = -1
+                continue
+            missing = self._most_needed(table, states)
+            if missing is None:
+                return table
+            table = self._completed(table, missing, states >= 0)
+            if len(table) > MAX_STATES:
+                return None
+        return None
+
+    def _add_loops(self, table: Codes) -> None:
+        if self.trivial is not None:
+            table[:, self.trivial] = np.arange(len(table), dtype=np.int32)
+
+    def _conflicts(self, table: Codes, enough: int | None = None) -> Conflicts:
+        return self.steps.conflicts(
+            self.machine, table, self.transition_states, self.n_states, enough
+        )
+
+    def _culprit(self, table: Codes, states: Codes, step: int, witness: int) -> Transition | None:
+        """Return the transition whose removal leaves no conflict and costs the fewest steps."""
+        suspects = dict.fromkeys([*self._before(states, step), *self._before(states, witness)])
+        culprit, least = None, (len(states), 0)
+        for suspect in suspects:
+            target = table[suspect]
+            table[suspect] = -1
+            conflicts = self._conflicts(table, enough=least[0] + 1)
+            table[suspect] = target
+            if culprit is None or (conflicts.count, conflicts.lost) < least:
+                culprit, least = suspect, (conflicts.count, conflicts.lost)
+        return culprit
+
+    def _before(self, states: Codes, step: int) -> list[Transition]:
+        """Return the transitions of the last labels before a step."""
+        steps, transitions = self.steps, list[Transition]()
+        for here in range(step, max(step - MAX_STEPS_BACK, -1), -1):
+            is_first = bool(steps.first[here])
+            before = 0 if is_first else int(states[here - 1])
+            transition = before, int(steps.label[here])
+            if (
+                min(transition) >= 0
+                and transition[1] != self.trivial
+                and transition not in transitions
+            ):
+                transitions.append(transition)
+            if is_first or len(transitions) == LABELS_BACK:
+                break
+        return transitions
+
+    def _most_needed(self, table: Codes, states: Codes) -> Transition | None:
+        """Return the missing transition that most traces need next."""
+        before = np.roll(states, 1)
+        before[self.steps.first] = 0
+        needed = (states < 0) & (before >= 0) & (self.steps.label >= 0)
+        if not needed.any():
+            return None
+        keys = before[needed].astype(np.int64) * table.shape[1] + self.steps.label[needed]
+        distinct, times = np.unique(keys, return_counts=True)
+        state, label = divmod(int(distinct[times.argmax()]), table.shape[1])
+        return state, label
+
+    def _completed(self, table: Codes, missing: Transition, is_known: Flags) -> Codes:
+        """Add a transition to the state that confirms most outputs afterwards, or to a new one."""
+        state, best, most = missing[0], len(table), -1
+        for target in sorted(range(len(table)), key=lambda target: target != state):
+            table[missing] = target
+            if not self._conflicts(table, enough=1).count:
+                agreement = self._agreement(self.steps.walk(table), is_known)
+                if agreement > most:
+                    best, most = target, agreement
+        if best == len(table):
+            table = np.vstack([table, np.full((1, table.shape[1]), -1, np.int32)])
+            self._add_loops(table)
+        table[missing] = best
+        return table
+
+    def _agreement(self, states: Codes, was_known: Flags) -> int:
+        """Return the number of confirmed queries among those with several outputs."""
+        key, has_state = states.astype(np.int64), states >= 0
+        if self.transition_states is not None:
+            key = key * self.n_states + self.transition_states
+            has_state &= self.transition_states >= 0
+        key = key * self.steps.n_queries + self.steps.query
+        confirmed = np.zeros(int(key.max(initial=0)) + 1, bool)
+        confirmed[key[has_state & was_known]] = True
+        fresh = has_state & ~was_known & self._varies[self.steps.query]
+        return int(confirmed[np.unique(key[fresh])].sum())
+
+    @cached_property
+    def _varies(self) -> Flags:
+        """Whether each query had more than one output."""
+        query, output = self.steps.query, self.steps.outputs[self.machine]
+        first = np.empty(self.steps.n_queries, output.dtype)
+        first[query[::-1]] = output[::-1]
+        varies = np.zeros(self.steps.n_queries, bool)
+        varies[query[first[query] != output]] = True
+        return varies

@@ -7,16 +7,16 @@ A plan for this model is either right, or soon shows which of its steps has anot
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from math import prod
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent.exploration.empirical_model import ENDS, VARIES, EmpiricalModel, KnownSteps
+from resolvent.exploration.tables import Flags
 from resolvent.planning.deterministic import OptimalPolicy, solve
 from resolvent.traces.vocabulary import Codes
-
-if TYPE_CHECKING:
-    from resolvent.exploration.empirical_model import EmpiricalModel
 
 MAX_OUTCOMES: Final = 4
 """Maximum number of outcomes of a query that are distinguished."""
@@ -33,52 +33,6 @@ MIN_INVERSES: Final = 20
 INVERSE_SHARE: Final = 0.9
 """Minimum share of such cases among those where the action changed the observation."""
 
-ENDS: Final = -1
-
-
-class ObservedOutcomes:
-    """The outcomes of each action by observation, in each transition state and in any of them."""
-
-    def __init__(self, states: int, actions: int) -> None:
-        self.in_state = np.full((states, 64, actions), -1, np.int32)
-        self.in_any = np.full((64, actions, MAX_OUTCOMES), -1, np.int32)
-
-    def grow(self, observations: int) -> None:
-        """Make room for this number of observations."""
-        if observations > len(self.in_any):
-            more = max(observations - len(self.in_any), len(self.in_any))
-            self.in_state = np.pad(self.in_state, ((0, 0), (0, more), (0, 0)), constant_values=-1)
-            self.in_any = np.pad(self.in_any, ((0, more), (0, 0), (0, 0)), constant_values=-1)
-
-    def note(self, state: int, observation: int, action: int, seen: int) -> None:
-        """Note the outcome of a step."""
-        self.grow(max(observation, seen) + 1)
-        if self.in_state[state, observation, action] == seen:
-            return
-        self.in_state[state, observation, action] = seen
-        of = self.in_any[observation, action]
-        if seen not in of and of[-1] < 0:
-            of[int((of >= 0).sum())] = seen
-
-    def note_all(self, states: Codes, observations: Codes, actions: Codes, seen: Codes) -> None:
-        """Note the outcomes of many steps."""
-        self.grow(max(int(observations.max(initial=0)), int(seen.max(initial=0))) + 1)
-        self.in_state[states, observations, actions] = seen
-        count = self.in_any.shape[1]
-        key = (observations.astype(np.int64) * count + actions) * len(self.in_any) + seen
-        _, first = np.unique(key, return_index=True)
-        chosen = np.sort(first)
-        order = np.argsort(
-            observations[chosen].astype(np.int64) * count + actions[chosen], kind="stable"
-        )
-        chosen = chosen[order]
-        question = observations[chosen].astype(np.int64) * count + actions[chosen]
-        begins = np.flatnonzero(np.append(True, question[1:] != question[:-1]))
-        place = np.arange(len(chosen)) - np.repeat(begins, np.diff(np.append(begins, len(chosen))))
-        is_kept = place < MAX_OUTCOMES
-        chosen = chosen[is_kept]
-        self.in_any[observations[chosen], actions[chosen], place[is_kept]] = seen[chosen]
-
 
 @dataclass(frozen=True, eq=False)
 class OptimisticModel:
@@ -94,10 +48,10 @@ class OptimisticModel:
     row_of_number: NDArray[np.int64]
     next_number: Codes
     reward: NDArray[np.float64]
-    possible: NDArray[np.bool_]
-    anywhere: NDArray[np.bool_]
+    possible: Flags
+    anywhere: Flags
     states: int
-    known: NDArray[np.bool_]
+    known: Flags
     novelty: NDArray[np.float64]
     width: int
 
@@ -157,133 +111,173 @@ class OptimisticModel:
         return best
 
 
-def optimistic_model(
-    model: "EmpiricalModel",
-    next_row: Codes,
-    reward: NDArray[np.float64],
-    has_outcome: NDArray[np.bool_],
-) -> OptimisticModel | None:
-    """Return the optimistic model; None if labels are read late, or it would be too large.
-
-    `next_row`, `reward` and `has_outcome` are the arrays of the empirical model.
-    """
-    sizes, observations = model.sizes, len(model.buffer.observations)
-    states, actions = int(np.prod(sizes)), has_outcome.shape[1]
-    if model.lag or observations * states * actions > MAX_STEPS:
+def optimistic_model(model: EmpiricalModel, known: KnownSteps) -> OptimisticModel | None:
+    """Return the optimistic model; None if labels are read late, or it would be too large."""
+    n_observations, n_states = len(model.buffer.observations), prod(model.sizes)
+    if model.lag or n_observations * n_states * model.n_actions > MAX_STEPS:
         return None
-    outcomes = model.outcomes
-    outcomes.grow(observations)
-    of = with_inverse_steps(outcomes.in_any[:observations])
-    width = max(int((of >= 0).sum(axis=2).max(initial=0)), 1)
-    parts = np.unravel_index(np.arange(states), sizes)
-    in_state = outcomes.in_state[:, :observations][parts[0]]  # state, observation, action
-    outcome = np.broadcast_to(of[None, :, :, :width], (states, observations, actions, width)).copy()
-    is_known = in_state >= 0
-    outcome[is_known] = -1
-    outcome[is_known, 0] = in_state[is_known]
-    labels = _labels(model, observations)
-    label = np.where(outcome >= 0, labels[outcome], -2)
-    next_state, reward_of, ended = _by_label(model, parts, states, actions)
-    here = np.arange(states)[:, None, None, None]
-    action = np.arange(actions)[None, None, :, None]
-    # The machines do not know newer labels.
-    read = np.where(label < next_state.shape[1] - 2, label, -1)
-    after, rewards = next_state[here, read], reward_of[here, read, action]
-    is_end = ended[here, read, action]
-    unread = (outcome >= 0) & (label >= 0) & ~is_end & (after < 0)
-    rewards = np.where(unread & ~np.isfinite(rewards), model.usual_reward or 0.0, rewards)
-    possible = (label >= 0) & np.isfinite(rewards)
-    target = np.where(is_end, ENDS, outcome.astype(np.int64) * states + np.maximum(after, 0))
+    parts = np.unravel_index(np.arange(n_states), model.sizes)
+    in_transition_state, in_any = observed_outcomes(model, n_observations)
+    in_state = in_transition_state[parts[0]]
+    assumed = _assumed_steps(model, in_state, with_inverse_steps(in_any), parts)
     # An unseen outcome is possible for a step never taken, for one that changed nothing in the few
     # states where it was taken, and for one that reads a label in a state where it was never read.
-    of = outcomes.in_any[:observations]
-    still = (of[:, :, 0] == np.arange(observations)[:, None]) & (of[:, :, 1] < 0)
-    times = (outcomes.in_state[:, :observations] >= 0).sum(axis=0)
-    new = np.where(times == 0, 1.0, np.where(still, 1.0 / (1 + times), 0.0))
-    novelty = np.where(is_known, 0.0, new[None])
-    novelty[unread.any(axis=3)] = 1.0
-
-    def by_number(array: NDArray[Any]) -> NDArray[Any]:
-        """Put observations before states, and make rows of both."""
-        return array.swapaxes(0, 1).reshape(observations * states, *array.shape[2:])
-
-    def padded(array: NDArray[Any], value: Any) -> NDArray[Any]:
-        wide = np.full((*array.shape[:2], width + 1), value, array.dtype)
-        wide[:, :, :width] = array
-        return wide
-
-    possible, target = padded(by_number(possible), False), padded(by_number(target), ENDS)
-    rewards = padded(by_number(rewards), 0.0)
-    anywhere = padded(by_number(unread), False)
-    novelty = by_number(novelty)
+    stays = (in_any[:, :, 0] == np.arange(n_observations)[:, None]) & (in_any[:, :, 1] < 0)
+    times = (in_transition_state >= 0).sum(axis=0)
+    novelty = np.where(times == 0, 1.0, np.where(stays, 1.0 / (1 + times), 0.0))[None]
+    novelty = np.where(in_state >= 0, 0.0, novelty)
+    novelty[assumed.anywhere.any(axis=3)] = 1.0
+    # From here on, a row is an observation in a state.
+    steps, novelty = assumed.by_row(), _by_row(novelty)
     augmented = np.array(model.augmented_states, np.int64)
-    number_of_row = augmented[:, 0] * states + np.ravel_multi_index(
-        tuple(augmented[:, 1:].T), sizes
+    number_of_row = augmented[:, 0] * n_states + np.ravel_multi_index(
+        tuple(augmented[:, 1:].T), model.sizes
     )
-    row_of_number = np.full(observations * states, -1, np.int64)
+    row_of_number = np.full(len(novelty), -1, np.int64)
     row_of_number[number_of_row] = np.arange(len(number_of_row))
-    rows, taken_actions = np.nonzero(has_outcome)
-    numbers = number_of_row[rows]
-    possible[numbers, taken_actions] = anywhere[numbers, taken_actions] = False
-    possible[numbers, taken_actions, 0] = True
-    next_rows = next_row[rows, taken_actions]
-    target[numbers, taken_actions, 0] = np.where(
-        next_rows < 0, ENDS, number_of_row[np.maximum(next_rows, 0)]
-    )
-    rewards[numbers, taken_actions, 0] = reward[rows, taken_actions]
-    novelty[numbers, taken_actions] = 0.0
+    rows, actions = np.nonzero(known.is_known)
+    numbers, next_rows = number_of_row[rows], known.next_row[rows, actions]
+    next_numbers = np.where(next_rows < 0, ENDS, number_of_row[next_rows])
+    steps.set_known(numbers, actions, next_numbers, known.reward[rows, actions])
+    novelty[numbers, actions] = 0.0
     is_taken = np.zeros(novelty.shape, bool)
-    is_taken[numbers, taken_actions] = True
-    for row, tried_action in model.nondeterministic:
-        possible[number_of_row[row], tried_action] = anywhere[number_of_row[row], tried_action] = (
-            False
-        )
-        novelty[number_of_row[row], tried_action] = 0.0
-    columns = (observations * states, actions * (width + 1))
-    target = np.where(possible, target, ENDS)
+    is_taken[numbers, actions] = True
+    for row, action in model.nondeterministic:
+        steps.exclude(number_of_row[row], action)
+        novelty[number_of_row[row], action] = 0.0
+    width = steps.possible.shape[2]
+    columns = len(novelty), model.n_actions * width
     return OptimisticModel(
         number_of_row,
         row_of_number,
-        target.reshape(columns).astype(np.int32),
-        np.where(possible, rewards, 0.0).reshape(columns),
-        possible.reshape(columns),
-        anywhere.reshape(columns),
-        states,
+        np.where(steps.possible, steps.target, ENDS).reshape(columns).astype(np.int32),
+        np.where(steps.possible, steps.reward, 0.0).reshape(columns),
+        steps.possible.reshape(columns),
+        steps.anywhere.reshape(columns),
+        n_states,
         is_taken,
         novelty,
-        width + 1,
+        width,
     )
 
 
-def _labels(model: "EmpiricalModel", observations: int) -> Codes:
-    """Return the label of each observation; -2 where it varies or is unknown."""
-    labels = np.full(observations, -2, np.int32)
-    for observation, label in model.label_of.items():
-        labels[observation] = label
-    return labels
+def observed_outcomes(model: EmpiricalModel, n_observations: int) -> tuple[Codes, Codes]:
+    """Return the observed outcomes of each observation and action; -1 stands for none.
+
+    The first array is by transition state, observation and action; the second has the first few
+    outcomes of each observation and action in any state.
+    """
+    states, observations, actions, outcomes = model.machines.transition_outputs()
+    in_state = np.full((model.sizes[0], n_observations, model.n_actions), -1, np.int32)
+    in_state[states, observations, actions] = outcomes
+    in_any = np.full((n_observations, model.n_actions, MAX_OUTCOMES), -1, np.int32)
+    query = observations * model.n_actions + actions
+    _, first = np.unique(query * n_observations + outcomes, return_index=True)
+    first = np.sort(first)
+    first = first[np.argsort(query[first], kind="stable")]
+    begins = np.flatnonzero(np.diff(query[first], prepend=-1))
+    rank = np.arange(len(first)) - np.repeat(begins, np.diff(begins, append=len(first)))
+    kept, rank = first[rank < MAX_OUTCOMES], rank[rank < MAX_OUTCOMES]
+    in_any[observations[kept], actions[kept], rank] = outcomes[kept]
+    return in_state, in_any
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The possible outcomes of every step, in the last axis of each array.
+
+    For those in `anywhere` the next observation is assumed, but not the state.
+    """
+
+    target: NDArray[np.int64]
+    reward: NDArray[np.float64]
+    possible: Flags
+    anywhere: Flags
+
+    def by_row(self) -> "_Steps":
+        """Return the same by observation and state in one axis, with one more outcome."""
+        last = (0, 0), (0, 0), (0, 1)
+        return _Steps(
+            np.pad(_by_row(self.target), last, constant_values=ENDS),
+            *(
+                np.pad(_by_row(array), last)
+                for array in (self.reward, self.possible, self.anywhere)
+            ),
+        )
+
+    def exclude(self, numbers: Any, actions: Any) -> None:
+        """Make all outcomes of some steps impossible."""
+        self.possible[numbers, actions] = self.anywhere[numbers, actions] = False
+
+    def set_known(
+        self, numbers: Any, actions: Any, target: NDArray[np.int64], reward: NDArray[np.float64]
+    ) -> None:
+        """Make one outcome of each of these steps the only possible one."""
+        self.exclude(numbers, actions)
+        self.possible[numbers, actions, 0] = True
+        self.target[numbers, actions, 0] = target
+        self.reward[numbers, actions, 0] = reward
+
+
+def _by_row(array: NDArray[Any]) -> NDArray[Any]:
+    """Put observations before states, and make rows of both."""
+    return array.swapaxes(0, 1).reshape(-1, *array.shape[2:])
+
+
+def _assumed_steps(
+    model: EmpiricalModel, in_state: Codes, in_any: Codes, parts: tuple[NDArray[np.intp], ...]
+) -> _Steps:
+    """Return the assumed outcomes of each step, by state, observation and action.
+
+    They are the observed one in the state, if there is one, and else all that are known anywhere.
+    """
+    n_states, n_observations, n_actions = in_state.shape
+    width = max(int((in_any >= 0).sum(axis=2).max(initial=0)), 1)
+    outcome = np.repeat(in_any[None, :, :, :width], n_states, axis=0)
+    is_known = in_state >= 0
+    outcome[is_known] = -1
+    outcome[is_known, 0] = in_state[is_known]
+    labels = np.full(n_observations, VARIES, np.int32)
+    for observation, code in model.label_of.items():
+        labels[observation] = code
+    label = np.where(outcome >= 0, labels[outcome], VARIES)
+    next_state, reward_of, ended = _by_label(model, parts)
+    here = np.arange(n_states)[:, None, None, None]
+    action = np.arange(n_actions)[None, None, :, None]
+    # The machines do not know newer labels.
+    read = np.where(label < next_state.shape[1] - 2, label, -1)
+    after, reward = next_state[here, read], reward_of[here, read, action]
+    is_end = ended[here, read, action]
+    unread = (outcome >= 0) & (label >= 0) & ~is_end & (after < 0)
+    reward = np.where(unread & ~np.isfinite(reward), model.usual_reward, reward)
+    target = np.where(is_end, ENDS, outcome.astype(np.int64) * n_states + np.maximum(after, 0))
+    return _Steps(target, reward, (label >= 0) & np.isfinite(reward), unread)
 
 
 def _by_label(
-    model: "EmpiricalModel", parts: tuple[NDArray[np.intp], ...], states: int, actions: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the next state by state and label, and reward and termination by these and action."""
-    moves = model.tables.transitions
-    count = moves[0].shape[1] + 2
-    next_state = np.full((states, count), -1, np.int64)
-    targets = [table[part] for table, part in zip(moves, parts, strict=True)]
-    lost = np.min(targets, axis=0) < 0
-    together = np.ravel_multi_index(tuple(np.maximum(targets, 0)), model.sizes)
-    next_state[:, :-2] = np.where(lost, -1, together)
-    paid = np.full((states, count, actions), np.nan)
-    ended = np.zeros((states, count, actions), bool)
-    for key, (pays, ends) in sorted(model.last_reward.items(), key=lambda table: len(table[0])):
-        paying, label, *action = key
-        if 0 <= label < count - 2:
-            which = parts[1] == paying
-            columns: Any = slice(None) if not action else action[0]
-            paid[which, label, columns] = pays
-            ended[which, label, columns] = ends
-    return next_state, paid, ended
+    model: EmpiricalModel, parts: tuple[NDArray[np.intp], ...]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], Flags]:
+    """Return the next state by state and label, and reward and termination by these and action.
+
+    The last two columns stand for labels that vary and labels that the machines do not know.
+    """
+    tables = model.tables.transitions
+    n_states, n_labels = len(parts[0]), tables[0].shape[1]
+    targets = [table[part] for table, part in zip(tables, parts, strict=True)]
+    is_lost = np.min(targets, axis=0) < 0
+    joint = np.ravel_multi_index(tuple(np.maximum(targets, 0)), model.sizes)
+    next_state = np.full((n_states, n_labels + 2), -1, np.int64)
+    next_state[:, :n_labels] = np.where(is_lost, -1, joint)
+    reward = np.full((*next_state.shape, model.n_actions), np.nan)
+    ended = np.zeros(reward.shape, bool)
+    for key, last in sorted(model.last_reward.items(), key=lambda item: len(item[0])):
+        state, label, *action = key
+        if 0 <= label < n_labels:
+            columns: Any = action[0] if action else slice(None)
+            reward[parts[1] == state, label, columns], ended[parts[1] == state, label, columns] = (
+                last
+            )
+    return next_state, reward, ended
 
 
 def with_inverse_steps(outcomes: Codes) -> Codes:

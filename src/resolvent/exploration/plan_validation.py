@@ -31,8 +31,8 @@ MAX_CYCLE_STEPS: Final = 1_000
 def try_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Execute the plan once no better one is possible by the value bounds."""
     model = state.present_model()
-    is_validated = model.augmented_states[episode.row] in state.validated
-    if len(episode.episode) or is_validated or len(state.validated) >= ENOUGH_STARTS:
+    is_validated = model.augmented_states[episode.row] in state.validation.starts
+    if episode.length or is_validated or len(state.validation.starts) >= ENOUGH_STARTS:
         return None
     return None if model.all_rewards_equal else _plan_from_start(state, model, episode)
 
@@ -40,8 +40,8 @@ def try_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
 def validate_plan(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Execute the plan from a start, unless it was executed often and from this start, too."""
     model = state.present_model()
-    is_validated = model.augmented_states[episode.row] in state.validated
-    if len(episode.episode) or (_has_enough_steps(state) and is_validated):
+    is_validated = model.augmented_states[episode.row] in state.validation.starts
+    if episode.length or (_has_enough_steps(state) and is_validated):
         return None
     return _plan_from_start(state, model, episode)
 
@@ -52,23 +52,23 @@ def is_plan_validated(state: LearnerState) -> bool:
     A start counts no more if new steps have changed the plan from it.
     """
     model = state.present_model()
-    if not _has_enough_steps(state) or state.familiar_resets < FAMILIAR_RESETS:
+    if not _has_enough_steps(state) or state.selection.familiar_resets < FAMILIAR_RESETS:
         return False
     augmented_states = model.augmented_states
     for row, symbols in model.start_symbols.items():
         start = augmented_states[row]
-        if start in state.validated and not _was_executed(state, model, row, symbols):
-            state.validated.discard(start)
-    missing = [row for row in model.starts if augmented_states[row] not in state.validated]
+        if start in state.validation.starts and not _was_executed(state, model, row, symbols):
+            state.validation.starts.discard(start)
+    missing = [row for row in model.starts if augmented_states[row] not in state.validation.starts]
     first_labels = {model.start_symbols[row][1] for row in model.starts}
     first_labels -= {model.start_symbols[row][1] for row in model.starts if row not in missing}
     is_enough = len(model.starts) - len(missing) >= ENOUGH_STARTS and not first_labels
-    return not missing or is_enough or state.are_resets_useless
+    return not missing or is_enough or state.selection.are_resets_useless
 
 
 def _has_enough_steps(state: LearnerState) -> bool:
     # A random world may have been lucky once or twice.
-    return state.validation_steps >= MIN_VALIDATION + VALIDATION_SHARE * state.steps
+    return state.validation.steps >= MIN_VALIDATION + VALIDATION_SHARE * state.steps
 
 
 def _was_executed(
@@ -80,7 +80,7 @@ def _was_executed(
         or any(
             (episode.observations[0], episode.labels[0]) == symbols
             and episode.actions[: len(actions)].tolist() == actions
-            for episode in state.open_episodes
+            for episode in state.buffer.open.values()
             if len(episode) >= len(actions)
         )
         or state.buffer.has_episode(symbols, actions)
@@ -92,13 +92,13 @@ def _plan_from_start(
 ) -> Path | None:
     """Return the path of the plan from a start, unless an episode took it before."""
     start, steps = model.augmented_states[episode.row], _planned_steps(state, model, episode.row)
-    symbols = episode.episode.observations[0], episode.episode.labels[0]
+    symbols = episode.recorded.observations[0], episode.recorded.labels[0]
     if not steps or (
-        start not in state.validated
+        start not in state.validation.starts
         and state.buffer.has_episode(symbols, [action for _, action in steps])
     ):
-        state.validated.add(start)
-        state.validation_steps += max(len(steps), 1)
+        state.validation.starts.add(start)
+        state.validation.steps += max(len(steps), 1)
         return None
     return Path(tuple(steps), 1.0, VALIDATE_PLAN)
 

@@ -5,22 +5,23 @@ anywhere from each state. So a few events among them are searched for now and th
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, TypeAlias
 
-from resolvent.errors import ContradictoryTraces
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.infer import EVERYTHING, infer_with, try_infer
+from resolvent.inference.infer import try_infer
 from resolvent.inference.options import InferenceOptions
+from resolvent.inference.preprocessing import ACTION_OBSERVATION
 from resolvent.inference.result import InferenceResult
-from resolvent.preprocess import event_discovery
-from resolvent.preprocess.event_discovery import DiscoveredLabels
+from resolvent.preprocess.event_discovery import LabelCandidate, label_candidates
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD
-from resolvent.traces.symbols import as_symbol
+
+Events: TypeAlias = tuple[LabelCandidate, InferenceResult]
+"""Labels that are a few events, and machines that read them."""
 
 OBSERVATIONS: Final = LabelingFunction("observation")
 
@@ -44,53 +45,30 @@ QUICK_EFFORT: Final = 0.005
 """Effort of an inference that only estimates the number of states."""
 
 
-def set_labels(state: LearnerState, labelling: LabelingFunction) -> None:
+def set_labels(state: LearnerState, labeling: LabelingFunction) -> None:
     """Replace the labels of all steps so far."""
-    state.labels.labelling, state.labels.changed = labelling, True
-    active = [episode.episode for episode in state.episodes if episode.active]
-    state.buffer.relabel(labelling, active)
-
-
-def _adopt(
-    state: LearnerState,
-    labelling: LabelingFunction,
-    discovered: DiscoveredLabels[InferenceResult] | None = None,
-) -> None:
-    """Replace the labels and the machines."""
-    set_labels(state, labelling)
-    hypothesis = state.hypothesis
-    timing = LabelTiming.CURRENT if discovered is None else discovered.timing
-    hypothesis.options = replace(hypothesis.options, timing=timing)
-    hypothesis.tables = None
-    if discovered is None:
-        hypothesis.repair(state.open_episodes)
-    else:
-        machines = discovered.inferred.machines
-        hypothesis.tables = TransitionTables.of(machines, state.buffer)
-        state.labels.states_at_discovery = sum(hypothesis.tables.sizes)
-    state.forget_validation()
-    state.rebuild()
+    state.labels.labeling, state.labels.changed = labeling, True
+    state.buffer.relabel(labeling)
 
 
 def add_actions_to_labels(state: LearnerState) -> None:
     """Replace labels of observations by labels of actions and observations."""
-    if state.labels.automatic and state.labels.labelling.reads == "observation":
-        _adopt(state, EVERYTHING)
+    if state.labels.automatic and state.labels.labeling.reads == "observation":
+        _adopt(state, ACTION_OBSERVATION)
 
 
-def add_detail_to_labels(state: LearnerState) -> bool:
-    """Replace labels that do not explain the world; return False if there are no others."""
+def add_detail_to_labels(state: LearnerState) -> None:
+    """Replace labels that do not explain the world, if there are others."""
     labels = state.labels
-    if not labels.automatic or labels.labelling in (AS_RECORDED, EVERYTHING):
-        return False
+    if not labels.automatic or labels.labeling in (AS_RECORDED, ACTION_OBSERVATION):
+        return
     discovered = _search(state)
     if discovered is not None:
-        _adopt(state, discovered.labelling, discovered)
-    elif labels.labelling.events is not None:  # other observations may have been events
+        _adopt_events(state, discovered)
+    elif labels.labeling.events is not None:  # other observations may have been events
         _adopt_all_observations(state)
     else:
-        _adopt(state, EVERYTHING)
-    return True
+        _adopt(state, ACTION_OBSERVATION)
 
 
 def simplify_labels(state: LearnerState) -> None:
@@ -98,11 +76,11 @@ def simplify_labels(state: LearnerState) -> None:
 
     Events are given up if machines need ever more states for them.
     """
-    labels, tables, model = state.labels, state.hypothesis.tables, state.model
-    if not labels.automatic or labels.labelling == AS_RECORDED or tables is None or model is None:
+    labels, model = state.labels, state.model
+    if not labels.automatic or labels.labeling == AS_RECORDED or model is None:
         return
-    n_states, n_labels = sum(tables.sizes), len(state.buffer.labels)
-    reads_events = labels.labelling.events is not None
+    n_states, n_labels = sum(state.sizes.values()), len(state.buffer.labels)
+    reads_events = labels.labeling.events is not None
     is_outgrown = reads_events and n_states > OUTGROWN * labels.states_at_discovery
     # Labels that change no state need no test, however many there are.
     n_transitions = n_states * (n_labels - len(model.neutral_labels))
@@ -111,18 +89,16 @@ def simplify_labels(state: LearnerState) -> None:
     if not (is_outgrown or is_large or needs_actions):
         return
     discovered = _search(state)
-    if discovered is not None and discovered.labelling != labels.labelling:
-        machines = discovered.inferred.machines.values()
-        n_events = len(set((discovered.labelling.events or {}).values()))
-        if sum(machine.states for machine in machines) <= n_states and (
-            reads_events or n_events + 1 < n_labels
-        ):
-            _adopt(state, discovered.labelling, discovered)
+    if discovered is not None and discovered[0].labeling != labels.labeling:
+        n_events = len(set((discovered[0].labeling.events or {}).values()))
+        has_fewer_labels = reads_events or n_events + 1 < n_labels
+        if _count_states(discovered[1]) <= n_states and has_fewer_labels:
+            _adopt_events(state, discovered)
             return
     if is_outgrown:
         _adopt_all_observations(state)
     elif needs_actions:
-        _adopt(state, EVERYTHING)
+        _adopt(state, ACTION_OBSERVATION)
 
 
 def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bool:
@@ -131,98 +107,75 @@ def _are_actions_needed(state: LearnerState, n_states: int, n_labels: int) -> bo
     Machines that read only observations may need ever more states to infer the actions.
     """
     labels = state.labels
-    if labels.labelling != OBSERVATIONS or n_states <= n_labels or state.steps < labels.search_at:
+    if labels.labeling != OBSERVATIONS or n_states <= n_labels or state.steps < labels.search_at:
         return False
-    needed = count_states(EVERYTHING, state.traces(), state.hypothesis.options)
-    if needed is not None and 2 * needed <= n_states:
+    options = replace(
+        state.hypothesis.options,
+        labels=ACTION_OBSERVATION,
+        timing=LabelTiming.CURRENT,
+        effort=QUICK_EFFORT,
+    )
+    result = try_infer(options, state.buffer.traces())
+    if not isinstance(result, Conflict) and 2 * _count_states(result) <= n_states:
         return True
     labels.search_at = int(NEXT_SEARCH * state.steps)
     return False
 
 
+def _adopt(state: LearnerState, labeling: LabelingFunction) -> None:
+    """Replace the labels, and the machines by others that explain all steps, if there are any."""
+    set_labels(state, labeling)
+    hypothesis = state.hypothesis
+    hypothesis.options = replace(hypothesis.options, timing=LabelTiming.CURRENT)
+    hypothesis.tables = None
+    state.conflict = hypothesis.repair()
+    if state.conflict is None:
+        state.forget_validation()
+        state.rebuild()
+
+
+def _adopt_events(state: LearnerState, discovered: Events) -> None:
+    """Replace the labels, and the machines by those that read discovered events."""
+    (candidate, result), hypothesis = discovered, state.hypothesis
+    set_labels(state, candidate.labeling)
+    hypothesis.options = replace(hypothesis.options, timing=candidate.timing)
+    hypothesis.tables = TransitionTables.of(result.machines, state.buffer)
+    state.labels.states_at_discovery = sum(hypothesis.tables.sizes)
+    state.conflict = None
+    state.forget_validation()
+    state.rebuild()
+
+
 def _adopt_all_observations(state: LearnerState) -> None:
     """Make each observation a label, with the action if observations alone do not suffice."""
-    try:
-        _adopt(state, OBSERVATIONS)
-    except ContradictoryTraces:
-        _adopt(state, EVERYTHING)
+    _adopt(state, OBSERVATIONS)
+    if state.conflict is not None:
+        _adopt(state, ACTION_OBSERVATION)
 
 
-def _search(state: LearnerState) -> DiscoveredLabels[InferenceResult] | None:
-    """Search for a few events, unless the last search was a few steps ago."""
+def _search(state: LearnerState) -> Events | None:
+    """Search for a few events that explain all steps, unless the last search was recent."""
     if state.steps < state.labels.search_at:
         return None
-    discovered = discover_labels(state.traces(), state.hypothesis.options)
+    discovered = _discover_events(state.buffer.traces(), state.hypothesis.options)
     factor = NEXT_AFTER_NONE if discovered is None else NEXT_SEARCH
     state.labels.search_at = int(factor * state.steps)
     return discovered
 
 
-def discover_labels(
-    traces: TraceSet, options: InferenceOptions
-) -> DiscoveredLabels[InferenceResult] | None:
-    """Return a few events that explain all traces, and machines that read them, if there are any.
-
-    >>> import resolvent as rs
-    >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0, labels="observation")
-    >>> discovered = discover_labels(traces, InferenceOptions(noise="none"))
-    >>> sorted(discovered.labelling.events), discovered.inferred.machines.reward.states
-    (['cyanroom', 'orangeroom'], 2)
-    """
-
-    def infer(labelled: TraceSet, timing: LabelTiming) -> InferenceResult:
-        return infer_with(replace(options, timing=timing, effort=MACHINE_EFFORT), labelled)
-
+def _discover_events(traces: TraceSet, options: InferenceOptions) -> Events | None:
+    """Return a few events that explain all traces, and machines that read them, if any do."""
     outputs = (OBSERVATION, REWARD)
-    try:
-        discovered = event_discovery.discover_labels(
-            traces, outputs, infer, seed=options.seed, effort=EFFORT
-        )
-    except ContradictoryTraces:
-        return None
-    return discovered if discovered.labelling.events else None
+    for group in label_candidates(traces, outputs, seed=options.seed, effort=EFFORT):
+        for candidate in group:
+            if candidate.labeling.events is None:  # those that follow have all sources as labels
+                return None
+            part = replace(options, timing=candidate.timing, effort=MACHINE_EFFORT)
+            result = try_infer(part, candidate.labeling.transform(traces))
+            if not isinstance(result, Conflict):
+                return (candidate, result) if candidate.labeling.events else None
+    return None
 
 
-def count_states(
-    labelling: LabelingFunction, traces: TraceSet, options: InferenceOptions
-) -> int | None:
-    """Return the number of states of machines with these labels; None if none explain all steps.
-
-    >>> import resolvent as rs
-    >>> traces = rs.collect(rs.worlds.House(), episodes=60, seed=0)
-    >>> count_states(OBSERVATIONS, traces, InferenceOptions(noise="none"))
-    4
-    """
-    options = replace(options, labels=labelling, timing=LabelTiming.CURRENT, effort=QUICK_EFFORT)
-    result = try_infer(options, traces)
-    if isinstance(result, Conflict):
-        return None
+def _count_states(result: InferenceResult) -> int:
     return sum(machine.states for machine in result.machines.values())
-
-
-def stored_sources(labelling: LabelingFunction) -> list[tuple[Any, Any]] | None:
-    """Return the events of a labeling as JSON values; None if each source is an event."""
-    return None if labelling.events is None else labelling.plain_events()
-
-
-def restored_labelling(reads: str, events: list[tuple[Any, Any]] | None) -> LabelingFunction:
-    """Return a labeling from the values of `stored_sources`.
-
-    >>> restored_labelling("observation", [("attic", "key")]).events
-    {'attic': 'key'}
-    """
-    named = None if events is None else {as_symbol(source): name for source, name in events}
-    return LabelingFunction(reads, named)  # type: ignore[arg-type]
-
-
-def describe_labeling(labelling: LabelingFunction) -> str:
-    """Describe the source of labels in a few words; empty if they are given.
-
-    >>> describe_labeling(LabelingFunction("observation", {"attic": "key"}))
-    '1 event, made of observations (key)'
-    """
-    if labelling == AS_RECORDED:
-        return ""
-    first, *rest = str(labelling).splitlines()
-    names = [line.partition(": ")[0] for line in rest]
-    return f"{first} ({', '.join(names)})" if names else first

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode
 
 from resolvent.errors import OptionError
 from resolvent.exploration.environment import check_spaces, spaces_of
@@ -96,7 +95,7 @@ class VectorRunner:
         inner = envs.unwrapped
         self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
         self._begun = False
-        self._live = VectorEpisodes(envs, _no_label)
+        self._live = VectorEpisodes(envs)
         self._spaces = spaces_of(envs)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
@@ -112,8 +111,8 @@ class VectorRunner:
             result = self.envs.reset(seed=seed, options=options)
         observations, infos = checked_reset(result)
         check_spaces(self._spaces, spaces_of(self.envs))
-        self._live.reset(observations, infos, mask)
-        info_of = self._live.told_at_reset(mask, infos)
+        self._live.reset(mask)
+        info_of = self._live.infos_at_reset(mask, infos)
         observation_of = split(self.envs.observation_space, observations)
         return {index: (observation_of[index], info_of[index]) for index in sorted(seeds)}
 
@@ -125,13 +124,9 @@ class VectorRunner:
         with env_errors("step"):
             result = self.envs.step(batch)
         observations, rewards, terminations, truncations, infos = checked_step(result)
-        self._live.step(batch, observations, rewards, terminations, truncations, infos)
-        observation_of = split(self.envs.observation_space, observations)
-        over = terminations | truncations
-        if self._live.mode is AutoresetMode.SAME_STEP and over.any():
-            for index, final in self._live.final_observations(over, infos).items():
-                observation_of[index] = final
-        info_of = self._live.told_after_step(infos)
+        self._live.step(terminations, truncations)
+        observation_of = self._live.reached(observations, infos)
+        info_of = self._live.infos_after_step(self._live.all, infos)
         return [
             StepResult(
                 index,
@@ -172,7 +167,3 @@ Runner: TypeAlias = SingleRunner | VectorRunner
 def make_runner(env: AnyEnv) -> Runner:
     """Return the runner of an environment, or of a vector of them."""
     return VectorRunner(env) if isinstance(env, gym.vector.VectorEnv) else SingleRunner(env)
-
-
-def _no_label(following: Any) -> None:
-    """Return no label: the explorer makes them."""

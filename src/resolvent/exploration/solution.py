@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from resolvent._util import html as notebook
-from resolvent._util.files import decode_json
-from resolvent._util.folders import recover, whole_folder
-from resolvent._util.records import ByValue
+from resolvent._util.files import atomic_folder, decode_json, recover
+from resolvent._util.records import ByValue, builtin
 from resolvent._util.text import amount, listed, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
@@ -18,7 +17,6 @@ from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.stopping import Statement
 from resolvent.machines import Machines, load
 from resolvent.planning.plan import Plan, plan
-from resolvent.planning.plan_io import json_number
 from resolvent.traces import TraceSet, read_traces
 
 FORMAT, VERSION = "resolvent-solved", 1
@@ -121,8 +119,8 @@ class Solution(ByValue):
         return {
             "steps": self.steps,
             "episodes": len(self.traces),
-            "value": json_number(self.value),
-            "bound": json_number(self.bound),
+            "value": builtin(self.value),
+            "bound": builtin(self.bound),
             "optimal": self.optimal,
             "why_stopped": self.why_stopped,
             "states": self.states,
@@ -135,7 +133,7 @@ class Solution(ByValue):
     def save(self, folder: str | Path) -> None:
         """Write machines, traces, the policy and the rest to a folder, atomically."""
         check_arguments(Solution.save, {"folder": folder})
-        with whole_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as partial:
+        with atomic_folder(Path(folder), (MACHINES, TRACES, POLICY, ABOUT)) as partial:
             self.machines.save(partial / MACHINES)
             self.traces.save(partial / TRACES)
             self.plan.save(partial / POLICY)

@@ -1,4 +1,4 @@
-"""The state of active learning: recorded steps, machines and counters.
+"""The state of active learning: recorded steps, machines and the selection of tests.
 
 One loop owns a `LearnerState` and changes it; all else is a function of it.
 """
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from resolvent.errors import ModelError
-from resolvent.exploration.buffer import Buffer, Columns, Episode
+from resolvent.exploration.buffer import Buffer, Episode
 from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel
 from resolvent.exploration.hypothesis import Hypothesis
 from resolvent.exploration.search import Step
-from resolvent.exploration.values import ValueBounds, largest_gap
+from resolvent.exploration.values import ValueBounds, value_bounds
+from resolvent.inference.conflict import Conflict
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.traces import TraceSet
 
 if TYPE_CHECKING:
     from resolvent.exploration.alternatives import AlternativeHypotheses
@@ -54,7 +54,7 @@ class LabelState:
     is set until a checkpoint notes the change.
     """
 
-    labelling: LabelingFunction
+    labeling: LabelingFunction
     automatic: bool
     undecided: bool
     search_at: int
@@ -64,21 +64,73 @@ class LabelState:
 
 @dataclass
 class EpisodeState:
-    """The present situation of one of several episodes side by side, and the path it follows.
+    """One of several episodes side by side, and the path that it follows.
 
     `index` is the number of its environment. `context` is the last label with the states before
-    it, and `previous_context` the one before.
+    it, and `previous_context` the one before. `action` is selected, but not taken yet.
     """
 
     index: int = 0
-    episode: Episode = field(default_factory=Episode)
+    recorded: Episode = field(default_factory=Episode)
     row: int = UNKNOWN
     path: list[Step] = field(default_factory=list)
     purpose: str = ""
-    active: bool = False
     start: int = UNKNOWN
     context: Context = ()
     previous_context: Context = ()
+    action: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the episode has begun and is not over."""
+        return len(self.recorded.observations) > 0
+
+    @property
+    def length(self) -> int:
+        """Number of steps so far."""
+        return len(self.recorded)
+
+
+@dataclass
+class Validation:
+    """How often the plan of the present machines was executed, and known queries repeated."""
+
+    starts: set[tuple[int, ...]] = field(default_factory=set)
+    """The augmented states from which the plan was executed."""
+    steps: int = 0
+    repeated_steps: int = 0
+    """Number of steps that repeated a known query, with any machines."""
+
+
+@dataclass
+class SelectionState:
+    """What the sources of tests know since the model was last computed from all steps."""
+
+    exhausted: bool = False
+    """Whether the last selection found no open test, and nothing was new since."""
+    verified: bool = False
+    """Whether machines inferred from scratch were the same, and nothing was new since."""
+    familiar_resets: int = 0
+    """Number of resets since the last new start."""
+    useless_resets: int = 0
+    """Number of resets in a row to starts from which no test is open."""
+    start_rate: tuple[int, int, float] = (-1, -1, 0.0)
+    """Numbers of known steps, when bounds were computed and when the use of another episode was,
+    and that use per step."""
+    given_up: set[tuple[Context, int]] = field(default_factory=set)
+    given_up_pairs: set[tuple[Context, int, int]] = field(default_factory=set)
+    queries: "QueryLog | None" = None
+    alternatives: "AlternativeHypotheses | None" = None
+    w_method: "WMethodTests | None" = None
+
+    @property
+    def are_resets_useless(self) -> bool:
+        """Whether tests that start elsewhere count as out of reach."""
+        return self.useless_resets > MAX_USELESS_RESETS
+
+    def has_news(self) -> None:
+        """Note news that may open new tests."""
+        self.exhausted = self.verified = False
 
 
 @dataclass(eq=False)
@@ -89,62 +141,40 @@ class LearnerState:
     labels: LabelState
     buffer: Buffer
     hypothesis: Hypothesis
-    values: ValueBounds
     model: EmpiricalModel | None = None
+    conflict: Conflict | None = None
+    """Two steps that no machines explain under any labels: the world is random."""
+    values: ValueBounds = field(default_factory=ValueBounds)
+    bounds_at: int = -1
+    """Number of known steps when the value bounds were computed; -1 if the model is newer."""
+    validation: Validation = field(default_factory=Validation)
+    selection: SelectionState = field(default_factory=SelectionState)
     episodes: list[EpisodeState] = field(default_factory=list)
     truncated_episodes: int = 0
-
-    exhausted: bool = False
-    """Whether the last selection found no open test, and nothing was new since."""
-    verified: bool = False
-    """Whether machines inferred from scratch were the same, and nothing was new since."""
-    validated: set[tuple[int, ...]] = field(default_factory=set)
-    """The augmented states at the start of episodes from which the plan was executed."""
-    validation_steps: int = 0
-    repeated_steps: int = 0
-    """Number of steps that repeated a known query."""
-    familiar_resets: int = 0
-    """Number of resets since the last new start."""
-    useless_resets: int = 0
-    """Number of resets in a row to starts from which no test is open."""
-    bounds_at: int = -1
-    """Number of known steps when the value bounds were computed; -1 if they were not."""
-    start_rate: tuple[int, int, float] = (-1, -1, 0.0)
-    """`bounds_at` and the number of known steps when the use of another episode was computed,
-    and that use per step."""
-    given_up: set[tuple[Context, int]] = field(default_factory=set)
-    given_up_pairs: set[tuple[Context, int, int]] = field(default_factory=set)
-    queries: "QueryLog | None" = None
-    alternatives: "AlternativeHypotheses | None" = None
-    w_method: "WMethodTests | None" = None
 
     @property
     def steps(self) -> int:
         """Number of steps taken so far."""
-        return self.buffer.steps + sum(len(state.episode) for state in self.episodes)
+        return self.buffer.steps
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of states of each machine."""
+        tables = self.hypothesis.tables
+        return {} if tables is None else dict(zip(tables.names, tables.sizes, strict=True))
 
     @property
     def depth(self) -> int:
         """Number of labels in a row that are tested: above two if there may be more states."""
-        tables, most = self.hypothesis.tables, self.config.max_states
-        if most is None or tables is None:
+        most = self.config.max_states
+        if most is None or not self.sizes:
             return 2
-        return min(max(most - max(tables.sizes) + 1, 2), MAX_WORD_LENGTH)
+        return min(max(most - max(self.sizes.values()) + 1, 2), MAX_WORD_LENGTH)
 
     @property
     def all_rewards_equal(self) -> bool:
         """Whether rewards distinguish no policies."""
         return self.model is None or self.model.all_rewards_equal
-
-    @property
-    def open_episodes(self) -> list[Episode]:
-        """The open episodes, by environment."""
-        return [state.episode for state in self.episodes]
-
-    @property
-    def are_resets_useless(self) -> bool:
-        """Whether tests that start elsewhere count as out of reach."""
-        return self.useless_resets > MAX_USELESS_RESETS
 
     def present_model(self) -> EmpiricalModel:
         """Return the model, which has to exist before a test is chosen."""
@@ -152,57 +182,44 @@ class LearnerState:
             raise ModelError("nothing was seen yet: take at least one step")
         return self.model
 
-    def columns(self) -> Columns:
-        """Return all steps as arrays, those of open episodes last."""
-        return self.buffer.columns(0, self.open_episodes)
-
-    def traces(self) -> TraceSet:
-        """Return all steps as traces; open episodes count as truncated."""
-        return self.buffer.traces(0, self.open_episodes)
-
-    def gap(self) -> float:
-        """Return the largest possible improvement over the plan by the present value bounds."""
-        if self.model is None or self.model.all_rewards_equal:
-            return float("inf")
-        return largest_gap(self.model, self.values)
+    def current_bounds(self) -> ValueBounds:
+        """Return the value bounds by all steps so far, which does not change the state."""
+        if self.model is None or self.bounds_at == self.model.n_known:
+            return self.values
+        return value_bounds(self.model, self.config)
 
     def refresh_bounds(self, *, fully: bool = True) -> None:
         """Compute the value bounds again after news; if not `fully`, only after much news."""
         if self.model is None:
             return
         n_known, before = self.model.n_known, self.bounds_at
-        if (fully and n_known != before) or before < 0 or n_known - before >= max(4, n_known // 20):
-            self.values.update(self.model, self.config.reward_range, self.config.target)
-            self.bounds_at = n_known
+        if fully or before < 0 or n_known - before >= max(4, n_known // 20):
+            self.values, self.bounds_at = self.current_bounds(), n_known
 
-    def has_news(self) -> None:
-        """Note news that may open new tests."""
-        self.exhausted = self.verified = False
+    def gap(self, values: ValueBounds) -> float:
+        """Return the largest possible improvement over the plan by value bounds."""
+        if self.model is None or self.model.all_rewards_equal:
+            return float("inf")
+        return values.largest_gap(self.model)
 
     def forget_validation(self) -> None:
         """Note that the plan of these machines was never executed."""
-        self.validated.clear()
-        self.validation_steps = 0
+        self.validation.starts.clear()
+        self.validation.steps = 0
 
     def rebuild(self) -> None:
         """Compute the model again from the hypothesis and all steps, and reset the paths."""
-        tables = self.hypothesis.tables
+        tables = self.hypothesis.tables = self.hypothesis.present_tables()
         if tables is None:
             return
-        columns = self.columns()
-        tables = self.hypothesis.tables = tables.for_labels(len(self.buffer.labels))
-        self.model = EmpiricalModel(tables, self.buffer, columns)
-        self.bounds_at, self.start_rate = -1, (-1, -1, 0.0)
-        self.has_news()
-        self.useless_resets = self.familiar_resets = 0
-        self.given_up.clear()
-        self.given_up_pairs.clear()
-        self.queries = self.alternatives = self.w_method = None
-        for state in self.episodes:
-            state.path = []
-            if state.active:
-                state.row, state.context, state.previous_context = self.model.locate(state.episode)
-                state.start = UNKNOWN if len(state.episode) else state.row
+        self.model, self.bounds_at = EmpiricalModel.of_steps(tables, self.buffer), -1
+        self.selection = SelectionState()
+        for episode in self.episodes:
+            episode.path = []
+            if episode.is_open:
+                located = self.model.locate(episode.recorded)
+                episode.row, episode.context, episode.previous_context = located
+                episode.start = UNKNOWN if episode.length else episode.row
 
     def random_action(self, episode: EpisodeState) -> int:
         """Return an action drawn by the seed, the number of steps and the environment."""

@@ -7,9 +7,10 @@ each label, and after two labels in a row.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel, Query
+from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
 from resolvent.exploration.state import EpisodeState, LearnerState
+from resolvent.exploration.tables import Query
 
 N_CHECKS: Final = 6
 """Number of queries that check the state after a label."""
@@ -41,9 +42,9 @@ OtherState = tuple[int, int]
 def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path to a label with too few checks after it, from here or from a start."""
     model = state.present_model()
-    here = unchecked_label(model, [episode.row], N_CHECKS, state.given_up)
+    here = unchecked_label(model, [episode.row], N_CHECKS, state.selection.given_up)
     if _is_long(state, episode, here):
-        there = unchecked_label(model, model.starts, N_CHECKS, set(state.given_up))
+        there = unchecked_label(model, model.starts, N_CHECKS, set(state.selection.given_up))
         if there is not None and _is_far_shorter(there, here):
             return there
     return here
@@ -54,9 +55,9 @@ def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
 
     One more state may hide behind the first of them.
     """
-    model, given_up = state.present_model(), state.given_up_pairs
+    model, given_up = state.present_model(), state.selection.given_up_pairs
     path = unchecked_pair(model, episode.row, episode.context, given_up)
-    if len(episode.episode) and _is_long(state, episode, path):
+    if episode.length and _is_long(state, episode, path):
         for start in model.starts:
             begun = (-1, *model.start_symbols[start])
             there = unchecked_pair(model, start, begun, set(given_up))
@@ -67,9 +68,9 @@ def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
 
 def _is_long(state: LearnerState, episode: EpisodeState, path: Path | None) -> bool:
     """Return whether it may be shorter to begin another episode than to follow the path."""
-    if state.are_resets_useless:
+    if state.selection.are_resets_useless:
         return False
-    return path is None or (len(episode.episode) > 0 and len(path.steps) >= LONG_CHECK)
+    return path is None or (episode.length > 0 and len(path.steps) >= LONG_CHECK)
 
 
 def _is_far_shorter(path: Path, alternative: Path | None) -> bool:
@@ -95,8 +96,8 @@ def distinguishes(
     """Return whether a machine has different outputs for a query in these and another state."""
     machine, state = other_state
     instead = [*states[:machine], state, *states[machine + 1 :]]
-    output = model.outputs.get(machine, states, *query)
-    other_output = model.outputs.get(machine, instead, *query)
+    output = model.machines.output(machine, states, query)
+    other_output = model.machines.output(machine, instead, query)
     return output is not None and other_output is not None and output != other_output
 
 

@@ -11,11 +11,13 @@ from typing import Any, Final
 import gymnasium as gym
 import numpy as np
 
+from resolvent._util.parallel import stop_requests
 from resolvent.errors import TraceError, locating
-from resolvent.exploration.relabel import describe_labeling
+from resolvent.exploration.run import SolveRun
 from resolvent.exploration.runner import SingleRunner
-from resolvent.exploration.solution import Round
-from resolvent.exploration.stopping import Statement
+from resolvent.exploration.solution import Round, Solution
+from resolvent.exploration.stopping import Statement, describe_labeling
+from resolvent.inference.conflict import Conflict
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machines
@@ -33,142 +35,179 @@ RANDOM_SHARE: Final = 0.2
 """Share of random steps."""
 
 
-class StochasticSolver:
-    """Explores a random world batch by batch."""
+def explore_random_world(run: SolveRun, before: Solution | Conflict) -> Solution:
+    """Continue in a random world, batch by batch, after a solution or a conflict that shows it."""
+    learner = StochasticLearner(run, before)
+    with run.player.runner.single_env() as env, stop_requests() as is_interrupted:
+        while True:
+            best = learner.infer_plan()
+            run.add_round(learner.present_round(best))
+            solution = run.saved(learner.solution(best))
+            is_good = solution.statement.gap <= run.state.config.target
+            if is_good or solution.steps >= run.options.budget or is_interrupted():
+                return solution
+            try:
+                learner.play_batch(env, best, is_interrupted)
+            except TraceError as error:
+                raise run.failure(error, learner.solution(best, str(error))) from error
 
-    def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        options: InferenceOptions,
-        traces: TraceSet,
-        *,
-        gamma: float,
-        reward_range: tuple[float, float] | None,
-        confidence: float,
-        limit: int | None,
-        label_of: Callable[..., Any] | None,
-        name_of: Callable[[Any], Any] | None,
-        actions: list[Any],
-    ) -> None:
-        self.runner, self.options, self.traces = SingleRunner(env), options, traces
-        self.gamma, self.reward_range, self.confidence = gamma, reward_range, confidence
-        self.limit, self.seed = limit, options.seed
-        self.label_of, self.name_of, self.actions = label_of, name_of, actions
-        self.truncated_episodes = 0
+
+class StochasticLearner:
+    """Learns from all traces at once how likely outputs are."""
+
+    def __init__(self, run: SolveRun, before: Solution | Conflict) -> None:
+        state, hypothesis = run.state, run.state.hypothesis
+        self.run, self.config = run, state.config
+        if isinstance(before, Solution):
+            self.traces, self.reason = before.traces, before.statement.contradiction or ""
+            labeling = before.machines.preprocessor.labeling
+        else:
+            self.traces, self.reason = state.buffer.traces(), str(before).split(";")[0]
+            labeling = state.labels.labeling
+        self.options = InferenceOptions(
+            noise="auto",
+            labels=labeling,
+            timing=None if hypothesis.may_time else hypothesis.options.timing,  # type: ignore[arg-type]
+            seed=self.config.seed,
+        )
+        self.truncated_episodes = state.truncated_episodes
 
     def infer_plan(self) -> Plan:
         """Infer machines from all traces, and plan by them."""
-        return self._plan(infer_with(self.options, self.traces).machines, self.reward_range)
-
-    def gap(self, plan: Plan) -> float:
-        """Return the largest possible improvement over a plan.
-
-        It is infinite if all rewards are equal and the user gave no range.
-        """
-        return float("inf") if self._are_rewards_equal(plan) else plan.largest_gap
-
-    def _are_rewards_equal(self, plan: Plan) -> bool:
-        return plan.vacuous is not None and self.reward_range is None
+        machines = infer_with(self.options, self.traces).machines
+        return self._plan(machines, self.config.reward_range)
 
     def _plan(self, machines: Machines, reward_range: tuple[float, float] | None) -> Plan:
         return plan(
             machines,
             self.traces,
-            gamma=self.gamma,
+            gamma=self.config.gamma,
             reward_range=reward_range,
-            confidence=self.confidence,
+            confidence=self.run.options.confidence,
         )
 
-    def round(self, plan: Plan) -> Round:
+    def _are_rewards_equal(self, best: Plan) -> bool:
+        return best.all_rewards_equal and self.config.reward_range is None
+
+    def present_round(self, best: Plan) -> Round:
         """Return the present round of the history."""
         return Round(
             self.traces.steps,
             len(self.traces),
-            {name: machine.states for name, machine in plan.machines.items()},
-            plan.value,
-            plan.bound if np.isfinite(plan.bound) else None,
+            {name: machine.states for name, machine in best.machines.items()},
+            best.value,
+            best.bound if np.isfinite(best.bound) else None,
             "how often what comes",
         )
 
-    def statement(self, plan: Plan, reason: str, truncated: int, failure: str | None) -> Statement:
-        """Return the guarantee of a plan; `truncated` counts the episodes truncated before."""
-        return Statement(
+    def solution(self, best: Plan, failure: str | None = None) -> Solution:
+        """Return the solution with a plan.
+
+        The gap is infinite if all rewards are equal and the user gave no range.
+        """
+        statement = Statement(
             "chance",
             steps=self.traces.steps,
             episodes=len(self.traces),
-            states={name: machine.states for name, machine in plan.machines.items()},
-            situations=len(plan.model),
+            states={name: machine.states for name, machine in best.machines.items()},
+            situations=len(best.model),
             moves=0,
-            open_steps=plan.model.unknown,
-            gap=self.gap(plan),
+            open_steps=best.model.unknown_steps,
+            gap=float("inf") if self._are_rewards_equal(best) else best.largest_gap,
             depth=1,
-            reward_range=plan.reward_range,
-            capped=truncated + self.truncated_episodes,
-            confidence=plan.confidence,
-            contradiction=reason,
+            reward_range=best.reward_range,
+            capped=self.truncated_episodes,
+            confidence=best.confidence,
+            contradiction=self.reason,
             labels=describe_labeling(self.options.labels),  # type: ignore[arg-type]
             failure=failure,
         )
+        return Solution(
+            best,
+            best.machines,
+            self.traces,
+            tuple(self.run.history),
+            statement,
+            self.config.seed,
+            self.config.reward_range,
+            world=self.run.world,
+        )
 
-    def explore(self, followed: Plan, budget: int, is_interrupted: Callable[[], bool]) -> None:
-        """Play another batch by the optimistic policy of a plan, within a budget of all steps.
+    def play_batch(
+        self, env: gym.Env[Any, Any], best: Plan, is_interrupted: Callable[[], bool]
+    ) -> None:
+        """Play another batch by the optimistic policy of a plan, within the budget of all steps.
 
-        Where all rewards are equal, unknown steps are assumed to pay more.
+        Where all rewards are equal, unknown steps are assumed to have higher ones.
         """
-        if self._are_rewards_equal(followed):
-            least, most = followed.reward_range
-            followed = self._plan(followed.machines, (least, most + 1))
-        batch = min(max(FIRST_BATCH, self.traces.steps // 2), budget - self.traces.steps)
-        machines = followed.machines
-        env = self.runner.env
-        live = LivePreprocessor(env, machines.senses, None, None, self.name_of)
-        recorder = Recorder(env, self.label_of or live.label_of, name_of=self.name_of)
-        rng = np.random.default_rng((self.seed, self.traces.steps, 1))
-        played_steps, number = 0, len(self.traces)
+        if self._are_rewards_equal(best):
+            least, most = best.reward_range
+            best = self._plan(best.machines, (least, most + 1))
+        budget = self.run.options.budget - self.traces.steps
+        n_steps = min(max(FIRST_BATCH, self.traces.steps // 2), budget)
+        rng = np.random.default_rng((self.config.seed, self.traces.steps, 1))
+        batch = _Batch(env, self.run, best, rng)
+        number = len(self.traces)
         try:
-            while played_steps < batch and not is_interrupted():
+            while batch.n_steps < n_steps and not is_interrupted():
+                drawn = np.random.SeedSequence((self.config.seed, number, 1)).generate_state(1)[0]
                 with locating(f"episode {number}"):
-                    played_steps += self._episode(
-                        followed, live, recorder, rng, batch - played_steps, number
-                    )
+                    batch.play_episode(int(drawn) >> 1, n_steps - batch.n_steps)
                 number += 1
         finally:  # keep the steps before a failure
-            played = recorder.trace_set()
+            played = batch.recorder.trace_set()
+            self.truncated_episodes += batch.truncated_episodes
             if played.steps:
                 self.traces = TraceSet([*self.traces, *played])
 
-    def _episode(
-        self,
-        followed: Plan,
-        live: LivePreprocessor,
-        recorder: Recorder,
-        rng: np.random.Generator,
-        most: int,
-        number: int,
-    ) -> int:
-        drawn = np.random.SeedSequence((self.seed, number, 1)).generate_state(1)[0]
-        memory = StateTracker(acting_machines(followed.machines))
-        observation, info = self.runner.reset({0: int(drawn) >> 1})[0]
-        memory.reset(recorder.begin(observation, info))
-        model, steps, over = followed.model, 0, False
+
+class _Batch:
+    """Episodes by the optimistic policy of a plan, with some random actions."""
+
+    def __init__(
+        self, env: gym.Env[Any, Any], run: SolveRun, best: Plan, rng: np.random.Generator
+    ) -> None:
+        encoder = run.player.encoder
+        self.runner, self.limit, self.actions = SingleRunner(env), run.player.limit, encoder.actions
+        self.best, self.rng = best, rng
+        self.live = LivePreprocessor(
+            env, best.machines.preprocessor, None, None, encoder.observation_fn
+        )
+        self.recorder = Recorder(
+            env,
+            encoder.labeling_fn or self.live.labeling_fn,
+            observation_fn=encoder.observation_fn,
+        )
+        self.n_steps = self.truncated_episodes = 0
+
+    def play_episode(self, seed: int, most: int) -> None:
+        """Play an episode of at most this number of steps, or of the limit."""
+        tracker = StateTracker(acting_machines(self.best.machines))
+        observation, info = self.runner.reset({0: seed})[0]
+        tracker.reset(self.recorder.begin(observation, info))
+        steps, is_over = 0, False
         try:
-            while not over:
-                here = model.situation(live.observations(observation), *memory.values)
-                action = self.actions[int(rng.integers(len(self.actions)))]
-                if here is not None and rng.random() >= RANDOM_SHARE:
-                    symbol = model.actions[int(followed.optimistic_policy[here])]
-                    action = live.actions.value(symbol)
+            while not is_over:
+                action = self._action(observation, tracker.values)
                 with locating(f"step {steps}"):
                     (result,) = self.runner.step({0: action})
                 observation = result.observation
-                label = recorder.step(action, observation, result.reward, result.info)
-                memory.step(label, result.terminated)
+                label = self.recorder.step(action, observation, result.reward, result.info)
+                tracker.step(label, result.terminated)
                 steps += 1
-                over = result.terminated or result.truncated or steps in (self.limit, most)
-                if over:
-                    recorder.end(terminated=result.terminated, truncated=not result.terminated)
-                    self.truncated_episodes += not result.terminated and steps != most
+                is_over = result.terminated or result.truncated or steps in (self.limit, most)
         except TraceError:
-            recorder.cut()
+            self.recorder.truncate()
             raise
-        return steps
+        self.recorder.end(terminated=result.terminated, truncated=not result.terminated)
+        self.n_steps += steps
+        self.truncated_episodes += not result.terminated and steps != most
+
+    def _action(self, observation: Any, states: tuple[int, ...]) -> Any:
+        model = self.best.model
+        row = model.find(self.live.observations(observation), *states)
+        action = self.actions[int(self.rng.integers(len(self.actions)))]
+        if row is not None and self.rng.random() >= RANDOM_SHARE:
+            symbol = model.actions[int(self.best.optimistic_policy[row])]
+            action = self.live.actions.value(symbol)
+        return action

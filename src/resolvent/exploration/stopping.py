@@ -12,10 +12,11 @@ import numpy as np
 from resolvent._util.text import amount, listed
 from resolvent.errors import ModelError
 from resolvent.exploration.buffer import TRUNCATED, Buffer
-from resolvent.exploration.relabel import describe_labeling
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import QueriedSteps, TransitionTables
-from resolvent.machines.situations import augmented_state_text
+from resolvent.exploration.values import ValueBounds
+from resolvent.machines.augmented_state import augmented_state_text
+from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.traces.symbols import symbol_text
 
 Kind: TypeAlias = Literal[
@@ -44,17 +45,21 @@ OFTEN_TRUNCATED: Final = 3
 
 def is_done(state: LearnerState) -> bool:
     """Return whether no test is open, and machines inferred from scratch are the same."""
-    return state.exhausted and state.verified
+    return state.selection.exhausted and state.selection.verified
 
 
-def stop_reason(state: LearnerState, max_steps: int, *, is_interrupted: bool) -> Kind | None:
+def stop_reason(
+    state: LearnerState, max_steps: float, *, is_interrupted: bool = False
+) -> Kind | None:
     """Return why exploration should stop now, or None if it should continue.
 
     An optimal policy is only reported if all tests of the hypothesis have passed and it was
     verified (docs/decisions/exploration.md).
     """
+    if state.conflict is not None:
+        return "chance"
     if is_done(state):
-        return reason_when_done(state)
+        return _reason_when_done(state, state.current_bounds())
     if state.steps > max_steps:
         return "budget"
     if is_interrupted:
@@ -64,11 +69,11 @@ def stop_reason(state: LearnerState, max_steps: int, *, is_interrupted: bool) ->
     return None
 
 
-def reason_when_done(state: LearnerState) -> Kind:
-    """Return the guarantee by the present value bounds."""
+def _reason_when_done(state: LearnerState, values: ValueBounds) -> Kind:
+    """Return the guarantee by value bounds."""
     if state.all_rewards_equal:
         return "nothing pays"
-    gap = state.gap()
+    gap = state.gap(values)
     return "optimal" if gap == 0 else "target" if gap <= state.config.target else "out of reach"
 
 
@@ -197,7 +202,7 @@ class Statement:
             return (
                 f"what is seen are numbers that hardly ever come back: in {seen} "
                 f"{self.situations:,} different situations; make intervals of them, "
-                "for example with name_of=lambda seen: tuple(round(float(one), 1) for one in seen)"
+                "such as observation_fn=lambda seen: tuple(round(float(x), 1) for x in seen)"
             )
         spent = {"budget": "the budget is spent", "failed": "the environment failed"}
         why = f"{spent.get(self.kind, 'interrupted')} after {seen}"
@@ -226,43 +231,53 @@ class Statement:
 
 def statement_of(state: LearnerState, kind: Kind | None, failure: str | None = None) -> Statement:
     """Return the present guarantee, by default that of the value bounds."""
-    state.refresh_bounds()
-    kind = kind or reason_when_done(state)
-    model, alternatives, w_method = state.model, state.alternatives, state.w_method
+    values, model, selection = state.current_bounds(), state.model, state.selection
+    kind = kind or _reason_when_done(state, values)
     rewards = (0.0, 0.0) if model is None else (model.least, model.most)
-    tables = state.hypothesis.tables
+    alternatives, w_method = selection.alternatives, selection.w_method
     return Statement(
         kind,
         steps=state.steps,
         episodes=state.buffer.episodes,
-        states={} if tables is None else dict(zip(tables.names, tables.sizes, strict=True)),
+        states=state.sizes,
         situations=0 if model is None else len(model),
         moves=0 if model is None else len(model.queries_after),
-        open_steps=0 if model is None else int(np.count_nonzero(state.values.importance)),
-        gap=state.gap(),
+        open_steps=0 if model is None else int(np.count_nonzero(values.importance)),
+        gap=state.gap(values),
         depth=state.depth,
         reward_range=state.config.reward_range or rewards,
         capped=state.truncated_episodes,
-        contradiction=_varying_step(state) if kind == "out of reach" else None,
+        contradiction=_varying_step(state, values) if kind == "out of reach" else None,
         at_most=state.config.max_states,
         tests=None if w_method is None else w_method.proven,
         untold=0 if alternatives is None else alternatives.undistinguished,
-        labels=describe_labeling(state.labels.labelling),
+        labels=describe_labeling(state.labels.labeling),
         failure=failure,
-        cut=always_truncated(tables, state.buffer),
+        cut=always_truncated(state.hypothesis.present_tables(), state.buffer),
     )
 
 
-def _varying_step(state: LearnerState) -> str | None:
+def describe_labeling(labeling: LabelingFunction) -> str:
+    """Describe the source of labels in a few words; empty if they are given.
+
+    >>> describe_labeling(LabelingFunction("observation", {"attic": "key"}))
+    '1 event, made of observations (key)'
+    """
+    if labeling == AS_RECORDED:
+        return ""
+    first, *rest = str(labeling).splitlines()
+    names = [line.partition(": ")[0] for line in rest]
+    return f"{first} ({', '.join(names)})" if names else first
+
+
+def _varying_step(state: LearnerState, values: ValueBounds) -> str | None:
     """Describe a step that matters and whose outcome varies, if there is one."""
-    model = state.model
-    if model is None:
-        return None
+    model, buffer = state.present_model(), state.buffer
     for row, action in sorted(model.nondeterministic):
-        if state.values.level(row, action):
+        if values.levels(row)[action]:
             observation, *states = model.augmented_states[row]
-            where = augmented_state_text((state.buffer.observations.values[observation], *states))
-            name = symbol_text(state.buffer.actions[action])
+            where = augmented_state_text((buffer.observations.values[observation], *states))
+            name = symbol_text(buffer.actions[action])
             return f"which label comes after {name} in {where}, or whether it ends, varies"
     return None
 
@@ -276,8 +291,8 @@ def always_truncated(tables: TransitionTables | None, buffer: Buffer) -> str | N
     truncated = np.flatnonzero(np.frombuffer(buffer.ends, np.int8) == TRUNCATED)
     if tables is None or len(truncated) < OFTEN_TRUNCATED:
         return None
-    columns, tables = buffer.columns(), tables.for_labels(len(buffer.labels))
-    steps = QueriedSteps.of_columns(tables, columns)
+    columns = buffer.columns()
+    steps = QueriedSteps(columns, tables)
     states = [steps.walk(transitions) for transitions in tables.transitions]
     key = steps.query.astype(np.int64)
     for size, column in zip(tables.sizes, states, strict=True):

@@ -1,11 +1,12 @@
-"""Transitions and outputs of machines in the codes of a buffer, checked against all its steps.
+"""Transitions of machines in the codes of a buffer, checked against all its steps.
 
-Outputs are read from the buffer. So a machine can be repaired by redirecting one label, and checked
-against all steps, within milliseconds.
+Input: transition tables and the steps of a buffer. Output: states, conflicts and outputs of every
+step, and machines. A machine can so be changed in one transition and checked within milliseconds.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,28 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.exploration.buffer import Buffer, Columns
-from resolvent.machines import Machine, Machines
+from resolvent.inference.counterexamples import observed_termination
+from resolvent.inference.options import InferenceOptions
+from resolvent.machines import Machine, Machines, Provenance, machines_of
+from resolvent.machines.build import Vocabularies, machine_of_tables
+from resolvent.machines.machine import machine_class
 from resolvent.planning.steps import acting_machines
+from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import Preprocessor
+from resolvent.replay import replay_traces
+from resolvent.traces import Label, Vocabulary
+from resolvent.traces.schema import OBSERVATION, TERMINATED
+from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 Flags = NDArray[np.bool_]
+
+States = tuple[int, ...]
+"""A state of each machine."""
+
+Query = tuple[int, int]
+"""Observation and action."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +50,8 @@ class TransitionTables:
     def of(cls, machines: Machines, buffer: Buffer) -> "TransitionTables":
         """Return the transitions of machines, by the labels of a buffer."""
         acting = acting_machines(machines)
-        transitions = tuple(_transitions(machine, buffer) for machine in acting.values())
-        return cls(tuple(acting), transitions, machines.timing)
+        transitions = (machine.transitions_for(buffer.labels.values) for machine in acting.values())
+        return cls(tuple(acting), tuple(transitions), machines.timing)
 
     @property
     def sizes(self) -> list[int]:
@@ -51,20 +68,11 @@ class TransitionTables:
 
     def for_labels(self, n_labels: int) -> "TransitionTables":
         """Return the tables with a column for each label."""
-        if all(table.shape[1] == n_labels for table in self.transitions):
-            return self
-        wider = []
-        for table in self.transitions:
-            unread = np.full((len(table), n_labels - table.shape[1]), -1, np.int32)
-            wider.append(np.hstack([table, unread]))
+        wider = (
+            np.pad(table, ((0, 0), (0, n_labels - table.shape[1])), constant_values=-1)
+            for table in self.transitions
+        )
         return TransitionTables(self.names, tuple(wider), self.timing)
-
-
-def _transitions(machine: Machine, buffer: Buffer) -> Codes:
-    codes = [machine.labels.get(label) for label in buffer.labels.values]
-    unread = np.full(machine.states, -1, np.int32)
-    columns = [unread if code is None else machine.transitions[:, code] for code in codes]
-    return np.ascontiguousarray(np.stack(columns, axis=1)).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +90,10 @@ class Conflicts:
 
 
 class QueriedSteps:
-    """The steps of a buffer as queries to machines, with their outputs."""
+    """The steps of a buffer as queries to machines with these names, with their outputs."""
 
-    def __init__(self, columns: Columns, timing: LabelTiming, names: tuple[str, ...]) -> None:
-        self.columns = columns
+    def __init__(self, columns: Columns, tables: TransitionTables) -> None:
+        self.columns, timing = columns, tables.timing
         self.terminated = columns.terminal_steps
         label = columns.labels[columns.positions]
         if timing.lag:
@@ -97,41 +105,31 @@ class QueriedSteps:
         queries, self.query = columns.queries
         self.n_queries = len(queries)
         outputs = {"transition": columns.observations_after, "reward": columns.reward_levels[1]}
-        self.outputs = [outputs.get(name, self.terminated.astype(np.int32)) for name in names]
+        self.outputs = [
+            outputs.get(name, self.terminated.astype(np.int32)) for name in tables.names
+        ]
         self.trials = 0
         self._core = _core.AskedSteps(label, columns.offsets, self.query, self.n_queries)
         self.first = np.zeros(columns.steps, bool)
         self.first[columns.offsets[:-1]] = True
-
-    @classmethod
-    def of_columns(cls, tables: TransitionTables, columns: Columns) -> "QueriedSteps":
-        """Return the steps as queries to the machines of these tables."""
-        return cls(columns, tables.timing, tables.names)
 
     def walk(self, transitions: Codes) -> Codes:
         """Return the state at every step; -1 from where a label has no transition."""
         table = np.ascontiguousarray(transitions).ravel()
         return _core.walk_states(table, transitions.shape[1], self.label, self.columns.offsets)
 
-    def keys(self, states: Codes, beside: Codes | None, size: int) -> NDArray[np.int64]:
-        """Return a number for the query and state of each step, with the transition state."""
-        key = states.astype(np.int64)
-        if beside is not None:
-            key = key * size + beside
-        return key * self.n_queries + self.query
-
     def conflicts(
         self,
         machine: int,
         transitions: Codes,
-        beside: Codes | None,
-        size: int,
+        transition_states: Codes | None,
+        n_states: int,
         enough: int | None = None,
     ) -> Conflicts:
         """Check the transitions of one machine against all steps, or until enough conflict.
 
-        `beside` is the state of the Transition Machine at each step, one of `size`, if that is
-        another machine.
+        `transition_states` are the states of the Transition Machine at each step, of `n_states`;
+        None if it is the machine itself.
         """
         self.trials += 1
         return Conflicts(
@@ -139,50 +137,167 @@ class QueriedSteps:
                 np.ascontiguousarray(transitions).ravel(),
                 transitions.shape[1],
                 self.outputs[machine],
-                np.empty(0, np.int32) if beside is None else beside,
-                size,
+                np.empty(0, np.int32) if transition_states is None else transition_states,
+                n_states,
                 self.columns.steps if enough is None else enough,
             )
         )
 
 
-class OutputTable:
-    """The first output of each machine by states, observation and action.
+class ObservedMachines:
+    """Machines for single look-ups: their transitions, and the first output of each query.
 
-    All machines but the first also depend on the state of the first. A query is one number.
+    All machines but the first also depend on the state of the first.
     """
 
-    def __init__(self, sizes: Sequence[int], n_actions: int) -> None:
-        self._first_size, self._n_actions = sizes[0], n_actions
-        self._spans = [sizes[0], *(size * sizes[0] for size in sizes[1:])]
-        self._outputs: list[dict[int, float]] = [{} for _ in sizes]
+    def __init__(self, tables: TransitionTables, n_actions: int) -> None:
+        self.names, self.sizes = tables.names, tables.sizes
+        self._transitions: list[list[list[int]]] = [table.tolist() for table in tables.transitions]
+        self._spans = [self.sizes[0], *(size * self.sizes[0] for size in self.sizes[1:])]
+        self._n_actions = n_actions
+        self._outputs: list[dict[int, float]] = [{} for _ in self.sizes]
 
-    def note(
-        self, machine: int, states: Sequence[int], observation: int, action: int, output: float
-    ) -> float:
-        """Note an output, and return the first one for the same query."""
-        key = self._key(machine, states, observation, action)
-        return self._outputs[machine].setdefault(key, output)
+    @classmethod
+    def of_steps(cls, tables: TransitionTables, columns: Columns) -> "ObservedMachines":
+        """Return the machines with the outputs of all steps."""
+        steps = QueriedSteps(columns, tables)
+        states = [steps.walk(transitions) for transitions in tables.transitions]
+        first, _ = _core.numbered(
+            np.ravel_multi_index((*states, steps.query), (*tables.sizes, steps.n_queries))
+        )
+        machines = cls(tables, columns.n_actions)
+        step = (
+            [column[first].astype(np.int64) for column in states],
+            columns.observations_before[first].astype(np.int64),
+            columns.actions[first],
+        )
+        values: dict[str, Any] = {
+            "transition": columns.observations_after,
+            "reward": columns.rewards,
+        }
+        for machine, name in enumerate(tables.names):
+            outputs = values.get(name, steps.terminated)[first]
+            keys = machines._key(machine, *step)
+            machines._outputs[machine].update(zip(keys.tolist(), outputs.tolist(), strict=True))
+        return machines
 
-    def get(
-        self, machine: int, states: Sequence[int], observation: int, action: int
-    ) -> float | None:
-        """Return an output; None if the query was never asked."""
-        return self._outputs[machine].get(self._key(machine, states, observation, action))
+    def next_states(self, states: Sequence[int], label: int) -> States | None:
+        """Return the states reached by reading a label; None if it was never read there."""
+        if label < 0:
+            return tuple(states)
+        targets = []
+        for transitions, state in zip(self._transitions, states, strict=True):
+            row = transitions[state]
+            target = row[label] if label < len(row) else -1
+            if target < 0:
+                return None
+            targets.append(target)
+        return tuple(targets)
 
-    def note_all(
+    def note(self, states: Sequence[int], query: Query, outputs: Sequence[float]) -> bool:
+        """Note the outputs of a step; return whether each is the first one for the same query."""
+        for machine, (known, output) in enumerate(zip(self._outputs, outputs, strict=False)):
+            if known.setdefault(self._key(machine, states, *query), output) != output:
+                return False
+        return True
+
+    def output(self, machine: int, states: Sequence[int], query: Query) -> float | None:
+        """Return an output; None if the query was never observed in these states."""
+        return self._outputs[machine].get(self._key(machine, states, *query))
+
+    def disagree(
         self,
-        machine: int,
-        states: Sequence[Codes],
-        observations: Codes,
-        actions: Codes,
-        outputs: NDArray[Any],
-    ) -> None:
-        """Note the outputs at many steps."""
-        wide = [column.astype(np.int64) for column in states]
-        keys = self._key(machine, wide, observations.astype(np.int64), actions)
-        self._outputs[machine].update(zip(keys.tolist(), outputs.tolist(), strict=True))
+        other: "ObservedMachines",
+        states: Sequence[int],
+        other_states: Sequence[int],
+        query: Query,
+    ) -> bool:
+        """Return whether these and other machines both have an output for a query, and differ."""
+        for machine in range(len(states)):
+            output = self.output(machine, states, query)
+            other_output = other.output(machine, other_states, query)
+            if output is not None and other_output is not None and output != other_output:
+                return True
+        return False
+
+    def transition_outputs(self) -> tuple[NDArray[np.int64], ...]:
+        """Return state, observation, action and next observation, in the order of occurrence."""
+        outputs = self._outputs[0]
+        keys = np.fromiter(outputs, np.int64, len(outputs))
+        rest, actions = np.divmod(keys, self._n_actions)
+        observations, states = np.divmod(rest, self.sizes[0])
+        return states, observations, actions, np.fromiter(outputs.values(), np.int64, len(outputs))
 
     def _key(self, machine: int, states: Any, observation: Any, action: Any) -> Any:
-        own = states[0] if machine == 0 else states[machine] * self._first_size + states[0]
+        own = states[0] if machine == 0 else states[machine] * self.sizes[0] + states[0]
         return (observation * self._spans[machine] + own) * self._n_actions + action
+
+
+def build_machines(
+    tables: TransitionTables,
+    buffer: Buffer,
+    options: InferenceOptions,
+    labeling: LabelingFunction,
+) -> Machines:
+    """Return the machines with these transitions and the outputs of all steps, as observed."""
+    traces, steps = buffer.traces(), QueriedSteps(buffer.columns(), tables)
+    order = [buffer.labels.codes[label] for label in traces.labels]
+    observed = traces.observations, traces.at_step(traces.observation_codes).astype(np.int64)
+    outputs: dict[str, tuple[Vocabulary[Any], Codes]] = {
+        "transition": (traces.observations, traces.after_step(traces.observation_codes)),
+        "reward": (traces.rewards, traces.reward_codes),
+        TERMINATED: (Vocabulary([False, True]), steps.terminated.astype(np.int32)),
+    }
+    acting: list[Machine] = []
+    for name, table in zip(tables.names, tables.transitions, strict=True):
+        states = steps.walk(table)
+        column = OBSERVATION if name == "transition" else name
+        output_values, output_codes = outputs[name]
+        observations, codes = observed
+        queries = codes * len(traces.actions) + traces.action_codes
+        has_state = states >= 0
+        rows = np.stack([states[has_state], queries[has_state], output_codes[has_state]])
+        state, query, output = np.unique(rows, axis=1)
+        transitions = np.ascontiguousarray(table[:, order])
+        machine, number = machine_of_tables(
+            machine_class(column),
+            Vocabularies(traces.labels, observations, traces.actions, output_values),
+            transitions,
+            (state, query, output.astype(np.int32)),
+            trivial=_trivial_labels(traces.labels, transitions),
+            predicts=column,
+            supplemented=name != "transition",
+        )
+        acting.append(machine)
+        if name == "transition":
+            observed = _supplemented(*observed, number[states])
+    machines = machines_of(acting, tables.timing, preprocessor=Preprocessor(labeling))
+    provenance = Provenance(
+        version=version("resolvent"),
+        traces=len(traces),
+        steps=traces.steps,
+        traces_sha256=traces.digest,
+        options=options.as_dict(),
+    )
+    termination = observed_termination(replay_traces(machines, traces))
+    return machines.replacing(termination=termination, provenance=provenance)
+
+
+def _supplemented(
+    observations: Vocabulary[Any], codes: NDArray[np.int64], states: Codes
+) -> tuple[Vocabulary[Any], NDArray[np.int64]]:
+    """Return the observations with the state of the Transition Machine, and their codes."""
+    size = int(states.max()) + 1
+    pairs, codes = np.unique(codes * size + states, return_inverse=True)
+    parts = (divmod(int(pair), size) for pair in pairs)
+    return Vocabulary((observations[code], state) for code, state in parts), codes
+
+
+def _trivial_labels(labels: Vocabulary[Label], transitions: Codes) -> tuple[int, ...]:
+    """Return the code of "no event" if it changes no state."""
+    code = labels.get(NO_EVENT)
+    if code is None:
+        return ()
+    own = np.arange(len(transitions), dtype=np.int32)
+    is_loop = (transitions[:, code] == -1) | (transitions[:, code] == own)
+    return (code,) if is_loop.all() else ()

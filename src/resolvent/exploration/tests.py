@@ -27,7 +27,7 @@ TestSource: TypeAlias = Callable[[LearnerState, EpisodeState], Path | None]
 
 def find_starts(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Begin episodes until no other start is expected."""
-    if len(episode.episode) or state.familiar_resets >= FAMILIAR_RESETS:
+    if episode.length or state.selection.familiar_resets >= FAMILIAR_RESETS:
         return None
     return RESET
 
@@ -57,10 +57,10 @@ def select_action(state: LearnerState, episode: EpisodeState) -> int | None:
     if not episode.path:
         path = select_test(state, episode)
         if path is None or path.start != episode.row:
-            state.useless_resets += not len(episode.episode)
+            state.selection.useless_resets += not episode.length
             return None
         episode.path, episode.purpose = list(path.steps), path.purpose
-    state.useless_resets = 0
+    state.selection.useless_resets = 0
     return episode.path[0][1]
 
 
@@ -74,5 +74,5 @@ def select_test(state: LearnerState, episode: EpisodeState) -> Path | None:
         path = source(state, episode)
         if path is not None:
             return path
-    state.exhausted = not is_reward_known or is_plan_validated(state)
+    state.selection.exhausted = not is_reward_known or is_plan_validated(state)
     return validate_plan(state, episode) if is_reward_known else None

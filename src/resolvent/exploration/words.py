@@ -6,13 +6,13 @@ shortest label sequences.
 """
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Final
 
-from resolvent.exploration.buffer import Columns, Episode
-from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel, Query
+from resolvent.exploration.buffer import Buffer, Episode
+from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
 from resolvent.exploration.state import MAX_WORD_LENGTH, EpisodeState, LearnerState
+from resolvent.exploration.tables import Query
 
 MAX_NODES: Final = 20_000
 """Maximum number of nodes of a search, each an augmented state with the labels read before it."""
@@ -64,7 +64,7 @@ def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
     A state whose outputs have not differed so far looks like another.
     """
     model = state.present_model()
-    if state.repeated_steps >= max(MIN_REPEATED, REPEATED_SHARE * state.steps):
+    if state.validation.repeated_steps >= max(MIN_REPEATED, REPEATED_SHARE * state.steps):
         return None
     for length in range(REPEAT_AFTER + 1):
         path = _unasked_query(state, episode, length)
@@ -77,9 +77,9 @@ def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
 def _least_tried(state: LearnerState, episode: EpisodeState, purpose: str) -> Path:
     """Return a step taken least often after the last labels; a reset after a while."""
     model = state.present_model()
-    if len(episode.episode) >= MAX_WANDERING:
+    if episode.length >= MAX_WANDERING:
         return RESET
-    word = without_neutral(model, episode.episode.labels[1:])
+    word = without_neutral(model, episode.recorded.labels[1:])
     observation = model.augmented_states[episode.row][0]
     actions = _query_log(state).least_tried(word, observation, len(state.buffer.actions))
     action = actions[state.random_action(episode) % len(actions)]
@@ -87,17 +87,17 @@ def _least_tried(state: LearnerState, episode: EpisodeState, purpose: str) -> Pa
 
 
 def _query_log(state: LearnerState) -> "QueryLog":
-    if state.queries is None:
-        state.queries = QueryLog(state.present_model(), state.columns())
-    return state.queries
+    if state.selection.queries is None:
+        state.selection.queries = QueryLog(state.present_model(), state.buffer)
+    return state.selection.queries
 
 
 def _unasked_query(state: LearnerState, episode: EpisodeState, length: int) -> Path | None:
     """Return the path to a query never asked after a sequence of at most `length` labels."""
     model, log = state.present_model(), _query_log(state)
-    word = without_neutral(model, episode.episode.labels[1:])
+    word = without_neutral(model, episode.recorded.labels[1:])
     path = log.unasked(episode.row, word, length)
-    if path is None and len(episode.episode):
+    if path is None and episode.length:
         for start in model.starts:
             if log.unasked(start, (), length):
                 return RESET
@@ -107,8 +107,8 @@ def _unasked_query(state: LearnerState, episode: EpisodeState, length: int) -> P
 def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Path | None:
     """Return the path that reads a new word of `length` labels, from here or from a start."""
     model = state.present_model()
-    path = unread_word(model, episode.row, episode.episode, length)
-    if path is None and len(episode.episode) and not state.are_resets_useless:
+    path = unread_word(model, episode.row, episode.recorded, length)
+    if path is None and episode.length and not state.selection.are_resets_useless:
         for start in model.starts:
             if unread_word(model, start, Episode(), length):
                 return RESET
@@ -153,27 +153,23 @@ def without_neutral(model: EmpiricalModel, labels: Iterable[int]) -> Word:
 
 
 class QueryLog:
-    """The queries asked after each of the shortest label sequences, and their numbers."""
+    """The queries observed after each of the shortest label sequences, and their numbers."""
 
-    def __init__(self, model: EmpiricalModel, columns: Columns) -> None:
+    def __init__(self, model: EmpiricalModel, buffer: Buffer) -> None:
         self.model = model
-        self._asked: dict[Word, set[Query]] = {}
+        self._observed: dict[Word, set[Query]] = {}
         self._times: dict[tuple[Word, int], dict[int, int]] = {}
-        labels, observations, actions = (
-            column.tolist() for column in (columns.labels, columns.observations, columns.actions)
-        )
-        for number, (first, stop) in enumerate(pairwise(columns.offsets.tolist())):
+        for episode in (*buffer.closed_episodes(), *buffer.open_episodes().values()):
             word: Word = ()
-            for step in range(first, stop):
-                position = step + number
-                if step > first and labels[position] not in model.neutral_labels:
-                    word = (*word, labels[position])
-                self.add(word, observations[position], actions[step])
+            for step, action in enumerate(episode.actions):
+                if step and episode.labels[step] not in model.neutral_labels:
+                    word = (*word, episode.labels[step])
+                self.add(word, episode.observations[step], action)
 
     def add(self, word: Word, observation: int, action: int) -> None:
         """Note a query asked after these labels."""
         if len(word) <= MAX_WORD_LENGTH:
-            self._asked.setdefault(word, set()).add((observation, action))
+            self._observed.setdefault(word, set()).add((observation, action))
         times = self._times.setdefault((word[-RECENT:], observation), {})
         times[action] = times.get(action, 0) + 1
 
@@ -191,7 +187,10 @@ class QueryLog:
         search = BreadthFirstSearch[tuple[int, Word]]([(row, word)], MAX_NODES)
         for node in search:
             here, before = node
-            queries, observation = self._asked.get(before, set()), model.augmented_states[here][0]
+            queries, observation = (
+                self._observed.get(before, set()),
+                model.augmented_states[here][0],
+            )
             for action, target in enumerate(model.next_row[here]):
                 if target == UNKNOWN:
                     continue

@@ -4,6 +4,7 @@
 `resolvent.evidence`.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from resolvent.inference.options import InferenceOptions
@@ -11,13 +12,15 @@ from resolvent.inference.strategy import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
     from resolvent.inference.cross_validation import HoldoutScore
+    from resolvent.inference.estimator import MachineInference
 
-__all__ = ["STRATEGIES", "HoldoutScore", "InferenceOptions", "Strategy"]
+__all__ = ["STRATEGIES", "HoldoutScore", "InferenceOptions", "MachineInference", "Strategy"]
+
+# Their modules import most of this package.
+_LATE = {"HoldoutScore": "cross_validation", "MachineInference": "estimator"}
 
 
 def __getattr__(name: str) -> object:
-    if name == "HoldoutScore":  # its module imports most of this package
-        from resolvent.inference.cross_validation import HoldoutScore
-
-        return HoldoutScore
+    if name in _LATE:
+        return getattr(import_module(f"{__name__}.{_LATE[name]}"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

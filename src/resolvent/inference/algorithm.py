@@ -1,56 +1,130 @@
-"""The paper's overall algorithm: samples for each output → a machine for each.
+"""The paper's overall algorithm: traces → a machine for each output, or a `Conflict`.
 
-The stages are passed in, so that the order of the algorithm stands here alone.
+Each machine is inferred from reduced samples, exactly or by likelihood, and gets back what the
+reduction removed.
 """
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
 
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.learning_task import LearningTask, MachineFit
-from resolvent.preprocess.samples import ObservationColumn
-from resolvent.traces.schema import OBSERVATION
-
-Reduced = TypeVar("Reduced")
-
-
-class Stages(Protocol[Reduced]):
-    """The stages of the algorithm, for the traces that machines are learned from."""
-
-    def task(self, predicts: str, observed: ObservationColumn | None) -> LearningTask:
-        """Return the samples for one output."""
-        ...
-
-    def reduce(self, task: LearningTask) -> Reduced:
-        """Remove redundant α-inputs and trivial labels."""
-        ...
-
-    def learn(self, reduced: Reduced) -> MachineFit | Conflict:
-        """Learn an automaton, and undo the reduction."""
-        ...
-
-    def supplement(self, fits: Sequence[MachineFit]) -> ObservationColumn | None:
-        """Pair observations with states of the Transition Machine; None to leave them."""
-        ...
+from resolvent.inference.engine import min_states_bound
+from resolvent.inference.fit import MachineFit, MachineStatistics
+from resolvent.inference.portfolio import find_candidate
+from resolvent.inference.task import ReducedTask, Task, TrainingSet, reduce_task
+from resolvent.machines import Machine, decisions_of, machine_name, machines_of
+from resolvent.machines.automaton import automaton_of_transitions
+from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
+from resolvent.noise.outputs import SearchLimits, fit_likely_machine, machine_log_evidence
+from resolvent.noise.rewards import assign_reward_levels
+from resolvent.preprocess.reduction import ConstantOutputs
+from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn
+from resolvent.preprocess.supplement import supplement
+from resolvent.replay import states_at_steps
+from resolvent.traces.schema import OBSERVATION, REWARD
 
 
 def infer_machines(
-    outputs: Sequence[str], stages: Stages[Reduced]
+    data: TrainingSet, known: Mapping[str, MachineFit]
 ) -> dict[str, MachineFit] | Conflict:
-    """Infer a machine for each output, the Transition Machine first.
+    """Infer a machine for each output, the Transition Machine first; `known` ones are kept.
 
     Paper: "Overall Inferring Algorithm" (Algorithm 1). The numbers are its lines; each output
     after the first runs through lines 4 and 5.
+
+    Raises:
+        StateLimitExceeded: when merging finds too many states for one machine.
     """
-    fits: list[MachineFit] = []
+    fits: dict[str, MachineFit] = {}
     observed: ObservationColumn | None = None
-    for predicts in outputs:
-        task = stages.task(predicts, observed)
-        reduced = stages.reduce(task)  # 1, 4: ReductionRule
-        fit = stages.learn(reduced)  # 2, 5: DB-RPNI
-        if isinstance(fit, Conflict):
-            return fit
-        fits.append(fit)
-        if predicts == OBSERVATION:
-            observed = stages.supplement(fits)  # 3: StateSupp
-    return {fit.machine.kind: fit for fit in fits}
+    for predicts in data.outputs:
+        name = machine_name(predicts)
+        if name in known:
+            fits[name] = known[name]
+        else:
+            task = data.task(predicts, observed)
+            if predicts in data.noisy:
+                fit: MachineFit | Conflict = infer_likely_machine(task)
+            else:
+                reduced = reduce_task(task)  # 1, 4: ReductionRule
+                fit = infer_machine(reduced)  # 2, 5: DB-RPNI
+            if isinstance(fit, Conflict):
+                return fit
+            fits[name] = fit
+        if predicts == OBSERVATION and data.options.supplement and len(data.outputs) > 1:
+            observed = supplement_observations(data, fits[name].machine)  # 3: StateSupp
+    return fits
+
+
+def supplement_observations(data: TrainingSet, transition: Machine) -> ObservationColumn:
+    """Pair observations with the states of the Transition Machine."""
+    machines = machines_of([transition], data.options.timing)
+    return supplement(data.traces, states_at_steps(machines, data.traces)["transition"])
+
+
+def infer_machine(reduced: ReducedTask) -> MachineFit | Conflict:
+    """Infer the machine that explains all samples, and undo their reduction."""
+    task = reduced.task
+    try:
+        candidate, attempts = find_candidate(reduced)
+    except ContradictoryRows as rows:
+        return task.conflict(rows, reduced.trivial)
+    automaton = candidate.automaton
+    histories = reduced.without(candidate.without).histories
+    decisions = decisions_of(candidate.machine, histories, automaton)
+    machine = replace(candidate.machine, decisions=decisions)
+    # A machine might read labels that were dropped on evidence: a proof keeps them.
+    at_least = 1
+    if automaton.finished:
+        at_least = min_states_bound(reduced.without(reduced.looping), automaton)
+    log_evidence = {}
+    if task.data.noisy:
+        log_evidence = {machine.states: machine_log_evidence(machine, task.samples)}
+    return MachineFit(
+        machine,
+        MachineStatistics.of(machine, automaton, time.perf_counter() - task.started, at_least),
+        reduced.labels.tests,
+        attempts,
+        candidate.proof,
+        log_evidence,
+        finished=automaton.finished,
+    )
+
+
+def infer_likely_machine(task: Task) -> MachineFit:
+    """Infer the most likely machine for an output that varies; a replay estimates its outputs.
+
+    The samples are not reduced: with noise, the rare outputs of a query say most about the state.
+    """
+    listen, options = task.listener, task.options
+    samples, levels = task.samples, task.data.context.preprocessor.rewards
+    if levels is not None and task.predicts == REWARD:
+        samples = assign_reward_levels(samples, task.data.traces, levels)
+    likely = fit_likely_machine(
+        samples,
+        SearchLimits(options.seed, options.effort, task.time_share()),
+        None if listen is None else lambda _, progress: listen(progress),
+    )
+    finished = likely.finished
+    likely = improve_transitions(samples, likely)
+    automaton = automaton_of_transitions(likely.transitions)
+    loops = likely.transitions == np.arange(likely.states, dtype=np.int32)[:, None]
+    never_moving = np.flatnonzero((loops | (likely.transitions < 0)).all(0)).tolist()
+    machine = task.build(automaton, ConstantOutputs.nothing(), tuple(never_moving))
+    comparison = compare_transitions(samples, machine.transitions)
+    similar = alternatives(machine, task.samples, likely, comparison)
+    machine = replace(
+        machine, support=machine.support and replace(machine.support, alternatives=comparison)
+    )
+    return MachineFit(
+        machine,
+        MachineStatistics.of(machine, automaton, time.perf_counter() - task.started),
+        log_evidence={
+            states: likely.log_evidence + odds for states, odds in likely.log_odds.items()
+        },
+        alternatives=similar,
+        finished=finished,
+    )

@@ -8,23 +8,23 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isclose
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.text import amount, listed, short
-from resolvent.errors import ContradictoryTraces, TracePlace
-from resolvent.machines.compare import history_text
-from resolvent.preprocess.contradictions import (
+from resolvent.errors import ContradictoryTraces, StepLocation
+from resolvent.machines.compare import label_sequence_text
+from resolvent.preprocess.reduction import fitting_timing, remove_trivial
+from resolvent.preprocess.samples import (
     ContradictoryRows,
+    Histories,
     SampleBuilder,
+    SampleSet,
     find_contradiction,
-    fitting_timing,
 )
-from resolvent.preprocess.reduction import remove_trivial
-from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces import Label, Symbol, TraceSet, symbol_text
 from resolvent.traces.schema import REWARD
@@ -36,10 +36,13 @@ RARE: Final = 10
 _ROUNDING: Final = 1e-6
 """Largest difference of two rewards, absolute or relative, that rounding may explain."""
 
-_LABELS_SHOWN = 6
-_LETTERS_SHOWN = 60
+_MAX_LABELS: Final = 6
+"""Number of labels that a message shows, the last ones."""
 
-Locate: TypeAlias = Callable[[int, int], TracePlace]
+_MAX_CHARACTERS: Final = 60
+"""Number of characters of a symbol that a message shows."""
+
+Locate: TypeAlias = Callable[[int, int], StepLocation]
 """Returns the location of a step, given the numbers of its trace and of the step."""
 
 
@@ -49,18 +52,18 @@ class Conflict:
 
     Its text is the message of the error. The fields are those of `ContradictoryTraces`.
 
-    >>> steps = TracePlace(0, 0), TracePlace(1, 0)
+    >>> steps = StepLocation(0, 0), StepLocation(1, 0)
     >>> print(Conflict("reward", steps, (0, 1), (7, 8), ((0, 1), (1, 1)), (), False, "wait"))
     trace 0, step 0 and trace 1, step 0 have different rewards for (7, 8) before any label \
 is read: 0 and 1; wait
     """
 
     output: str
-    places: tuple[TracePlace, TracePlace]
+    locations: tuple[StepLocation, StepLocation]
     values: tuple[Hashable, Hashable]
     query: tuple[Hashable, Hashable]
     outcomes: tuple[tuple[Hashable, int], ...]
-    history: tuple[Label, ...]
+    label_sequence: tuple[Label, ...]
     labels_read: bool
     advice: str
     timing: LabelTiming | None = None
@@ -69,38 +72,20 @@ is read: 0 and 1; wait
     @property
     def traces(self) -> tuple[int, int]:
         """The numbers of the two traces."""
-        first, second = self.places
+        first, second = self.locations
         return first.trace, second.trace
-
-    @property
-    def steps(self) -> tuple[int, int]:
-        """The numbers of the two steps within their traces."""
-        first, second = self.places
-        return first.step, second.step
 
     def error(self) -> ContradictoryTraces:
         """Return the error for a user who did not allow noise."""
-        return ContradictoryTraces(
-            str(self),
-            output=self.output,
-            places=self.places,
-            values=self.values,
-            question=self.query,
-            outcomes=self.outcomes,
-            history=self.history,
-            labels_read=self.labels_read,
-            advice=self.advice,
-            timing=self.timing,
-            exact_remedy=self.exact_remedy,
-        )
+        return ContradictoryTraces(str(self), self)
 
     def __str__(self) -> str:
-        first, second = self.places
+        first, second = self.locations
         plurals = {"observation": "next observations", "reward": "rewards"}
         plural = plurals.get(self.output, f"values of {short(self.output)}")
         differ = f"different {plural} for ({', '.join(map(_shortened, self.query))})"
         if self.labels_read:
-            differ = f"read the same labels ({_history_end(self.history)}) but have {differ}"
+            differ = f"read the same labels ({_last_labels(self.label_sequence)}) but have {differ}"
         else:
             differ = f"have {differ} before any label is read"
         return f"{first} and {second} {differ}: {self._outcomes_text()}; {self.advice}"
@@ -122,41 +107,52 @@ is read: 0 and 1; wait
         return f"{text}; the first two {difference}" if difference else text
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """Traces, and how the samples for one output are taken from them.
+
+    Attributes:
+        traces: The traces.
+        build: Returns the samples of traces with these label histories.
+        output: The column that is predicted.
+        timing: When labels are read.
+        trivial: Codes of the labels that are not read.
+        is_labeled_by_user: False if labels are derived from observations and actions, so that the
+            user cannot label better.
+    """
+
+    traces: TraceSet
+    build: SampleBuilder
+    output: str
+    timing: LabelTiming
+    trivial: tuple[int, ...] = ()
+    is_labeled_by_user: bool = True
+
+    def samples(self, timing: LabelTiming, trivial: tuple[int, ...]) -> SampleSet:
+        """Return samples with another timing, or without other labels."""
+        return self.build(self.traces, remove_trivial(Histories.of(self.traces, timing), trivial))
+
+
 def explain_conflict(
     rows: ContradictoryRows,
-    traces: TraceSet,
-    build_samples: SampleBuilder,
-    machine: str,
-    timing: LabelTiming,
-    trivial: tuple[int, ...],
-    locate: Locate = TracePlace,
-    *,
-    labels_made: bool = False,
+    sampling: Sampling,
+    locate: Locate = StepLocation,
     predictable: Sequence[str] = (),
 ) -> Conflict:
     """Return both steps of a contradiction, what they have in common, and what to try.
 
     Args:
-        rows: The contradicting rows.
-        traces: The traces that the rows are from.
-        build_samples: Returns the samples for this machine.
-        machine: The machine that cannot exist: "transition" or the column that it predicts.
-        timing: When labels are read.
-        trivial: Codes of the labels that are left out.
+        rows: The contradicting rows of the samples.
+        sampling: How these samples are taken from traces.
         locate: Returns the location of a step.
-        labels_made: Whether labels are derived from observations and actions, so that the user
-            cannot label better.
         predictable: Other columns to predict, which contradict themselves nowhere.
     """
-    samples = build_samples(traces, remove_trivial(Histories.of(traces, timing), trivial))
-    output = "observation" if machine == "transition" else machine
-    steps = _ConflictingSteps(samples, rows.first)
-    (first, first_step), (second, second_step) = map(traces.place, steps.rows)
-    fitting = fitting_timing(traces, build_samples, timing, trivial)
-    trivial_matter = bool(trivial) and not find_contradiction(
-        build_samples(traces, Histories.of(traces, timing))
-    )
-    rounding = output == REWARD and _differ_by_rounding(*steps.values)
+    traces, timing, trivial = sampling.traces, sampling.timing, sampling.trivial
+    steps = _ConflictingSteps(sampling.samples(timing, trivial), rows.first)
+    (first, first_step), (second, second_step) = map(traces.locate, steps.rows)
+    fitting = fitting_timing(traces, sampling.build, timing, trivial)
+    trivial_matter = bool(trivial) and not find_contradiction(sampling.samples(timing, ()))
+    rounding = sampling.output == REWARD and _differ_by_rounding(*steps.values)
     if fitting is not None:
         advice = f"with another label timing they fit: {_timing_option(fitting)}"
         if trivial_matter:
@@ -167,8 +163,8 @@ def explain_conflict(
             "or remove_trivial=False (--keep-trivial)"
         )
     else:
-        advice = _advice(steps, traces, timing, trivial, labels_made)
-        if output == REWARD:
+        advice = _advice(steps, sampling)
+        if sampling.output == REWARD:
             advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
         if steps.rare and not rounding:
             advice += (
@@ -182,26 +178,21 @@ def explain_conflict(
             f"(--outputs {','.join(predictable)})"
         )
     return Conflict(
-        output=output,
-        places=(locate(first, first_step), locate(second, second_step)),
+        output=sampling.output,
+        locations=(locate(first, first_step), locate(second, second_step)),
         values=steps.values,
         query=(
             traces.observations[int(traces.observation_codes[steps.rows[0] + first])],
             traces.actions[int(traces.action_codes[steps.rows[0]])],
         ),
         outcomes=steps.outcomes,
-        history=steps.history,
+        label_sequence=steps.label_sequence,
         # Whatever the timing, each step but the first reads a label.
         labels_read=timing.reads_at_reset or not steps.at_reset,
         advice=advice,
         timing=fitting,
         exact_remedy=fitting is not None or trivial_matter or rounding,
     )
-
-
-def explain(*arguments: Any, **options: Any) -> ContradictoryTraces:
-    """Return the error for a contradiction, with the arguments of `explain_conflict`."""
-    return explain_conflict(*arguments, **options).error()
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +244,7 @@ class _ConflictingSteps:
         return sum(count for _, count in self.outcomes if RARE * count < len(self.equal_rows))
 
     @cached_property
-    def history(self) -> tuple[Label, ...]:
+    def label_sequence(self) -> tuple[Label, ...]:
         """The labels read before, without trivial ones."""
         samples, row = self.samples, self.rows[0]
         start = samples.offsets[np.searchsorted(samples.offsets, row, side="right") - 1]
@@ -276,23 +267,19 @@ def _history_of_row(histories: Histories) -> NDArray[np.int32]:
     return number
 
 
-def _advice(
-    steps: _ConflictingSteps,
-    traces: TraceSet,
-    timing: LabelTiming,
-    trivial: tuple[int, ...],
-    labels_made: bool,
-) -> str:
+def _advice(steps: _ConflictingSteps, sampling: Sampling) -> str:
     """Return what to try when no single option makes the traces fit."""
     if not steps.at_reset:
         cause = "the world is not deterministic under these labels: label what makes the difference"
-        return cause if labels_made else f"{cause}, or have it found: labels='auto' (--labels auto)"
+        if not sampling.is_labeled_by_user:
+            return cause
+        return f"{cause}, or have it found: labels='auto' (--labels auto)"
     futile = "no later label can help, for the world starts differently or is random"
     remedy = "show the difference in the first observation, or in its label"
-    if timing.reads_at_reset:
+    if sampling.timing.reads_at_reset:
         return f"{futile}: {remedy}"
     initial = LabelTiming.CURRENT_WITH_INITIAL
-    if steps.distinguished_by(remove_trivial(Histories.of(traces, initial), trivial)):
+    if steps.distinguished_by(sampling.samples(initial, sampling.trivial).histories):
         return (
             f"{futile}: read the first labels, which tell these steps apart, with "
             f"{_timing_option(initial)}, though other steps contradict each other then"
@@ -304,14 +291,14 @@ def _timing_option(timing: LabelTiming) -> str:
     return f"timing='{timing}' (--timing {timing})"
 
 
-def _history_end(history: tuple[Label, ...]) -> str:
-    end = history_text(history[-_LABELS_SHOWN:])
-    return f"… {end}" if len(history) > _LABELS_SHOWN else end
+def _last_labels(labels: tuple[Label, ...]) -> str:
+    end = label_sequence_text(labels[-_MAX_LABELS:])
+    return f"… {end}" if len(labels) > _MAX_LABELS else end
 
 
 def _shortened(symbol: Symbol) -> str:
     text = symbol_text(symbol)
-    return text if len(text) <= _LETTERS_SHOWN else f"{text[:_LETTERS_SHOWN]}…"
+    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
 
 
 def _around_difference(first: str, second: str) -> tuple[str, str]:
@@ -320,13 +307,13 @@ def _around_difference(first: str, second: str) -> tuple[str, str]:
     >>> _around_difference("0" * 100 + "A" + "0" * 100, "0" * 100 + "B" + "0" * 100)[0][:24]
     '…00000000000000000000A00'
     """
-    if max(len(first), len(second)) <= _LETTERS_SHOWN:
+    if max(len(first), len(second)) <= _MAX_CHARACTERS:
         return first, second
     same = next(
         (at for at, pair in enumerate(zip(first, second, strict=False)) if len({*pair}) > 1), 0
     )
     begin = max(0, same - 20)
-    window = slice(begin, begin + _LETTERS_SHOWN)
+    window = slice(begin, begin + _MAX_CHARACTERS)
     return f"{'…' * (begin > 0)}{first[window]}…", f"{'…' * (begin > 0)}{second[window]}…"
 
 

@@ -5,12 +5,13 @@ Input: options and traces in shards. Output: the corpus that all stages of the i
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.cache import Store
 from resolvent._util.parallel import Workers, executor_named
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import listed, short
@@ -21,40 +22,51 @@ from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import READING
-from resolvent.replay.keeping import with_cache
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED, default_outputs
 from resolvent.traces.source import InMemorySource, TraceSource
 
-NO_SECONDS_LEFT = 1e-9
+_LEAST_SECONDS = 1e-9
 """Seconds that are left when time is over: limits must be above 0."""
+
+
+def seconds_left(limit: float | None, started: float) -> float | None:
+    """Return how much of a limit is left since a time of `time.perf_counter`, above 0."""
+    return None if limit is None else max(limit - (time.perf_counter() - started), _LEAST_SECONDS)
 
 
 @dataclass(frozen=True)
 class InferenceContext:
     """Options of one inference, with its clock and listener.
 
-    `trace_numbers` are the user's numbers of the traces, if some were left out before. `replace`
+    `trace_numbers` are the user's numbers of the traces, if some were skipped before. `replace`
     makes the context of a part of the same inference; the clock continues.
     """
 
     options: InferenceOptions
-    senses: Preprocessor
+    preprocessor: Preprocessor
     progress: Listener | None = None
     started: float = field(default_factory=time.perf_counter)
     trace_numbers: NDArray[np.int64] | None = None
 
     @cached_property
     def workers(self) -> Workers:
-        """The workers that replay shards, with the cache that the options name."""
-        return with_cache(executor_named(self.options.on), self.options.cache_dir)
+        """The workers that read and replay shards."""
+        return executor_named(self.options.on)
 
     def time_left(self) -> float | None:
         """Return the number of seconds left; None without a time limit."""
-        limit = self.options.time_limit
-        if limit is None:
-            return None
-        return max(limit - (time.perf_counter() - self.started), NO_SECONDS_LEFT)
+        return seconds_left(self.options.time_limit, self.started)
+
+    def in_time(self) -> bool:
+        """Return whether any time is left."""
+        left = self.time_left()
+        return left is None or left > _LEAST_SECONDS
+
+    def within(self, seconds: float | None) -> "InferenceContext":
+        """Return the context of a part that has this number of seconds, and reports nothing."""
+        options = self.options.replacing(time_limit=seconds)
+        return replace(self, options=options, progress=None, started=time.perf_counter())
 
     def corpus_of(self, shards: TraceSource) -> Corpus:
         """Scan traces once, and return them as the corpus of the inference."""
@@ -62,7 +74,9 @@ class InferenceContext:
         rounding = {} if digits is None else {REWARD: digits}
         rows = getattr(shards, "rows", None) or 0
         report = self.shard_reporter(READING, shards, rows)
-        return Corpus(shards, rounding, report, workers=self.workers)
+        folder = self.options.cache_dir
+        cache = None if folder is None else Store(str(folder))
+        return Corpus(shards, rounding, report, workers=self.workers, cache=cache)
 
     def listener_for(self, name: str) -> Callable[[Progress], object] | None:
         """Return a listener for the progress of one machine."""
@@ -78,18 +92,16 @@ class InferenceContext:
 
         Only files take long enough to be worth stopping. `steps` is about their number of steps.
         """
-        began = time.perf_counter()
         count, in_files = len(shards), not isinstance(shards, InMemorySource)
         if count == 1:
             return None
 
         def report(done: int) -> None:
             if self.progress is not None:
-                seconds = time.perf_counter() - began
-                self.progress(activity, Progress(0, 0, done, count, round_number, steps, seconds))
-            if in_files and done < count and self.time_left() == NO_SECONDS_LEFT:
+                self.progress(activity, Progress(0, 0, done, count, round_number, steps))
+            if in_files and done < count and not self.in_time():
                 raise TimeLimitReached(
-                    f"time ran out while {activity} traces, with {done} of {count} pieces done: "
+                    f"time ran out while {activity} traces, with {done} of {count} shards done: "
                     f"raise the time limit"
                 )
 

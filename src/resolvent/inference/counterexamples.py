@@ -13,12 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, Support, Termination
-from resolvent.machines.counts import group_outputs
-from resolvent.machines.tables import breadth_first
+from resolvent.machines.memory import number_states
+from resolvent.machines.tables import group_outputs
 from resolvent.noise import AlternativeTransitions
-from resolvent.replay import Alphabets, MachineCounts, MachineTables, ReplayCounts, Rows
-from resolvent.replay.counts import answers_vary
-from resolvent.traces import Codes, Label, Vocabulary
+from resolvent.preprocess.timing import labels_read
+from resolvent.replay import (
+    Alphabets,
+    MachineCounts,
+    MachineTables,
+    ReplayCounts,
+    Rows,
+    states_at_steps,
+)
+from resolvent.replay.counts import outputs_vary
+from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.vocabulary import distinct_numbers
 
 COMMON: Final = 64
@@ -66,11 +74,9 @@ _Ranked: TypeAlias = tuple[tuple[Any, ...], tuple[int, int]]
 
 def _conflicts(rows: Rows) -> Iterator[_Ranked]:
     """Rank the first two of the conflicting outputs of each query; later rounds meet a third."""
-    same = (rows["state"][1:] == rows["state"][:-1]) & (
-        rows["question"][1:] == rows["question"][:-1]
-    )
+    same = (rows["state"][1:] == rows["state"][:-1]) & (rows["query"][1:] == rows["query"][:-1])
     start = np.flatnonzero(np.append(True, ~same)[: len(rows)])
-    return _ranked(rows[start + 1], rows["trace"][start], "question")
+    return _ranked(rows[start + 1], rows["trace"][start], "query")
 
 
 def _missing(rows: Rows) -> Iterator[_Ranked]:
@@ -89,8 +95,21 @@ def _ranked(rows: Rows, second_traces: NDArray[np.int64], symbol: str) -> Iterat
         yield (place, length, key, state, code), (trace, second)
 
 
+def transitions_at_steps(machines: Machines, traces: TraceSet) -> list[NDArray[np.int64]]:
+    """Return the number of the transition that each machine takes at each step; −1 for none."""
+    read = labels_read(traces, machines.timing)
+    columns = []
+    for states in states_at_steps(machines, traces).values():
+        # A transition reads a label in the state of a step before, or initially in state 0.
+        before = np.roll(states, 1)
+        before[traces.offsets[:-1]] = 0
+        number = before.astype(np.int64) * len(traces.labels) + read
+        columns.append(np.where((before >= 0) & (read >= 0), number, -1))
+    return columns
+
+
 def traces_with_rare_transitions(
-    moves: Iterable[NDArray[np.int64]],
+    transitions: Iterable[NDArray[np.int64]],
     offsets: NDArray[np.int64],
     order: NDArray[np.int64],
     times: int,
@@ -98,13 +117,13 @@ def traces_with_rare_transitions(
 ) -> NDArray[np.int64]:
     """Return the numbers of traces, ascending, with each rare transition in `times` of them.
 
-    `moves` has a column for each machine: the number of the transition at each step, −1 for none.
+    `transitions` has a column for each machine: their number at each step, −1 for none.
     For each transition the first traces in `order` that take it are chosen; traces that are not in
     `order` do not count. If the chosen traces have more than `most_steps`, those with the rarest
     transitions are kept.
 
-    >>> moves, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
-    >>> traces_with_rare_transitions([moves], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
+    >>> taken, offsets = np.int64([0, 0, 0, 1, 0, 1]), np.int64([0, 2, 4, 6])
+    >>> traces_with_rare_transitions([taken], offsets, np.int64([0, 1, 2]), 1, most_steps=4)
     array([0, 1])
     """
     lengths = np.diff(offsets)
@@ -113,7 +132,7 @@ def traces_with_rare_transitions(
     place_of_step = np.repeat(place, lengths)
     # By place: the number of traces that take the trace's rarest transition.
     rarest = np.full(len(order), _NOT_RARE)
-    for column in moves:
+    for column in transitions:
         steps = np.flatnonzero((column >= 0) & (place_of_step >= 0))
         _, number = distinct_numbers(column[steps], int(column.max(initial=0)) + 1)
         rare = np.bincount(number)[number] <= COMMON * times
@@ -164,13 +183,11 @@ class _StateClasses:
 
     @classmethod
     def of(cls, table: Codes, seen: MachineCounts) -> "_StateClasses":
-        query, output = (
-            np.ascontiguousarray(seen.answers[name]) for name in ("question", "output")
-        )
-        varying = answers_vary(query, output, int(query.max(initial=-1)) + 1)
+        query, output = (np.ascontiguousarray(seen.outputs[name]) for name in ("query", "output"))
+        varying = outputs_vary(query, output, int(query.max(initial=-1)) + 1)
         queries, column = np.unique(query[varying], return_inverse=True)
         outputs = np.full((len(table), len(queries)), -1, np.int32)
-        outputs[seen.answers["state"][varying], column] = output[varying]
+        outputs[seen.outputs["state"][varying], column] = output[varying]
         apart = np.array([_conflict(row, outputs) for row in outputs]).reshape(len(outputs), -1)
         transitions = np.where(table >= 0, table, -1)
         # Of very many labels, most have the same transitions.
@@ -237,11 +254,7 @@ class _StateClasses:
         """Return the transitions of the states that are left, numbered breadth first."""
         root = np.array([*self.root, -1], np.int32)
         transitions = root[self.transitions]
-        order = breadth_first(transitions)
-        number = np.full(len(root), -1, np.int32)
-        number[order] = np.arange(len(order), dtype=np.int32)
-        renumbered: Codes = number[transitions[order]]
-        return renumbered
+        return number_states(transitions)[0]
 
 
 def _conflict(row: Codes, rows: Codes) -> Any:
@@ -279,13 +292,13 @@ def _paired(
     seen: MachineCounts, alphabets: Alphabets, states: int
 ) -> tuple[MachineCounts, Vocabulary[Any]]:
     """Give the pairs of observation and state that occur codes of their own."""
-    answers = seen.known.copy()
-    pair, action = np.divmod(answers["question"], len(alphabets.actions))
+    answers = seen.known_outputs.copy()
+    pair, action = np.divmod(answers["query"], len(alphabets.actions))
     occurring, code = distinct_numbers(pair, len(alphabets.observations) * states)
-    answers["question"] = code * len(alphabets.actions) + action
+    answers["query"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
     observed = map(list(alphabets.observations).__getitem__, observation.tolist())
-    return MachineCounts(answers, seen.moves), Vocabulary(
+    return MachineCounts(answers, seen.transitions), Vocabulary(
         zip(observed, state.tolist(), strict=True)
     )
 
@@ -300,12 +313,13 @@ def _rebuilt(
     constants: bool,
 ) -> M:
     state, query, output, count = (
-        np.ascontiguousarray(seen.known[name]) for name in ("state", "question", "output", "count")
+        np.ascontiguousarray(seen.known_outputs[name])
+        for name in ("state", "query", "output", "count")
     )
     size = len(observations) * len(alphabets.actions)
     constant = np.zeros(len(output), bool)
     if constants:
-        constant = ~answers_vary(query, output, size)
+        constant = ~outputs_vary(query, output, size)
     constant_query, place = distinct_numbers(query[constant], size)
     constant_value = np.empty(len(constant_query), np.int32)
     constant_value[place] = output[constant]
@@ -313,7 +327,7 @@ def _rebuilt(
     by_state = group_outputs(*(column[~constant] for column in (state, query, output, count)))
     trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named_trivial})))
     transition_counts = np.zeros(transitions.shape, np.int64)
-    moves = seen.moves[seen.moves["output"] >= 0]
+    moves = seen.transitions[seen.transitions["output"] >= 0]
     transition_counts[moves["state"], moves["label"]] = moves["count"]
     transition_counts[:, list(trivial)] = 0  # they are not transitions
     return replace(
@@ -325,16 +339,16 @@ def _rebuilt(
         transitions=transitions,
         trivial=trivial,
         output_state=by_state.state,
-        output_question=by_state.question,
+        output_query=by_state.query,
         output_value=by_state.value,
-        spread=by_state.spread,
-        constant_question=constant_query,
+        output_counts=by_state.output_counts,
+        constant_query=constant_query,
         constant_value=constant_value,
-        asked_state=state[constant],
-        asked_question=query[constant],
+        observed_constant_state=state[constant],
+        observed_constant_query=query[constant],
         support=Support(
             transition_counts,
-            by_state.asked,
+            by_state.total,
             times,
             count[constant],
             _in_common_codes(machine, alphabets.labels),
@@ -344,7 +358,7 @@ def _rebuilt(
 
 def _in_common_codes(machine: Machine, labels: Vocabulary[Label]) -> AlternativeTransitions | None:
     """Return the log odds of a machine's transitions, by the label codes of all traces."""
-    alternatives = None if machine.support is None else machine.support.rivals
+    alternatives = None if machine.support is None else machine.support.alternatives
     if alternatives is None:
         return None
     codes = [labels.code(label) for label in machine.labels]
@@ -359,7 +373,7 @@ def observed_termination(counts: ReplayCounts) -> Termination:
     alphabets = counts.alphabets
 
     def named(rows: Rows) -> frozenset[tuple[Any, ...]]:
-        observations, *states, action = (part.tolist() for part in counts.situation(rows["number"]))
+        observations, *states, action = (part.tolist() for part in counts.unpack(rows["number"]))
         return frozenset(
             zip(
                 map(list(alphabets.observations).__getitem__, observations),
@@ -369,6 +383,6 @@ def observed_termination(counts: ReplayCounts) -> Termination:
             )
         )
 
-    endings = counts.endings
+    endings = counts.terminations
     always = endings["ended"] == endings["count"]
     return Termination(named(endings[always]), named(endings[~always]))

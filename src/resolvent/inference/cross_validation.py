@@ -1,10 +1,9 @@
-"""Predict held-out steps with machines inferred from the remaining traces.
+"""Cross-validation: infer machines without some steps, and predict these.
 
 Input: the result of an inference and its traces. Output: the share of held-out steps predicted
 right. Traces are held out by content, so that their order and repetitions make no difference.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import sqrt
@@ -20,8 +19,8 @@ from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError, ResolventError, TimeLimitReached, TraceError
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.evaluation.observed import SampledSteps, sample_traces
-from resolvent.evaluation.weakness import history_keys, sinks
-from resolvent.inference.attempts import OUT_OF_TIME
+from resolvent.evaluation.weakness import prefix_keys, sinks
+from resolvent.inference.fit import OUT_OF_TIME
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
@@ -29,8 +28,8 @@ from resolvent.machines import Machines, MachineScore, Score
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.replay import scan_corpus, score, states_at_steps, step_queries
 from resolvent.traces import Trace, TraceDataset, TraceSet
+from resolvent.traces.digest import trace_hashes
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.sampling import prefixes, trace_hashes
 from resolvent.traces.schema import OBSERVED_COLUMNS
 
 SHARE: Final = 0.2
@@ -71,29 +70,9 @@ class MachineHoldoutScore:
     stuck_right: int = 0
 
     @property
-    def steps(self) -> int:
-        """The number of held-out steps."""
-        return self.score.steps
-
-    @property
-    def right(self) -> int:
-        """The number of steps predicted right."""
-        return self.score.all_right
-
-    @property
-    def wrong(self) -> int:
-        """The number of steps predicted wrong."""
-        return self.score.all_wrong
-
-    @property
-    def unseen(self) -> int:
-        """The number of steps without a prediction."""
-        return self.score.unseen
-
-    @property
     def share(self) -> float:
         """The share of the steps that were predicted right."""
-        return self.right / self.steps
+        return self.score.all_right / self.score.steps
 
     @property
     def share_before_stuck(self) -> float | None:
@@ -104,8 +83,8 @@ class MachineHoldoutScore:
         ... ).share_before_stuck
         0.5
         """
-        steps = self.steps - self.stuck
-        return (self.right - self.stuck_right) / steps if steps else None
+        steps = self.score.steps - self.stuck
+        return (self.score.all_right - self.stuck_right) / steps if steps else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -120,21 +99,21 @@ class MachineHoldoutScore:
         """
         if not self.whole_traces:
             return None
-        spread = _NORMAL_95**2 / self.traces
-        center = (self.share + spread / 2) / (1 + spread)
-        half = _NORMAL_95 / (1 + spread)
-        half *= sqrt(self.share * (1 - self.share) / self.traces + spread / (4 * self.traces))
+        share, n = self.share, self.traces
+        shrinkage = _NORMAL_95**2 / n
+        center = (share + shrinkage / 2) / (1 + shrinkage)
+        half = _NORMAL_95 / (1 + shrinkage) * sqrt(share * (1 - share) / n + shrinkage / (4 * n))
         return max(center - half, 0.0), min(center + half, 1.0)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the score as JSON values."""
         low, high = self.interval or (None, None)
         return {
-            "steps": self.steps,
+            "steps": self.score.steps,
             "traces": self.traces,
-            "right": self.right,
-            "wrong": self.wrong,
-            "unseen": self.unseen,
+            "right": self.score.all_right,
+            "wrong": self.score.all_wrong,
+            "unseen": self.score.unseen,
             "share": self.share,
             "low": low,
             "high": high,
@@ -145,18 +124,20 @@ class MachineHoldoutScore:
         }
 
     def __str__(self) -> str:
+        score = self.score
         if self.noisy:
-            return str(CalibrationCheck.of(self.score))
-        text = f"{_percent(self.right, self.steps)} predicted right"
+            return str(CalibrationCheck.of(score))
+        text = f"{_percent(score.all_right, score.steps)} predicted right"
         if self.interval is not None:
             low, high = self.interval
-            limits = f"{low:.1%} to {high:.1%}" if self.right < self.steps else f"{low:.1%} or more"
+            limits = f"{low:.1%} or more" if self.share == 1 else f"{low:.1%} to {high:.1%}"
             text += f" (95% confidence: {limits})"
-        text += f", {_percent(self.wrong, self.steps)} wrong"
-        if self.unseen:
-            text += f", {_percent(self.unseen, self.steps)} unseen"
-        if self.stuck and self.right < self.steps:
-            before = _percent(self.right - self.stuck_right, max(self.steps - self.stuck, 1))
+        text += f", {_percent(score.all_wrong, score.steps)} wrong"
+        if score.unseen:
+            text += f", {_percent(score.unseen, score.steps)} unseen"
+        if self.stuck and self.share < 1:
+            steps = max(score.steps - self.stuck, 1)
+            before = _percent(score.all_right - self.stuck_right, steps)
             text += f"; {before} right before states that nothing leads out of"
         return text
 
@@ -255,17 +236,21 @@ def holdout_score(
     check_arguments(holdout_score, locals(), leaving=["traces"])
     if not 0 < share < 1:
         raise OptionError(f"share is {share:g}: it must lie between 0 and 1")
-    options = _options_as_before(result, time_limit)
+    options, part = _options_as_before(result, time_limit), None
     source = as_traces(traces)
-    if isinstance(source, TraceSet):
-        return _hold_out_traces(result, source, share, options, progress)
-    # The corpus holds preprocessed traces: only the machines are validated.
-    options = replace(options, labels=AS_RECORDED, discretise=None)
-    cached = result.standing.corpus
-    with get_executor(on) as workers:
-        corpus = scan_corpus(result.machines, source, workers, known=cached, progress=progress)
-        sample, part = sample_traces(corpus)
-    return replace(_hold_out_traces(result, sample, share, options, progress), part=part)
+    if not isinstance(source, TraceSet):
+        # The corpus holds preprocessed traces: only the machines are validated.
+        options = replace(options, labels=AS_RECORDED, discretize=None)
+        cached = result.inference_state.corpus
+        with get_executor(on) as workers:
+            corpus = scan_corpus(result.machines, source, workers, known=cached, progress=progress)
+            source, part = sample_traces(corpus)
+    split = _Split.of(source, share)
+    machines = _infer(options, split.training, progress)
+    scores = _score_steps(split, machines, [*result.machines])
+    return HoldoutScore(
+        split.held, len(split.tested), split.steps, split.whole_traces, scores, part
+    )
 
 
 def _options_as_before(result: InferenceResult, time_limit: float | None) -> InferenceOptions:
@@ -276,39 +261,78 @@ def _options_as_before(result: InferenceResult, time_limit: float | None) -> Inf
     options = replace(result.options, time_limit=time_limit)
     is_exact = not (
         result.is_noisy
-        or result.broken
+        or result.outliers
         or result.more_noise
-        or result.machines.doubt
-        or result.senses.rewards
+        or result.machines.state_uncertainty
+        or result.preprocessor.rewards
     )
     return replace(options, noise="none") if is_exact and options.noise == "auto" else options
 
 
-def _hold_out_traces(
-    result: InferenceResult,
-    traces: TraceSet,
-    share: float,
-    options: InferenceOptions,
-    progress: Listener | None,
-) -> HoldoutScore:
-    """Test on whole traces, or on the ends of traces if they are few."""
-    keys, first, index = np.unique(trace_hashes(traces), return_index=True, return_inverse=True)
-    if len(keys) < MIN_TRACES:
-        return _hold_out_ends(result, traces, np.sort(first), share, options, progress)
-    held = min(max(round(share * len(keys)), 1), len(keys) - 1)
-    is_training = index < len(keys) - held
-    candidates = np.sort(first[len(keys) - held :])
-    test = _without_prefixes(traces, is_training, candidates)
-    if not len(test):
-        raise TraceError(
-            f"all {held:,} traces chosen to be held out are the beginning of others: collect "
-            f"traces that differ more"
-        )
-    machines = _infer(options, traces.take(is_training), progress)
-    tested = traces.take(test)
-    all_steps = np.ones(tested.steps, bool)
-    scores = _score_steps(result, machines, tested, score(machines, tested), all_steps)
-    return HoldoutScore(held, len(test), tested.steps, True, scores)
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """The traces to learn from, and those with steps to test.
+
+    Of the distinct traces `held` were chosen to be held out. If they are few, the tested traces
+    begin with steps that were learned from: `learned` has these beginnings.
+    """
+
+    training: TraceSet
+    tested: TraceSet
+    held: int
+    learned: TraceSet | None = None
+
+    @classmethod
+    def of(cls, traces: TraceSet, share: float) -> "_Split":
+        """Hold out whole traces, or the ends of traces if they are few."""
+        keys, first, index = np.unique(trace_hashes(traces), return_index=True, return_inverse=True)
+        if len(keys) < MIN_TRACES:
+            return cls._of_ends(traces, np.sort(first), share)
+        held = min(max(round(share * len(keys)), 1), len(keys) - 1)
+        is_training = index < len(keys) - held
+        candidates = np.sort(first[len(keys) - held :])
+        test = _without_prefixes(traces, is_training, candidates)
+        if not len(test):
+            raise TraceError(
+                f"all {held:,} traces chosen to be held out are the beginning of others: collect "
+                f"traces that differ more"
+            )
+        return cls(traces.take(is_training), traces.take(test), held)
+
+    @classmethod
+    def _of_ends(cls, traces: TraceSet, distinct: NDArray[np.int64], share: float) -> "_Split":
+        """Hold out the last steps of each trace, at least one of two or more."""
+        lengths = np.diff(traces.offsets)
+        kept = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
+        kept = np.where(lengths > 1, np.minimum(kept, lengths - 1), lengths)
+        training = traces.prefixes(kept)
+        split = cls(training, traces.take(distinct), len(distinct), training.take(distinct))
+        if not split.steps:
+            raise TraceError(
+                "the traces have one step each: to hold out steps, collect longer ones, or more"
+            )
+        return split
+
+    @property
+    def whole_traces(self) -> bool:
+        """Whether no step of the tested traces was learned from."""
+        return self.learned is None
+
+    @property
+    def steps(self) -> int:
+        """The number of held-out steps."""
+        return self.tested.steps - (0 if self.learned is None else self.learned.steps)
+
+    @property
+    def is_held(self) -> NDArray[np.bool_]:
+        """Whether each step of the tested traces was held out."""
+        if self.learned is None:
+            return np.ones(self.tested.steps, bool)
+        offsets = self.tested.offsets
+        lengths = np.diff(offsets)
+        step = np.arange(self.tested.steps) - np.repeat(offsets[:-1], lengths)
+        is_held: NDArray[np.bool_] = step >= np.repeat(np.diff(self.learned.offsets), lengths)
+        return is_held
 
 
 def _without_prefixes(
@@ -319,37 +343,9 @@ def _without_prefixes(
         traces.after_step(codes) if name in OBSERVED_COLUMNS else codes
         for name, codes in traces.codes.items()
     )
-    keys = history_keys([traces.at_step(traces.observation_codes), *columns], traces.offsets)
+    keys = prefix_keys([traces.at_step(traces.observation_codes), *columns], traces.offsets)
     training_keys = keys[np.repeat(is_training, np.diff(traces.offsets))]
     return candidates[~np.isin(keys[traces.offsets[candidates + 1] - 1], training_keys)]
-
-
-def _hold_out_ends(
-    result: InferenceResult,
-    traces: TraceSet,
-    first: NDArray[np.int64],
-    share: float,
-    options: InferenceOptions,
-    progress: Listener | None,
-) -> HoldoutScore:
-    """Infer machines without the last steps of each trace, and test them on those."""
-    lengths = np.diff(traces.offsets)
-    training = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
-    training = np.where(lengths > 1, np.minimum(training, lengths - 1), lengths)
-    beginnings = prefixes(traces, training)
-    complete, begun = traces.take(first), beginnings.take(first)
-    if complete.steps == begun.steps:
-        raise TraceError(
-            "the traces have one step each: to hold out steps, collect longer ones, or more"
-        )
-    machines = _infer(options, beginnings, progress)
-    before = score(machines, begun)
-    total = score(machines, complete)
-    rest = Score({kind: counts.without(before[kind]) for kind, counts in total.items()})
-    step = np.arange(complete.steps) - np.repeat(complete.offsets[:-1], np.diff(complete.offsets))
-    is_held = step >= np.repeat(np.diff(begun.offsets), np.diff(complete.offsets))
-    scores = _score_steps(result, machines, complete, rest, is_held, whole_traces=False)
-    return HoldoutScore(len(first), len(first), complete.steps - begun.steps, False, scores)
 
 
 def _infer(options: InferenceOptions, traces: TraceSet, progress: Listener | None) -> Machines:
@@ -368,104 +364,72 @@ def _infer(options: InferenceOptions, traces: TraceSet, progress: Listener | Non
 
 
 def _score_steps(
-    result: InferenceResult,
-    machines: Machines,
-    traces: TraceSet,
-    scores: Score,
-    is_held: NDArray[np.bool_],
-    *,
-    whole_traces: bool = True,
+    split: _Split, machines: Machines, names: Iterable[str]
 ) -> dict[str, MachineHoldoutScore]:
     """Return the score of each machine on the held-out steps, with those in sinks."""
-    seen = machines.senses.on(traces)
+    scores = score(machines, split.tested)
+    if split.learned is not None:
+        learned = score(machines, split.learned)
+        scores = Score({name: counts.without(learned[name]) for name, counts in scores.items()})
+    seen = machines.preprocessor.transform(split.tested)
     steps_of = {}
-    if not machines.doubt:  # otherwise the state of a step is not known
+    if not machines.state_uncertainty:  # otherwise the state of a step is not known
         steps_of = step_queries(machines, seen, states_at_steps(machines, seen))
     by_machine = {}
-    for kind in result.machines:
-        if kind not in scores:
+    for name in names:
+        if name not in scores:
             continue
-        machine, stuck, right = machines[kind], 0, 0
-        # The location of a mismatch would refer to the held-out traces, which nobody knows.
-        counts = replace(scores[kind], first_mismatch=None)
-        if kind in steps_of:
-            steps = steps_of[kind]
-            is_stuck = is_held & np.isin(steps.states, sinks(machine))
+        machine, stuck, right = machines[name], 0, 0
+        if name in steps_of:
+            steps = steps_of[name]
+            is_stuck = split.is_held & np.isin(steps.states, sinks(machine))
             stuck = int(is_stuck.sum())
             right = int((steps.predicted == steps.outputs)[is_stuck].sum())
-        by_machine[kind] = MachineHoldoutScore(
-            machine.states, len(traces), counts, machine.is_noisy, whole_traces, stuck, right
+        by_machine[name] = MachineHoldoutScore(
+            machine.states,
+            len(split.tested),
+            # The location of a mismatch would refer to the held-out traces, which nobody knows.
+            replace(scores[name], first_mismatch=None),
+            machine.is_noisy,
+            split.whole_traces,
+            stuck,
+            right,
         )
     return by_machine
 
 
-@dataclass(frozen=True)
-class HoldoutReport:
-    """The hold-out scores that accompany an inference, or the reason why there are none."""
-
-    scores: HoldoutScore | None = None
-    skipped: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def is_all_right(self) -> bool:
-        """Whether steps were held out and none of them was predicted wrong."""
-        return self.scores is not None and not any(score.wrong for score in self.scores.values())
-
-    def figures(self) -> dict[str, Any]:
-        """Return the test as JSON values."""
-        part = None if self.scores is None else self.scores.part
-        return {
-            "held_out": None if self.scores is None else self.scores.as_dict(),
-            "held_out_part": None if part is None else part.as_dict(),
-            "held_out_skipped": self.skipped,
-        }
-
-    def lines(self) -> list[str]:
-        """Return the test as lines of text."""
-        if self.scores is not None:
-            return f"held out: {self.scores}".splitlines()
-        return [] if self.skipped is None else [f"held out: nothing, {self.skipped}"]
-
-
-def holdout_report(
+def holdout_if_fast(
     result: InferenceResult,
     traces: TraceSet | TraceDataset,
     share: float | None,
     took: float,
     progress: Listener | None = None,
-) -> HoldoutReport:
-    """Hold out a share of the traces; without a share, only if that is about as fast as inferring.
+) -> HoldoutScore | str:
+    """Hold out a share of the traces; without one, only if that is about as fast as inferring.
 
-    `took` is the duration of the inference in seconds.
+    `took` is the duration of the inference in seconds. Otherwise return the reason in words.
     """
     time_limit = result.options.time_limit
-    is_requested = share is not None
     in_memory = isinstance(traces, TraceSet)  # of files only a sample is used
-    if not is_requested and took > MAX_SECONDS and in_memory:
-        return HoldoutReport(
-            skipped=f"since inferring once more would take another {took:.0f} seconds: "
+    if share is None and took > MAX_SECONDS and in_memory:
+        return (
+            f"since inferring once more would take another {took:.0f} seconds: "
             f"--set held_out={SHARE:g} does it all the same"
         )
-    limit = None if is_requested else max(_TIME_FACTOR * took, _MIN_TIME_LIMIT)
+    limit = max(_TIME_FACTOR * took, _MIN_TIME_LIMIT) if share is None else None
     if time_limit is not None:
         remaining = time_limit - took
         if remaining < took and in_memory:
-            return HoldoutReport(
-                skipped="since the time limit leaves too little for inferring once more"
-            )
+            return "since the time limit leaves too little for inferring once more"
         limit = remaining if limit is None else min(remaining, limit)
-    started = time.perf_counter()
-    scores = skipped = None
     try:
-        scores = holdout_score(
+        return holdout_score(
             result, traces, share=share or SHARE, time_limit=limit, progress=progress
         )
     except TimeLimitReached:
-        skipped = (
+        return (
             "since inferring once more took longer than at first: "
             f"--set held_out={SHARE:g} waits for it"
         )
     except ResolventError as error:
-        skipped = f"for {error}"
-    return HoldoutReport(scores, skipped, time.perf_counter() - started)
+        return f"for {error}"

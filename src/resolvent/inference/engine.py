@@ -1,22 +1,26 @@
-"""The two engines for state merging behind one signature, and the search in the compiled core.
+"""Engines: merging of states, in the compiled core or in Python, and the compiled search.
 
-Input: samples and a strategy. Output: an automaton.
+Input: samples, and a strategy or an automaton that explains them. Output: an automaton that
+explains them. docs/decisions/inference.md describes the methods.
 """
 
 import reprlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from resolvent import _core
+from resolvent._util.parallel import Workers
 from resolvent._util.progress import Progress
 from resolvent._util.text import visible
-from resolvent._util.validation import shown
 from resolvent.errors import OptionError, TimeLimitReached
+from resolvent.inference.context import seconds_left
+from resolvent.inference.fit import FOUND, STOPPED, UNDECIDED, Attempt
 from resolvent.inference.merge_order import (
     BestFirst,
     FirstFit,
@@ -32,29 +36,41 @@ from resolvent.inference.state_merging import (
     Watch,
     Watcher,
     automaton_of_search,
-    completed_search,
-    out_of_time,
+    complete_search,
 )
-from resolvent.inference.strategy import NodeOutputs, ProposedMerge, Strategy, strategy_named
+from resolvent.inference.strategy import (
+    BACKTRACKING,
+    LIKELIHOOD,
+    NodeOutputs,
+    ProposedMerge,
+    Strategy,
+    engine_for,
+    strategy_named,
+)
 from resolvent.machines.automaton import (
     RawAutomaton,
     StateLimitExceeded,
     WorkLimitExceeded,
     automaton_from_columns,
 )
-from resolvent.preprocess.contradictions import ContradictoryRows
-from resolvent.preprocess.samples import SampleSet
-from resolvent.traces.vocabulary import Codes
+from resolvent.preprocess.samples import ContradictoryRows, Histories, SampleSet
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
-SEARCH_BUDGET: Final = 6_000_000_000
-"""Maximum number of nodes that a search visits: 20 to 40 s at 10,000 steps if it finds nothing."""
-
-LARGEST_EFFORT: Final = 1e9
+_NATIVE_NAMES = {LIKELIHOOD.name: "telling", BACKTRACKING.name: "rethink"}
+"""Names of merge orders in the compiled core, where they differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeLimits:
-    """The limits of one run of an engine, and the listener for its progress."""
+    """The limits of one run of an engine, and the listener for its progress.
+
+    Attributes:
+        time_limit: Seconds after which an unfinished automaton is returned.
+        listener: Called now and then with the progress.
+        most_states: Number of states beyond which merging raises `StateLimitExceeded`.
+        most_work: Work beyond which merging raises `WorkLimitExceeded`; only the native engine
+            counts it.
+    """
 
     time_limit: float | None = None
     listener: Watcher | None = None
@@ -62,151 +78,34 @@ class MergeLimits:
     most_work: int | None = None
 
 
-Engine: TypeAlias = Callable[[SampleSet, Strategy, MergeLimits], RawAutomaton]
-"""Infers an automaton from samples; an unfinished one if the time limit is reached.
-
-It raises `Contradiction` if no machine can explain the samples, `StateLimitExceeded` as soon as
-there are more than the limit, and `WorkLimitExceeded`, if the engine counts work, beyond that
-limit.
-"""
-
-
-def merge_natively(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
-    """Infer an automaton from samples; the `Engine` built for speed."""
-    learner = partial(
-        _core.learn,
-        order=strategy.name,
-        most_states=limits.most_states,
-        most_work=limits.most_work or 0,
-    )
-    return learn_natively(samples, limits.time_limit, limits.listener, learner)
-
-
-def merge_in_python(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
-    """Infer an automaton from samples; the `Engine` written to be read. It counts no work."""
-    watch = Watch(limits.time_limit, limits.listener)
-    if strategy.rethinks:
-        return merge_with_backtracking(samples, strategy.horizon, watch, limits.most_states)
-    tree = build_prefix_tree(samples)
-    calls = StrategyCalls(strategy, samples, tree)
-    search = RedBlue(tree, watch, calls.fits if calls.has_own_fits else None)
-    try:
-        search.run(calls.order(), limits.most_states)
-    except TimeLimitReached:
-        return completed_search(samples, search)
-    return automaton_of_search(search)
-
-
-ENGINES: dict[str, Engine] = {"native": merge_natively, "python": merge_in_python}
-"""The engines by name; the first is the default."""
-
-
-def engine_for(strategy: Strategy, requested: str) -> str:
-    """Return the engine for a strategy: the requested one, or that of the strategy by default.
-
-    The default engine cannot be distinguished from the same engine given by name.
-
-    Raises:
-        OptionError: when there is no such engine, or it does not know the strategy.
-
-    >>> engine_for(strategy_named("rpni"), "python")
-    'python'
-    """
-    if not isinstance(requested, str) or requested not in ENGINES:
-        raise OptionError(f"unknown engine {shown(requested)}: choose one of {', '.join(ENGINES)}")
-    own, default = strategy.engines[0], next(iter(ENGINES))
-    if requested not in strategy.engines and requested != default:
-        raise OptionError(
-            f"engine '{requested}' has no strategy '{strategy.name}': take engine '{own}'"
-        )
-    return requested if requested in strategy.engines else own
+NO_LIMITS = MergeLimits()
 
 
 def merge(
     samples: SampleSet,
-    *,
     order: str | Strategy = "edsm",
     engine: str = "native",
-    time_limit: float | None = None,
-    listener: Watcher | None = None,
-    seed: int = 0,
-    effort: float = 1.0,
-    most_states: int | None = None,
-    most_work: int | None = None,
-    known: Codes | None = None,
+    limits: MergeLimits = NO_LIMITS,
 ) -> RawAutomaton:
-    """Infer an automaton from samples with the named engine, by merging or by searching.
-
-    Only the search uses `seed`, `effort` and `known`, and only merging uses `most_states` and
-    `most_work`.
-    """
-    strategy = strategy_named(order)
-    engine = engine_for(strategy, engine)
-    if time_limit is not None and not time_limit > 0:
-        raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
-    if strategy.proves:
-        raise OptionError(f"strategy '{strategy.name}' starts from an automaton: merge another way")
-    if strategy.chooses:
-        raise OptionError(f"strategy '{strategy.name}' chooses among others: name one of them")
-    if strategy.searches:
-        return search(
-            samples, seed=seed, effort=effort, time_limit=time_limit, listener=listener, known=known
-        )
-    limits = MergeLimits(time_limit, listener, most_states, most_work)
-    return ENGINES[engine](samples, strategy, limits)
-
-
-def search(
-    samples: SampleSet,
-    *,
-    seed: int = 0,
-    effort: float = 1.0,
-    time_limit: float | None = None,
-    listener: Watcher | None = None,
-    known: Codes | None = None,
-    merges: bool = True,
-) -> RawAutomaton:
-    """Search for the smallest automaton that explains the samples; never larger than edsm's.
-
-    It needs far fewer traces than merging. The same samples, seed and effort give the same
-    automaton; with a time limit the result is not reproducible. docs/decisions/inference.md
-    describes the method.
-
-    Args:
-        samples: The samples to explain.
-        seed: Seed of the search.
-        effort: Factor for the number of nodes visited before the best automaton so far is taken.
-        time_limit: Seconds after which the best automaton so far is taken.
-        listener: Called now and then with the progress.
-        known: Table [state, label] of a machine that explains the samples, −1 where a label is
-            never read; the result is never larger than this machine.
-        merges: Whether to start from the result of merging; needed if no machine is `known`.
-    """
-    check_seed_and_effort(seed, effort)
-    learner = partial(_core.search, seed=seed, budget=int(effort * SEARCH_BUDGET))
-    if known is not None and known.size:
-        table = np.ascontiguousarray(known.ravel())
-        learner = partial(learner, known=table, labels=known.shape[1], merges=merges)
-    return learn_natively(samples, time_limit, listener, learner)
-
-
-def check_seed_and_effort(seed: int, effort: float) -> None:
-    """Refuse a seed or an effort that the core cannot represent.
+    """Infer an automaton from samples by merging states.
 
     Raises:
-        OptionError: when one of them is out of range.
+        ContradictoryRows: when no machine can explain the samples.
     """
-    if not 0 <= seed < 2**64:
-        raise OptionError(f"the seed is {seed}: it must be at least 0 and below 2^64")
-    if not 0 <= effort <= LARGEST_EFFORT:
-        raise OptionError(f"the effort is {effort:g}: choose a number from 0 to {LARGEST_EFFORT:g}")
+    strategy = strategy_named(order)
+    if engine_for(strategy, engine) == "python":
+        return _merge_in_python(samples, strategy, limits)
+    name = _NATIVE_NAMES.get(strategy.name, strategy.name)
+    most_work = limits.most_work or 0
+    learner = partial(_core.learn, order=name, most_states=limits.most_states, most_work=most_work)
+    return run_native(learner, samples, limits.time_limit, limits.listener)
 
 
-def learn_natively(
+def run_native(
+    learner: Callable[..., dict[str, Any]],
     samples: SampleSet,
     time_limit: float | None,
     listener: Watcher | None,
-    learner: Callable[..., dict[str, Any]],
 ) -> RawAutomaton:
     """Run a learner of the compiled core on samples, and raise the failure that it reports."""
     tree = samples.histories.tree
@@ -221,9 +120,22 @@ def learn_natively(
         raise ContradictoryRows(*outcome["contradiction"])
     if "given_up" in outcome:
         raise StateLimitExceeded if outcome["given_up"] == "states" else WorkLimitExceeded
-    if "time_limit" in outcome:
-        raise out_of_time(Progress(*outcome["time_limit"]))
     return automaton_from_columns(outcome, len(tree))
+
+
+def _merge_in_python(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
+    """Infer an automaton by the engine that is written to be read."""
+    watch = Watch(limits.time_limit, limits.listener)
+    if strategy == BACKTRACKING:
+        return merge_with_backtracking(samples, strategy.horizon, watch, limits.most_states)
+    tree = build_prefix_tree(samples)
+    calls = StrategyCalls(strategy, samples, tree)
+    search = RedBlue(tree, watch, calls.fits if calls.has_own_fits else None)
+    try:
+        search.run(calls.order(), limits.most_states)
+    except TimeLimitReached:
+        return complete_search(samples, search)
+    return automaton_of_search(search)
 
 
 class StrategyCalls:
@@ -247,7 +159,7 @@ class StrategyCalls:
         """Return the merge order of the strategy."""
         if self._strategy.first_fit:
             return FirstFit()
-        if self._strategy.weighs:
+        if self._strategy == LIKELIHOOD:
             return MostLikely(OutputInformation(self._tree), self._strategy.horizon)
         return BestFirst(self.score, self._strategy.horizon)
 
@@ -283,3 +195,215 @@ class StrategyCalls:
 
     def _where(self, method: str) -> str:
         return f"strategy '{self._strategy.name}': {method}()"
+
+
+SEARCH_BUDGET: Final = 6_000_000_000
+"""Maximum number of nodes that a search visits: 20 to 40 s at 10,000 steps if it finds nothing."""
+
+SEEDS: Final = 4
+"""Number of searches. A constant: if it were the number of workers, machines would depend on it."""
+
+EASY: Final = 1 / 64
+"""Share of the effort that is first spent in one search: half a second at most. If that proves its
+machine smallest, no worker is needed."""
+
+REPAIR_BUDGET: Final = 30_000_000
+"""Maximum number of nodes that a repair visits: about a second."""
+
+PROOF_WORK: Final = 200_000
+"""Number of nodes compared for a lower bound, besides one for each node of the tree."""
+
+_LEAST_SECONDS: Final = 1e-9
+
+
+def search(
+    samples: SampleSet,
+    *,
+    seed: int = 0,
+    effort: float = 1.0,
+    time_limit: float | None = None,
+    listener: Watcher | None = None,
+    known: Codes | None = None,
+    merges: bool = True,
+) -> RawAutomaton:
+    """Search for the smallest automaton that explains the samples; never larger than edsm's.
+
+    The same samples, seed and effort give the same automaton; a time limit gives the best so far.
+
+    Args:
+        samples: The samples to explain.
+        seed: Seed of the search.
+        effort: Factor for the number of nodes visited before the best automaton so far is taken.
+        time_limit: Seconds after which the best automaton so far is taken.
+        listener: Called now and then with the progress.
+        known: Table [state, label] of a machine that explains the samples, −1 where a label is
+            never read; the result is never larger than this machine.
+        merges: Whether to start from the result of merging; needed if no machine is `known`.
+    """
+    learner = partial(_core.search, seed=seed, budget=int(effort * SEARCH_BUDGET))
+    if known is not None and known.size:
+        table = np.ascontiguousarray(known.ravel())
+        learner = partial(learner, known=table, labels=known.shape[1], merges=merges)
+    return run_native(learner, samples, time_limit, listener)
+
+
+def repair_automaton(
+    samples: SampleSet,
+    automaton: RawAutomaton,
+    *,
+    seed: int = 0,
+    effort: float = 1.0,
+    time_limit: float | None = None,
+    listener: Watcher | None = None,
+) -> RawAutomaton:
+    """Return a smaller automaton near this one that explains the samples too, if there is one.
+
+    States are removed one by one, the weakest first: another state takes their place, and the few
+    transitions that this makes wrong are changed, the rarest first. A state stays if outputs agree
+    no better without it than by chance.
+
+    Raises:
+        ValueError: when the automaton does not explain the samples.
+    """
+    learner = partial(
+        _core.repair, **_columns_of(automaton), seed=seed, budget=int(effort * REPAIR_BUDGET)
+    )
+    smaller = run_native(learner, samples, time_limit, listener)
+    return smaller if smaller.states < automaton.states else automaton
+
+
+def min_states_bound(samples: SampleSet, automaton: RawAutomaton) -> int:
+    """Return a lower bound on the number of states of any automaton that explains the samples.
+
+    This number of label histories, of different states of the automaton, have outputs that differ
+    pairwise. The automaton guides the search for them and is no part of the proof; labels that it
+    does not read are taken for loops.
+    """
+    tree = samples.histories.tree
+    work = PROOF_WORK + len(tree)
+    columns = _columns_of(automaton)
+    return _core.fewest_states(tree, samples.alpha, samples.output, **columns, work=work)
+
+
+def _columns_of(automaton: RawAutomaton) -> dict[str, Any]:
+    return {
+        "states": automaton.states,
+        "state": automaton.transition_state,
+        "label": automaton.transition_label,
+        "target": automaton.transition_target,
+    }
+
+
+# ---- restarts ----------------------------------------------------------------
+
+
+def search_with_restarts(
+    samples: SampleSet,
+    workers: Workers,
+    *,
+    seed: int = 0,
+    effort: float = 1.0,
+    time_limit: float | None = None,
+    listener: Watcher | None = None,
+    known: Codes | None = None,
+) -> tuple[RawAutomaton, list[Attempt]]:
+    """Search with several seeds in parallel; return the smallest automaton and all attempts.
+
+    The first seed is `seed` itself, so the result is never larger than that of `search`; if it has
+    the same size, it is the same. A search whose automaton is proven smallest stops those after it,
+    so the result does not depend on which ends first.
+    """
+    started = time.perf_counter()
+    deadline = None if time_limit is None else time.time() + time_limit
+    probe = search(samples, seed=seed, effort=effort * EASY, time_limit=time_limit, known=known)
+    if _is_smallest(samples, probe):
+        automaton = search(
+            samples,
+            seed=seed,
+            effort=effort,
+            time_limit=seconds_left(time_limit, started),
+            listener=listener,
+            known=known,
+        )
+        return automaton, []
+    seeds = seeds_from(seed)
+    run = partial(_search_once, _without_names(samples), effort, deadline, known)
+    outcomes = workers.map_until(run, seeds, _stop_rule(seeds), called="searching")
+    attempts = []
+    for number, outcome in zip(seeds, outcomes, strict=True):
+        ended, seconds = STOPPED, 0.0
+        if outcome is not None:
+            ended, seconds = FOUND if outcome.automaton.finished else UNDECIDED, outcome.seconds
+        attempts.append(
+            Attempt(f"search, seed {number}", ended, seconds=seconds, workers=workers.name)
+        )
+    automata = [outcome.automaton for outcome in outcomes if outcome is not None]
+    best = min(automata, key=lambda automaton: (not automaton.finished, automaton.states))
+    return best, attempts  # the first of equals
+
+
+def seeds_from(seed: int) -> list[int]:
+    """Return a seed and the seeds of the other searches, which follow from it.
+
+    >>> seeds_from(7)[0], len(set(seeds_from(7)) | set(seeds_from(8)))
+    (7, 8)
+    """
+    drawn = np.random.SeedSequence((seed, 3)).generate_state(SEEDS - 1, np.uint64)
+    return [seed, *drawn.tolist()]
+
+
+class _SearchOutcome(NamedTuple):
+    seed: int
+    automaton: RawAutomaton
+    is_smallest: bool
+    seconds: float
+
+
+def _search_once(
+    samples: SampleSet, effort: float, deadline: float | None, known: Codes | None, seed: int
+) -> _SearchOutcome:
+    """Search with one seed, on a worker; the deadline is in wall-clock time, which all share."""
+    started = time.perf_counter()
+    seconds = None if deadline is None else max(deadline - time.time(), _LEAST_SECONDS)
+    automaton = search(samples, seed=seed, effort=effort, time_limit=seconds, known=known)
+    is_smallest = _is_smallest(samples, automaton)
+    return _SearchOutcome(seed, automaton, is_smallest, time.perf_counter() - started)
+
+
+def _stop_rule(seeds: Sequence[int]) -> Callable[[_SearchOutcome], bool]:
+    """Return a function of each outcome: whether no search that is still running could win.
+
+    A tie goes to the first seed. So a proof ends the race once all searches before it have ended.
+    """
+    is_smallest: dict[int, bool] = {}
+
+    def is_over(outcome: _SearchOutcome) -> bool:
+        is_smallest[outcome.seed] = outcome.is_smallest
+        for seed in seeds:
+            if seed not in is_smallest:
+                return False
+            if is_smallest[seed]:
+                return True
+        return True
+
+    return is_over
+
+
+def _is_smallest(samples: SampleSet, automaton: RawAutomaton) -> bool:
+    return automaton.finished and min_states_bound(samples, automaton) >= automaton.states
+
+
+def _without_names(samples: SampleSet) -> SampleSet:
+    """Return the part of the samples that a search needs: no vocabularies and no derived data."""
+    histories = samples.histories
+    nothing: Vocabulary[Any] = Vocabulary(())
+    labels: Vocabulary[Any] = Vocabulary(range(len(histories.labels)))
+    return SampleSet(
+        samples.alpha,
+        samples.output,
+        Histories(histories.beta, histories.offsets, labels),
+        np.empty(0, np.int64),
+        nothing,
+        nothing,
+        nothing,
+    )

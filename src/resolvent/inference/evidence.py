@@ -1,14 +1,14 @@
-"""Gather what traces say about machines, with a held-out test that infers them again."""
+"""Collect the evidence of traces for machines, with a held-out test that infers them again."""
 
 from copy import copy
 from functools import partial
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
-from resolvent._util.validation import telling_of_memory
+from resolvent._util.validation import explain_memory_errors
 from resolvent.errors import ModelError
+from resolvent.evaluation.collection import are_training_traces, collect_evidence
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.gathering import are_training_traces, collect_evidence
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult, machines_of_result
@@ -35,27 +35,27 @@ def evidence(
     those in a file do. Traces that are new to the machines test these directly.
 
     A scanned folder is read twice, or once with the result of its inference, by the workers that
-    `on` names, as for `infer`. Label histories, the certainty of transitions under noise and the
+    `on` names, as for `infer`. Label sequences, the certainty of transitions under noise and the
     held-out test are then computed from a sample of about a million steps; the report says so.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     >>> gathered = evidence(rs.infer(traces).machines, traces)
     >>> print(gathered["transition"].separations[0])
-    states 0 and 1: 1 question asked 355 times, such as (corridor, up): corridor (trace 0, step 0) \
+    states 0 and 1: 1 query observed 355 times, such as (corridor, up): corridor (trace 0, step 0) \
 against cyanroom (trace 22, step 3)
     """
     strategy, scanned = None, None
     if isinstance(machines, InferenceResult):
-        strategy, scanned = machines.options.strategy, machines.standing.corpus
+        strategy, scanned = machines.options.strategy, machines.inference_state.corpus
     machines = machines_of_result(machines)
     source = traces if isinstance(traces, Corpus) else as_traces(traces)
     if isinstance(source, TraceSet) and len(source) == 0:
-        raise ModelError("there are no traces to gather evidence from")
-    with telling_of_memory("evidence was gathered"), get_executor(on) as workers:
+        raise ModelError("there are no traces to collect evidence from")
+    with explain_memory_errors("evidence was gathered"), get_executor(on) as workers:
         if isinstance(source, Corpus):
             corpus = copy(source)
-            corpus.workers = workers
+            corpus.workers, corpus.cache = workers, None
         else:
             corpus = scan_corpus(machines, source, workers, known=scanned, progress=progress)
         options = (
@@ -77,10 +77,10 @@ def _options_again(machines: Machines, strategy: Strategy | None) -> InferenceOp
     # Of a strategy that is not built in, a file holds the name alone.
     if strategy is None and isinstance(named, str) and named not in STRATEGIES:
         return None
-    stored = {**provenance.options, "labels": "given", "discretise": None}
+    stored = {**provenance.options, "labels": "given", "discretize": None}
     if not any(machine.is_noisy for machine in machines.values()):
         stored["noise"] = "none"  # fewer traces must not make exact outputs noisy
-    elif machines.senses.rewards is not None:  # the rest of the noise are wrong levels
+    elif machines.preprocessor.rewards is not None:  # the rest of the noise are wrong levels
         stored["noise"] = "auto"
     return InferenceOptions.from_dict(stored, strategy)
 

@@ -1,77 +1,89 @@
-"""The parts of an inference result: machines with their statistics, and the state for updates.
+"""The parts of an inference result: machines, how each was inferred, and the state for updates.
 
-`Fit` is about the traces that were learned from, `InferenceState` about all traces. All are plain
-data.
+`Fit` is about the traces that machines were learned from, `InferenceState` about all traces. All
+are plain data.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.text import amount
-from resolvent.inference.attempts import Attempt, WorkerRun
-from resolvent.inference.exact.certificate import MinimalityProof
-from resolvent.machines import Alternative, Machine, Machines
-from resolvent.machines.automaton import RawMergeEvent
+from resolvent.machines import Alternative, Machine, Machines, machines_of
+from resolvent.machines.automaton import RawAutomaton
 from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import Corpus, ReplayCounts
-from resolvent.traces import Codes, Label, Vocabulary
+
+# ---- attempts ----------------------------------------------------------------
+
+CHOSEN: Final = "chosen"
+LONGER: Final = "longer"
+GIVEN_UP: Final = "given up"
+OUT_OF_TIME: Final = "out of time"
+
+FOUND: Final = "found"
+IMPOSSIBLE: Final = "impossible"
+UNDECIDED: Final = "undecided"
+STOPPED: Final = "stopped"
 
 
 @dataclass(frozen=True)
-class MergeEvent:
-    """One decision of the search, by the label histories of the states.
+class Attempt:
+    """One attempt at a machine, and its outcome; equality ignores seconds.
 
-    `into` is None if the state was promoted.
+    Attributes:
+        name: The strategy; or a part of it that ran in parallel with others, such as "6 states,
+            seed 1". Which of these are stopped differs from run to run; the machines do not.
+        outcome: "chosen"; "longer", if its machine has no shorter description than the chosen
+            one; "given up", if its machine had too many states or took too much work; "out of
+            time". In parallel: "found", if there is such a machine; "impossible", if there is none;
+            "undecided", if time ran out; "stopped", if another attempt made it superfluous.
+        states: Number of states of its machine; None if there is none.
+        bits: Length of the machine's description.
+        seconds: Time it took; 0 if it was stopped.
+        workers: The workers that ran it in parallel, such as "processes"; None if it ran alone.
+
+    >>> print(Attempt("edsm", "chosen", 7, 310.4, 0.02))
+    edsm: 7 states, 310 bits
+    >>> print(Attempt("rpni", "given up"))
+    rpni: given up
+    >>> print(Attempt("6 states, seed 1", "impossible", seconds=3.42, workers="ray"))
+    6 states, seed 1: impossible, 3.4 s
     """
 
-    history: tuple[Label, ...]
-    into: tuple[Label, ...] | None
-    agreeing: int
-    folded: int
+    name: str
+    outcome: str
+    states: int | None = None
+    bits: float | None = None
+    seconds: float = field(default=0.0, compare=False)
+    workers: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        bits = None if self.bits is None else round(self.bits, 3)
+        return {**vars(self), "bits": bits, "seconds": round(self.seconds, 6)}
+
+    def __str__(self) -> str:
+        if self.bits is not None:
+            return f"{self.name}: {amount(self.states or 0, 'state')}, {self.bits:,.0f} bits"
+        seconds = f", {self.seconds:.1f} s" if self.workers and self.outcome != STOPPED else ""
+        return f"{self.name}: {self.outcome}{seconds}"
 
 
-@dataclass(frozen=True, eq=False)
-class MergeLog:
-    """The events of a search, and the tree of label histories that they refer to.
-
-    Node n of the tree is the child of `parent[n]` by the label with code `label[n]`; node 0 is the
-    empty history.
-    """
-
-    events: tuple[RawMergeEvent, ...]
-    parent: Codes
-    label: Codes
-    labels: Vocabulary[Label]
-
-    def by_history(self) -> tuple[MergeEvent, ...]:
-        """Return the events, with histories instead of nodes."""
-        return tuple(
-            MergeEvent(
-                self._history(event.blue),
-                None if event.red is None else self._history(event.red),
-                event.score,
-                event.folded,
-            )
-            for event in self.events
-        )
-
-    def _history(self, node: int) -> tuple[Label, ...]:
-        labels = []
-        while node > 0:
-            labels.append(self.labels[int(self.label[node])])
-            node = int(self.parent[node])
-        return tuple(reversed(labels))
+# ---- one machine -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MachineStatistics:
-    """The effort for one machine. Equality ignores seconds.
+    """The size of a machine, and the effort for it. Equality ignores seconds.
 
-    No machine of fewer than `at_least` states explains the traces: this number of label histories
-    have outputs that differ pairwise. `ran` holds the attempts that ran in parallel.
+    No machine of fewer than `at_least` states explains the traces: this number of label sequences
+    have outputs that differ pairwise.
     """
 
     states: int
@@ -83,7 +95,143 @@ class MachineStatistics:
     outputs_by_state: int
     seconds: float = field(compare=False)
     at_least: int = 1
-    ran: tuple[WorkerRun, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls, machine: Machine, automaton: RawAutomaton, seconds: float, at_least: int = 1
+    ) -> "MachineStatistics":
+        """Return the figures of a machine that was built from an automaton."""
+        promotions = sum(event.red is None for event in automaton.events)
+        return cls(
+            states=machine.states,
+            prefix_tree_nodes=automaton.tree_nodes,
+            merges=len(automaton.events) - promotions,
+            promotions=promotions,
+            attempts=automaton.attempts,
+            constant_outputs=len(machine.constant_value),
+            outputs_by_state=len(machine.output_value),
+            seconds=seconds,
+            at_least=at_least,
+        )
+
+    def of_rebuilt(self, machine: Machine) -> "MachineStatistics":
+        """Return the figures with the size of another machine, inferred with the same effort."""
+        return replace(
+            self,
+            states=machine.states,
+            constant_outputs=len(machine.constant_value),
+            outputs_by_state=len(machine.output_value),
+        )
+
+
+@dataclass(frozen=True)
+class MinimalityProof:
+    """The number of states of a machine, and a lower bound on that of any machine.
+
+    No machine with fewer than `lower_bound` states explains the samples. `unique` says whether the
+    machine is the only one of its size, as far as the samples distinguish machines: a transition
+    with no query after it does not count. It is None if unknown, and then so is `alternative`,
+    another machine of the same size that explains the samples.
+    """
+
+    states: int
+    lower_bound: int
+    unique: bool | None = None
+    alternative: Machine | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether no smaller machine explains the samples."""
+        return self.lower_bound == self.states
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "states": self.states,
+            "at_least": self.lower_bound,
+            "proven": self.proven,
+            "unique": self.unique,
+        }
+
+    def __str__(self) -> str:
+        """Return the proof in one line.
+
+        >>> print(MinimalityProof(7, 7, unique=True))
+        7 states, proven minimal: 6 are impossible; unique
+        >>> print(MinimalityProof(9, 6))
+        at most 9 states, at least 6: not proven (time ran out)
+        """
+        states = amount(self.states, "state")
+        if not self.proven:
+            return f"at most {states}, at least {self.lower_bound:,}: not proven (time ran out)"
+        fewer = self.states - 1
+        impossible = f": {fewer:,} {'is' if fewer == 1 else 'are'} impossible" if fewer else ""
+        unique = {
+            True: "unique",
+            False: "not unique: another machine of the same size fits as well",
+            None: "whether it is unique is not decided",
+        }[self.unique]
+        return f"{states}, proven minimal{impossible}; {unique}"
+
+
+@dataclass(frozen=True)
+class MachineFit:
+    """A machine that explains some traces, and how it was inferred.
+
+    Attributes:
+        machine: The machine, with the decisions that led to it.
+        statistics: Its size, and the effort for it.
+        trivial: The labels that it does without, and why.
+        attempts: The attempts at it.
+        proof: With strategy "exact", the proof that it is minimal.
+        log_evidence: With noise, the log-likelihood of the machine and of the best one of each
+            other number of states.
+        alternatives: With noise, machines that are nearly as likely.
+        finished: False if the time limit ended its search.
+    """
+
+    machine: Machine
+    statistics: MachineStatistics
+    trivial: tuple[TrivialityTest, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    proof: MinimalityProof | None = None
+    log_evidence: Mapping[int, float] = field(default_factory=dict)
+    alternatives: tuple[Alternative, ...] = ()
+    finished: bool = True
+
+
+# ---- all machines ------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Machines that explain some traces, and how each was inferred.
+
+    Attributes:
+        by_name: The fit of each machine, by its name.
+        timing: When labels are read.
+        steps: Number of steps learned from.
+        failed_termination: Number of traces when a machine for the end of episodes was last tried
+            without success; 0 if it never was.
+    """
+
+    by_name: dict[str, MachineFit]
+    timing: LabelTiming
+    steps: int
+    failed_termination: int = 0
+
+    @cached_property
+    def machines(self) -> Machines:
+        """The machines."""
+        return machines_of([fit.machine for fit in self.by_name.values()], self.timing)
+
+    @property
+    def unfinished(self) -> frozenset[str]:
+        """The machines whose search was ended by the time limit."""
+        return frozenset(name for name, fit in self.by_name.items() if not fit.finished)
+
+    def __getitem__(self, name: str) -> MachineFit:
+        return self.by_name[name]
 
 
 @dataclass(frozen=True)
@@ -112,38 +260,6 @@ class Refinement:
 
 
 @dataclass(frozen=True)
-class Fit:
-    """Machines that explain some traces, and how each was inferred, by machine name.
-
-    Attributes:
-        machines: The machines.
-        steps: Number of steps learned from.
-        statistics: The effort for each machine.
-        verdicts: The labels that each machine does without, and why.
-        certificates: With strategy "exact", the proof for each machine.
-        logs: The merges of each machine.
-        tried_ending: Number of traces when a machine for the end of episodes was last tried
-            without success; 0 if it never was.
-        log_evidence: For machines with noise, the log-likelihood of the best machine of each size.
-        alternatives: For machines with noise, those that are nearly as likely.
-        unfinished: Machines whose search was ended by the time limit.
-        tried: The strategies that were tried for each machine.
-    """
-
-    machines: Machines
-    steps: int
-    statistics: dict[str, MachineStatistics]
-    verdicts: dict[str, tuple[TrivialityTest, ...]]
-    certificates: dict[str, MinimalityProof[Machine]]
-    logs: dict[str, MergeLog]
-    tried_ending: int = 0
-    log_evidence: dict[str, dict[int, float]] = field(default_factory=dict)
-    alternatives: dict[str, tuple[Alternative, ...]] = field(default_factory=dict)
-    unfinished: frozenset[str] = frozenset()
-    tried: dict[str, tuple[Attempt, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class OriginalTraces:
     """Traces as they were recorded, if machines were learned from a preprocessed form of them."""
 
@@ -155,12 +271,16 @@ class OriginalTraces:
 class InferenceState:
     """The state of an inference, from which an update continues.
 
-    It holds all traces, the numbers of those learned from (`chosen`), the machines, their replay
-    of all traces, and the recorded traces if another form of them was learned from.
+    Attributes:
+        corpus: All traces.
+        chosen: The numbers of those learned from.
+        fit: The machines, as learned.
+        counts: Their replay of all traces.
+        original: The recorded traces, if another form of them was learned from.
     """
 
     corpus: Corpus
     chosen: NDArray[np.int64]
-    found: Fit
-    shown: ReplayCounts
-    recorded: OriginalTraces | None = None
+    fit: Fit
+    counts: ReplayCounts
+    original: OriginalTraces | None = None

@@ -1,8 +1,8 @@
 """Infer machines from traces, in five stages: source, preprocessing, corpus, noise model, result.
 
-Each stage is a function from value to value. The paper's algorithm is in `algorithm`,
-`refinement` runs it on all traces or a growing sample, and `noise_selection` selects the noise
-model.
+Each stage is a function from value to value; `try_infer` shows them. The paper's algorithm is in
+`algorithm`, `refinement` runs it on all traces or a growing sample, and `noise_selection` selects
+the noise model.
 """
 
 import time
@@ -12,44 +12,31 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
-import numpy as np
-
-from resolvent._util.docstrings import described_by
-from resolvent._util.math import log2
 from resolvent._util.parallel import get_executor
-from resolvent._util.progress import Listener, Progress
-from resolvent._util.text import amount
-from resolvent._util.validation import shown, telling_of_memory
-from resolvent.errors import ContradictoryTraces, OptionError, TraceError
+from resolvent._util.progress import Listener
+from resolvent._util.text import described_by
+from resolvent._util.validation import explain_memory_errors, quoted
+from resolvent.errors import OptionError, TraceError
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.context import InferenceContext, outputs_of
+from resolvent.inference.context import InferenceContext
+from resolvent.inference.label_discovery import infer_with_discovered_labels
 from resolvent.inference.noise_selection import extend_result, select_noise_model
 from resolvent.inference.options import InferenceOptions
+from resolvent.inference.preprocessing import (
+    fit_preprocessor,
+    fit_reward_levels,
+)
 from resolvent.inference.result import InferenceResult
-from resolvent.inference.strategy import STRATEGIES, Strategy
-from resolvent.machines import Machines
+from resolvent.inference.strategy import Strategy
 from resolvent.noise.model import Noise
-from resolvent.noise.rewards import FEWEST_VALUES, find_reward_levels
-from resolvent.preprocess.auto_discretize import auto_discretize
 from resolvent.preprocess.discretize import Discretizer
-from resolvent.preprocess.event_discovery import discover_labels
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
-from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.preprocess.transform import Preprocessor
-from resolvent.replay import states_at_steps
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.io.formats import as_traces, to_trace_set
 from resolvent.traces.scan.dataset import TraceDataset
-from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, REWARD
-from resolvent.traces.source import InMemorySource, TraceSource, look_at
-
-EVERYTHING = LabelingFunction("action+observation")
-"""Labels that hold the whole step: the action and the observation."""
-
-DISCOVERING_LABELS = "finding events"
-"""Name of the activity that a listener is told while labels are discovered."""
+from resolvent.traces.schema import DEFAULT_COLUMNS
+from resolvent.traces.source import InMemorySource, TraceSource
 
 
 @described_by(InferenceOptions)
@@ -58,7 +45,7 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
     *,
     outputs: Iterable[str] | None = None,
     labels: str | LabelingFunction = "given",
-    discretise: Discretizer | Literal["auto"] | None = None,
+    discretize: Discretizer | Literal["auto"] | None = None,
     noise: Noise | Literal["none", "auto"] = "auto",
     strategy: str | Strategy = "auto",
     timing: LabelTiming | str | None = None,
@@ -94,7 +81,7 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
     changes: dict[str, Any] = {
         "outputs": outputs,
         "labels": labels,
-        "discretise": discretise,
+        "discretize": discretize,
         "noise": noise,
         "strategy": strategy,
         "timing": timing,
@@ -108,7 +95,7 @@ def infer(  # noqa: D417  # `InferenceOptions` describes the rest
         options = options.replacing(**changed)
     else:
         raise OptionError(
-            f"options={shown(options)}: give InferenceOptions, such as InferenceOptions(effort=2)"
+            f"options={quoted(options)}: give InferenceOptions, such as InferenceOptions(effort=2)"
         )
     named = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
     return infer_with(options, as_traces(traces, named), progress)
@@ -120,69 +107,32 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def infer_with(
-    options: InferenceOptions,
-    traces: TraceSet | TraceDataset,
-    progress: Listener | None = None,
-    rewards: RewardLevels | None = None,
+    options: InferenceOptions, traces: TraceSet | TraceDataset, progress: Listener | None = None
 ) -> InferenceResult:
-    """Infer machines as `infer` does, with checked options and known levels of rewards."""
-    return _or_raise(try_infer(options, traces, progress, rewards))
+    """Infer machines as `infer` does, with checked options."""
+    return _or_raise(try_infer(options, traces, progress))
 
 
 def try_infer(
-    options: InferenceOptions,
-    traces: TraceSet | TraceDataset,
-    progress: Listener | None = None,
-    rewards: RewardLevels | None = None,
+    options: InferenceOptions, traces: TraceSet | TraceDataset, progress: Listener | None = None
 ) -> InferenceResult | Conflict:
     """Infer machines, or return the conflict that no machines within the options explain."""
-    with telling_of_memory("machines were inferred"), get_executor(options.on):
-        return _inferred(options, traces, progress, rewards)
-
-
-def update(
-    result: InferenceResult, traces: TraceSet, progress: Listener | None = None
-) -> InferenceResult:
-    """Add traces to a result: replay them, and repair the machines where they fail."""
-    with telling_of_memory("machines were updated"), get_executor(result.options.on):
-        traces = to_trace_set(traces)
-        if len(traces) == 0:
-            raise TraceError("there are no traces to update with: collect or read at least one")
-        return _or_raise(_updated(result, traces, progress))
-
-
-def _or_raise(result: InferenceResult | Conflict) -> InferenceResult:
-    """Return a result, or raise the error for a conflict that no allowed noise explains."""
-    if isinstance(result, Conflict):
-        raise result.error()
-    return result
-
-
-def _inferred(
-    options: InferenceOptions,
-    traces: TraceSet | TraceDataset,
-    progress: Listener | None,
-    rewards: RewardLevels | None,
-) -> InferenceResult | Conflict:
-    started = time.perf_counter()
-    source = _source(options, traces)
-    preprocessor = _fitted_preprocessor(options, source, rewards)
-    context = InferenceContext(options, preprocessor, progress, started)
-    if options.labels == "auto":
-        return _with_discovered_labels(context, preprocessor.on_shards(source))
-    result = _from_source(context, source)
-    if isinstance(result, Conflict) or preprocessor.rewards is None or rewards is not None:
-        return result
-    # Machines show more sharply than label histories which steps have the same reward.
-    sharper = _reward_levels(options, preprocessor, source, result.machines)
-    if sharper in (None, preprocessor.rewards):
-        return result
-    return _from_source(replace(context, senses=replace(preprocessor, rewards=sharper)), source)
-
-
-def _from_source(context: InferenceContext, source: TraceSource) -> InferenceResult | Conflict:
-    """Preprocess and scan a source, and select a noise model for its traces."""
-    return select_noise_model(context, context.corpus_of(context.senses.on_shards(source)))
+    with explain_memory_errors("machines were inferred"), get_executor(options.on):
+        started = time.perf_counter()
+        source = _source(options, traces)
+        preprocessor = fit_preprocessor(options, source)
+        context = InferenceContext(options, preprocessor, progress, started)
+        if options.labels == "auto":
+            return infer_with_discovered_labels(context, source)
+        result = _infer_from(context, source)
+        if isinstance(result, Conflict) or preprocessor.rewards is None:
+            return result
+        # Machines show more sharply than label sequences which steps have the same reward.
+        sharper = fit_reward_levels(options, preprocessor, source, result.machines)
+        if sharper in (None, preprocessor.rewards):
+            return result
+        preprocessor = replace(preprocessor, rewards=sharper)
+        return _infer_from(replace(context, preprocessor=preprocessor), source)
 
 
 def _source(options: InferenceOptions, traces: TraceSet | TraceDataset) -> TraceSource:
@@ -196,206 +146,39 @@ def _source(options: InferenceOptions, traces: TraceSet | TraceDataset) -> Trace
     return traces
 
 
-def _fitted_preprocessor(
-    options: InferenceOptions, source: TraceSource, rewards: RewardLevels | None
-) -> Preprocessor:
-    """Return the preprocessing of raw steps, fitted to the first traces of a source."""
-    intervals = _fitted_intervals(options, source)
-    labelling = AS_RECORDED
-    if not isinstance(options.labels, str):
-        labelling = _following_inputs(options.labels, intervals, source)
-    preprocessor = Preprocessor(labelling, intervals)
-    return replace(preprocessor, rewards=rewards or _reward_levels(options, preprocessor, source))
+def _infer_from(context: InferenceContext, source: TraceSource) -> InferenceResult | Conflict:
+    """Preprocess and scan a source, and select a noise model for its traces."""
+    corpus = context.corpus_of(context.preprocessor.transform_source(source))
+    return select_noise_model(context, corpus)
 
 
-def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discretizer | None:
-    """Return intervals for the numbers in observations."""
-    discretise = options.discretise
-    if discretise is None or (discretise != "auto" and discretise.is_fitted):
-        return discretise
-    traces = _first_traces(source)
-    if discretise == "auto":
-        return auto_discretize(traces, outputs_of(options, traces))
-    return discretise.fit(traces)
+def update(
+    result: InferenceResult, traces: TraceSet, progress: Listener | None = None
+) -> InferenceResult:
+    """Add traces to a result: replay them, and repair the machines where they fail."""
+    options, preprocessor = result.options, result.preprocessor
+    with explain_memory_errors("machines were updated"), get_executor(options.on):
+        traces = to_trace_set(traces)
+        if len(traces) == 0:
+            raise TraceError("there are no traces to update with: collect or read at least one")
+        context = InferenceContext(options, preprocessor, progress)
+        more = preprocessor.transform(traces)
+        if options.labels != "auto" or not result.inference_state.corpus.in_memory:
+            return _or_raise(extend_result(context, result, more))
+        exact = context
+        if not result.is_noisy:
+            exact = replace(context, options=replace(options, noise="none"))
+        extended = extend_result(exact, result, more)
+        if isinstance(extended, Conflict):  # there are other events than those discovered before
+            together = result.inference_state.corpus.extended(more).as_traces()
+            preprocessor = replace(preprocessor, labeling=AS_RECORDED)
+            context = replace(context, preprocessor=preprocessor)
+            extended = infer_with_discovered_labels(context, InMemorySource([together]))
+        return _or_raise(extended)
 
 
-def _following_inputs(
-    labelling: LabelingFunction, intervals: Discretizer | None, source: TraceSource
-) -> LabelingFunction:
-    """Return labels derived from actions if those given equal the actions, as a log's inputs do.
-
-    Otherwise they would name numbers that the actions, put into intervals, no longer have.
-    """
-    if labelling.is_given and intervals is not None and intervals.of == ACTION:
-        traces = _first_traces(source)
-        of_actions = LabelingFunction("action")
-        if of_actions.on(traces) == traces:
-            return of_actions
-    return labelling
-
-
-def _reward_levels(
-    options: InferenceOptions,
-    preprocessor: Preprocessor,
-    source: TraceSource,
-    machines: Machines | None = None,
-) -> RewardLevels | None:
-    """Return the levels that rewards vary around, if they do; those of the first traces.
-
-    Machines show which steps have the same reward but for noise.
-    """
-    noise, timing = options.noise, options.timing
-    is_stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
-    is_output = options.outputs is None or REWARD in options.outputs
-    if is_stated and options.reward_digits is not None:
-        raise OptionError(
-            "reward_digits rounds rewards, and noise takes them for the values that they vary "
-            "around: leave out one"
-        )
-    if not (noise == "auto" or is_stated) or not is_output or options.reward_digits is not None:
-        return None
-    traces = replace(preprocessor, rewards=None).on(_first_traces(source))
-    memory = None
-    if machines is not None:
-        memory = np.zeros(traces.steps, np.int64)
-        for kind, states in states_at_steps(machines, traces).items():
-            memory = memory * (machines[kind].states + 1) + states + 1
-    if options.labels == "auto":  # the same past, whatever turns out to be an event
-        traces, timing = EVERYTHING.on(traces), LabelTiming.CURRENT_WITH_INITIAL
-    levels = find_reward_levels(traces, timing, stated=is_stated, memory=memory)
-    if levels is None and is_stated and machines is None:
-        raise _no_levels(traces)
-    return levels
-
-
-def _no_levels(traces: TraceSet) -> OptionError:
-    """Return the error for rewards that do not vary as the user states."""
-    why = "the traces have no rewards: leave it out"
-    if REWARD in traces.columns:
-        different_rewards = amount(len(traces.rewards), "different reward")
-        why = f"{different_rewards} at {amount(traces.steps, 'step')}"
-        if len(traces.rewards) < FEWEST_VALUES:
-            why += " are compared as they are: say rewards='flipped', or leave it out"
-        else:
-            why += " do not vary around few values: leave it out, or round them with reward_digits"
-    return OptionError(f"Noise: rewards is 'gaussian', but {why}")
-
-
-def _first_traces(source: TraceSource) -> TraceSet:
-    """Return the traces of the first shard that has any; others may be damaged and skipped."""
-    for number in range(len(source)):
-        traces, _ = look_at(source, number)
-        if len(traces):
-            break
-    return traces
-
-
-def _with_discovered_labels(
-    context: InferenceContext, shards: TraceSource
-) -> InferenceResult | Conflict:
-    """Infer machines with the labels there are, if these suffice, or with discovered ones.
-
-    Events that explain all traces are better than noise, so noise comes last.
-    """
-    options = context.options
-    context = replace(context, started=time.perf_counter())
-    if options.noise != "auto":
-        return _discovered(context, shards)
-    result = _discovered(replace(context, options=replace(options, noise="none")), shards)
+def _or_raise(result: InferenceResult | Conflict) -> InferenceResult:
+    """Return a result, or raise the error for a conflict that no allowed noise explains."""
     if isinstance(result, Conflict):
-        return _discovered(context, shards)
-    # The user allowed for noise, though none was needed.
-    options = replace(result.options, noise=options.noise)
-    provenance = result.machines.provenance
-    if provenance is not None:
-        provenance = msgspec.structs.replace(provenance, options=options.as_dict())
-    machines = result.machines.replacing(provenance=provenance)
-    return replace(result, options=options, machines=machines)
-
-
-def _discovered(context: InferenceContext, shards: TraceSource) -> InferenceResult | Conflict:
-    options = context.options
-
-    def infer_from(
-        shards: TraceSource,
-        labelling: LabelingFunction,
-        timing: LabelTiming,
-        strategy: Strategy = options.strategy,
-    ) -> InferenceResult | Conflict:
-        part = replace(
-            context,
-            options=replace(options, timing=timing, strategy=strategy),
-            senses=replace(context.senses, labelling=labelling),
-        )
-        return select_noise_model(part, part.corpus_of(shards))
-
-    traces = _first_traces(shards)
-    are_derived = len(traces.labels) >= len(traces.observations) > 1  # one for each observation
-    if len(traces.labels) > 1 and not are_derived:
-        for timing in dict.fromkeys((options.timing, LabelTiming.CURRENT_WITH_INITIAL)):
-            result = infer_from(shards, AS_RECORDED, timing)
-            if isinstance(result, InferenceResult):
-                return result
-    if context.progress is not None:
-        context.progress(DISCOVERING_LABELS, Progress(0, 0, 0, 0))
-    conflicts: list[Conflict] = []
-
-    def infer_or_raise(labeled: TraceSet, timing: LabelTiming) -> InferenceResult:
-        result = infer_from(InMemorySource([labeled]), AS_RECORDED, timing)
-        if isinstance(result, Conflict):
-            conflicts.append(result)
-        return _or_raise(result)
-
-    try:
-        discovery = discover_labels(
-            traces,
-            outputs_of(options, traces),
-            infer_or_raise,
-            length=_description_length,
-            seed=options.seed,
-            effort=options.effort,
-            time_left=context.time_left,
-        )
-    except ContradictoryTraces:
-        return conflicts[-1]
-    preprocessor = replace(context.senses, labelling=discovery.labelling)
-    if len(shards) > 1:  # labels discovered in the first shard have to hold in all
-        return infer_from(preprocessor.on_shards(shards), discovery.labelling, discovery.timing)
-    result = discovery.inferred
-    if options.strategy.merges and any(
-        machine.states > discovery.states.get(machine.predicts, machine.states)
-        for machine in result.machines.values()
-    ):  # merging has missed a smaller machine, which is known to exist
-        labeled = InMemorySource([discovery.labelling.on(traces)])
-        searched = infer_from(labeled, AS_RECORDED, discovery.timing, STRATEGIES["search"])
-        if isinstance(searched, Conflict):
-            return searched
-        result = min(result, searched, key=_description_length)
-    return replace(result, machines=result.machines.replacing(senses=preprocessor))
-
-
-def _description_length(result: InferenceResult) -> float:
-    """Return about the number of bits of the transitions and outputs of machines."""
-    return sum(
-        machine.states * (len(machine.labels) - len(machine.trivial)) * log2(machine.states)
-        + len(machine.output_value) * log2(max(len(machine.outputs), 2))
-        for machine in result.machines.values()
-    )
-
-
-def _updated(
-    result: InferenceResult, traces: TraceSet, progress: Listener | None
-) -> InferenceResult | Conflict:
-    preprocessor, options = result.machines.senses, result.options
-    context, more = InferenceContext(options, preprocessor, progress), preprocessor.on(traces)
-    if options.labels != "auto" or not result.standing.corpus.in_memory:
-        return extend_result(context, result, more)
-    if not result.is_noisy:
-        context = replace(context, options=replace(options, noise="none"))
-    extended = extend_result(context, result, more)
-    if isinstance(extended, InferenceResult):
-        return extended
-    # There are other events than those discovered before.
-    together = result.standing.corpus.extended(more).together()
-    options = replace(options, discretise=preprocessor.discretise)
-    return _inferred(options, together, progress, preprocessor.rewards)
+        raise result.error()
+    return result

@@ -3,7 +3,7 @@
 Input: the state of the search. Output: a `Merge` or a `Promote`. The native engine implements the
 same orders; docs/decisions/inference.md gives the reasons for them.
 
-The score of strategies "telling" and "rethink" is an information content in 256ths of a bit, in
+The score of "likelihood" and "backtracking" is an information content in 256ths of a bit, in
 integers, so that both engines agree to the last digit.
 """
 
@@ -23,7 +23,7 @@ from resolvent.inference.state_merging import (
     RedBlue,
     Watch,
     automaton_of_search,
-    completed_search,
+    complete_search,
 )
 from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded
 from resolvent.preprocess.samples import SampleSet
@@ -46,10 +46,10 @@ _SHARE_DIGITS: Final = 20  # shares are counted in 2^-20
 
 
 class Transition(NamedTuple):
-    """A transition by a label; `lead` is the output just before it."""
+    """A transition by a label; `last_output` is the output just before it."""
 
     label: int
-    lead: int
+    last_output: int
     source: int
     target: int
 
@@ -127,10 +127,10 @@ class BestFirst:
         return score
 
     def _refuse(self, pair: tuple[int, int], conflict: FoldConflict, merges: int) -> None:
-        if conflict.is_final:
-            self.refuted.add(pair)
-        else:
+        if conflict.alpha is None:
             self.scores[pair] = (merges, -inf)
+        else:
+            self.refuted.add(pair)
 
 
 class MostLikely(BestFirst):
@@ -183,7 +183,7 @@ class MostLikely(BestFirst):
 
     def _transition(self, search: RedBlue, target: int, blue: int) -> Transition:
         source, label = search.edge_to(blue)
-        return Transition(label, search.tree.lead[blue], source, target)
+        return Transition(label, search.tree.last_output[blue], source, target)
 
 
 # ---- evidence ----------------------------------------------------------------
@@ -213,7 +213,7 @@ class OutputInformation:
     """
 
     def __init__(self, tree: PrefixTree) -> None:
-        nodes_with = Counter(pair for outputs in tree.answers for pair in outputs.items())
+        nodes_with = Counter(pair for outputs in tree.outputs for pair in outputs.items())
         nodes_of_alpha: Counter[int] = Counter()
         self.distinct_outputs: Counter[int] = Counter()
         for (alpha, _), nodes in nodes_with.items():
@@ -230,8 +230,8 @@ class OutputInformation:
 
         Machines forget their past, so an output is two fifths less evidence with each label.
         """
-        new = set(fold.answered)
-        outputs = fold.tree.answers
+        new = set(fold.new_outputs)
+        outputs = fold.tree.outputs
         by_distance: Counter[int] = Counter()
         for (state, into), distance in zip(fold.merged, fold.distance, strict=True):
             for alpha, output in outputs[state].items():
@@ -262,7 +262,7 @@ class TransitionModel:
     def gain(self, transition: Transition, states: int) -> int:
         """Return the log-likelihood ratio of a transition over a uniformly random target."""
         unit = 1 << _SHARE_DIGITS
-        label, output = (transition.label,), (transition.label, transition.lead)
+        label, output = (transition.label,), (transition.label, transition.last_output)
         # The share of loops for label and output; the share for the label alone is its prior.
         loops = ((2 * self._loops[label] + 1) << (_SHARE_DIGITS - 1)) // (
             self._transitions[label] + 1
@@ -274,7 +274,7 @@ class TransitionModel:
             return bits(loops) + (width - _SHARE_DIGITS) * ONE_BIT
         reached = 0
         if transition.target != NONE:
-            reached = self._reached[transition.label, transition.lead, transition.target]
+            reached = self._reached[transition.label, transition.last_output, transition.target]
         elsewhere = self._transitions[output] - self._loops[output]
         return (
             bits(unit - loops)
@@ -289,12 +289,12 @@ class TransitionModel:
 
     def learn(self, transition: Transition) -> None:
         """Learn from a transition that was decided."""
-        label, output = (transition.label,), (transition.label, transition.lead)
+        label, output = (transition.label,), (transition.label, transition.last_output)
         self._transitions.update((label, output))
         if transition.target == transition.source:
             self._loops.update((label, output))
         else:
-            self._reached[transition.label, transition.lead, transition.target] += 1
+            self._reached[transition.label, transition.last_output, transition.target] += 1
 
 
 def cost_of_outputs(tree: PrefixTree, states: list[int], information: OutputInformation) -> int:
@@ -306,7 +306,7 @@ def cost_of_outputs(tree: PrefixTree, states: list[int], information: OutputInfo
     states_with_output: Counter[tuple[int, int]] = Counter()
     cost = 0
     for state in states:
-        for alpha, output in tree.answers[state].items():
+        for alpha, output in tree.outputs[state].items():
             distinct = information.distinct_outputs[alpha]
             states_with_alpha[alpha] += 1
             cost += bits(distinct) + bits(states_with_alpha[alpha])
@@ -353,7 +353,7 @@ def merge_with_backtracking(
     measurements.
 
     Raises:
-        TooManyStates: when more than `most_states` are left.
+        StateLimitExceeded: when more than `most_states` are left.
     """
     tree = build_prefix_tree(samples)
     information = OutputInformation(tree)
@@ -367,7 +367,7 @@ def merge_with_backtracking(
         while not best.search.done:
             best.step()
     except TimeLimitReached:
-        return completed_search(samples, best.search)
+        return complete_search(samples, best.search)
     shortest, budget = best.description_length(), BACKTRACKING_BUDGET
     apart: frozenset[tuple[int, int]] = frozenset()
 

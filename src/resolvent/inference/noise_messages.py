@@ -1,30 +1,36 @@
-"""The warnings that say which noise was assumed, why, and how to refuse it."""
+"""Findings that say which noise was assumed, why, and how to refuse it."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
+from numpy import int64
 from numpy.typing import NDArray
 
 from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.noise_screening import query_noise
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import machine_name
 from resolvent.noise.model import Noise, allowed_noise
+from resolvent.noise.screening import query_noise
 from resolvent.traces.schema import OBSERVATION, REWARD
 
 NOISE: Final = "noise"
 """Kind of the finding that says why noise was assumed."""
 
-BROKEN: Final = "broken-traces"
+OUTLIERS: Final = "outliers"
 """Kind of the finding that names outliers."""
 
-LYING: Final = "lying-labels"
+LABEL_NOISE: Final = "label-noise"
 """Kind of the finding that says that labels were denoised."""
 
+NO_NOISE: Final = "no-noise"
+"""Kind of the finding that the traces do not show noise that the user stated."""
+
+UNINFORMATIVE_LABELS: Final = "uninformative-labels"
+"""Kind of the finding that labels do not help to predict anything."""
+
 _REFUSE: Final = "noise='none' (--noise none)"
+_FIND: Final = "noise='auto' (--noise auto)"
 
 _NAMED: Final = 5
 """Maximum number of outliers that are named one by one."""
@@ -33,160 +39,158 @@ _NAMED: Final = 5
 def noise_warnings(likely: InferenceResult, conflict: Conflict | None) -> list[Finding]:
     """Return why noise was assumed, how to refuse it, and whether labels are informative."""
     findings = [_reason(likely, conflict)]
-    if unfinished := likely.standing.found.unfinished:
-        kinds = [kind for kind in likely.machines if kind in unfinished]
+    if unfinished := likely.inference_state.fit.unfinished:
+        names = [name for name in likely.machines if name in unfinished]
         findings.append(
             _warning(
                 "time-ran-out",
-                f"Time ran out in the search for the most likely machine ({listed(kinds)}): what "
-                f"was met by then may have too many states, or too few. Raise time_limit "
+                f"Time ran out in the search for the most likely machine ({listed(names)}): the "
+                f"best one found by then may have too many states, or too few. Raise time_limit "
                 f"(--time-limit).",
-                machines=kinds,
+                machines=names,
             )
         )
-    varying = [
-        kind for kind, machine in likely.machines.items() if machine.is_noisy and kind != REWARD
+    noisy = [
+        name for name, machine in likely.machines.items() if machine.is_noisy and name != REWARD
     ]
-    if likely.senses.rewards is not None and conflict is None and varying:
+    if likely.preprocessor.rewards is not None and conflict is None and noisy:
         findings.append(
             _warning(
                 NOISE,
-                f"Besides rewards other answers vary ({listed(varying)}), and that was taken for "
+                f"Besides rewards, other outputs vary ({listed(noisy)}), which is assumed to be "
                 f"chance: the machines are the most likely ones. {_REFUSE} says what to try.",
             )
         )
-    labels = likely.standing.shown.alphabets.labels
+    labels = likely.inference_state.counts.alphabets.labels
     if len(labels) > 1 and all(machine.states == 1 for machine in likely.machines.values()):
         findings.append(
             Finding(
-                "labels-tell-nothing",
+                UNINFORMATIVE_LABELS,
                 Severity.NOTE,
                 f"None of the {amount(len(labels), 'label')} changes what comes next: the most "
-                f"likely machines have one state. Either no memory is needed here, or the "
-                f"labels do not show what should be remembered.",
+                f"likely machines have one state. Either no memory is needed, or the labels do "
+                f"not show what should be remembered.",
                 {"labels": len(labels)},
             )
         )
     return findings
 
 
-def stated_in_vain(result: InferenceResult) -> list[Finding]:
+def noise_not_found(result: InferenceResult) -> list[Finding]:
     """Return the noise that the user stated and the traces do not show, except for outcomes."""
     noise = result.options.noise
     if not isinstance(noise, Noise):
         return []
     label_noise = result.label_noise
-    has_no_errors = label_noise is None and result.senses.labelling == result.options.labels
+    labels_are_true = label_noise is None and result.preprocessor.labeling == result.options.labels
     if label_noise is not None:
-        has_no_errors = not any(label_noise.as_dict().values())
+        labels_are_true = not any(label_noise.as_dict().values())
     texts = []
-    if noise.labels and has_no_errors:
-        texts.append("Labels were said to lie, but the traces show nothing that true ones do not")
+    if noise.labels and labels_are_true:
+        texts.append("Labels were stated to be noisy, but no label in the traces appears wrong")
     if noise.rewards == "flipped" and REWARD in result.machines and not result.noise[REWARD]:
-        texts.append("Rewards were said to be flipped, but the traces show none that is")
-    if noise.starts and not result.machines.doubt.starts:
-        texts.append("Starts were said to be hidden, but the traces do not show more than one")
+        texts.append("Rewards were stated to be flipped, but no reward in the traces appears wrong")
+    if noise.starts and not result.machines.state_uncertainty.starts:
+        texts.append("Starts were stated to be hidden, but the traces show only one initial state")
     return [
-        _warning(
-            "no-noise",
-            f"{text}: it was not taken into account. noise='auto' (--noise auto) finds out what "
-            f"is noisy.",
-        )
+        _warning(NO_NOISE, f"{text}: it was ignored. {_FIND} detects which noise there is.")
         for text in texts
     ]
 
 
-def corrected_labels(result: InferenceResult) -> Finding:
+def denoised_labels(result: InferenceResult) -> Finding:
     """Return why machines do not read the recorded labels."""
-    source = result.senses.labelling.reads.replace("+", " and ")
+    source = result.preprocessor.labeling.reads.replace("+", " and ")
     if result.label_noise is None:
         return _warning(
-            "labels-tell-nothing",
-            f"The labels tell nothing of what comes next, as if drawn at random, so that the "
-            f"machines do without them. {_REFUSE} takes labels as they are.",
+            UNINFORMATIVE_LABELS,
+            f"The labels do not help to predict anything, as if they were drawn at random, so that "
+            f"the machines ignore them. {_REFUSE} keeps the labels as they are.",
         )
     return _warning(
-        LYING,
-        f"Labels follow from what is seen, but not always ({result.label_noise}): the machines "
-        f"read them off the {source} instead. {_REFUSE} takes labels as they are.",
+        LABEL_NOISE,
+        f"Labels follow from observations, but not always ({result.label_noise}): the machines "
+        f"compute them from the {source} instead. {_REFUSE} keeps the labels as they are.",
         **result.label_noise.as_dict(),
     )
 
 
-def broken_warning(
+def outliers_warning(
     result: InferenceResult,
-    wrong: NDArray[np.int64],
-    answered: NDArray[np.int64],
-    first: NDArray[np.int64] | None = None,
+    deviating: NDArray[int64],
+    outputs: NDArray[int64],
+    first: NDArray[int64] | None = None,
     nats: float | None = None,
 ) -> Finding:
-    """Return which traces were left out as outliers, and why."""
-    numbers: Sequence[int] = result.broken
+    """Return which traces were excluded as outliers, and why.
+
+    `deviating` of the `outputs` of each outlier deviate, from its step `first` on; `nats` are the
+    log odds of outliers against rare noise.
+    """
+    numbers = result.outliers
     named = [
         f"trace {number}{'' if first is None else f' from step {int(first[at])} on'} "
-        f"({int(wrong[at]):,} of {int(answered[at]):,} answers odd)"
+        f"({int(deviating[at]):,} of {int(outputs[at]):,} outputs deviate)"
         for at, number in enumerate(numbers[:_NAMED])
     ]
     if len(numbers) > _NAMED:
         named.append(f"{len(numbers) - _NAMED:,} more")
-    odds = "" if nats is None else f" That it is rare noise is {odds_text(-nats)}."
+    odds = "" if nats is None else f" Rare noise instead is {odds_text(-nats)}."
     was, them = ("was", "it") if len(numbers) == 1 else ("were", "them")
     return _warning(
-        BROKEN,
-        f"{amount(len(numbers), 'trace')} of {result.traces:,} {was} left out as broken, for the "
-        f"others contradict {them}: {listed(named)}.{odds} Look at {them}: a trace that does not "
-        f"fit may show what the others do not.",
+        OUTLIERS,
+        f"{amount(len(numbers), 'trace')} of {result.traces:,} {was} excluded as outliers, since "
+        f"the others contradict {them}: {listed(named)}.{odds} Inspect {them}: an outlier may show "
+        f"something that the other traces do not.",
         traces=list(numbers),
-        odd=wrong.tolist(),
-        asked=answered.tolist(),
+        deviating=deviating.tolist(),
+        outputs=outputs.tolist(),
     )
 
 
-def too_many_broken(outliers: int, traces: int, share: float) -> Finding:
-    """Return that more traces look like outliers than may be left out."""
+def too_many_outliers(outliers: int, traces: int, share: float) -> Finding:
+    """Return that more traces look like outliers than may be excluded."""
     return _warning(
-        "too-many-broken",
-        f"{outliers:,} of {amount(traces, 'trace')} look broken, more than the {share:.0%} that "
-        f"may be left out, so all were kept. Split the traces by where they come from, or allow "
-        f"for more: noise=rs.Noise(outcomes=True, broken={outliers / traces + 0.005:.2f}).",
-        broken=outliers,
+        "too-many-outliers",
+        f"{outliers:,} of {amount(traces, 'trace')} look like outliers, more than the "
+        f"{share:.0%} that may be excluded, so all were kept. Split the traces by their origin, "
+        f"or allow for more: "
+        f"noise=rs.Noise(outcomes=True, outliers={outliers / traces + 0.005:.2f}).",
+        outliers=outliers,
         traces=traces,
     )
 
 
 def _reason(likely: InferenceResult, conflict: Conflict | None) -> Finding:
     """Return why noise was assumed."""
-    if likely.machines.doubt:
+    if likely.machines.state_uncertainty:
         return _latent_states(likely, conflict)
     if conflict is not None:
-        first, second = map(str, conflict.places)
-        localized = _where_few(likely, conflict.output)
+        localized = _localized(likely, conflict.output)
         advice = localized or f"If the world is not random, {_REFUSE} says what to try."
         return _warning(
             NOISE,
-            f"{first} and {second} read the same labels but have different "
-            f"{_plural(conflict.output)}, and that was taken for chance: the machines are the most "
+            f"{_contradiction(conflict)}, which is assumed to be chance: the machines are the most "
             f"likely ones. {advice}",
-            output=conflict.output,
-            places=[first, second],
-            in_few=bool(localized),
+            **_figures(conflict),
+            localized=bool(localized),
         )
-    if (levels := likely.senses.rewards) is not None:
+    if (levels := likely.preprocessor.rewards) is not None:
         return Finding(
             "noisy-rewards",
             Severity.NOTE,
-            f"The same situation hardly ever pays the same: {levels}. Each reward was taken for "
-            f"the nearest of these; {_REFUSE} takes rewards as they are.",
+            f"Steps in the same state hardly ever have equal rewards: {levels}. Each reward was "
+            f"replaced by the nearest of these; {_REFUSE} keeps rewards as they are.",
             levels.as_dict(),
         )
     if not any(machine.is_noisy for machine in likely.machines.values()):
         return _warning(
-            "no-noise",
-            "Outcomes were said to be noisy, but the traces show no noise in them: noise='auto' "
-            "(--noise auto) finds machines without noise where there is none.",
+            NO_NOISE,
+            f"Outcomes were stated to be noisy, but no output in the traces appears noisy: {_FIND} "
+            f"finds machines without noise where there is none.",
         )
     if isinstance(likely.options.noise, Noise):
-        text = "Outcomes were said to be noisy: the machines are the most likely ones."
+        text = "Outcomes were stated to be noisy: the machines are the most likely ones."
         return Finding(NOISE, Severity.NOTE, text, {})
     return _warning(
         NOISE,
@@ -197,48 +201,51 @@ def _reason(likely: InferenceResult, conflict: Conflict | None) -> Finding:
 
 
 def _latent_states(likely: InferenceResult, conflict: Conflict | None) -> Finding:
-    """Return why states were inferred and not read off the labels."""
-    why, figures = "The traces were taken to mean", {}
-    advice = f"If that cannot be, {_REFUSE} says what to try."
+    """Return why states were inferred and not determined by the labels."""
+    why, advice = "The most likely reason is", f"If that cannot be, {_REFUSE} says what to try."
     if conflict is not None:
-        first, second = map(str, conflict.places)
-        why = (
-            f"{first} and {second} read the same labels but have different "
-            f"{_plural(conflict.output)}: taken to mean"
-        )
-        figures = {"output": conflict.output, "places": [first, second]}
-        advice = _where_few(likely, conflict.output) or advice
+        why = f"{_contradiction(conflict)}; the most likely reason is"
+        advice = _localized(likely, conflict.output) or advice
+    allowed = allowed_noise(likely.options.noise)
+    noisy = [machine for machine in likely.machines.values() if machine.is_noisy]
     rest = ""
-    noise = allowed_noise(likely.options.noise)
-    varying = [machine for machine in likely.machines.values() if machine.is_noisy]
-    if any(not noise.may_vary(machine.predicts) for machine in varying):
+    if any(not allowed.may_vary(machine.predicts) for machine in noisy):
         rest = (
-            f" Even so up to {max(machine.noise for machine in varying):.1%} of the answers of a "
-            f"machine vary, which was not said: Noise(outcomes=True) allows for it."
+            f" Even so up to {max(machine.noise for machine in noisy):.1%} of the outputs of a "
+            f"machine vary, which was not stated: Noise(outcomes=True) allows for it."
         )
     return _warning(
         NOISE,
-        f"{why} that labels do not tell the states ({likely.machines.doubt}), which were inferred "
-        f"from all that came.{rest} {advice}",
-        **figures,
+        f"{why} that labels do not determine the states ({likely.machines.state_uncertainty}), "
+        f"which were estimated from the whole history.{rest} {advice}",
+        **({} if conflict is None else _figures(conflict)),
     )
 
 
-def _where_few(likely: InferenceResult, output: str) -> str:
+def _localized(likely: InferenceResult, output: str) -> str:
     """Return in how few queries outputs vary, if that speaks against chance; else nothing."""
-    varying = query_noise(likely.standing.shown, by_state=True, kind=machine_name(output))
-    if not varying.in_few or not likely.machines[machine_name(output)].is_noisy:
+    name = machine_name(output)
+    noise = query_noise(likely.inference_state.counts, by_state=True, name=name)
+    if not noise.is_localized or not likely.machines[name].is_noisy:
         return ""
     return (
-        f"But only about {varying.share:.0%} of what can be done anywhere comes out "
-        f"differently, and there in {varying.chance:.0%} of the cases: rather than chance "
-        f"it may be something to remember that no label shows. rs.diagnose(traces) says on what it "
-        f"depends, as far as that can be told, and {_REFUSE} what to try."
+        f"But only about {noise.share:.0%} of the queries have different outputs, and those in "
+        f"{noise.rate:.0%} of the cases: rather than chance it may be something to remember that "
+        f"no label shows. rs.diagnose(traces) says on what it depends, as far as the traces show "
+        f"it, and {_REFUSE} what to try."
     )
 
 
-def _plural(output: str) -> str:
-    return "next observations" if output == OBSERVATION else f"values of {short(output)}"
+def _contradiction(conflict: Conflict) -> str:
+    first, second = conflict.locations
+    plural = f"values of {short(conflict.output)}"
+    if conflict.output == OBSERVATION:
+        plural = "next observations"
+    return f"{first} and {second} read the same labels but have different {plural}"
+
+
+def _figures(conflict: Conflict) -> dict[str, Any]:
+    return {"output": conflict.output, "locations": [*map(str, conflict.locations)]}
 
 
 def _warning(kind: str, text: str, **figures: Any) -> Finding:

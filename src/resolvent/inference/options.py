@@ -1,21 +1,20 @@
 """The options of an inference: one type for `infer`, model files and the command line."""
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral, Real
+from dataclasses import dataclass, field, fields, replace
+from math import inf, ulp
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
-import numpy as np
 
 from resolvent._util.cache import Store
 from resolvent._util.parallel import Workers, executor_named
+from resolvent._util.records import builtin
 from resolvent._util.text import short, visible
-from resolvent._util.validation import is_single, shown
+from resolvent._util.validation import check_arguments, is_zero_dim, quoted
 from resolvent.errors import ModelError, OptionError
-from resolvent.inference.engine import check_seed_and_effort, engine_for
-from resolvent.inference.strategy import STRATEGIES, Strategy, strategy_named
+from resolvent.inference.strategy import AUTO, STRATEGIES, Strategy, engine_for, strategy_named
 from resolvent.noise import Noise
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction, as_labeling_function
@@ -24,6 +23,14 @@ from resolvent.traces import Label, as_symbol, label_text
 
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "cache_dir")
 """Options that do not change which machines are inferred: files do not hold them."""
+
+_CHECKED_BELOW = ("outputs", "strategy", "labels", "timing", "trivial", "engine")
+"""Options that users give in other forms than those declared."""
+
+
+def _number(default: float | None, least: float, most: float, words: str) -> Any:
+    """Declare an option that is a number in a range."""
+    return field(default=default, metadata={"range": (least, most, words)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +58,14 @@ class InferenceOptions:
             "auto" to discover which of these are events, with those that act alike merged. The
             machines store the labeling function and apply it to new steps; `result.events` lists
             the events.
-        discretise: Intervals for numbers in observations. A `Discretizer`, which is fitted to the
+        discretize: Intervals for numbers in observations. A `Discretizer`, which is fitted to the
             traces unless it is fitted, or "auto" for as many intervals as shorten the
             description. The machines store it as well.
         noise: The noise that is allowed: "auto" for none as long as machines without noise
             explain all traces, and otherwise the most likely machines, whose states have
             distributions of outputs; "none" to make a contradiction between traces an error.
             `machine.distribution` returns these distributions, `result.noise` the noise of each
-            kind, `result.warnings` the reasons to assume it, and `result.broken` traces that do
+            kind, `result.warnings` the reasons to assume it, and `result.outliers` traces that do
             not fit at all. A `Noise` states the noise; all else is exact.
         timing: The labels that are read before a step is answered. By default all but the first,
             "current"; labels that are derived from observations count from the first on,
@@ -100,9 +107,9 @@ class InferenceOptions:
     """
 
     outputs: tuple[str, ...] | None = None
-    strategy: Strategy = STRATEGIES["auto"]
+    strategy: Strategy = AUTO
     labels: LabelingFunction | Literal["auto"] = AS_RECORDED
-    discretise: Discretizer | Literal["auto"] | None = None
+    discretize: Discretizer | Literal["auto"] | None = None
     noise: Noise | Literal["none", "auto"] = "auto"
     timing: LabelTiming = None  # type: ignore[assignment]  # the default depends on the labels
     trivial: tuple[Label | str, ...] | Literal["auto"] = "auto"
@@ -111,59 +118,44 @@ class InferenceOptions:
     remove_trivial: bool = True
     reward_digits: int | None = None
     engine: str = "native"
-    time_limit: float | None = None
+    time_limit: float | None = _number(None, ulp(0.0), inf, "above 0")
     refine: bool | None = None
-    seed: int = 0
-    effort: float = 1.0
+    seed: int = _number(0, 0, 2**64 - 1, "from 0 to 2^64 - 1")
+    effort: float = _number(1.0, 0, 1e9, "from 0 to 1e9")
     on: str | Workers = "threads"
-    cache_dir: str | None = None
+    cache_dir: str | Path | None = None
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "strategy", strategy_named(self.strategy))
-        put(self, "engine", engine_for(self.strategy, self.engine))
+        check_arguments(InferenceOptions, vars(self), leaving=_CHECKED_BELOW)
+        for option in fields(self):
+            value, kind = getattr(self, option.name), _number_type(option.type)
+            if kind is None or value is None:
+                continue
+            least, most, words = option.metadata.get("range", (-inf, inf, ""))
+            if not least <= value <= most:
+                raise OptionError(f"{option.name}={value}: give a number {words}")
+            self._set(option.name, kind(value))  # JSON does not know NumPy's numbers
+        self._set("strategy", strategy_named(self.strategy))
+        self._set("engine", engine_for(self.strategy, self.engine))
         if not _is_auto(self.labels):
-            put(self, "labels", as_labeling_function(self.labels, found=True))
-        if not (_is_auto(self.discretise) or isinstance(self.discretise, Discretizer | None)):
-            raise OptionError(
-                f"discretise={shown(self.discretise)}: give a Discretizer, 'auto', or None for "
-                f"observations as they are"
-            )
-        is_name = isinstance(self.noise, str) and self.noise in ("none", "auto")
-        if not is_name and not isinstance(self.noise, Noise):
-            raise OptionError(
-                f"noise={shown(self.noise)}: choose 'auto', 'none', or say what is noisy by a Noise"
-            )
-        put(self, "_timing_is_default", self.timing is None)
+            self._set("labels", as_labeling_function(self.labels, allow_auto=True))
+        self._set("_timing_is_default", self.timing is None)
         derived = self.labels not in (AS_RECORDED, "auto")
-        put(self, "timing", _checked_timing(self.timing, labels_derived=derived))
-        put(self, "outputs", _checked_outputs(self.outputs))
-        for name in ("supplement", "remove_redundant", "remove_trivial"):
-            put(self, name, _checked_bool(name, getattr(self, name)))
-        if self.refine is not None:
-            put(self, "refine", _checked_bool("refine", self.refine))
-        put(self, "seed", _checked_int("seed", self.seed))
-        if self.reward_digits is not None:
-            put(self, "reward_digits", _checked_int("reward_digits", self.reward_digits))
-        put(self, "effort", _checked_float("effort", self.effort))
-        check_seed_and_effort(self.seed, self.effort)
+        self._set("timing", _checked_timing(self.timing, labels_derived=derived))
+        if self.outputs is not None:
+            self._set("outputs", _checked_outputs(self.outputs))
         executor_named(self.on)  # raises if unknown
         if self.cache_dir is not None:
-            if not isinstance(self.cache_dir, str | Path) or "\0" in str(self.cache_dir):
-                raise OptionError(
-                    f"cache_dir={shown(self.cache_dir)}: name a folder by a text or path"
-                )
-            put(self, "cache_dir", Store(str(self.cache_dir)).place)
-        if self.time_limit is not None:
-            put(self, "time_limit", _checked_float("time_limit", self.time_limit))
-            if not self.time_limit > 0:
-                raise OptionError(f"the time limit is {self.time_limit:g} s: it must be above 0")
+            self._set("cache_dir", Store(str(self.cache_dir)).location)
         if not _is_auto(self.trivial):
-            put(self, "trivial", _checked_labels(self.trivial))
+            self._set("trivial", _checked_labels(self.trivial))
             if self.trivial and not self.remove_trivial:
                 raise OptionError(
                     "trivial labels are named, but remove_trivial is off: leave out one"
                 )
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers that a user made may be a cluster, which cannot be pickled.
@@ -185,27 +177,20 @@ class InferenceOptions:
         Default outputs, recorded labels and observations without discretization are left out. Noise
         is always there: files without it were written when noise was refused.
         """
-        names = (field.name for field in fields(self) if field.name not in _RUN_ONLY)
+        names = (option.name for option in fields(self) if option.name not in _RUN_ONLY)
         values = {name: getattr(self, name) for name in names}
-        if self.outputs is None:
-            del values["outputs"]
-        else:
-            values["outputs"] = list(self.outputs)
-        values["labels"] = _stored_labels(self.labels)
-        if values["labels"] == "given":
-            del values["labels"]
-        if isinstance(self.noise, Noise):
-            values["noise"] = asdict(self.noise)
-        if self.discretise is None:
-            del values["discretise"]
-        elif self.discretise != "auto":
-            values["discretise"] = self.discretise.as_dict()
+        values |= {"strategy": self.strategy.name, "labels": _stored_labels(self.labels)}
         if self.trivial != "auto":
             values["trivial"] = sorted(
                 name if isinstance(name, str) else label_text(frozenset(name))
                 for name in self.trivial
             )
-        return {**values, "strategy": self.strategy.name, "timing": str(self.timing)}
+        defaults = {"outputs": None, "labels": "given", "discretize": None}
+        return {
+            name: builtin(value)
+            for name, value in values.items()
+            if name not in defaults or value != defaults[name]
+        }
 
     @classmethod
     def from_dict(
@@ -232,9 +217,9 @@ class InferenceOptions:
         if isinstance(labels := values.get("labels"), _StoredLabels):
             events: Any = {as_symbol(source): name for source, name in labels.events}
             values["labels"] = LabelingFunction(labels.reads, events)  # type: ignore[arg-type]
-        if isinstance(discretise := values.get("discretise"), dict):
-            values["discretise"] = Discretizer.from_dict(discretise)
-        strategy_name = values.get("strategy", cls.strategy.name)
+        if isinstance(discretize := values.get("discretize"), dict):
+            values["discretize"] = Discretizer.from_dict(discretize)
+        strategy_name = values.get("strategy", AUTO.name)
         if strategy is None and strategy_name not in STRATEGIES:
             raise ModelError(
                 f"the machines were inferred with strategy '{visible(strategy_name)}', which is "
@@ -251,7 +236,7 @@ class _StoredLabels(msgspec.Struct, forbid_unknown_fields=True):
 _STORED_TYPES: dict[str, Any] = {
     "outputs": list[str],
     "labels": str | _StoredLabels,
-    "discretise": Literal["auto"] | dict[str, Any] | None,
+    "discretize": Literal["auto"] | dict[str, Any] | None,
     "noise": Literal["none", "auto"] | Noise,
     "strategy": str,
     "timing": str,
@@ -266,32 +251,17 @@ def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
         return labels
     if labels.events is None:
         return labels.reads
-    return {"reads": labels.reads, "events": [list(event) for event in labels.plain_events()]}
+    return {"reads": labels.reads, "events": [list(event) for event in labels.event_pairs()]}
 
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"  # an array compares element by element
 
 
-def _checked_bool(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise OptionError(f"{name} is {shown(value)}: choose True or False")
-    return bool(value)
-
-
-def _checked_int(name: str, value: Any) -> int:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise OptionError(f"{name} is {shown(value)}: choose a whole number")
-    return int(value)
-
-
-def _checked_float(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise OptionError(f"{name} is {shown(value)}: choose a number")
-    try:
-        return float(value)
-    except OverflowError:
-        raise OptionError(f"{name} is {shown(value)}: choose a number below 1e308") from None
+def _number_type(declared: Any) -> type[bool] | type[int] | type[float] | None:
+    """Return the type of number that an option holds, by its declaration."""
+    types = (declared, *get_args(declared))
+    return next((kind for kind in (bool, int, float) if kind in types), None)
 
 
 def _checked_timing(timing: LabelTiming | str | None, *, labels_derived: bool) -> LabelTiming:
@@ -300,38 +270,36 @@ def _checked_timing(timing: LabelTiming | str | None, *, labels_derived: bool) -
     if isinstance(timing, str) and timing in tuple(LabelTiming):
         return LabelTiming(timing)
     names = ", ".join(LabelTiming)
-    raise OptionError(f"unknown timing {shown(timing)}: choose one of {names}")
+    raise OptionError(f"unknown timing {quoted(timing)}: choose one of {names}")
+
+
+def _as_tuple(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    if isinstance(values, str):
+        text = short(values)
+        raise OptionError(f"{name} come as a list: write ['{text}'], not '{text}'")
+    if not isinstance(values, Iterable) or is_zero_dim(values):
+        raise OptionError(f"{name}={quoted(values)}: give a list")
+    return tuple(values)
 
 
 def _checked_labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
-    if isinstance(trivial, str):
-        raise OptionError(f"trivial labels come as a list: write ['{trivial}'], not '{trivial}'")
-    if not isinstance(trivial, Iterable) or is_single(trivial):
-        raise OptionError(f"trivial={shown(trivial)}: give a list of labels")
-    labels = tuple(trivial)
+    labels = _as_tuple("trivial labels", trivial)
     for label in labels:
         if not isinstance(label, str | Set | list | tuple) or not all(
             isinstance(proposition, str) for proposition in label
         ):
-            raise OptionError(f"trivial holds {shown(label)}: give labels as texts or sets of them")
+            raise OptionError(f"trivial has {quoted(label)}: give labels as texts or sets of them")
     return labels
 
 
-def _checked_outputs(outputs: Iterable[str] | None) -> tuple[str, ...] | None:
-    if outputs is None:
-        return None
-    if isinstance(outputs, str):
-        name = short(outputs)
-        raise OptionError(f"outputs come as a list: write ['{name}'], not '{name}'")
-    if not isinstance(outputs, Iterable) or is_single(outputs):
-        raise OptionError(f"outputs={shown(outputs)}: give a list of names, such as ['reward']")
-    names = tuple(outputs)
+def _checked_outputs(outputs: Iterable[str]) -> tuple[str, ...]:
+    names = _as_tuple("outputs", outputs)
     if not names:
         raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
     for name in names:
         if not isinstance(name, str):
             raise OptionError(
-                f"outputs holds {shown(name)}: name columns by strings, such as 'reward'"
+                f"outputs holds {quoted(name)}: name columns by strings, such as 'reward'"
             )
         if names.count(name) > 1:
             raise OptionError(f"outputs names '{short(name)}' twice: name it once")

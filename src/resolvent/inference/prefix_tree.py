@@ -1,14 +1,13 @@
-"""The prefix tree: one node for each distinct label history, with the outputs seen there.
+"""The prefix tree: one node for each distinct label sequence, with the outputs observed there.
 
 Input: samples. Output: `PrefixTree`. The paper calls it the prefix tree transducer. Nodes are
-numbered in shortlex order of their histories: by length, then label by label. The root is 0.
+numbered in shortlex order of their label sequences: by length, then label by label. The root is 0.
 """
 
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from resolvent.preprocess.contradictions import ContradictoryRows
-from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.samples import ContradictoryRows, SampleSet
 from resolvent.preprocess.timing import NONE
 
 
@@ -16,19 +15,19 @@ from resolvent.preprocess.timing import NONE
 class PrefixTree:
     """A tree that merging folds, in place, into an automaton.
 
-    `children[v]` maps labels to nodes, `answers[v]` α-inputs to outputs, and `counts[v]` α-inputs
+    `children[v]` maps labels to nodes, `outputs[v]` α-inputs to outputs, and `counts[v]` α-inputs
     to how often they were observed; these change as states are merged. The other fields describe
     the tree as it was built: `visits[v]` is the number of times that traces reach the node, and
-    `lead[v]` the output of the step before it, or `NONE` if there is none or traces differ.
+    `last_output[v]` the output of the step before it, or `NONE` if there is none or traces differ.
     """
 
     parent: list[int] = field(default_factory=list)
     label: list[int] = field(default_factory=list)
     children: list[dict[int, int]] = field(default_factory=list)
-    answers: list[dict[int, int]] = field(default_factory=list)
+    outputs: list[dict[int, int]] = field(default_factory=list)
     counts: list[dict[int, int]] = field(default_factory=list)
     visits: list[int] = field(default_factory=list)
-    lead: list[int] = field(default_factory=list)
+    last_output: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.parent)
@@ -39,10 +38,10 @@ class PrefixTree:
         self.parent.append(parent)
         self.label.append(label)
         self.children.append({})
-        self.answers.append({})
+        self.outputs.append({})
         self.counts.append({})
         self.visits.append(0)
-        self.lead.append(NONE)
+        self.last_output.append(NONE)
         if parent != NONE:
             self.children[parent][label] = node
         return node
@@ -54,7 +53,7 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
     Paper: BuildPTT in "DB-RPNI Pseudocode".
 
     Raises:
-        Contradiction: when one history has two outputs for one α-input.
+        ContradictoryRows: when one label sequence has two outputs for one α-input.
     """
     unsorted = PrefixTree()
     unsorted.add(NONE, NONE)
@@ -73,7 +72,7 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
     number = _shortlex_numbers(unsorted)
     tree = _renumbered(unsorted, number)
     node_of_row = [number[node] for node in node_of_row]
-    _set_leads(tree, samples, node_of_row)
+    _set_last_outputs(tree, samples, node_of_row)
     _set_outputs(tree, samples, node_of_row)
     return tree
 
@@ -86,7 +85,7 @@ def _set_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -
         if alpha == NONE:
             continue
         first = first_row.setdefault((node, alpha), row)
-        if tree.answers[node].setdefault(alpha, output) != output:
+        if tree.outputs[node].setdefault(alpha, output) != output:
             contradictions.append((node, alpha, first, row))
         tree.counts[node][alpha] = tree.counts[node].get(alpha, 0) + 1
     if contradictions:
@@ -94,19 +93,19 @@ def _set_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -
         raise ContradictoryRows(first, second)
 
 
-def _set_leads(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
-    leads: dict[int, set[int]] = {}
+def _set_last_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
+    last_outputs: dict[int, set[int]] = {}
     alpha, output = samples.alpha.tolist(), samples.output.tolist()
     for start, stop in pairwise(samples.offsets.tolist()):
         node, last_output = 0, NONE
         for row in range(start, stop):
             if node_of_row[row] != node:
                 node = node_of_row[row]
-                leads.setdefault(node, set()).add(last_output)
+                last_outputs.setdefault(node, set()).add(last_output)
             last_output = NONE if alpha[row] == NONE else output[row]
-    for node, outputs in leads.items():
+    for node, outputs in last_outputs.items():
         if len(outputs) == 1:
-            (tree.lead[node],) = outputs
+            (tree.last_output[node],) = outputs
 
 
 def _shortlex_numbers(tree: PrefixTree) -> list[int]:

@@ -5,40 +5,40 @@ that no machines without noise explain.
 """
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import log2
-from resolvent.evaluation.diagnosis.inference_warnings import warnings_of
+from resolvent.evaluation.diagnosis.diagnose import warnings_of
+from resolvent.inference.algorithm import infer_machines
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.context import NO_SECONDS_LEFT, InferenceContext, outputs_of
+from resolvent.inference.context import InferenceContext, outputs_of
 from resolvent.inference.counterexamples import (
     counterexamples,
     merge_equal_states,
     observed_termination,
     traces_with_rare_transitions,
+    transitions_at_steps,
     with_evidence,
 )
-from resolvent.inference.exact.certificate import MinimalityProof
-from resolvent.inference.fit import Fit, InferenceState, Refinement
-from resolvent.inference.learning_task import MachineFit, fits_of, found_of
-from resolvent.inference.machine_fitter import MachineFitter
+from resolvent.inference.fit import Fit, InferenceState, MachineFit, Refinement
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.summary import time_ran_out_warning
-from resolvent.machines import Machine, Machines, Provenance, machines_of
+from resolvent.inference.task import TrainingSet
+from resolvent.machines import Machine, Provenance, machines_of
 from resolvent.machines.automaton import StateLimitExceeded
-from resolvent.preprocess.reduction import trivial_codes
-from resolvent.preprocess.samples import Histories
-from resolvent.replay import Corpus, ReplayCounts, replay, states_at_steps
+from resolvent.preprocess.reduction import remove_trivial, trivial_codes
+from resolvent.replay import Corpus, ReplayCounts, replay
 from resolvent.replay.replaying import REPLAYING
-from resolvent.traces import Label
+from resolvent.traces import NO_EVENT, Label
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.source import InMemorySource
 
@@ -51,7 +51,7 @@ SAMPLE_STEPS = 50_000
 NOISY_STEPS = 1_000_000
 """Number of steps of files that machines with noise are learned from."""
 
-STEPS_PER_MOVE = 50
+STEPS_PER_TRANSITION = 50
 """Number of steps that a sample should have, on average, for each label read in each state."""
 
 FEW_STATES = 32
@@ -68,11 +68,17 @@ RARE_TIMES = 4
 """Half of the traces with each transition that the first round adds, if there are that many; each
 later one adds twice as many."""
 
+MOST_TERMINATION_NODES: Final = 50_000
+"""Maximum number of nodes of a prefix tree from which a machine for the ends of episodes is learned
+unasked. If they are random, merging larger trees takes long and finds a state for each surprise."""
+
 WORTH_A_THREAD = 20_000
 """Number of steps from which a digest of traces is computed beside learning: a thread takes longer
 to start than the digest of fewer."""
 
 Numbers: TypeAlias = NDArray[np.int64]
+
+_NO_FITS: Mapping[str, MachineFit] = MappingProxyType({})
 
 
 def refine(context: InferenceContext, corpus: Corpus) -> InferenceResult | Conflict:
@@ -107,8 +113,8 @@ def refine_further(
 ) -> InferenceResult | Conflict:
     """Continue an inference without noise on a corpus with more traces."""
     options = context.options
-    outputs = [machine.predicts for machine in before.found.machines.values()]
-    if before.found.unfinished:
+    outputs = [machine.predicts for machine in before.fit.machines.values()]
+    if before.fit.unfinished:
         return refine(context, corpus)
     if options.outputs is None:
         wanted = outputs_of(options, corpus.alphabets)
@@ -118,15 +124,12 @@ def refine_further(
     loop.resume(before)
     counts = None  # earlier counts can be added to, unless codes have changed
     if corpus.alphabets is before.corpus.alphabets:
-        counts = before.shown + loop.replay(since=len(corpus.shards) - 1)
+        counts = before.counts + loop.replay(since=len(corpus.shards) - 1)
     return loop.run(counts)
 
 
 class RefinementLoop:
     """The state of one refinement: the traces learned from, and the machines so far."""
-
-    chosen: Numbers
-    found: Fit
 
     def __init__(
         self,
@@ -138,76 +141,80 @@ class RefinementLoop:
         self.context = context
         self.corpus = corpus
         self.outputs = outputs
+        self.noisy = noisy
         self.named_trivial = _named_trivial(context, corpus)
-        self.fitter = MachineFitter(context, corpus, self.named_trivial, noisy)
-        self.fits: dict[str, MachineFit] = {}
-        self.tried_ending = 0
+        self.chosen = np.empty(0, np.int64)
+        self.fit = Fit({}, context.options.timing, 0)
         self.rounds = 1
         self.replay_seconds = 0.0
 
     def resume(self, before: InferenceState) -> None:
-        """Continue from the machines of an earlier inference."""
-        self.chosen, self.found = before.chosen, before.found
-        self.fits = fits_of(before.found)
-        self.tried_ending = before.found.tried_ending
+        """Continue from the machines of an earlier inference, which cost no time in this one."""
+        fits = {
+            name: replace(fit, statistics=replace(fit.statistics, seconds=0.0))
+            for name, fit in before.fit.by_name.items()
+        }
+        self.chosen, self.fit = before.chosen, replace(before.fit, by_name=fits)
 
     def run(self, counts: ReplayCounts | None = None) -> InferenceResult | Conflict:
         """Replay and learn in turn until the machines explain every trace."""
         while True:
             if counts is None:
                 counts = self.replay()
-            if self.found.unfinished:  # there is no time to learn from more traces
+            if self.fit.unfinished:  # there is no time to learn from more traces
                 break
-            if (
-                self.context.time_left() == NO_SECONDS_LEFT
-            ):  # the machines so far are the best there are
-                self.found = replace(self.found, unfinished=counts.unexplained)
+            if not self.context.in_time():  # the machines so far are the best there are
+                self._update_fits(
+                    replace(fit, finished=name not in counts.unexplained)
+                    for name, fit in self.fit.by_name.items()
+                )
                 break
             if self.corpus.in_memory and not counts.consistent:
                 # The shortest traces that show a conflict matter only if there is one.
                 counts = self.replay(shortest=True)
             more = counterexamples(counts, self.chosen, FIRST_COUNTEREXAMPLES << self.rounds)
+            conflict = None
             if len(more):
-                if (conflict := self._learn_from_more(more)) is not None:
-                    return conflict
+                conflict = self._learn_from_more(more)
             elif smaller := self._compacted(counts):
-                if (conflict := self._use_smaller(smaller)) is not None:
-                    return conflict
-            elif self._may_try_ending() and _open_bits(counts):
-                self._try_ending()
+                conflict = self._use_smaller(smaller)
+            elif self._may_try_termination() and _bits_of_termination(counts):
+                self._try_termination()
             else:
                 break
+            if conflict is not None:
+                return conflict
             counts = None
-        if not counts.consistent and not self.found.unfinished:
+        if not counts.consistent and not self.fit.unfinished:
             raise AssertionError("the machines do not explain what they were learned from")
         result = self.result(counts)
-        if self.found.unfinished:
+        if self.fit.unfinished:
             result = replace(result, warnings=(time_ran_out_warning(result), *result.warnings))
         return result
 
     def learn(
         self,
         chosen: Numbers,
-        reused: Mapping[str, MachineFit] | None = None,
-        *,
+        known: Mapping[str, MachineFit] = _NO_FITS,
         most_states: int | None = None,
     ) -> Conflict | None:
         """Learn machines from some traces; return a conflict if there are none.
 
-        Unless machines are reused, one for the ends of episodes that nobody asked for is dropped:
+        Unless some are known, a machine for the ends of episodes that nobody asked for is dropped:
         the new ones may predict them without it.
         """
-        options = self.context.options
-        if reused is None and options.outputs is None:
+        if not known and self.context.options.outputs is None:
             self.outputs = [name for name in self.outputs if name != TERMINATED]
-        traces = self.corpus.fetch(chosen)
-        fits = self.fitter.fit(
-            traces, chosen, self.outputs, reused=reused, previous=self.fits, most_states=most_states
-        )
+        data = self._training_set(chosen, most_states)
+        fits = infer_machines(data, known)
         if isinstance(fits, Conflict):
             return fits
-        self.chosen, self.fits = chosen, fits
-        self.found = found_of(fits, options.timing, traces.steps, self.tried_ending)
+        for name in fits.keys() & self.fit.by_name.keys() - known.keys():
+            statistics, earlier = fits[name].statistics, self.fit[name].statistics
+            statistics = replace(statistics, seconds=statistics.seconds + earlier.seconds)
+            fits[name] = replace(fits[name], statistics=statistics)
+        self.chosen = chosen
+        self.fit = replace(self.fit, by_name=fits, steps=data.traces.steps)
         return None
 
     def learn_enough(self, chosen: Numbers) -> Conflict | None:
@@ -216,27 +223,47 @@ class RefinementLoop:
         A few steps for each transition are so little evidence that merging finds far too many
         states, and takes long to do so.
         """
-        steps_per_state = STEPS_PER_MOVE * len(self.corpus.alphabets.labels)
+        steps_per_state = STEPS_PER_TRANSITION * len(self.corpus.alphabets.labels)
         fewer = -1
         while fewer < len(chosen) < self.corpus.traces:
             fewer = len(chosen)
             steps = self.corpus.fetch(chosen).steps
+            most_states = max(FEW_STATES, steps // steps_per_state)
             try:
-                return self.learn(chosen, most_states=max(FEW_STATES, steps // steps_per_state))
+                return self.learn(chosen, most_states=most_states)
             except StateLimitExceeded:
                 chosen = np.union1d(chosen, self.corpus.sample(MORE_STEPS * steps))
         return self.learn(chosen)
 
-    def replay(self, *, since: int = 0, shortest: bool = False) -> ReplayCounts:
-        """Replay all traces through the machines, and count what they show."""
-        return self._replayed(self.corpus, since=since, shortest=shortest)
+    def replay(
+        self, corpus: Corpus | None = None, *, since: int = 0, shortest: bool = False
+    ) -> ReplayCounts:
+        """Replay traces through the machines, by default all."""
+        corpus = corpus or self.corpus
+        started = time.perf_counter()
+        counts = replay(
+            self.fit.machines,
+            corpus,
+            self.named_trivial or (),
+            since=since,
+            # Reading files takes longest, so they are read once.
+            shortest=shortest or not corpus.in_memory,
+            progress=self.context.shard_reporter(
+                REPLAYING, corpus.shards, corpus.steps, self.rounds
+            ),
+        )
+        self.replay_seconds += time.perf_counter() - started
+        return counts
 
     def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
         """Return the result, with machines that know what all traces showed."""
-        context, corpus, fit = self.context, self.corpus, self.found
+        context, corpus, fit = self.context, self.corpus, self.fit
         options = context.options
-        refinement = Refinement(
-            self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy
+        rebuilt = with_evidence(
+            fit.machines,
+            counts,
+            self.named_trivial or frozenset(),
+            constants=options.remove_redundant,
         )
         provenance = Provenance(
             version=_version(),
@@ -245,30 +272,20 @@ class RefinementLoop:
             traces_sha256=corpus.digest,
             options=options.as_dict(),
         )
+        termination = observed_termination(counts)
         machines = machines_of(
-            with_evidence(
-                fit.machines,
-                counts,
-                self.named_trivial or frozenset(),
-                constants=options.remove_redundant,
-            ),
+            rebuilt,
             options.timing,
-            observed_termination(counts),
-            provenance,
-            context.senses,
+            termination=termination,
+            provenance=provenance,
+            preprocessor=context.preprocessor,
         )
         statistics = {
-            kind: replace(
-                fit.statistics[kind],
-                states=machine.states,
-                constant_outputs=len(machine.constant_value),
-                outputs_by_state=len(machine.output_value),
-            )
-            for kind, machine in machines.items()
+            name: fit[name].statistics.of_rebuilt(machine) for name, machine in machines.items()
         }
+        seconds = {name: figures.seconds for name, figures in statistics.items()}
         merged = options.strategy.merges and not fit.unfinished
         warnings = warnings_of(counts, corpus, merged=merged)
-        seconds = {kind: own.seconds for kind, own in statistics.items()}
         total = time.perf_counter() - context.started
         return InferenceResult(
             machines=machines,
@@ -276,12 +293,24 @@ class RefinementLoop:
             traces=corpus.traces,
             steps=corpus.steps,
             statistics=statistics,
-            refinement=refinement,
+            refinement=Refinement(
+                self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy
+            ),
             seconds={**seconds, "replay": self.replay_seconds, "total": total},
-            trivial=fit.verdicts,
-            certificates=_certificates(fit, machines, refinement),
-            standing=InferenceState(corpus, self.chosen, fit, counts),
+            inference_state=InferenceState(corpus, self.chosen, fit, counts),
             warnings=warnings,
+        )
+
+    def _training_set(self, chosen: Numbers, most_states: int | None = None) -> TrainingSet:
+        return TrainingSet(
+            self.context,
+            self.corpus,
+            self.corpus.fetch(chosen),
+            chosen,
+            tuple(self.outputs),
+            self.named_trivial,
+            self.noisy,
+            most_states,
         )
 
     def _learn_from_more(self, more: Numbers) -> Conflict | None:
@@ -301,21 +330,13 @@ class RefinementLoop:
         """
         if not self.corpus.in_memory:
             return np.empty(0, np.int64)
-        traces = self.corpus.together()
-        histories = Histories.of(traces, self.context.options.timing)
-        states = states_at_steps(self.found.machines, traces)
-        # A transition reads a label in the state of a step before, or initially in state 0.
-        transitions = []
-        for kind in self.found.machines:
-            before = np.roll(states[kind], 1)
-            before[traces.offsets[:-1]] = 0
-            is_known = (before >= 0) & (histories.beta >= 0)
-            transition = before.astype(np.int64) * len(traces.labels) + histories.beta
-            transitions.append(np.where(is_known, transition, -1))
-        steps = SAMPLE_STEPS << (self.rounds - 1)
-        times = RARE_TIMES << self.rounds
+        traces = self.corpus.as_traces()
         return traces_with_rare_transitions(
-            transitions, traces.offsets, self.corpus.by_key(), times, steps
+            transitions_at_steps(self.fit.machines, traces),
+            traces.offsets,
+            self.corpus.by_key(),
+            RARE_TIMES << self.rounds,
+            SAMPLE_STEPS << (self.rounds - 1),
         )
 
     def _compacted(self, counts: ReplayCounts) -> Machine | None:
@@ -323,67 +344,55 @@ class RefinementLoop:
         if self.corpus.traces == len(self.chosen):
             return None
         smaller = (
-            merge_equal_states(machine, counts.machines[kind])
-            for kind, machine in self.found.machines.items()
+            merge_equal_states(machine, counts.machines[name])
+            for name, machine in self.fit.machines.items()
         )
         return next((machine for machine in smaller if machine is not None), None)
 
     def _use_smaller(self, machine: Machine) -> Conflict | None:
         """Replace a machine by a smaller one; other machines read the states of the first."""
-        fit = replace(self.fits[machine.kind], machine=machine)
-        if machine.kind == "transition":
-            return self.learn(self.chosen, {machine.kind: fit})
-        self.fits[machine.kind] = fit
-        self.found = replace(self.found, machines=self.found.machines.replacing(machine))
+        fit = replace(self.fit[machine.name], machine=machine)
+        if machine.name == "transition":
+            return self.learn(self.chosen, {machine.name: fit})
+        self._update_fits([fit])
         return None
 
-    def _may_try_ending(self) -> bool:
+    def _update_fits(self, fits: Iterable[MachineFit]) -> None:
+        by_name = {**self.fit.by_name, **{fit.machine.name: fit for fit in fits}}
+        self.fit = replace(self.fit, by_name=by_name)
+
+    # ---- a machine for the ends of episodes ----------------------------------
+
+    def _may_try_termination(self) -> bool:
         """Return whether a machine for the ends of episodes may be learned unasked.
 
         Not if the user names outputs; and after a failure only with twice the traces.
         """
-        is_done = TERMINATED in self.outputs or self.corpus.traces < 2 * self.tried_ending
+        is_done = TERMINATED in self.outputs or self.corpus.traces < 2 * self.fit.failed_termination
         return self.context.options.outputs is None and not is_done
 
-    def _try_ending(self) -> None:
-        """Add a machine for the ends of episodes if it saves more bits than it takes."""
-        bits = self._bits_to_save()
-        some = self.corpus.fetch(self.chosen)
-        fits = self.fitter.fit_ending(some, self.chosen, self.outputs, self.fits)
-        if fits is not None and _bits(fits[TERMINATED].machine) < bits:
-            self.outputs = [*self.outputs, TERMINATED]
-            self.fits = fits
-        else:
-            self.tried_ending = self.corpus.traces
-        timing = self.context.options.timing
-        self.found = found_of(self.fits, timing, self.found.steps, self.tried_ending)
+    def _try_termination(self) -> None:
+        """Add a machine for the ends of episodes if it saves more bits than it takes.
 
-    def _bits_to_save(self) -> float:
-        """Return `_open_bits` of the distinct traces: repeating traces must change nothing."""
-        traces = self.corpus.fetch(self.corpus.distinct())
+        If they seem random, traces contradict each other, or the machine memorizes them.
+        """
+        traces = self.corpus.fetch(self.corpus.distinct())  # repeating traces must change nothing
         distinct = Corpus(InMemorySource([traces]), self.corpus.rounding)
-        return _open_bits(self._replayed(distinct))
-
-    def _replayed(self, corpus: Corpus, *, since: int = 0, shortest: bool = False) -> ReplayCounts:
-        started = time.perf_counter()
-        counts = replay(
-            self.found.machines,
-            corpus,
-            self.named_trivial or (),
-            since=since,
-            # Reading files takes longest, so they are read once.
-            shortest=shortest or not corpus.in_memory,
-            progress=self._reporter(corpus),
-        )
-        self.replay_seconds += time.perf_counter() - started
-        return counts
-
-    def _reporter(self, corpus: Corpus) -> Callable[[int], None] | None:
-        return self.context.shard_reporter(REPLAYING, corpus.shards, corpus.steps, self.rounds)
+        bits = _bits_of_termination(self.replay(distinct))
+        data = self._training_set(self.chosen)
+        no_event = [code for code, label in enumerate(data.traces.labels) if label == NO_EVENT]
+        if len(remove_trivial(data.histories, no_event).tree) <= MOST_TERMINATION_NODES:
+            data = replace(data, outputs=(*data.outputs, TERMINATED))
+            fits = infer_machines(data, self.fit.by_name)
+            if not isinstance(fits, Conflict) and _bits(fits[TERMINATED].machine) < bits:
+                self.outputs = [*data.outputs]
+                self._update_fits(fits.values())
+                return
+        self.fit = replace(self.fit, failed_termination=self.corpus.traces)
 
 
 def _named_trivial(context: InferenceContext, corpus: Corpus) -> frozenset[Label] | None:
-    """Return the labels that the user names as trivial; None if they are judged."""
+    """Return the labels that the user names as trivial; None if they are tested."""
     options, labels = context.options, corpus.alphabets.labels
     if not options.remove_trivial or options.trivial == "auto":
         return None
@@ -401,27 +410,10 @@ def _bits(machine: Machine) -> float:
     return machine.states * labels * log2(machine.states)
 
 
-def _open_bits(counts: ReplayCounts) -> float:
+def _bits_of_termination(counts: ReplayCounts) -> float:
     """Return the number of bits that say which steps end episodes if augmented states do not."""
-    endings = counts.endings
-    undecided = endings[endings["ended"] < endings["count"]]
-    share = undecided["ended"] / undecided["count"]
+    rows = counts.terminations
+    open_rows = rows[rows["ended"] < rows["count"]]
+    share = open_rows["ended"] / open_rows["count"]
     entropy = share * log2(share) + (1 - share) * log2(1 - share)
-    return -float(np.sum(undecided["count"] * entropy))
-
-
-def _certificates(
-    fit: Fit, machines: Machines, refinement: Refinement
-) -> dict[str, MinimalityProof[Machine]]:
-    """Return the proofs; if they hold for a sample only, an alternative may fit that alone."""
-    if refinement.traces == refinement.all_traces:
-        return fit.certificates
-    return {
-        kind: replace(
-            certificate,
-            states=machines[kind].states,
-            unique=certificate.unique or None,
-            alternative=None,
-        )
-        for kind, certificate in fit.certificates.items()
-    }
+    return -float(np.sum(open_rows["count"] * entropy))

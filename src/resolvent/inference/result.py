@@ -1,31 +1,30 @@
 """The result of `infer`: the machines, and how they were inferred."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from resolvent._util.math import exp
+from resolvent._util.records import builtin, to_builtins
 from resolvent._util.text import amount, listed, short
 from resolvent.errors import ModelError
 from resolvent.evaluation.diagnosis.findings import Finding
-from resolvent.inference.attempts import Attempt
-from resolvent.inference.exact.certificate import MinimalityProof
-from resolvent.inference.fit import InferenceState, MachineStatistics, MergeEvent, Refinement
-from resolvent.inference.options import InferenceOptions
-from resolvent.inference.summary import (
-    html_of,
-    noise_lines,
-    parallel_lines,
-    text_of,
-    tried_lines,
-    trivial_lines,
+from resolvent.inference.fit import (
+    Attempt,
+    InferenceState,
+    MachineFit,
+    MachineStatistics,
+    MinimalityProof,
+    Refinement,
 )
-from resolvent.machines import Alternative, Machine, Machines
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.summary import html_of, text_of
+from resolvent.machines import Alternative, Machines
 from resolvent.machines.compare import LabelClasses
-from resolvent.noise import LabelNoise
+from resolvent.noise import LabelNoise, NoiseCandidate
 from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
@@ -43,7 +42,7 @@ _LARGEST_LOG: Final = 700.0
 class InferenceResult:
     """The machines, and how they were inferred.
 
-    It is plain data: it can be pickled, copied and compared. Equality ignores seconds.
+    It is plain data: it can be pickled, copied and compared. Equality ignores seconds and attempts.
 
     Attributes:
         machines: The machines by name: "transition", "reward", and others that were requested.
@@ -53,13 +52,13 @@ class InferenceResult:
         statistics: The effort for each machine, by name.
         refinement: Number of traces learned from, and number of rounds.
         seconds: Time of each stage.
-        trivial: For each machine, the labels that it does without, and why.
-        certificates: With strategy "exact", the proof for each machine.
-        standing: All traces and their replay, for `update` and `evidence`.
+        inference_state: All traces and their replay, for `update` and `evidence`.
         warnings: Reasons not to rely on the machines, such as traces that hardly ever
             repeat; `diagnose` looks for more.
-        broken: The numbers of traces that were left out, since they do not fit the others.
+        outliers: The numbers of traces that were excluded, since they do not fit the others.
         more_noise: Noise that is in no machine, such as that of labels, as shares.
+        noise_candidates: The explanations of the traces that were considered, with and without
+            noise, and why each was chosen or rejected.
     """
 
     machines: Machines
@@ -69,36 +68,52 @@ class InferenceResult:
     statistics: dict[str, MachineStatistics]
     refinement: Refinement
     seconds: dict[str, float] = field(compare=False)
-    trivial: dict[str, tuple[TrivialityTest, ...]]
-    certificates: dict[str, MinimalityProof[Machine]]
-    standing: InferenceState = field(repr=False, compare=False)
+    inference_state: InferenceState = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
-    broken: tuple[int, ...] = ()
+    outliers: tuple[int, ...] = ()
     more_noise: dict[str, float] = field(default_factory=dict)
+    noise_candidates: tuple[NoiseCandidate, ...] = field(default=(), repr=False, compare=False)
 
-    # ---- properties ----------------------------------------------------------
+    # ---- how machines were inferred ------------------------------------------
 
     @property
-    def noise(self) -> dict[str, float]:
-        """The amount of noise, as shares.
+    def trivial(self) -> dict[str, tuple[TrivialityTest, ...]]:
+        """The labels that each machine does without, and why."""
+        return {name: fit.trivial for name, fit in self._fits.items()}
 
-        By machine the share of outputs that are not the most frequent one; then other noise, if
-        there is any: "broken" is the share of traces that were left out.
+    @property
+    def tried(self) -> dict[str, tuple[Attempt, ...]]:
+        """The attempts at each machine: strategies, and parts of these that ran in parallel.
 
         >>> import gymnasium as gym, resolvent as rs
-        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
-        {'transition': 0.0, 'reward': 0.0}
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> [attempt.outcome for attempt in rs.infer(house).tried["transition"]]
+        ['chosen']
         """
-        shares = {name: machine.noise for name, machine in self.machines.items()}
-        if self.broken:
-            shares["broken"] = len(self.broken) / self.traces
-        return {**shares, **self.more_noise}
+        return {name: fit.attempts for name, fit in self._fits.items()}
+
+    @property
+    def certificates(self) -> dict[str, MinimalityProof]:
+        """With strategy "exact", the proof for each machine."""
+        proofs = {name: fit.proof for name, fit in self._fits.items() if fit.proof is not None}
+        if self.refinement.traces == self.refinement.all_traces:
+            return proofs
+        # They hold for a part of the traces; an alternative may fit that alone.
+        return {
+            name: replace(
+                proof,
+                states=self.machines[name].states,
+                unique=proof.unique or None,
+                alternative=None,
+            )
+            for name, proof in proofs.items()
+        }
 
     @property
     def lower_bounds(self) -> dict[str, int]:
         """A proven lower bound on the number of states, by machine; none for machines with noise.
 
-        It is the number of label histories with pairwise different outputs, which need different
+        It is the number of label sequences with pairwise different outputs, which need different
         states; with strategy "exact" it is the bound of the certificate. A machine with this number
         of states is minimal. Machines other than the Transition Machine are assumed to observe its
         states.
@@ -109,26 +124,10 @@ class InferenceResult:
         """
         bounds = {}
         for name, statistics in self.statistics.items():
-            proof = self.certificates.get(name)
+            proof = self._fits[name].proof
             if not self.machines[name].is_noisy:
                 bounds[name] = max(statistics.at_least, 1 if proof is None else proof.lower_bound)
         return bounds
-
-    @property
-    def label_noise(self) -> LabelNoise | None:
-        """The rate of wrong labels, if they were corrected by observations; None otherwise."""
-        return LabelNoise.of_shares(self.more_noise)
-
-    @property
-    def tried(self) -> dict[str, tuple[Attempt, ...]]:
-        """The strategies tried for each machine, and their outcomes.
-
-        >>> import gymnasium as gym, resolvent as rs
-        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-        >>> [attempt.outcome for attempt in rs.infer(house).tried["transition"]]
-        ['chosen']
-        """
-        return {name: self.standing.found.tried.get(name, ()) for name in self.machines}
 
     @property
     def unfinished(self) -> dict[str, float]:
@@ -137,18 +136,13 @@ class InferenceResult:
         They are the best found by then: some states are not distinguished, and a state with
         several outputs for a query predicts the most frequent one. Empty if time sufficed.
         """
-        names = self.standing.found.unfinished
+        names = self.inference_state.fit.unfinished
         return {name: machine.noise for name, machine in self.machines.items() if name in names}
 
     @property
-    def is_noisy(self) -> bool:
-        """Whether the machines explain the traces except for noise."""
-        return self.refinement.noisy
-
-    @property
     def explains_all_traces(self) -> bool:
-        """Whether the machines explain every step: no noise, none left out, and time enough."""
-        return not self.is_noisy and not self.broken and not any(self.unfinished.values())
+        """Whether the machines explain every step: no noise, no outliers, and time enough."""
+        return not self.is_noisy and not self.outliers and not any(self.unfinished.values())
 
     @property
     def learned_from(self) -> str:
@@ -157,36 +151,6 @@ class InferenceResult:
         if any(self.unfinished.values()) and not self.is_noisy:
             return text.replace("all traces are explained", "not all traces are explained")
         return text
-
-    @property
-    def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
-        """The machines that are nearly as likely as those inferred, with their odds; by name.
-
-        Empty if every other machine found is at least 100 times less likely, and without noise,
-        where `certificates` hold the proofs. At most ten differ in one transition.
-        """
-        return {name: self.standing.found.alternatives.get(name, ()) for name in self.machines}
-
-    @property
-    def senses(self) -> Preprocessor:
-        """The preprocessing of raw steps before the machines read them; `machines.senses`."""
-        return self.machines.senses
-
-    @property
-    def events(self) -> LabelClasses:
-        """The labels that change a state of each machine; those with the same effect are one event.
-
-        If labels are made of observations and actions, an event names these.
-
-        >>> import gymnasium as gym, resolvent as rs
-        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-        >>> print(rs.infer(house, labels="observation").events)
-        transition: 1 event, 3 labels change nothing
-          orangeroom: state 0 → 1
-        reward: 1 event, 3 labels change nothing
-          cyanroom: state 0 → 1
-        """
-        return LabelClasses.of(self.machines)
 
     @property
     def transition(self) -> MachineStatistics:
@@ -206,6 +170,86 @@ class InferenceResult:
             )
         return self.statistics[name]
 
+    @property
+    def _fits(self) -> dict[str, MachineFit]:
+        return self.inference_state.fit.by_name
+
+    # ---- labels and noise ----------------------------------------------------
+
+    @property
+    def preprocessor(self) -> Preprocessor:
+        """The preprocessing of raw steps before the machines read them; `machines.preprocessor`."""
+        return self.machines.preprocessor
+
+    @property
+    def events(self) -> LabelClasses:
+        """The labels that change a state of each machine; those with the same effect are one event.
+
+        If labels are made of observations and actions, an event names these.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+        >>> print(rs.infer(house, labels="observation").events)
+        transition: 1 event, 3 labels change nothing
+          orangeroom: state 0 → 1
+        reward: 1 event, 3 labels change nothing
+          cyanroom: state 0 → 1
+        """
+        return LabelClasses(self.machines)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the machines explain the traces except for noise."""
+        return self.refinement.noisy
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """The amount of noise, as shares.
+
+        By machine the share of outputs that are not the most frequent one; then other noise, if
+        there is any: "outliers" is the share of traces that were left out.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> rs.infer(rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)).noise
+        {'transition': 0.0, 'reward': 0.0}
+        """
+        shares = {name: machine.noise for name, machine in self.machines.items()}
+        if self.outliers:
+            shares["outliers"] = len(self.outliers) / self.traces
+        return {**shares, **self.more_noise}
+
+    @property
+    def label_noise(self) -> LabelNoise | None:
+        """The rate of wrong labels, if they were corrected by observations; None otherwise."""
+        return LabelNoise.of_shares(self.more_noise)
+
+    @property
+    def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
+        """The machines that are nearly as likely as those inferred, with their odds; by name.
+
+        Empty if every other machine found is at least 100 times less likely, and without noise,
+        where `certificates` hold the proofs. At most ten differ in one transition.
+        """
+        return {name: fit.alternatives for name, fit in self._fits.items()}
+
+    def odds(self, name: str) -> dict[int, float]:
+        """Return the odds of machines of other sizes to the inferred one; with noise only.
+
+        For each number of states that was tried, it is the likelihood of the best machine of that
+        size divided by that of the inferred machine.
+        """
+        return {
+            states: exp(min(odds, _LARGEST_LOG)) for states, odds in self.log_odds(name).items()
+        }
+
+    def log_odds(self, name: str) -> dict[int, float]:
+        """Return the logarithms of `odds`, which may be too small to write down themselves."""
+        by_size = self._fits[name].log_evidence
+        best = by_size.get(self.machines[name].states, 0.0)
+        return {states: evidence - best for states, evidence in sorted(by_size.items())}
+
+    # ---- what to do with it ---------------------------------------------------
+
     @cached_property
     def evidence(self) -> "Evidence":
         """The support of the traces, and its gaps; the same as `resolvent.evidence(result)`.
@@ -216,24 +260,6 @@ class InferenceResult:
         from resolvent.inference.evidence import evidence
 
         return evidence(self, self._traces_or_corpus())
-
-    # ---- methods -------------------------------------------------------------
-
-    def odds(self, kind: str) -> dict[int, float]:
-        """Return the odds of machines of other sizes to the inferred one; with noise only.
-
-        For each number of states that was tried, it is the likelihood of the best machine of that
-        size divided by that of the inferred machine.
-        """
-        return {
-            states: exp(min(odds, _LARGEST_LOG)) for states, odds in self.log_odds(kind).items()
-        }
-
-    def log_odds(self, kind: str) -> dict[int, float]:
-        """Return the logarithms of `odds`, which may be too small to write down themselves."""
-        by_size = self.standing.found.log_evidence.get(kind, {})
-        best = by_size.get(self.machines[kind].states, 0.0)
-        return {states: evidence - best for states, evidence in sorted(by_size.items())}
 
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Add traces: replay them, and repair the machines only if they fail.
@@ -285,7 +311,7 @@ class InferenceResult:
 
     def _traces_or_corpus(self) -> TraceSet | Corpus:
         """Return all traces, without reading those in files."""
-        corpus = self.standing.corpus
+        corpus = self.inference_state.corpus
         return self.all_traces() if corpus.in_memory else corpus
 
     def all_traces(self) -> TraceSet:
@@ -294,37 +320,12 @@ class InferenceResult:
         Raises:
             ModelError: when they were scanned, not read.
         """
-        if not self.standing.corpus.in_memory:
+        if not self.inference_state.corpus.in_memory:
             raise ModelError(
                 "the traces were scanned, not read: read some of their files with read_traces, or "
                 "all of them with the method read_all of what scan_traces returned"
             )
-        return self.standing.corpus.together()
-
-    def merge_events(self, machine: str) -> tuple[MergeEvent, ...]:
-        """Return the log of merges and promotions for a machine, such as "transition".
-
-        `machines.transition.decisions` has the same in the machine's states.
-        """
-        return self.standing.found.logs[machine].by_history()
-
-    # ---- text ----------------------------------------------------------------
-
-    def trivial_labels(self) -> list[str]:
-        """Return the labels taken to change nothing, in one line unless the machines differ."""
-        return trivial_lines(self)
-
-    def tried_text(self) -> list[str]:
-        """Return the strategies tried for each machine with several, and why one won, in lines."""
-        return tried_lines(self)
-
-    def ran_text(self) -> list[str]:
-        """Return the attempts that ran in parallel, and their workers, in lines."""
-        return parallel_lines(self)
-
-    def noise_text(self) -> list[str]:
-        """Return lines about the noise, and about the certainty of the numbers of states."""
-        return noise_lines(self)
+        return self.inference_state.corpus.as_traces()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent infer --json` prints them."""
@@ -333,13 +334,12 @@ class InferenceResult:
             return {name: getattr(values, figure) for name, values in self.statistics.items()}
 
         states = by_machine("states")
+        short_names = {"tm_states": "transition", "rm_states": "reward"}
+        log_odds = {name: self.log_odds(name) for name in self.machines}
+        learned_from = to_builtins(self.refinement, ["rounds", "traces", "steps"])
         return {
             "states": states,
-            **{
-                figure: states[name]
-                for figure, name in (("tm_states", "transition"), ("rm_states", "reward"))
-                if name in states
-            },
+            **{key: states[name] for key, name in short_names.items() if name in states},
             "lower_bounds": self.lower_bounds,
             "traces": self.traces,
             "steps": self.steps,
@@ -348,31 +348,24 @@ class InferenceResult:
             "merges": by_machine("merges"),
             "folds_tried": by_machine("attempts"),
             "constant_outputs": by_machine("constant_outputs"),
-            "trivial": _as_dicts(self.trivial),
-            "certificates": {name: proof.as_dict() for name, proof in self.certificates.items()},
+            "trivial": builtin(self.trivial),
+            "certificates": builtin(self.certificates),
             "terminal_situations": len(self.machines.termination.ends),
             "ambiguous_terminations": len(self.machines.termination.ambiguous),
-            "learned_from": {
-                "rounds": self.refinement.rounds,
-                "traces": self.refinement.traces,
-                "steps": self.refinement.steps,
-            },
+            "learned_from": learned_from,
             "explains_all_traces": self.explains_all_traces,
-            "tried": _as_dicts(self.tried),
-            "side_by_side": _as_dicts(
-                {name: values.ran for name, values in self.statistics.items() if values.ran}
-            ),
+            "tried": builtin(self.tried),
             "unfinished": self.unfinished,
             "noise": self.noise,
-            "broken": list(self.broken),
+            "outliers": list(self.outliers),
             "log_odds": {
-                name: {str(size): odds for size, odds in self.log_odds(name).items()}
-                for name in self.machines
+                name: {str(size): odds for size, odds in by_size.items()}
+                for name, by_size in log_odds.items()
             },
-            "alternatives": _as_dicts(self.alternatives),
-            "labels": str(self.machines.senses.labelling.reads),
+            "alternatives": builtin(self.alternatives),
+            "labels": str(self.machines.preprocessor.labeling.reads),
             "events": self.events.as_dict(),
-            "warnings": [warning.as_dict() for warning in self.warnings],
+            "warnings": builtin(self.warnings),
             "options": {**self.options.as_dict(), "engine": self.options.engine},
         }
 
@@ -387,10 +380,6 @@ class InferenceResult:
 
     def __str__(self) -> str:
         return text_of(self)
-
-
-def _as_dicts(records: dict[str, tuple[Any, ...]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: [record.as_dict() for record in values] for name, values in records.items()}
 
 
 def machines_of_result(machines: Machines | InferenceResult) -> Machines:

@@ -13,9 +13,9 @@ needs no visited set.
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from resolvent.machines.automaton import (
     automaton_from_columns,
 )
 from resolvent.preprocess.samples import SampleSet
+from resolvent.traces.vocabulary import Codes
 
 MergeCheck: TypeAlias = Callable[[int, int], bool]
 """Returns whether a strategy allows merging a state: `may_merge(into, state)`."""
@@ -47,7 +48,9 @@ class Fold:
     """A merge that was made, with all that is needed to undo it.
 
     `agreeing` is the number of outputs that agreed, `merged` holds the pairs (state, into) that
-    became one, and `distance` their number of labels from the merge itself.
+    became one, and `distance` their number of labels from the merge itself. `new_outputs` holds
+    the (state, α-input) that gained an output, `moved` the subtrees (parent, label, child) that
+    have another parent now.
     """
 
     tree: PrefixTree
@@ -55,18 +58,18 @@ class Fold:
     agreeing: int = 0
     merged: list[tuple[int, int]] = field(default_factory=list)
     distance: list[int] = field(default_factory=list)
-    answered: list[tuple[int, int]] = field(default_factory=list)
-    grafted: list[tuple[int, int, int]] = field(default_factory=list)
+    new_outputs: list[tuple[int, int]] = field(default_factory=list)
+    moved: list[tuple[int, int, int]] = field(default_factory=list)
 
     def undo(self) -> None:
         """Leave the tree as it was before this fold. Only the latest fold can be undone."""
         for state, into in self.merged:
             for alpha, count in self.tree.counts[state].items():
                 self.tree.counts[into][alpha] -= count
-        for state, alpha in self.answered:
-            del self.tree.answers[state][alpha]
+        for state, alpha in self.new_outputs:
+            del self.tree.outputs[state][alpha]
             del self.tree.counts[state][alpha]
-        for state, label, _ in self.grafted:
+        for state, label, _ in self.moved:
             del self.tree.children[state][label]
         parent, label, blue = self.redirected
         self.tree.children[parent][label] = blue
@@ -83,7 +86,7 @@ class Fold:
             for alpha, count in counts[state].items():
                 before = counts[into][alpha] - remaining[into, alpha]
                 if before:
-                    yield alpha, self.tree.answers[into][alpha], before, count
+                    yield alpha, self.tree.outputs[into][alpha], before, count
                 remaining[into, alpha] -= count
 
 
@@ -91,17 +94,13 @@ class Fold:
 class FoldConflict:
     """Two states that the fold would merge, but whose outputs for `alpha` differ.
 
-    `alpha` is None if no output differs and the strategy keeps the states apart.
+    `alpha` is None if no output differs, but the strategy forbids the merge. Otherwise the states
+    can never be merged, since outputs are only ever added.
     """
 
     into: int
     state: int
     alpha: int | None
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the states can never be merged: outputs are only ever added."""
-        return self.alpha is not None
 
 
 def compatible(tree: PrefixTree, into: int, state: int) -> int | FoldConflict:
@@ -109,9 +108,9 @@ def compatible(tree: PrefixTree, into: int, state: int) -> int | FoldConflict:
 
     Paper: "Local Compatibility".
     """
-    outputs = tree.answers[into]
+    outputs = tree.outputs[into]
     agreeing = 0
-    for alpha, output in tree.answers[state].items():
+    for alpha, output in tree.outputs[state].items():
         if alpha in outputs:
             if outputs[alpha] != output:
                 return FoldConflict(into, state, alpha)
@@ -150,22 +149,22 @@ def try_fold(
         if may_merge is not None and not may_merge(into, state):
             fold.undo()
             return FoldConflict(into, state, None)
-        compared += len(tree.answers[state])
+        compared += len(tree.outputs[state])
         fold.agreeing += agreeing
         fold.merged.append((state, into))
         fold.distance.append(distance)
-        outputs, counts = tree.answers[into], tree.counts[into]
-        for alpha, output in tree.answers[state].items():
+        outputs, counts = tree.outputs[into], tree.counts[into]
+        for alpha, output in tree.outputs[state].items():
             if alpha not in outputs:
                 outputs[alpha] = output
                 counts[alpha] = 0
-                fold.answered.append((into, alpha))
+                fold.new_outputs.append((into, alpha))
             counts[alpha] += tree.counts[state][alpha]
         for child_label, child in sorted(tree.children[state].items()):
             target = tree.children[into].get(child_label)
             if target is None:
                 tree.children[into][child_label] = child
-                fold.grafted.append((into, child_label, child))
+                fold.moved.append((into, child_label, child))
             else:
                 pairs.append((target, child, distance + 1))
     return fold
@@ -221,7 +220,7 @@ class RedBlue:
         Paper: StateMerging in "DB-RPNI Pseudocode".
 
         Raises:
-            TooManyStates: as soon as there are more than `most_states`.
+            StateLimitExceeded: as soon as there are more than `most_states`.
         """
         while not self.done:
             self.apply(order.decide(self))
@@ -239,7 +238,7 @@ class RedBlue:
         fold = decision.fold
         self.merges += 1
         self.merged_into.update(fold.merged)
-        for parent, label, child in fold.grafted:
+        for parent, label, child in fold.moved:
             if parent in self._is_red:
                 self._blue[child] = (parent, label)
         self.events.append(RawMergeEvent(decision.red, blue, fold.agreeing, len(fold.merged)))
@@ -290,63 +289,53 @@ def automaton_of_search(search: RedBlue) -> RawAutomaton:
     state_of = search.states_of_nodes()
     transitions: dict[tuple[int, int], tuple[int, int]] = {}
     for node in range(1, len(tree)):
-        target = state_of[node]
         edge = (state_of[tree.parent[node]], tree.label[node])
-        transitions[edge] = (target, transitions.get(edge, (target, 0))[1] + tree.visits[node])
+        _, count = transitions.get(edge, (0, 0))
+        transitions[edge] = (state_of[node], count + tree.visits[node])
     outputs = {
         (state, alpha): (output, tree.counts[node][alpha])
         for state, node in enumerate(search.red)
-        for alpha, output in tree.answers[node].items()
+        for alpha, output in tree.outputs[node].items()
     }
-    edges, answers = sorted(transitions.items()), sorted(outputs.items())
-
-    def column(values: list[int], dtype: type = np.int32) -> NDArray[Any]:
-        return np.array(values, dtype=dtype)
-
+    transition_columns = _columns(transitions)
+    output_columns = _columns(outputs)
     return RawAutomaton(
-        access=column(search.red),
-        transition_state=column([state for (state, _), _ in edges]),
-        transition_label=column([label for (_, label), _ in edges]),
-        transition_target=column([target for _, (target, _) in edges]),
-        transition_count=column([count for _, (_, count) in edges], np.int64),
-        output_state=column([state for (state, _), _ in answers]),
-        output_alpha=column([alpha for (_, alpha), _ in answers]),
-        output_value=column([output for _, (output, _) in answers]),
-        output_count=column([count for _, (_, count) in answers], np.int64),
+        np.array(search.red, np.int32),
+        *transition_columns,
+        *output_columns,
         events=tuple(search.events),
         attempts=search.attempts,
         tree_nodes=len(tree),
     )
 
 
-def completed_search(samples: SampleSet, search: RedBlue) -> RawAutomaton:
-    """Return an automaton of a search that ran out of time; see `completed`."""
-    return completed(samples, search.red, search.states_of_nodes(), search.events, search.attempts)
+def _columns(
+    rows: dict[tuple[int, int], tuple[int, int]],
+) -> tuple[Codes, Codes, Codes, NDArray[np.int64]]:
+    """Return rows as sorted columns: two keys, a value and its count."""
+    table = np.array([(*key, *value) for key, value in sorted(rows.items())], np.int64)
+    first, second, value, count = table.reshape(-1, 4).T
+    return first.astype(np.int32), second.astype(np.int32), value.astype(np.int32), count.copy()
 
 
-def completed(
-    samples: SampleSet,
-    access: Sequence[int],
-    states_of_nodes: Sequence[int],
-    events: Sequence[RawMergeEvent],
-    attempts: int,
-) -> RawAutomaton:
-    """Merge undecided nodes into the states with which they agree most, in one cheap pass.
+def complete_search(samples: SampleSet, search: RedBlue) -> RawAutomaton:
+    """Return the automaton of a search that ran out of time.
 
-    `access` holds the first node of each state, `states_of_nodes` the state of each tree node, or
-    −1; nodes above a decided one are decided. A state predicts its most frequent output, and the
-    automaton has the number of rows with another one.
+    Undecided nodes are merged into the states with which they agree most, in one cheap pass. A
+    state predicts its most frequent output, and the automaton has the number of rows with another
+    one.
     """
     tree = samples.histories.tree
     columns = _core.complete(
         tree,
         samples.alpha,
         samples.output,
-        np.array(access, np.int32),
-        np.array(states_of_nodes, np.int32),
+        np.array(search.red, np.int32),
+        np.array(search.states_of_nodes(), np.int32),
     )
     automaton = automaton_from_columns(columns, len(tree))
-    return replace(automaton, events=(*events, *automaton.events), attempts=attempts)
+    events = (*search.events, *automaton.events)
+    return replace(automaton, events=events, attempts=search.attempts)
 
 
 # ---- time --------------------------------------------------------------------
@@ -368,18 +357,7 @@ class Watch:
         """
         now = time.monotonic()
         if self._limit is not None and now - self._started > self._limit:
-            raise out_of_time(progress)
+            raise TimeLimitReached("time ran out")
         if self._listener is not None and now - self._reported >= 0.05:
             self._reported = now
             self._listener(progress)
-
-
-def out_of_time(progress: Progress) -> TimeLimitReached:
-    """Return the error for the time limit, with the progress of the search."""
-    states = "state" if progress.states == 1 else "states"
-    return TimeLimitReached(
-        f"time ran out: {progress.states} {states} found so far, {progress.undecided} still "
-        f"to be decided, {progress.done} of {progress.total} prefix-tree nodes settled; "
-        f"raise the time limit, give more traces, declare labels that change nothing as trivial, "
-        f"or take strategy 'search' if traces are few"
-    )

@@ -1,8 +1,8 @@
 """Strategies: how machines are inferred, as values with a name.
 
-`STRATEGIES` holds the built-in ones; users derive their own from `Strategy`, which is given a
-read-only view of two nodes (`Answers`) or of a merge (`ProposedMerge`). A view holds only until the
-method returns. Queries are numbers here; `question` gives the observation and action of one.
+`STRATEGIES` holds the built-in ones; users derive their own from `Strategy`. Its methods get
+read-only views of two nodes (`NodeOutputs`) or of a merge (`ProposedMerge`), which hold only until
+the method returns. Queries are numbers here; `query` gives the observation and action of one.
 docs/decisions/inference.md gives the reasons for this design.
 """
 
@@ -10,16 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
 from resolvent.inference.prefix_tree import PrefixTree
 from resolvent.inference.state_merging import Fold
 from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import Symbol
-
-_NATIVE: Final = "native"
-_PYTHON: Final = "python"
-
 
 # ---- views of the tree -------------------------------------------------------
 
@@ -35,39 +31,28 @@ class OutputCount:
 class Agreement(NamedTuple):
     """A query for which two nodes have the same output, and how often each of them has it."""
 
-    question: int
+    query: int
     output: Any
     known: int
     new: int
 
 
 class NodeOutputs(Mapping[int, OutputCount]):
-    """The outputs of one node of the prefix tree: query → `Answer`.
+    """The outputs of one node of the prefix tree: query → `OutputCount`.
 
     A node has the outputs of the nodes merged into it, too, and the counts add up.
-
-    >>> from resolvent.inference.prefix_tree import build_prefix_tree
-    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
-    >>> from resolvent.traces import Trace, TraceSet
-    >>> traces = TraceSet([Trace(["hall", "hall", "attic"], [None] * 3, ["up", "up"], [0, 1])])
-    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
-    >>> samples = output_samples(traces, histories, "observation")
-    >>> node = NodeOutputs(samples, build_prefix_tree(samples), 1)
-    >>> for question, answer in node.items():
-    ...     print(node.question(question), answer)
-    ('hall', 'up') OutputCount(output='attic', count=1)
     """
 
     __slots__ = ("_counts", "_outputs", "_samples")
 
     def __init__(self, samples: SampleSet, tree: PrefixTree, node: int) -> None:
         self._samples = samples
-        self._outputs = tree.answers[node]
+        self._outputs = tree.outputs[node]
         self._counts = tree.counts[node]
 
-    def __getitem__(self, question: int) -> OutputCount:
-        output = self._samples.outputs[self._outputs[question]]
-        return OutputCount(output, self._counts[question])
+    def __getitem__(self, query: int) -> OutputCount:
+        output = self._samples.outputs[self._outputs[query]]
+        return OutputCount(output, self._counts[query])
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._outputs)
@@ -75,7 +60,7 @@ class NodeOutputs(Mapping[int, OutputCount]):
     def __len__(self) -> int:
         return len(self._outputs)
 
-    def question(self, number: int) -> tuple[Symbol, Symbol]:
+    def query(self, number: int) -> tuple[Symbol, Symbol]:
         """Return the observation and action of a query."""
         return _query(self._samples, number)
 
@@ -107,7 +92,7 @@ class ProposedMerge:
         for alpha, output, before, new in self._fold.agreements():
             yield Agreement(alpha, self._samples.outputs[output], before, new)
 
-    def question(self, number: int) -> tuple[Symbol, Symbol]:
+    def query(self, number: int) -> tuple[Symbol, Symbol]:
         """Return the observation and action of a query."""
         return _query(self._samples, number)
 
@@ -138,12 +123,8 @@ class Strategy:
         merges: Merges nodes of the prefix tree, and reports the number of decided ones.
         searches: Uses `seed` and `effort`, and may use all the time it gets.
         proves: Proves its machines minimal.
-        weighs: Weighs outputs by their information and transitions by their likelihood.
-        rethinks: Tries for each merge whether the machine is shorter without it.
-        chooses: Runs other strategies and takes the machine with the shortest description.
-        engines: The engines that can run it, the default first.
 
-    The last seven are set by built-in strategies only.
+    The last three are set by built-in strategies only.
 
     >>> class Weighty(Strategy):
     ...     name = "weighty"
@@ -164,10 +145,6 @@ class Strategy:
     merges: bool = True
     searches: bool = False
     proves: bool = False
-    weighs: bool = False
-    rethinks: bool = False
-    chooses: bool = False
-    engines: tuple[str, ...] = (_PYTHON,)
 
     def fits(self, known: NodeOutputs, new: NodeOutputs) -> bool:
         """Return whether two nodes may be merged; called for each pair that a merge forces.
@@ -211,8 +188,6 @@ class Auto(Strategy):
 
     name = "auto"
     searches = True
-    chooses = True
-    engines = (_NATIVE, _PYTHON)
 
 
 @dataclass(frozen=True)
@@ -223,7 +198,6 @@ class Edsm(Strategy):
     """
 
     name = "edsm"
-    engines = (_NATIVE, _PYTHON)
 
     def score(self, merge: ProposedMerge) -> float:
         """Return the number of outputs that agree."""
@@ -240,7 +214,6 @@ class Rpni(Strategy):
     name = "rpni"
     first_fit = True
     refines = False
-    engines = (_NATIVE, _PYTHON)
 
 
 @dataclass(frozen=True)
@@ -252,23 +225,18 @@ class Likelihood(Strategy):
     agree, and requests that change nothing: both mislead the counting of `edsm`.
     """
 
-    name = "telling"
-    weighs = True
-    engines = (_NATIVE, _PYTHON)
+    name = "likelihood"
 
 
 @dataclass(frozen=True)
 class Backtracking(Strategy):
-    """The machine of `telling`, without the merges that make its description longer.
+    """The machine of `likelihood`, without the merges that make its description longer.
 
     About a hundred times as slow as merging once if there are few traces; the more there are, the
     fewer merges are tried.
     """
 
-    name = "rethink"
-    weighs = True
-    rethinks = True
-    engines = (_NATIVE, _PYTHON)
+    name = "backtracking"
 
 
 @dataclass(frozen=True)
@@ -282,7 +250,6 @@ class Search(Strategy):
     keeps_labels = True
     merges = False
     searches = True
-    engines = (_NATIVE,)
 
 
 @dataclass(frozen=True)
@@ -297,17 +264,22 @@ class Exact(Strategy):
     merges = False
     searches = True
     proves = True
-    engines = (_NATIVE,)
 
+
+AUTO: Final = Auto()
+EDSM: Final = Edsm()
+RPNI: Final = Rpni()
+LIKELIHOOD: Final = Likelihood()
+BACKTRACKING: Final = Backtracking()
 
 STRATEGIES: Final[dict[str, Strategy]] = {
     strategy.name: strategy
-    for strategy in (Auto(), Edsm(), Rpni(), Likelihood(), Backtracking(), Search(), Exact())
+    for strategy in (AUTO, EDSM, RPNI, LIKELIHOOD, BACKTRACKING, Search(), Exact())
 }
 """The built-in strategies by name; the first is the default."""
 
 _SWITCHES = ("first_fit", "keeps_labels", "refines")
-_BUILT_IN = ("merges", "searches", "proves", "weighs", "rethinks", "chooses", "engines")
+_BUILT_IN = ("merges", "searches", "proves")
 
 
 def strategy_named(strategy: str | Strategy) -> Strategy:
@@ -316,8 +288,6 @@ def strategy_named(strategy: str | Strategy) -> Strategy:
     Raises:
         OptionError: when there is no such strategy, or it lacks a required attribute.
 
-    >>> strategy_named("rpni").refines
-    False
     >>> strategy_named("bfs")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     resolvent.errors.OptionError: unknown strategy 'bfs': choose one of auto, edsm, rpni, ...
@@ -339,6 +309,27 @@ def strategy_named(strategy: str | Strategy) -> Strategy:
     return STRATEGIES[strategy]
 
 
+ENGINES: Final = ("native", "python")
+"""The implementations of merging; the first is the default."""
+
+
+def engine_for(strategy: Strategy, requested: str) -> str:
+    """Return the engine for a strategy: the requested one, or that of a strategy with one only.
+
+    A strategy that is not built in runs in Python, whatever is requested; a search natively, unless
+    Python is requested, which is refused.
+    """
+    if not isinstance(requested, str) or requested not in ENGINES:
+        raise OptionError(f"unknown engine {quoted(requested)}: choose one of {', '.join(ENGINES)}")
+    if strategy not in STRATEGIES.values():
+        return "python"
+    if requested == "python" and not strategy.merges:
+        raise OptionError(
+            f"engine 'python' has no strategy '{strategy.name}': take engine 'native'"
+        )
+    return requested
+
+
 def _check(own: Strategy) -> None:
     """Refuse an unusable strategy of the user before any work is done."""
     title = f"strategy {type(own).__name__}"
@@ -350,7 +341,7 @@ def _check(own: Strategy) -> None:
     for switch in _SWITCHES:
         if not isinstance(getattr(own, switch), bool):
             raise OptionError(
-                f"{title}: {switch} is {shown(getattr(own, switch))}: choose True or False"
+                f"{title}: {switch} is {quoted(getattr(own, switch))}: choose True or False"
             )
     for attribute in _BUILT_IN:
         if getattr(own, attribute) != getattr(Strategy, attribute):
@@ -359,7 +350,7 @@ def _check(own: Strategy) -> None:
             )
     horizon = own.horizon
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
-        raise OptionError(f"{title}: horizon is {shown(horizon)}: choose a number above 0, or None")
+        raise OptionError(f"{title}: horizon={quoted(horizon)}: choose a number above 0, or None")
     if not callable(own.fits):
         raise OptionError(f"{title} has no method fits(known, new): leave it out, or write one")
     unwritten = getattr(own.score, "__func__", None) is Strategy.score and not own.first_fit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from resolvent._util import html as notebook
 from resolvent._util.text import amount, listed, odds_text, short
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
-from resolvent.inference.attempts import CHOSEN
+from resolvent.inference.fit import CHOSEN
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.preprocess.reduction import Triviality
 from resolvent.traces import label_text
@@ -63,7 +63,6 @@ def _facts(result: "InferenceResult") -> list[tuple[str, str]]:
         *(("labels", line) for line in trivial_lines(result)),
         *((f"{short(name)} machine", str(proof)) for name, proof in result.certificates.items()),
         *(("tried", line) for line in tried_lines(result)),
-        *(("side by side", line) for line in parallel_lines(result)),
         *(("noise", line) for line in noise_lines(result)),
         ("learned from", result.learned_from),
         ("termination", str(result.machines.termination)),
@@ -79,7 +78,7 @@ def trivial_lines(result: "InferenceResult") -> list[str]:
     """Return the labels taken to change nothing, in one line unless the machines differ."""
     trivial = {
         name: ", ".join(
-            label_text(test.label) for test in tests if test.verdict is Triviality.TRIVIAL
+            label_text(test.label) for test in tests if test.triviality is Triviality.TRIVIAL
         )
         for name, tests in result.trivial.items()
     }
@@ -92,29 +91,26 @@ def trivial_lines(result: "InferenceResult") -> list[str]:
 
 
 def tried_lines(result: "InferenceResult") -> list[str]:
-    """Return the strategies tried for each machine with several, and why one won."""
+    """Return the attempts at each machine with several, and why one won."""
     lines = []
     for name, attempts in result.tried.items():
-        if len(attempts) > 1:
-            chosen = next(attempt for attempt in attempts if attempt.outcome == CHOSEN)
-            rest = "; ".join(str(attempt) for attempt in attempts if attempt is not chosen)
+        alone = [attempt for attempt in attempts if attempt.workers is None]
+        if len(alone) > 1:
+            chosen = next(attempt for attempt in alone if attempt.outcome == CHOSEN)
+            rest = "; ".join(str(attempt) for attempt in alone if attempt is not chosen)
             best = "fewest wrong" if name in result.unfinished else "the shortest description"
             lines.append(f"{short(name)} machine: {chosen}, {best}; {rest}")
+        lines += [
+            f"{short(name)} machine, {attempt.workers}: {attempt}"
+            for attempt in attempts
+            if attempt.workers is not None
+        ]
     return lines
-
-
-def parallel_lines(result: "InferenceResult") -> list[str]:
-    """Return the attempts that ran in parallel, and their workers."""
-    return [
-        f"{short(name)} machine, {attempt.where}: {attempt}"
-        for name, statistics in result.statistics.items()
-        for attempt in statistics.ran
-    ]
 
 
 def noise_lines(result: "InferenceResult") -> list[str]:
     """Return lines about the noise, and about the certainty of the numbers of states."""
-    levels = result.senses.rewards
+    levels = result.preprocessor.rewards
     lines = [] if levels is None else [str(levels)]
     lines += _uncertainty_lines(result)
     if result.is_noisy and all(machine.states == 1 for machine in result.machines.values()):
@@ -128,14 +124,14 @@ def noise_lines(result: "InferenceResult") -> list[str]:
 
 def _uncertainty_lines(result: "InferenceResult") -> Iterator[str]:
     """Yield the uncertainty of labels and initial states."""
-    uncertainty = result.machines.doubt
+    uncertainty = result.machines.state_uncertainty
     if uncertainty.label_noise is not None:
         yield f"labels: {uncertainty.label_noise}; states are inferred from all that came"
     elif result.label_noise is not None:
-        source = result.senses.labelling.reads.replace("+", " and ")
-        yield f"labels: {result.label_noise}; read off the {source} instead"
-    elif result.options.labels == AS_RECORDED and result.senses.labelling.events == {}:
-        yield "labels: they tell nothing of the answers; the machines do without them"
+        source = result.preprocessor.labeling.reads.replace("+", " and ")
+        yield f"labels: {result.label_noise}; computed from the {source} instead"
+    elif result.options.labels == AS_RECORDED and result.preprocessor.labeling.events == {}:
+        yield "labels: they tell nothing of the outputs; the machines do without them"
     if uncertainty.starts:
         yield f"{replace(uncertainty, label_noise=None)}; states are inferred from all that came"
 
@@ -144,9 +140,11 @@ def _outputs_line(result: "InferenceResult", name: str) -> str:
     """Return the share of deviating outputs of a noisy machine, and the odds of another size."""
     machine = result.machines[name]
     share = _percent(machine.noise)
-    line = f"{share} of the answers of the {short(name)} machine"
+    line = f"{share} of the outputs of the {short(name)} machine"
     if name == REWARD:
-        deviation = "another value" if result.senses.rewards is None else "taken for another level"
+        deviation = (
+            "another value" if result.preprocessor.rewards is None else "taken for another level"
+        )
         line = f"{share} of rewards are {deviation}"
     odds = {size: odds for size, odds in result.log_odds(name).items() if size != machine.states}
     if odds:
@@ -167,7 +165,7 @@ def _alternative_lines(result: "InferenceResult", name: str) -> Iterator[str]:
 
 def _no_memory_line(result: "InferenceResult") -> str:
     """Return the meaning of noisy machines without memory."""
-    if any(warning.figures.get("in_few") for warning in result.warnings):
+    if any(warning.figures.get("localized") for warning in result.warnings):
         return (
             "memory of these labels tells nothing; but too little varies for a world that is "
             "random, so that something else may have to be remembered"
@@ -183,7 +181,7 @@ def time_ran_out_warning(result: "InferenceResult") -> Finding:
         "time-ran-out",
         Severity.WARNING,
         f"Time ran out before all states were told apart. The machines are the best found by "
-        f"then; of the answers that they were learned from they get wrong {wrong}. Raise "
+        f"then; of the outputs that they were learned from they get wrong {wrong}. Raise "
         f"time_limit (--time-limit), give more traces, or declare labels that change nothing as "
         f"trivial.",
         {"machines": list(shares), "wrong": list(shares.values())},

@@ -1,19 +1,24 @@
 """Machines as values: automata with outputs, their files, comparison, likelihood and scores."""
 
+from resolvent.machines.augmented_state import Termination
 from resolvent.machines.build import (
+    Vocabularies,
     build_machine,
     decisions_of,
     machine_of_tables,
     restore_loops,
 )
 from resolvent.machines.compare import Alternative, is_isomorphic, is_minimal
-from resolvent.machines.counts import OutputCounts, Support
-from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.io.guards import Guard
+from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, Guard
 from resolvent.machines.io.json import load
 from resolvent.machines.io.reward_machine_text import read_reward_machine, write_reward_machine
-from resolvent.machines.knowledge import UNSEEN, Basis, MergeDecision, Unseen, machine_name
-from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine, machine_class
+from resolvent.machines.machine import (
+    Machine,
+    RewardMachine,
+    TransitionMachine,
+    machine_class,
+    machine_name,
+)
 from resolvent.machines.machine_set import (
     MachinePair,
     Machines,
@@ -21,8 +26,9 @@ from resolvent.machines.machine_set import (
     machines_of,
     output_order,
 )
+from resolvent.machines.memory import UNSEEN, FiniteMemory, Unseen
 from resolvent.machines.score import MachineScore, Mismatch, Score
-from resolvent.machines.situations import Termination
+from resolvent.machines.tables import Basis, MergeDecision, OutputCounts, Support
 
 __all__ = [
     "UNSEEN",
@@ -30,6 +36,7 @@ __all__ = [
     "Basis",
     "Edge",
     "EdgeRewardMachine",
+    "FiniteMemory",
     "Guard",
     "Machine",
     "MachinePair",
@@ -45,6 +52,7 @@ __all__ = [
     "Termination",
     "TransitionMachine",
     "Unseen",
+    "Vocabularies",
     "build_machine",
     "decisions_of",
     "is_isomorphic",

@@ -1,7 +1,7 @@
 """Belief tracking: the steps of an episode → a probability for each state of each machine."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -11,15 +11,17 @@ from resolvent import _core
 from resolvent._util.math import product
 from resolvent._util.text import amount
 from resolvent.errors import ModelError
+from resolvent.machines.augmented_state import StateUncertainty
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.machines.machine_set import Machines
 from resolvent.preprocess.samples import rounded
 from resolvent.preprocess.timing import NONE, LabelReader
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, as_label
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 Shares = NDArray[np.float64]
 
-MOST_TOGETHER: Final = 2_000
+MAX_JOINT_STATES: Final = 2_000
 """Maximum number of joint states of a belief."""
 
 _MAX_CACHED: Final = 20_000
@@ -30,14 +32,14 @@ class Belief:
     """Probability of each state of each machine of a set, given the steps of an episode so far.
 
     Call `reset` with the label of an episode's first observation, and `step` with each step.
-    `machines.doubt` holds the rates of wrong labels and the probabilities of hidden initial
-    states; if it is empty, the belief is in one state, unless no state explains the outputs.
+    `machines.state_uncertainty` holds the rates of wrong labels and the probabilities of hidden
+    initial states; if it is empty, the belief is in one state, unless none explains the outputs.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
+    >>> from resolvent.machines.augmented_state import StateUncertainty, LabelNoise
     >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
     >>> uncertainty = StateUncertainty(LabelNoise(0.5, 0.0, 0.0), starts)
-    >>> belief = Belief(House().machines().replacing(doubt=uncertainty))
+    >>> belief = Belief(House().machines().replacing(state_uncertainty=uncertainty))
     >>> belief.reset(None)
     >>> belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, None)
     >>> belief.probabilities["transition"].round(2).tolist()
@@ -46,26 +48,31 @@ class Belief:
 
     def __init__(self, machines: Machines) -> None:
         self.machines = machines
-        self.joint = _joint_states(machines)
+        symbols = (label for machine in machines.values() for label in machine.labels)
+        self._labels = Vocabulary(dict.fromkeys(symbols))
+        self._next_state = [
+            machine.transitions_for(self._labels, unseen="stay", others=True)
+            for machine in machines.values()
+        ]
+        self.joint = _joint_states(self._next_state)
         """All reachable joint states of the machines: a row each, a column for each machine."""
         self._row = {tuple(states): row for row, states in enumerate(self.joint.tolist())}
-        self._labels = list(machines.doubt.label_shares)
-        self._true_label_chances = self._label_chances()
+        self._true_label_chances = _true_label_chances(machines.state_uncertainty)
         self._matrices: dict[Label, NDArray[np.float64] | None] = {}
         self._smoothing = {name: smoothing_of(machine) for name, machine in machines.items()}
         self._likelihoods: dict[tuple[str, Symbol, Symbol, Any], Shares] = {}
-        self.begin = self._initial()
+        self.initial = self._initial()
         """Probability of each joint state at the start of an episode."""
         self._restart()
 
-    def another(self) -> Self:
+    def restarted(self) -> Self:
         """Return a belief about another episode of the same machines."""
         belief = copy.copy(self)
         belief._restart()
         return belief
 
     def _restart(self) -> None:
-        self._shares = self.begin
+        self._shares = self.initial
         self._reader = LabelReader(self.machines.timing)
         self.unseen = 0
         """Number of labels read that no machine knows."""
@@ -87,7 +94,7 @@ class Belief:
         """Begin an episode whose first observation has this label."""
         self._restart()
         read = self._reader.reset(as_label(label))
-        if read is not None and not self.machines.doubt.starts:
+        if read is not None and not self.machines.state_uncertainty.starts:
             self._read(read)
 
     def step(
@@ -109,58 +116,45 @@ class Belief:
         """Update by the label that was recorded after a step."""
         self._read(self._reader.step(as_label(label)))
 
-    def through(self, label: Label) -> NDArray[np.float64] | None:
+    def transition_matrix(self, label: Label) -> NDArray[np.float64] | None:
         """Return the transition matrix over joint states for a recorded label; None if unknown."""
         if label not in self._matrices:
             self._matrices[label] = self._matrix(label)
         return self._matrices[label]
 
     def _read(self, label: Label) -> None:
-        matrix = self.through(label)
+        matrix = self.transition_matrix(label)
         if matrix is None:
             self.unseen += 1
         else:
             self._shares = product(self._shares, matrix)
 
     def _matrix(self, recorded: Label) -> NDArray[np.float64] | None:
-        chances = {recorded: 1.0}
-        if self._true_label_chances is not None and recorded in self._labels:
-            row = self._true_label_chances[self._labels.index(recorded)]
-            chances = dict(zip(self._labels, row, strict=True))
-        elif recorded and not any(recorded in machine.labels for machine in self.machines.values()):
-            return None
+        chances = self._true_label_chances.get(recorded)
+        if chances is None:
+            if recorded and recorded not in self._labels:
+                return None
+            chances = {recorded: 1.0}
         rows = np.arange(len(self.joint))
         matrix = np.zeros((len(rows), len(rows)))
         for label, chance in chances.items():
-            targets = _next_states(self.machines, self.joint, label).tolist()
+            targets = self._after(self.joint, label).tolist()
             matrix[rows, [self._row[tuple(states)] for states in targets]] += chance
         return matrix
 
+    def _after(self, joint: NDArray[np.int64], label: Label) -> NDArray[np.int64]:
+        """Return the joint states after a label; a machine without a transition stays."""
+        return _step(self._next_state, joint, self._labels.get(label))
+
     def _initial(self) -> Shares:
         shares = np.zeros(len(self.joint))
-        for label, share in (self.machines.doubt.starts or {NO_EVENT: 1.0}).items():
+        starts = self.machines.state_uncertainty.starts or {NO_EVENT: 1.0}
+        for label, share in starts.items():
             states = np.zeros((1, len(self.machines)), np.int64)
             if label:
-                states = _next_states(self.machines, states, label)
+                states = self._after(states, label)
             shares[self._row[tuple(states[0].tolist())]] += share
         return shares
-
-    def _label_chances(self) -> NDArray[np.float64] | None:
-        """Return the probability of each true label given the recorded one: [recorded, true]."""
-        uncertainty = self.machines.doubt
-        noise = uncertainty.label_noise
-        if noise is None:
-            return None
-        silence = self._labels.index(NO_EVENT) if NO_EVENT in self._labels else NONE
-        table = _core.true_label_chances(
-            len(self._labels),
-            silence=silence,
-            missed=noise.missed,
-            added=noise.false,
-            swapped=noise.swapped,
-            shares=np.array(list(uncertainty.label_shares.values())),
-        )
-        return table.reshape(len(self._labels), len(self._labels))
 
     def _likelihood(self, name: str, observation: Symbol, action: Symbol, value: Any) -> Shares:
         """Return the probability of a machine's output in each joint state."""
@@ -176,10 +170,10 @@ class Belief:
         states = self.joint[:, list(self.machines).index(name)].astype(np.int32)
         if machine.supplemented:  # with states of the Transition Machine, the first one
             symbols = [(observation, q) for q in range(self.machines.transition.states)]
-            by_state = np.array([machine._query(symbol, action) for symbol in symbols], np.int64)
+            by_state = np.array([machine.query_number(symbol, action) for symbol in symbols])
             queries = by_state[self.joint[:, 0]]
         else:
-            queries = np.full(len(states), machine._query(observation, action), np.int64)
+            queries = np.full(len(states), machine.query_number(observation, action), np.int64)
         if machine.digits is not None:
             value = rounded([value], machine.digits)[0]
         code = machine.outputs.get(value)
@@ -203,33 +197,47 @@ def fill_unknown(chance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(is_known, chance, np.where(number > 0, mean, 1.0)[:, None])
 
 
-def _next_states(machines: Machines, states: NDArray[np.int64], label: Label) -> NDArray[np.int64]:
-    """Return the states after reading a label; a machine without such a transition stays."""
-    after = states.copy()
-    for column, machine in enumerate(machines.values()):
-        code = machine.labels.get(label)
-        if code is not None:
-            targets = machine.transitions[states[:, column], code]
-            after[:, column] = np.where(targets < 0, states[:, column], targets)
-    return after
+def _true_label_chances(uncertainty: StateUncertainty) -> dict[Label, dict[Label, float]]:
+    """Return the probability of each true label by the recorded one; nothing without noise."""
+    noise, labels = uncertainty.label_noise, list(uncertainty.label_shares)
+    if noise is None:
+        return {}
+    table = _core.true_label_chances(
+        len(labels),
+        silence=labels.index(NO_EVENT) if NO_EVENT in labels else NONE,
+        missed=noise.missed,
+        added=noise.false,
+        swapped=noise.swapped,
+        shares=np.array(list(uncertainty.label_shares.values())),
+    )
+    rows = table.reshape(len(labels), len(labels))  # [recorded, true]
+    return {
+        label: dict(zip(labels, row, strict=True)) for label, row in zip(labels, rows, strict=True)
+    }
 
 
-def _joint_states(machines: Machines) -> NDArray[np.int64]:
+def _step(tables: Sequence[Codes], joint: NDArray[np.int64], code: int | None) -> NDArray[np.int64]:
+    """Return the joint states after a label; the last column of the tables is for unknown ones."""
+    column = -1 if code is None else code
+    after = [table[states, column] for table, states in zip(tables, joint.T, strict=True)]
+    return np.stack(after, axis=1).astype(np.int64)
+
+
+def _joint_states(tables: Sequence[Codes]) -> NDArray[np.int64]:
     """Return all reachable joint states of machines, breadth first."""
-    labels = list(dict.fromkeys(label for machine in machines.values() for label in machine.labels))
-    reached = {(0,) * len(machines): None}
+    reached = {(0,) * len(tables): None}
     frontier = list(reached)
     while frontier:
         rows = np.array(frontier, np.int64)
         frontier = []
-        for label in labels:
-            for states in map(tuple, _next_states(machines, rows, label).tolist()):
+        for code in range(tables[0].shape[1] - 1):
+            for states in map(tuple, _step(tables, rows, code).tolist()):
                 if states not in reached:
                     reached[states] = None
                     frontier.append(states)
-        if len(reached) > MOST_TOGETHER:
+        if len(reached) > MAX_JOINT_STATES:
             raise ModelError(
-                f"the machines have more than {amount(MOST_TOGETHER, 'state')} together, too many "
-                f"for a belief about them: use fewer machines, or another mode"
+                f"the machines have more than {amount(MAX_JOINT_STATES, 'state')} together, too "
+                f"many for a belief about them: use fewer machines, or another mode"
             )
     return np.array(list(reached), np.int64)

@@ -1,25 +1,24 @@
 """The last step of inference: raw automata or known tables → canonically numbered machines.
 
-Also the counts of samples for a machine, and its description length, by which machines are
-chosen.
+Also what machines gain afterwards: labels that merging did without, counts of noisy samples, the
+decisions of state merging, and guesses for unseen entries.
 """
 
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._core import binary_log, log_gamma, log_gammas, natural_log, power
 from resolvent._util.validation import check_table
 from resolvent.machines.automaton import RawAutomaton
-from resolvent.machines.counts import Support, group_outputs
-from resolvent.machines.knowledge import MergeDecision
 from resolvent.machines.machine import Machine
-from resolvent.machines.tables import breadth_first
+from resolvent.machines.memory import number_states
+from resolvent.machines.tables import MergeDecision, Support, group_outputs, no_numbers
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.preprocess.samples import Histories, SampleSet
+from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 M = TypeVar("M", bound=Machine)
@@ -27,8 +26,18 @@ M = TypeVar("M", bound=Machine)
 _CELL_BYTES: Final = 24
 """Bytes for each transition table entry while a machine is built."""
 
-_MAX_PRIOR: Final = 0.5
-"""Largest prior count of each symbol: that of Krichevsky and Trofimov."""
+STEEPNESS: Final = 4
+"""Power of the share of equal outputs in the weight of a vote: a state with half of them equal
+has a sixteenth of the weight of one with all equal."""
+
+
+class Vocabularies(NamedTuple):
+    """The symbols of a machine."""
+
+    labels: Vocabulary[Label]
+    observations: Vocabulary[Symbol]
+    actions: Vocabulary[Symbol]
+    outputs: Vocabulary[Any]
 
 
 def build_machine(
@@ -47,15 +56,11 @@ def build_machine(
     table = np.full((automaton.states, len(samples.labels)), -1, np.int32)
     table[automaton.transition_state, automaton.transition_label] = automaton.transition_target
     table[:, list(trivial)] = np.arange(automaton.states, dtype=np.int32)[:, None]
-    order = breadth_first(table)
-    number = np.full(automaton.states + 1, -1, np.int32)  # the last is for targets of −1
-    number[order] = np.arange(automaton.states, dtype=np.int32)
-
+    transitions, _, number = number_states(table)
     transition_count = np.zeros(table.shape, np.int64)
     transition_count[number[automaton.transition_state], automaton.transition_label] = (
         automaton.transition_count
     )
-
     state = number[automaton.output_state]
     query = samples.alpha_keys[automaton.output_alpha]
     by_state = np.lexsort((query, state))
@@ -66,12 +71,12 @@ def build_machine(
         observations=samples.observations,
         actions=samples.actions,
         outputs=samples.outputs,
-        transitions=number[table[order]],
+        transitions=transitions,
         trivial=trivial,
         output_state=state[by_state],
-        output_question=query[by_state],
+        output_query=query[by_state],
         output_value=automaton.output_value[by_state],
-        constant_question=constant_query[by_query],
+        constant_query=constant_query[by_query],
         constant_value=constants.output[by_query],
         support=Support(
             transitions=transition_count,
@@ -84,20 +89,17 @@ def build_machine(
 
 def machine_of_tables(
     kind: type[M],
-    *,
-    labels: Vocabulary[Any],
-    observations: Vocabulary[Any],
-    actions: Vocabulary[Any],
-    outputs: Vocabulary[Any],
+    vocabularies: Vocabularies,
     transitions: Codes,
-    initial: int,
-    answers: tuple[NDArray[np.int64], NDArray[np.int64], Codes],
+    outputs: tuple[NDArray[np.int64], NDArray[np.int64], Codes],
+    *,
+    initial: int = 0,
     trivial: tuple[int, ...] = (),
     **settings: Any,
 ) -> tuple[M, Codes]:
     """Build a machine from known tables, with states in any order.
 
-    `answers` are columns of state, query and output; all count as observed in their state.
+    `outputs` are columns of state, query and output; all count as observed in their state.
     Returns the machine, and the new number of each state, −1 for unreachable ones.
     """
     swapped = np.arange(len(transitions), dtype=np.int32)
@@ -105,10 +107,8 @@ def machine_of_tables(
     table = transitions[swapped].copy()
     table[table >= 0] = swapped[table[table >= 0]]
     table[:, list(trivial)] = np.arange(len(table), dtype=np.int32)[:, None]
-    order = breadth_first(table)
-    number = np.full(len(table) + 1, -1, np.int32)  # the last is for targets of −1
-    number[order] = np.arange(len(order), dtype=np.int32)
-    old_state, query, output = answers
+    table, _, number = number_states(table)
+    old_state, query, output = outputs
     state = number[swapped[old_state]]
     reachable = np.lexsort((query, state))[np.count_nonzero(state < 0) :]
     state, query, output = state[reachable], query[reachable], output[reachable]
@@ -117,19 +117,16 @@ def machine_of_tables(
     varies[group[output != output[first][group]]] = True
     by_state = varies[group]
     machine = kind(
-        labels=labels,
-        observations=observations,
-        actions=actions,
-        outputs=outputs,
-        transitions=number[table[order]],
+        **vocabularies._asdict(),
+        transitions=table,
         trivial=trivial,
         output_state=state[by_state],
-        output_question=query[by_state],
+        output_query=query[by_state],
         output_value=output[by_state],
-        constant_question=distinct[~varies],
+        constant_query=distinct[~varies],
         constant_value=output[first][~varies],
-        asked_state=state[~by_state],
-        asked_question=query[~by_state],
+        observed_constant_state=state[~by_state],
+        observed_constant_query=query[~by_state],
         **settings,
     )
     return machine, number[swapped]
@@ -187,10 +184,10 @@ def with_sample_counts(machine: M, samples: SampleSet) -> M:
         machine,
         transitions=transitions,
         output_state=by_state.state,
-        output_question=by_state.question,
+        output_query=by_state.query,
         output_value=by_state.value,
-        spread=by_state.spread,
-        support=Support(transition_count, by_state.asked, np.empty(0, np.int64)),
+        output_counts=by_state.output_counts,
+        support=Support(transition_count, by_state.total, no_numbers()),
     )
 
 
@@ -219,90 +216,66 @@ def decisions_of(
     )
 
 
-def description_bits(machine: Machine) -> float:
-    """Return the description length of a machine in bits; the fewer, the more probable it is.
+def with_guesses(machine: M) -> M:
+    """Return a machine with a transition and an output wherever other states have one.
 
-    Described are the number of states, the target of each observed transition, and the output
-    of each observed query in each state. Trivial labels and constant outputs cost nothing, since
-    all machines that explain the same traces share them. See docs/decisions/inference.md.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> few = rs.infer(house, strategy="rpni").machines.transition
-    >>> many = rs.infer(house[:10], strategy="rpni").machines.transition
-    >>> few.states, many.states, description_bits(few) < description_bits(many)
-    (2, 3, True)
+    Observed entries and the numbers of states stay as they are.
     """
-    table = np.delete(machine.transitions, list(machine.trivial), axis=1)
-    size = 2 * binary_log(machine.states) + 1
-    outputs = _output_bits(machine.output_question, machine.output_value)
-    return size + _transition_bits(table) + outputs
-
-
-def _transition_bits(table: NDArray[np.int32]) -> float:
-    """Return the bits for the targets in a table [state, label]; −1 is unseen.
-
-    First which transitions are loops: by state, since all labels loop in a sink, or by label,
-    since those that change nothing loop in all states. Then the other targets, by how often
-    transitions of all labels, of the same label or from the same state lead there. The codes
-    are mixed evenly. The numbering of the states is not described.
-    """
-    states, labels = table.shape
-    if states == 1:
-        return 0.0
-    state, label = np.nonzero(table >= 0)
-    target = table[state, label]
-    loops = (target == state).astype(np.int64)
-    loop_bits = _mixed(_adaptive(state, loops, 2, states), _adaptive(label, loops, 2, labels))
-    is_change = loops == 0
-    state, label, target = state[is_change], label[is_change], target[is_change]
-    target_bits = _mixed(
-        _adaptive(np.zeros_like(label), target, states, 1),
-        _adaptive(label, target, states, labels),
-        _adaptive(state, target, states, states),
+    queries, column = np.unique(machine.output_query, return_inverse=True)
+    outputs = np.full((machine.states, len(queries)), -1, np.int32)
+    outputs[machine.output_state, column] = machine.output_value
+    transitions, outputs = guess_missing(machine.transitions, outputs)
+    state, column = np.nonzero(outputs >= 0)
+    return replace(
+        machine,
+        transitions=transitions,
+        output_state=state.astype(np.int32),
+        output_query=queries[column],
+        output_value=outputs[state, column],
+        support=None,
+        decisions=None,
     )
-    return loop_bits + target_bits - log_gamma(states) / natural_log(2)
 
 
-def _output_bits(query: NDArray[np.int64], output: NDArray[np.int32]) -> float:
-    """Return the bits for the outputs of states, each query with its own distribution."""
-    if not len(output):
-        return 0.0
-    _, context = np.unique(query, return_inverse=True)
-    distinct, symbol = np.unique(output, return_inverse=True)
-    return _adaptive(context, symbol, len(distinct), int(context.max()) + 1)
+def guess_missing(transitions: Codes, outputs: Codes) -> tuple[Codes, Codes]:
+    """Return tables [state, label] and [state, query] with a guess for every −1.
 
+    States with equal outputs mostly agree in other respects as well, so each state votes with a
+    weight that grows with its share of equal outputs (docs/decisions/machines.md). Queries without
+    an output in any state keep −1. A label that loops in other states is taken to loop, a label
+    with another target to lead there. Ties prefer the loop, then the lowest code.
 
-def _adaptive(
-    context: NDArray[np.int64], symbol: NDArray[np.int64], symbols: int, contexts: int
-) -> float:
-    """Return the bits of symbols under an adaptive code with one distribution for each context.
-
-    It is their probability under a Dirichlet prior, so their order makes no difference. The
-    prior counts of `symbols` symbols are 0.5 each, but together at most 1, so that a new
-    symbol costs no more than naming it.
+    >>> transitions = np.array([[1, 0], [-1, 1], [2, 2]], np.int32)
+    >>> outputs = np.array([[0, 1], [0, 1], [1, -1]], np.int32)
+    >>> [table.tolist() for table in guess_missing(transitions, outputs)]
+    [[[1, 0], [1, 1], [2, 2]], [[0, 1], [0, 1], [1, 1]]]
     """
-    prior = min(_MAX_PRIOR, 1 / symbols)
-    pairs, count = np.unique(context * symbols + symbol, return_counts=True)
-    gained = np.zeros(contexts)
-    np.add.at(gained, pairs // symbols, _log_rising(count, prior))
-    spent = _log_rising(np.bincount(context, minlength=contexts), prior * symbols)
-    return float(((spent - gained) / natural_log(2)).sum())
+    all_transitions, all_outputs = transitions.copy(), outputs.copy()
+    for state in np.flatnonzero((transitions < 0).any(1) | (outputs < 0).any(1)).tolist():
+        both = (outputs >= 0) & (outputs[state] >= 0)
+        equal = (both & (outputs == outputs[state])).sum(1)
+        votes = ((equal + 0.5) / (both.sum(1) + 1)) ** STEEPNESS
+        votes[state] = 0
+        all_transitions[state] = _elected(transitions, state, votes, is_transition=True)
+        all_outputs[state] = _elected(outputs, state, votes, is_transition=False)
+    return all_transitions, all_outputs
 
 
-def _log_rising(count: NDArray[np.int64], start: float) -> NDArray[np.float64]:
-    """Return ln of the rising factorial start · (start + 1) · … of `count` factors."""
-    values = log_gammas(start + np.arange(int(count.max(initial=0)) + 1.0)) - log_gamma(start)
-    return np.asarray(values[count])
-
-
-def _mixed(*bits: float) -> float:
-    """Return the bits under an even mixture of codes.
-
-    >>> round(_mixed(8.0, 8.0), 3), _mixed(8.0, 1000.0)
-    (8.0, 9.0)
-    """
-    least = min(bits)
-    return float(
-        least + binary_log(len(bits)) - binary_log(sum(power(2.0, least - code) for code in bits))
-    )
+def _elected(table: Codes, state: int, votes: NDArray[np.float64], *, is_transition: bool) -> Codes:
+    """Return a row of the table with the most voted entry for each −1."""
+    row: Codes = table[state].copy()
+    unknown = np.flatnonzero(row < 0)
+    voter, column = np.nonzero(table[:, unknown] >= 0)
+    choice = table[voter, unknown[column]]
+    preferred = -1
+    if is_transition:
+        choice = np.where(choice == voter, state, choice)
+        row[unknown] = preferred = state
+    width = int(choice.max(initial=0)) + 1
+    pairs, group = np.unique(column * width + choice, return_inverse=True)
+    total = np.bincount(group, votes[voter])
+    column, choice = np.divmod(pairs, width)
+    order = np.lexsort((choice, choice != preferred, -total, column))
+    voted_on, first = np.unique(column[order], return_index=True)
+    row[unknown[voted_on]] = choice[order][first]
+    return row

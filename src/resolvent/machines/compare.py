@@ -3,31 +3,32 @@
 Input: machines. Output: decisions about them, and texts for people.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import gcd
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import exp
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, odds_text, short
 from resolvent._util.validation import check_arguments
-from resolvent.machines.knowledge import UNSEEN
 from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
+from resolvent.machines.memory import number_states
 from resolvent.preprocess.labeling import LabelingFunction, label_of_event
 from resolvent.traces.symbols import Label, label_text
+from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of
 
-_HISTORY_ENDS: Final = 8
-"""Number of labels printed at each end of a long history; long is four times as many."""
+_SEQUENCE_ENDS: Final = 8
+"""Number of labels printed at each end of a long sequence; long is four times as many."""
 
-_MAX_EVENTS: Final = 20
-"""Maximum number of events printed for a machine."""
+_MAX_CLASSES: Final = 20
+"""Maximum number of classes of labels printed for a machine."""
 
 _MAX_PARTS: Final = 8
-"""Maximum number of labels, or of transitions, printed for an event."""
+"""Maximum number of labels, or of transitions, printed for a class."""
 
 
 def is_isomorphic(first: Machine, second: Machine) -> bool:
@@ -40,33 +41,31 @@ def is_isomorphic(first: Machine, second: Machine) -> bool:
     check_arguments(is_isomorphic, locals())
     if first.states != second.states:
         return False
-    partner = {0: 0}
-    queue = [0]
-    labels = set(first.labels) | set(second.labels)
+    machines = (first, second)
+    labels = dict.fromkeys([*first.labels, *second.labels])
     queries = {
-        (answer.observation, answer.action)
-        for machine in (first, second)
-        for answer in machine.answers()
+        (entry.observation, entry.action): None
+        for machine in machines
+        for entry in machine.entries()
     }
-    for state in queue:
-        twin = partner[state]
-        for query in queries:
-            output, twin_output = first.output(state, *query), second.output(twin, *query)
-            if output is twin_output:
-                continue
-            if output is UNSEEN or twin_output is UNSEEN or output != twin_output:
-                return False
-        for label in labels:
-            target, twin_target = first.step(state, label), second.step(twin, label)
-            if target is UNSEEN or twin_target is UNSEEN:
-                if target is not twin_target:
-                    return False
-            elif target not in partner:
-                partner[target] = twin_target
-                queue.append(target)
-            elif partner[target] != twin_target:
-                return False
-    return len(set(partner.values())) == len(partner)
+    outputs = Vocabulary(dict.fromkeys([*first.outputs, *second.outputs]))
+    tables = [_canonical_tables(machine, labels, queries, outputs) for machine in machines]
+    return all(np.array_equal(*pair) for pair in zip(*tables, strict=True))
+
+
+def _canonical_tables(
+    machine: Machine,
+    labels: Collection[Label],
+    queries: Collection[tuple[Any, Any]],
+    outputs: Vocabulary[Any],
+) -> tuple[Codes, Codes]:
+    """Return next states [state, label] and outputs [state, query] in breadth-first order."""
+    transitions, order, _ = number_states(machine.transitions_for(labels))
+    numbers = np.array([machine.query_number(*query) for query in queries], np.int64)
+    states = np.repeat(order.astype(np.int32), len(numbers))
+    predicted = machine.predict(states, np.tile(numbers, len(order)))
+    common = np.append(codes_of(machine.outputs, outputs, -1), np.int32(-1))
+    return transitions, common[predicted].reshape(len(order), -1)
 
 
 def is_minimal(machine: Machine) -> bool:
@@ -76,49 +75,46 @@ def is_minimal(machine: Machine) -> bool:
     nothing changes. Outputs that vary are the same if each has the same share.
     """
     check_arguments(is_minimal, locals())
-    outputs: list[dict[int, Any]] = [{} for _ in range(machine.states)]
-    for (state, query), value in machine._answers.items():
-        outputs[state][query] = value
-    for (state, query), counts in machine.spread.rows.items():
-        divisor = gcd(*(count for _, count in counts))
-        outputs[state][query] = tuple((value, count // divisor) for value, count in counts)
-    blocks = _numbered([tuple(sorted(row.items())) for row in outputs])
+    outputs: list[list[tuple[int, ...]]] = [[] for _ in range(machine.states)]
+    main_outputs = machine.output_state, machine.output_query, machine.output_value
+    for columns in (main_outputs, machine.output_counts.shares):
+        for state, *entry in zip(*(column.tolist() for column in columns), strict=True):
+            outputs[state].append(tuple(entry))
+    blocks = _numbered(map(tuple, outputs))
     while True:
-        targets = np.where(machine.transitions >= 0, blocks[machine.transitions], -1).tolist()
-        finer = _numbered(
-            [(block, *row) for block, row in zip(blocks.tolist(), targets, strict=True)]
-        )
+        targets = np.where(machine.transitions >= 0, blocks[machine.transitions], -1)
+        finer = _numbered(map(tuple, np.column_stack([blocks, targets]).tolist()))
         if finer.max() == blocks.max():
             return int(blocks.max()) + 1 == machine.states
         blocks = finer
 
 
-def _numbered(keys: list[tuple[Any, ...]]) -> NDArray[np.int64]:
+def _numbered(keys: Iterator[tuple[Any, ...]]) -> NDArray[np.int64]:
     numbers: dict[tuple[Any, ...], int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
-def history_text(history: Sequence[Label]) -> str:
+def label_sequence_text(labels: Sequence[Label]) -> str:
     """Return a label sequence as text; of a long one only both ends.
 
-    >>> history_text(()), history_text((frozenset({"key"}), frozenset({"door"})))
+    >>> label_sequence_text(()), label_sequence_text((frozenset({"key"}), frozenset({"door"})))
     ('start', 'key, door')
-    >>> history_text((frozenset({"x"}),) * 1000)
+    >>> label_sequence_text((frozenset({"x"}),) * 1000)
     'x, x, x, x, x, x, x, x, … 984 more …, x, x, x, x, x, x, x, x'
     """
-    if not history:
+    if not labels:
         return "start"
-    if len(history) <= 4 * _HISTORY_ENDS:
-        return ", ".join(map(label_text, history))
-    first, last = history[:_HISTORY_ENDS], history[-_HISTORY_ENDS:]
-    return ", ".join([*map(label_text, first), _omitted(len(history)), *map(label_text, last)])
+    if len(labels) <= 4 * _SEQUENCE_ENDS:
+        return ", ".join(map(label_text, labels))
+    first, last = labels[:_SEQUENCE_ENDS], labels[-_SEQUENCE_ENDS:]
+    return ", ".join([*map(label_text, first), _omitted(len(labels)), *map(label_text, last)])
 
 
-def history_texts(machine: Machine) -> list[str]:
-    """Return the shortest history of each state as `history_text`, in one pass.
+def access_sequence_texts(machine: Machine) -> list[str]:
+    """Return the access sequence of each state as `label_sequence_text`, in one pass.
 
     >>> from resolvent.worlds import House
-    >>> history_texts(House().machines().transition)
+    >>> access_sequence_texts(House().machines().transition)
     ['start', 'key']
     """
     texts = ["no labels lead here"] * machine.states
@@ -126,84 +122,68 @@ def history_texts(machine: Machine) -> list[str]:
     heads: dict[int, tuple[str, ...]] = {0: ()}
     tails: dict[int, tuple[int, tuple[str, ...]]] = {0: (0, ())}  # length, and last labels
     names = [*map(label_text, machine.labels)]
-    for state, (source, code) in machine._shortest_paths.items():  # nearer ones come first
+    for state, (source, code) in machine.shortest_paths.items():  # nearer ones come first
         if code < 0:
             continue
         length, tail = tails[source]
-        heads[state] = heads[source] + ((names[code],) if length < _HISTORY_ENDS else ())
-        length, tail = tails[state] = length + 1, (*tail[1 - 4 * _HISTORY_ENDS :], names[code])
-        if length > 4 * _HISTORY_ENDS:
-            tail = (*heads[state], _omitted(length), *tail[-_HISTORY_ENDS:])
+        heads[state] = heads[source] + ((names[code],) if length < _SEQUENCE_ENDS else ())
+        length, tail = tails[state] = length + 1, (*tail[1 - 4 * _SEQUENCE_ENDS :], names[code])
+        if length > 4 * _SEQUENCE_ENDS:
+            tail = (*heads[state], _omitted(length), *tail[-_SEQUENCE_ENDS:])
         texts[state] = ", ".join(tail)
     return texts
 
 
 def _omitted(length: int) -> str:
-    return f"… {length - 2 * _HISTORY_ENDS:,} more …"
+    return f"… {length - 2 * _SEQUENCE_ENDS:,} more …"
 
 
 @dataclass(frozen=True)
 class LabelClass:
     """Labels with the same transitions in all states.
 
-    `moves` are the states that change, with their targets. `made_of` names the observations,
+    `transitions` are the states that change, with their targets. `sources` names the observations,
     actions or pairs of them that have these labels; empty where labels were recorded.
     """
 
     labels: tuple[Label, ...]
-    moves: tuple[tuple[int, int], ...]
-    made_of: tuple[str, ...] = ()
+    transitions: tuple[tuple[int, int], ...]
+    sources: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the event as JSON values."""
-        return {
-            "labels": [sorted(label) for label in self.labels],
-            "moves": [list(move) for move in self.moves],
-            "made_of": list(self.made_of),
-        }
+        """Return the class as JSON values."""
+        return to_builtins(self)
 
     def __str__(self) -> str:
-        moves = _first_parts([f"{state} → {target}" for state, target in self.moves])
-        return f"{_first_parts(self.made_of or tuple(map(label_text, self.labels)))}: state {moves}"
+        names = self.sources or tuple(map(label_text, self.labels))
+        changes = [f"{state} → {target}" for state, target in self.transitions]
+        return f"{_first_parts(names)}: state {_first_parts(changes)}"
 
 
 class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
     """The events of each machine, by its name: the labels that change a state, in classes.
 
     >>> from resolvent.worlds import House
-    >>> print(LabelClasses.of(House().machines()))
+    >>> print(LabelClasses(House().machines()))
     transition: 1 event, 3 labels change nothing
       key: state 0 → 1
     reward: 1 event, 3 labels change nothing
       toilet: state 0 → 1
     """
 
-    def __init__(
-        self, events: Mapping[str, tuple[LabelClass, ...]], idle: Mapping[str, int]
-    ) -> None:
-        self._events, self._idle = dict(events), dict(idle)
-
-    @classmethod
-    def of(cls, machines: Machines) -> "LabelClasses":
-        """Return the events of machines."""
-        sources = _sources(machines.senses.labelling)
-        events = {name: _events(machine, sources) for name, machine in machines.items()}
-        return cls(
-            events,
-            {
-                name: len(machine.labels) - sum(len(event.labels) for event in events[name])
-                for name, machine in machines.items()
-            },
-        )
+    def __init__(self, machines: Machines) -> None:
+        sources = _sources(machines.preprocessor.labeling)
+        self._classes = {name: _classes(machine, sources) for name, machine in machines.items()}
+        self._labels = {name: len(machine.labels) for name, machine in machines.items()}
 
     def __getitem__(self, name: str) -> tuple[LabelClass, ...]:
-        return self._events[name]
+        return self._classes[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._events)
+        return iter(self._classes)
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._classes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the events as JSON values."""
@@ -211,43 +191,46 @@ class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
 
     def __repr__(self) -> str:
         counts = (f"{short(name)} {len(events)}" for name, events in self.items())
-        return f"Events({', '.join(counts)})"
+        return f"LabelClasses({', '.join(counts)})"
 
     def __str__(self) -> str:
         lines = []
         for name, events in self.items():
-            change = "changes" if self._idle[name] == 1 else "change"
-            idle = f", {amount(self._idle[name], 'label')} {change} nothing"
-            lines.append(f"{short(name)}: {amount(len(events), 'event')}{idle}")
-            lines += [f"  {event}" for event in events[:_MAX_EVENTS]]
-            if len(events) > _MAX_EVENTS:
-                lines.append(f"  and {amount(len(events) - _MAX_EVENTS, 'other event')}")
+            idle = self._labels[name] - sum(len(event.labels) for event in events)
+            change = "changes" if idle == 1 else "change"
+            lines.append(
+                f"{short(name)}: {amount(len(events), 'event')}, {amount(idle, 'label')} {change} "
+                f"nothing"
+            )
+            lines += [f"  {event}" for event in events[:_MAX_CLASSES]]
+            if len(events) > _MAX_CLASSES:
+                lines.append(f"  and {amount(len(events) - _MAX_CLASSES, 'other event')}")
         return "\n".join(lines)
 
 
-def _events(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[LabelClass, ...]:
+def _classes(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[LabelClass, ...]:
     targets = np.ascontiguousarray(machine.transitions.T)  # a row for each label
     changed = (targets >= 0) & (targets != np.arange(machine.states))
-    classes: dict[bytes, list[int]] = {}
+    codes_by_row: dict[bytes, list[int]] = {}
     # Few labels change a state; those with the same transitions have the same row.
     for code in np.flatnonzero(changed.any(1)).tolist():
         row = np.where(changed[code], targets[code], -1)
-        classes.setdefault(row.tobytes(), []).append(code)
-    events = []
-    for codes in classes.values():
+        codes_by_row.setdefault(row.tobytes(), []).append(code)
+    classes = []
+    for codes in codes_by_row.values():
         states = np.flatnonzero(changed[codes[0]])
-        moves = tuple(zip(states.tolist(), targets[codes[0], states].tolist(), strict=True))
+        changes = tuple(zip(states.tolist(), targets[codes[0], states].tolist(), strict=True))
         labels = tuple(machine.labels[code] for code in codes)
         names = tuple(name for label in labels for name in sources.get(label, ()))
-        events.append(LabelClass(labels, moves, names))
-    return tuple(sorted(events, key=lambda event: event.moves))
+        classes.append(LabelClass(labels, changes, names))
+    return tuple(sorted(classes, key=lambda event: event.transitions))
 
 
 def _sources(labeling: LabelingFunction) -> dict[Label, list[str]]:
     """Return the names of the sources of each label; nothing where labels were recorded."""
     sources: dict[Label, list[str]] = {}
     for source, name in (labeling.events or {}).items():
-        sources.setdefault(label_of_event(name), []).append(labeling.name_of(source))
+        sources.setdefault(label_of_event(name), []).append(labeling.source_name(source))
     return sources
 
 
@@ -262,13 +245,13 @@ class Alternative:
     """Another machine that noisy traces hardly distinguish from the inferred one.
 
     `log_odds` is the logarithm of its odds against the inferred machine, in general below 0.
-    `move` is (state, label, target) if it differs in this transition only, in the state numbers
+    `transition` is (state, label, target) if it differs in this one only, in the state numbers
     of the inferred machine; otherwise it has another number of states.
     """
 
     machine: Machine
     log_odds: float
-    move: tuple[int, Label, int] | None = None
+    transition: tuple[int, Label, int] | None = None
 
     @property
     def odds(self) -> float:
@@ -277,15 +260,19 @@ class Alternative:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
-        move = None
-        if self.move is not None:
-            state, label, target = self.move
-            move = {"state": state, "label": sorted(label), "target": target}
-        return {"states": self.machine.states, "log_odds": self.log_odds, "move": move}
+        transition = None
+        if self.transition is not None:
+            state, label, target = self.transition
+            transition = {"state": state, "label": sorted(label), "target": target}
+        return {
+            "states": self.machine.states,
+            "log_odds": self.log_odds,
+            "transition": transition,
+        }
 
     def __str__(self) -> str:
         difference = amount(self.machine.states, "state")
-        if self.move is not None:
-            state, label, target = self.move
+        if self.transition is not None:
+            state, label, target = self.transition
             difference = f"state {state} reads {label_text(label)} → {target}"
         return f"{difference}: {odds_text(self.log_odds)}"

@@ -1,4 +1,4 @@
-"""Probabilities of outputs under a machine, smoothed, and log loss and calibration from them.
+"""Smoothed probabilities of outputs under a machine, and its description length.
 
 The most frequent output of a state and query, with count m of n, has the probability
 (m + s·(1 − noise)) / (n + s), where s is the strength of the smoothing. Any other output, with
@@ -7,6 +7,8 @@ outputs, and b its share among the deviating outputs of other states for the sam
 with the uniform distribution. An output that the machine does not know has a small probability,
 by which all others are reduced. The parameters maximize the leave-one-out likelihood: the
 probability of each output given all others for its query.
+
+Inference chooses among machines by their description length (docs/decisions/inference.md).
 """
 
 from dataclasses import dataclass
@@ -15,9 +17,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._core import binary_log, log_gamma, log_gammas, natural_log, power
 from resolvent._util.math import geometric, log
 from resolvent.machines.machine import Machine
-from resolvent.machines.tables import places
+from resolvent.machines.tables import OutputCounts, positions
 from resolvent.traces.vocabulary import Codes
 
 _Numbers = NDArray[np.int64]
@@ -31,9 +34,8 @@ _ROUNDS: Final = 2
 """Rounds of coordinate ascent over the strengths for deviating outputs."""
 _MAX_NOISE: Final = 0.95
 _NOISE_STEPS: Final = 120
-_CALIBRATION_BINS: Final = 20
-_UNIT: Final = 10**9
-"""Probabilities and losses are summed in billionths: integers add up the same in any order."""
+_MAX_PRIOR: Final = 0.5
+"""Largest prior count of each symbol: that of Krichevsky and Trofimov."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,15 @@ class Smoothing:
 
     Each query gets `strength` further outputs, a share of `noise` of them deviating; this share
     depends on the count of the query, in powers of two. The deviating outputs of a state get
-    `odd_strength` more, distributed as those of other states, and the latter `even_strength`
-    more, distributed uniformly. `novelty` is the probability of an unknown output.
+    `deviating_strength` more, distributed as those of other states, and the latter
+    `uniform_strength` more, distributed uniformly. `novelty` is the probability of an unknown
+    output.
     """
 
     noise: tuple[float, ...]
     strength: float
-    odd_strength: float
-    even_strength: float
+    deviating_strength: float
+    uniform_strength: float
     novelty: float
 
     def noise_of(self, counts: _Numbers) -> _Reals:
@@ -68,10 +71,9 @@ def smoothing_of(machine: Machine) -> Smoothing:
     """
     rest = _leave_one_out(machine)
     novelty = 0.5 / (1 + sum(int(counts.sum()) for counts in machine.query_counts()))
-    if len(machine.outputs) == 1:
-        return Smoothing((0.0,) * _NOISE_BINS, float(_STRENGTHS[0]), 1.0, 1.0, novelty)
-    if not len(rest.times):
-        return Smoothing((0.5,) * _NOISE_BINS, float(_STRENGTHS[0]), 1.0, 1.0, novelty)
+    if len(machine.outputs) == 1 or not len(rest.times):
+        noise = 0.0 if len(machine.outputs) == 1 else 0.5
+        return Smoothing((noise,) * _NOISE_BINS, float(_STRENGTHS[0]), 1.0, 1.0, novelty)
     return Smoothing(*_noise_and_strength(rest), *_deviating_strengths(machine), novelty)
 
 
@@ -79,7 +81,7 @@ def output_probabilities(
     machine: Machine,
     smoothing: Smoothing,
     states: Codes,
-    questions: _Numbers,
+    queries: _Numbers,
     outputs: Codes,
 ) -> _Reals:
     """Return the probability of outputs in these states for these queries.
@@ -90,19 +92,19 @@ def output_probabilities(
 
     >>> from resolvent.worlds import House
     >>> machine = House().machines().transition
-    >>> row = machine.output_state[:1], machine.output_question[:1]
+    >>> row = machine.output_state[:1], machine.output_query[:1]
     >>> right, unknown = machine.output_value[:1], np.array([-1], np.int32)
-    >>> few = Smoothing((0.2,) * 7, strength=1, odd_strength=1, even_strength=1, novelty=0.01)
+    >>> few = Smoothing((0.2,) * 7, 1, deviating_strength=1, uniform_strength=1, novelty=0.01)
     >>> both = (output_probabilities(machine, few, *row, output) for output in (right, unknown))
     >>> [probabilities.round(3).tolist() for probabilities in both]
     [[0.891], [0.01]]
     """
-    row = machine.output_rows(states, questions)
-    constant = places(machine.constant_question, questions)
+    row = machine.output_rows(states, queries)
+    constant = positions(machine.constant_query, queries)
     total = np.zeros(len(row), np.int64)
-    for place, counts in zip((row, constant), machine.query_counts(), strict=True):
-        total[place >= 0] = counts[place[place >= 0]]
-    main = machine.answer_many(states, questions)
+    for position, counts in zip((row, constant), machine.query_counts(), strict=True):
+        total[position >= 0] = counts[position[position >= 0]]
+    main = machine.predict(states, queries)
     count, most = np.where(main == outputs, total, 0), total.copy()
     if machine.is_noisy:
         varies, varying_count = _varying_counts(machine, row, outputs)
@@ -111,13 +113,13 @@ def output_probabilities(
     strength = smoothing.strength
     of_main = (most + strength * (1 - smoothing.noise_of(total))) / (total + strength)
     deviating = total - most
-    pool = _Pool.of(machine)
-    elsewhere = pool.output_counts(questions, outputs) - np.where(main == outputs, 0, count)
-    all_elsewhere = pool.query_counts(questions) - deviating - pool.output_counts(questions, main)
-    base = (elsewhere + smoothing.even_strength / max(len(machine.outputs) - 1, 1)) / (
-        all_elsewhere + smoothing.even_strength
-    )
-    share = (count + smoothing.odd_strength * base) / (deviating + smoothing.odd_strength)
+    pool = _Deviations.of(machine)
+    elsewhere = pool.of_output(queries, outputs) - np.where(main == outputs, 0, count)
+    all_elsewhere = pool.of_query(queries) - deviating - pool.of_output(queries, main)
+    uniform = smoothing.uniform_strength
+    base = (elsewhere + uniform / max(len(machine.outputs) - 1, 1)) / (all_elsewhere + uniform)
+    strength = smoothing.deviating_strength
+    share = (count + strength * base) / (deviating + strength)
     chance = (1 - smoothing.novelty) * np.where(main == outputs, of_main, (1 - of_main) * share)
     chance[outputs < 0] = smoothing.novelty
     chance[main < 0] = np.nan
@@ -128,56 +130,55 @@ def _varying_counts(
     machine: Machine, row: Codes, outputs: Codes
 ) -> tuple[NDArray[np.bool_], _Numbers]:
     """Return which rows have several outputs, and the count of the given output there."""
-    spread, width = machine.spread, len(machine.outputs)
-    spread_rows = machine.spread_rows
+    output_counts, width = machine.output_counts, len(machine.outputs)
+    counted_rows = machine.output_count_rows.astype(np.int64)
     varies = np.zeros(len(machine.output_value) + 1, bool)  # the last is for rows of −1
-    varies[spread_rows] = True
+    varies[counted_rows] = True
     wanted = np.where((row >= 0) & (outputs >= 0), row.astype(np.int64) * width + outputs, -1)
-    place = places(spread_rows.astype(np.int64) * width + spread.value, wanted)
-    return varies[row], np.where(place >= 0, spread.count[place], 0)
+    keys = counted_rows * width + output_counts.value
+    return varies[row], _counts_of(keys, output_counts.count, wanted)
 
 
 @dataclass(frozen=True)
-class _Pool:
+class _Deviations:
     """The deviating outputs of all states together, as sorted keys with counts."""
 
-    width: int
+    n_outputs: int
     output_keys: _Numbers
-    output_totals: _Numbers
+    output_counts: _Numbers
     query_keys: _Numbers
-    query_totals: _Numbers
+    query_counts: _Numbers
 
     @classmethod
-    def of(cls, machine: Machine) -> "_Pool":
-        spread, width = machine.spread, len(machine.outputs)
-        deviates = spread.value != spread.main[spread.group]
-        query, value, count = (
-            column[deviates] for column in (spread.question, spread.value, spread.count)
-        )
-        return cls(width, *_sums(query * width + value, count), *_sums(query, count))
+    def of(cls, machine: Machine) -> "_Deviations":
+        counts, n_outputs = machine.output_counts, len(machine.outputs)
+        deviates = counts.value != counts.main[counts.group]
+        query, count = counts.query[deviates], counts.count[deviates]
+        output_keys = query * n_outputs + counts.value[deviates]
+        return cls(n_outputs, *_summed(output_keys, count), *_summed(query, count))
 
-    def output_counts(self, queries: _Numbers, outputs: Codes) -> _Numbers:
+    def of_output(self, queries: _Numbers, outputs: Codes) -> _Numbers:
         """Return the count of these outputs for these queries, where they deviate."""
         is_known = (queries >= 0) & (outputs >= 0)
-        keys = np.where(is_known, queries * self.width + outputs, -1)
-        return _values(self.output_keys, self.output_totals, keys)
+        keys = np.where(is_known, queries * self.n_outputs + outputs, -1)
+        return _counts_of(self.output_keys, self.output_counts, keys)
 
-    def query_counts(self, queries: _Numbers) -> _Numbers:
+    def of_query(self, queries: _Numbers) -> _Numbers:
         """Return the number of deviating outputs for these queries."""
-        return _values(self.query_keys, self.query_totals, queries)
+        return _counts_of(self.query_keys, self.query_counts, queries)
 
 
-def _sums(keys: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
+def _summed(keys: _Numbers, counts: _Numbers) -> tuple[_Numbers, _Numbers]:
+    """Return the distinct keys, and the sum of the counts of each."""
     distinct, group = np.unique(keys, return_inverse=True)
     total = np.zeros(len(distinct), np.int64)
     np.add.at(total, group, counts)
     return distinct, total
 
 
-def _values(keys: _Numbers, values: _Numbers, wanted: _Numbers) -> _Numbers:
-    """Return the value of each wanted key, 0 where there is none; `keys` are sorted."""
-    place = places(keys, wanted)
-    return np.append(values, 0)[place]
+def _counts_of(keys: _Numbers, counts: _Numbers, wanted: _Numbers) -> _Numbers:
+    """Return the count of each wanted key, 0 where there is none; `keys` are sorted."""
+    return np.append(counts, 0)[positions(keys, wanted)]
 
 
 class _Rest(NamedTuple):
@@ -226,28 +227,28 @@ def _noise_and_strength(rest: _Rest) -> tuple[tuple[float, ...], float]:
 
 
 def _deviating_strengths(machine: Machine) -> tuple[float, float]:
-    """Return `odd_strength` and `even_strength`, both 1 without evidence."""
-    spread, pool = machine.spread, _Pool.of(machine)
-    stays, main, value = _main_of_rest(machine)
-    deviates = ~stays & (spread.totals[spread.group] > 1)
-    group, count, main = spread.group[deviates], spread.count[deviates], main[deviates]
-    query, output = spread.question[deviates], spread.value[deviates]
-    is_main = output == spread.main[group]  # the left-out output did not deviate
-    left, here = count - 1, spread.totals[group] - 1 - main
-    elsewhere = pool.output_counts(query, output) - np.where(is_main, 0, count)
-    all_elsewhere = pool.query_counts(query) - (spread.totals[group] - spread.most[group])
-    all_elsewhere -= pool.output_counts(query, value[deviates]) - np.where(is_main, main, 0)
-    deviating = len(machine.outputs) - 1
+    """Return `deviating_strength` and `uniform_strength`, both 1 without evidence."""
+    counts, pool = machine.output_counts, _Deviations.of(machine)
+    stays, main, value = _main_of_rest(counts)
+    deviates = ~stays & (counts.totals[counts.group] > 1)
+    group, count, main = counts.group[deviates], counts.count[deviates], main[deviates]
+    query, output = counts.query[deviates], counts.value[deviates]
+    is_main = output == counts.main[group]  # the left-out output did not deviate
+    left, here = count - 1, counts.totals[group] - 1 - main
+    elsewhere = pool.of_output(query, output) - np.where(is_main, 0, count)
+    all_elsewhere = pool.of_query(query) - (counts.totals[group] - counts.most[group])
+    all_elsewhere -= pool.of_output(query, value[deviates]) - np.where(is_main, main, 0)
+    n_deviating = len(machine.outputs) - 1
 
-    def likelihood(strength: float, even: float) -> float:
-        base = (elsewhere + even / deviating) / (all_elsewhere + even)
-        return float((count * log((left + strength * base) / (here + strength))).sum())
+    def likelihood(deviating: float, uniform: float) -> float:
+        base = (elsewhere + uniform / n_deviating) / (all_elsewhere + uniform)
+        return float((count * log((left + deviating * base) / (here + deviating))).sum())
 
-    odd, even = 1.0, 1.0
+    deviating, uniform = 1.0, 1.0
     for _ in range(_ROUNDS if here.any() or all_elsewhere.any() else 0):
-        even = max(_DEVIATING_STRENGTHS, key=lambda strength: likelihood(odd, strength))
-        odd = max(_DEVIATING_STRENGTHS, key=lambda strength: likelihood(strength, even))
-    return float(odd), float(even)
+        uniform = max(_DEVIATING_STRENGTHS, key=lambda strength: likelihood(deviating, strength))
+        deviating = max(_DEVIATING_STRENGTHS, key=lambda strength: likelihood(strength, uniform))
+    return float(deviating), float(uniform)
 
 
 def _leave_one_out(machine: Machine) -> _Rest:
@@ -257,34 +258,31 @@ def _leave_one_out(machine: Machine) -> _Rest:
     all states.
     """
     by_state, constant = machine.query_counts()
-    spread = machine.spread
-    single = np.delete(np.arange(len(by_state)), machine.spread_rows[spread.starts])
+    counts = machine.output_counts
+    single = np.delete(np.arange(len(by_state)), machine.output_count_rows[counts.starts])
     uniform = np.concatenate([by_state[single], constant])
-    stays, main, _ = _main_of_rest(machine)
+    stays, main, _ = _main_of_rest(counts)
+    rest = counts.totals[counts.group] - 1
     rows = np.stack(
         [
-            np.concatenate([uniform - 1, spread.count - 1]),
             np.concatenate([np.ones(len(uniform), bool), stays]),
             np.concatenate([uniform - 1, main]),
-            np.concatenate([uniform - 1, spread.totals[spread.group] - 1]),
-            np.concatenate([uniform, spread.count]),
+            np.concatenate([uniform - 1, rest]),
         ]
     )
+    times = np.concatenate([uniform, counts.count])
     if machine.is_noisy:
-        query = np.concatenate([machine.output_question[single], spread.question])
-        value = np.concatenate([machine.output_value[single], spread.value])
-        count = np.concatenate([by_state[single], spread.count])
-        place, remaining = _exceptions(query, value, count, len(machine.outputs))
-        place = np.where(place < len(single), place, place + len(constant))
-        rows[1:4, place] = np.stack([np.zeros_like(remaining), remaining, remaining])
-    rows = rows[:, rows[3] > 0]
-    rows = rows[:, np.lexsort(rows[:4])]
-    is_first = np.ones(rows.shape[1], bool)
-    is_first[1:] = np.any(rows[:4, 1:] != rows[:4, :-1], axis=0)
-    starts = np.flatnonzero(is_first)
-    _, is_main, main, total = rows[:4, starts]
-    times = np.add.reduceat(rows[4], starts) if len(starts) else rows[4]
-    return _Rest(is_main.astype(bool), main, total, times)
+        query = np.concatenate([machine.output_query[single], counts.query])
+        value = np.concatenate([machine.output_value[single], counts.value])
+        count = np.concatenate([by_state[single], counts.count])
+        row, remaining = _exceptions(query, value, count, len(machine.outputs))
+        row = np.where(row < len(single), row, row + len(constant))
+        rows[:, row] = np.stack([np.zeros_like(remaining), remaining, remaining])
+    has_rest = rows[2] > 0
+    distinct, group = np.unique(rows[:, has_rest], axis=1, return_inverse=True)
+    total = np.zeros(distinct.shape[1], np.int64)
+    np.add.at(total, group, times[has_rest])
+    return _Rest(distinct[0].astype(bool), distinct[1], distinct[2], total)
 
 
 def _exceptions(
@@ -303,122 +301,106 @@ def _exceptions(
     return rows, total[of_key[group[rows]]] - 1
 
 
-def _main_of_rest(machine: Machine) -> tuple[NDArray[np.bool_], _Numbers, Codes]:
+def _main_of_rest(counts: OutputCounts) -> tuple[NDArray[np.bool_], _Numbers, Codes]:
     """Return for each varying output whether it stays the most frequent one with a count less.
 
     Also return the count and the code of the most frequent output of the rest.
     """
-    spread = machine.spread
-    first, second = spread.by_count[spread.starts], spread.by_count[spread.starts + 1]
-    lead = spread.count[first] - 1 - spread.count[second]
-    keeps = (lead > 0) | ((lead == 0) & (spread.value[first] < spread.value[second]))
-    stays = np.zeros(len(spread), bool)
+    first, second = counts.by_count[counts.starts], counts.by_count[counts.starts + 1]
+    lead = counts.count[first] - 1 - counts.count[second]
+    keeps = (lead > 0) | ((lead == 0) & (counts.value[first] < counts.value[second]))
+    stays = np.zeros(len(counts), bool)
     stays[first] = keeps
-    main, value = spread.count[first][spread.group], spread.value[first][spread.group]
-    main[first] = spread.count[second] + np.where(keeps, lead, 0)
-    value[first] = np.where(keeps, spread.value[first], spread.value[second])
+    main, value = counts.count[first][counts.group], counts.value[first][counts.group]
+    main[first] = counts.count[second] + np.where(keeps, lead, 0)
+    value[first] = np.where(keeps, counts.value[first], counts.value[second])
     return stays, main, value
 
 
-class Calibration(NamedTuple):
-    """The steps whose most likely output had a probability from `lower` to `upper`.
+def description_bits(machine: Machine) -> float:
+    """Return the description length of a machine in bits; the fewer, the more probable it is.
 
-    If the machine is calibrated, `right` is about `predicted`.
+    Described are the number of states, the target of each observed transition, and the output
+    of each observed query in each state. Trivial labels and constant outputs cost nothing, since
+    all machines that explain the same traces share them. See docs/decisions/inference.md.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    >>> few = rs.infer(house, strategy="rpni").machines.transition
+    >>> many = rs.infer(house[:10], strategy="rpni").machines.transition
+    >>> few.states, many.states, description_bits(few) < description_bits(many)
+    (2, 3, True)
     """
-
-    lower: float
-    upper: float
-    predicted: float
-    """Mean probability of the most likely outputs."""
-    right: float
-    """Share of steps with the most likely output."""
-    steps: int
+    table = np.delete(machine.transitions, list(machine.trivial), axis=1)
+    size = 2 * binary_log(machine.states) + 1
+    outputs = _output_bits(machine.output_query, machine.output_value)
+    return size + _transition_bits(table) + outputs
 
 
-class Bin(NamedTuple):
-    """Sums over the steps whose most likely outputs have about the same probability."""
+def _transition_bits(table: NDArray[np.int32]) -> float:
+    """Return the bits for the targets in a table [state, label]; −1 is unseen.
 
-    steps: int = 0
-    right: int = 0
-    predicted: int = 0
-
-
-@dataclass(frozen=True)
-class PredictionSums:
-    """Sums of predicted probabilities and observed outputs, for log loss and calibration.
-
-    `loss` is the sum of −ln p over the steps with a prediction, p being the probability of the
-    observed output. `bins` split those steps by the probability of the most likely output. Both
-    are in billionths.
+    First which transitions are loops: by state, since all labels loop in a sink, or by label,
+    since those that change nothing loop in all states. Then the other targets, by how often
+    transitions of all labels, of the same label or from the same state lead there. The codes
+    are mixed evenly. The numbering of the states is not described.
     """
-
-    loss: int = 0
-    bins: tuple[Bin, ...] = (Bin(),) * _CALIBRATION_BINS
-
-    @classmethod
-    def of(
-        cls, chance: _Reals, main: _Reals, right: NDArray[np.bool_], count: _Numbers
-    ) -> "PredictionSums":
-        """Sum up steps by the probabilities of the observed and of the most likely output.
-
-        `right` marks where these are the same, `count` is the number of such steps.
-
-        >>> right, count = np.array([True, False]), np.array([3, 1])
-        >>> sums = PredictionSums.of(np.array([0.8, 0.2]), np.array([0.8, 0.8]), right, count)
-        >>> round(sums.log_loss, 4), [tuple(map(float, row)) for row in sums.calibration]
-        (0.5697, [(0.8, 0.85, 0.8, 0.75, 4.0)])
-        """
-        which = np.minimum((main * _CALIBRATION_BINS).astype(np.int64), _CALIBRATION_BINS - 1)
-        bins = [
-            Bin(
-                int(count[inside].sum()),
-                int(count[inside & right].sum()),
-                _total(main[inside], count[inside]),
-            )
-            for inside in (which == number for number in range(_CALIBRATION_BINS))
-        ]
-        return cls(_total(-log(chance), count), tuple(bins))
-
-    @property
-    def steps(self) -> int:
-        """Number of steps with a prediction."""
-        return sum(entry.steps for entry in self.bins)
-
-    @property
-    def log_loss(self) -> float | None:
-        """Mean of −ln p over these steps; None without steps."""
-        return self.loss / _UNIT / self.steps if self.steps else None
-
-    @property
-    def calibration(self) -> tuple[Calibration, ...]:
-        """Share of right predictions by their probability, only where there are steps."""
-        return tuple(
-            Calibration(
-                number / _CALIBRATION_BINS,
-                (number + 1) / _CALIBRATION_BINS,
-                entry.predicted / _UNIT / entry.steps,
-                entry.right / entry.steps,
-                entry.steps,
-            )
-            for number, entry in enumerate(self.bins)
-            if entry.steps
-        )
-
-    def __add__(self, other: "PredictionSums") -> "PredictionSums":
-        return self._combined(other, 1)
-
-    def __sub__(self, other: "PredictionSums") -> "PredictionSums":
-        return self._combined(other, -1)
-
-    def _combined(self, other: "PredictionSums", sign: int) -> "PredictionSums":
-        bins = (
-            Bin(*(mine + sign * yours for mine, yours in zip(*pair, strict=True)))
-            for pair in zip(self.bins, other.bins, strict=True)
-        )
-        return PredictionSums(self.loss + sign * other.loss, tuple(bins))
+    states, labels = table.shape
+    if states == 1:
+        return 0.0
+    state, label = np.nonzero(table >= 0)
+    target = table[state, label]
+    loops = (target == state).astype(np.int64)
+    loop_bits = _mixed(_adaptive(state, loops, 2, states), _adaptive(label, loops, 2, labels))
+    is_change = loops == 0
+    state, label, target = state[is_change], label[is_change], target[is_change]
+    target_bits = _mixed(
+        _adaptive(np.zeros_like(label), target, states, 1),
+        _adaptive(label, target, states, labels),
+        _adaptive(state, target, states, states),
+    )
+    return loop_bits + target_bits - log_gamma(states) / natural_log(2)
 
 
-def _total(values: _Reals, count: _Numbers) -> int:
-    """Return the weighted sum of values in billionths; two summands avoid overflow."""
-    high, low = np.divmod(np.rint(values * _UNIT).astype(np.int64), 1 << 20)
-    return (int(high @ count) << 20) + int(low @ count)
+def _output_bits(query: NDArray[np.int64], output: NDArray[np.int32]) -> float:
+    """Return the bits for the outputs of states, each query with its own distribution."""
+    if not len(output):
+        return 0.0
+    _, context = np.unique(query, return_inverse=True)
+    distinct, symbol = np.unique(output, return_inverse=True)
+    return _adaptive(context, symbol, len(distinct), int(context.max()) + 1)
+
+
+def _adaptive(
+    context: NDArray[np.int64], symbol: NDArray[np.int64], symbols: int, contexts: int
+) -> float:
+    """Return the bits of symbols under an adaptive code with one distribution for each context.
+
+    It is their probability under a Dirichlet prior, so their order makes no difference. The
+    prior counts of `symbols` symbols are 0.5 each, but together at most 1, so that a new
+    symbol costs no more than naming it.
+    """
+    prior = min(_MAX_PRIOR, 1 / symbols)
+    pairs, count = np.unique(context * symbols + symbol, return_counts=True)
+    gained = np.zeros(contexts)
+    np.add.at(gained, pairs // symbols, _log_rising(count, prior))
+    spent = _log_rising(np.bincount(context, minlength=contexts), prior * symbols)
+    return float(((spent - gained) / natural_log(2)).sum())
+
+
+def _log_rising(count: NDArray[np.int64], start: float) -> NDArray[np.float64]:
+    """Return ln of the rising factorial start · (start + 1) · … of `count` factors."""
+    values = log_gammas(start + np.arange(int(count.max(initial=0)) + 1.0)) - log_gamma(start)
+    return np.asarray(values[count])
+
+
+def _mixed(*bits: float) -> float:
+    """Return the bits under an even mixture of codes.
+
+    >>> round(_mixed(8.0, 8.0), 3), _mixed(8.0, 1000.0)
+    (8.0, 9.0)
+    """
+    least = min(bits)
+    return float(
+        least + binary_log(len(bits)) - binary_log(sum(power(2.0, least - code) for code in bits))
+    )

@@ -1,70 +1,61 @@
 """A Dual Behavior Mealy Machine: labels move its state, and each state has outputs for queries.
 
 A query is an observation and an action. All machines are alike except for the column they
-predict: the next observation, the reward, or any other. A machine is partial: it replies
-`UNSEEN` where the traces show nothing, and distinguishes observed outputs from assumed ones.
+predict: the next observation, the reward, or any other. A machine is partial: its output is
+`UNSEEN` where the traces show none, and observed outputs are distinguished from generalized ones.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import nan
-from numbers import Integral
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import _core
 from resolvent._util.math import exp, log2
 from resolvent._util.text import visible
-from resolvent._util.validation import is_single, shown
 from resolvent.errors import ModelError
-from resolvent.machines.counts import OutputCounts, Support
-from resolvent.machines.knowledge import (
+from resolvent.machines.memory import UNSEEN, FiniteMemory, State
+from resolvent.machines.tables import (
     GENERALIZED_CODE,
     OBSERVED_CODE,
-    UNSEEN,
     UNSEEN_CODE,
     Basis,
     MergeDecision,
-    State,
+    OutputCounts,
+    Support,
     TableEntry,
-    machine_name,
-)
-from resolvent.machines.tables import (
     is_member,
     look_up,
     no_codes,
     no_numbers,
-    places,
-    shortest_paths,
+    positions,
 )
-from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.traces.symbols import Symbol, as_label, as_symbol
 from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_numbers
 
 
-class _Kind:
+class _Name:
     """Name of a machine, or of a class of machines, derived from the predicted column."""
 
     def __get__(self, machine: "Machine | None", owner: "type[Machine]") -> str:
         return machine_name(owner.predicts if machine is None else machine.predicts)
 
 
-@dataclass(frozen=True, eq=False)
-class Machine:
-    """A finite machine: labels move its state, and each state has outputs for queries.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Machine(FiniteMemory):
+    """A finite memory (`FiniteMemory`) whose states have outputs for queries.
 
-    States are 0 … n−1 in canonical (breadth-first) order; 0 is the initial state.
-    `transitions[state, label]` is the next state, or −1 where it was never observed;
-    labels in `trivial` loop on every state. Outputs that depend on the state, all observed, are
-    three parallel columns sorted by state and query. Outputs that do not are `constant_*`;
-    `asked_*`, sorted likewise, are the states where these were observed. A query is
+    States are in canonical (breadth-first) order. Outputs that depend on the state, all observed,
+    are three parallel columns sorted by state and query. Outputs that do not are `constant_*`;
+    `observed_constant_*`, sorted likewise, are the states where these were observed. A query is
     `observation code * number of actions + action code`. `decisions` are the steps of state
-    merging in order, if known.
+    merging in order, if known. Support and decisions do not count when machines are compared.
 
     If a query has several outputs in a state, because of noise, its output is the most frequent
-    one, and `spread` holds all of them with their counts.
+    one, and `output_counts` holds all of them with their counts.
 
     `predicts` names the predicted column: "observation" (the next one), "reward", "terminated",
     or any other. When the machine is `supplemented`, an observation is a pair (observation,
@@ -72,27 +63,24 @@ class Machine:
     compared, unless that is None.
     """
 
-    labels: Vocabulary[Label]
     observations: Vocabulary[Symbol]
     actions: Vocabulary[Symbol]
     outputs: Vocabulary[Any]
-    transitions: Codes
-    trivial: tuple[int, ...]
     output_state: Codes
-    output_question: NDArray[np.int64]
+    output_query: NDArray[np.int64]
     output_value: Codes
-    constant_question: NDArray[np.int64]
+    constant_query: NDArray[np.int64]
     constant_value: Codes
-    support: Support | None = field(default=None, repr=False)
-    decisions: tuple[MergeDecision, ...] | None = field(default=None, repr=False)
-    asked_state: Codes = field(default_factory=no_codes)
-    asked_question: NDArray[np.int64] = field(default_factory=no_numbers)
+    support: Support | None = field(default=None, compare=False)
+    decisions: tuple[MergeDecision, ...] | None = field(default=None, compare=False)
+    observed_constant_state: Codes = field(default_factory=no_codes)
+    observed_constant_query: NDArray[np.int64] = field(default_factory=no_numbers)
     predicts: str = "output"
     supplemented: bool = False
     digits: int | None = None
-    spread: OutputCounts = field(default_factory=OutputCounts)
+    output_counts: OutputCounts = field(default_factory=OutputCounts)
 
-    kind = _Kind()
+    name = _Name()
     """"transition" for the machine that predicts the next observation, else the column."""
 
     def __post_init__(self) -> None:
@@ -100,62 +88,25 @@ class Machine:
             raise ModelError(
                 f"a machine cannot predict a column called {self.predicts!r}: rename the column"
             )
-        for column, machine_type in _CLASSES.items():
-            if isinstance(self, machine_type) != (self.predicts == column):
-                raise ModelError(
-                    f"a {type(self).__name__} does not predict {self.predicts!r}: make it a "
-                    f"{machine_class(self.predicts).__name__}"
-                )
-        if self.supplemented and self.kind == "transition":
+        if type(self) is not (expected := machine_class(self.predicts)):
+            raise ModelError(
+                f"a {type(self).__name__} does not predict {self.predicts!r}: make it a "
+                f"{expected.__name__}"
+            )
+        if self.supplemented and self.name == "transition":
             raise ModelError("a Transition Machine cannot be supplemented with its own states")
 
     @property
     def title(self) -> str:
         """Name in headings, such as "Reward Machine"; safe to print."""
-        return visible(f"{self.kind[:1].upper()}{self.kind[1:]} Machine")
+        return visible(f"{self.name[:1].upper()}{self.name[1:]} Machine")
 
-    @property
-    def states(self) -> int:
-        """Number of states."""
-        return len(self.transitions)
-
-    @property
-    def trivial_labels(self) -> tuple[Label, ...]:
-        """Labels that were assumed to change no state.
-
-        Paper: I'_β.
-        """
-        return tuple(self.labels[code] for code in self.trivial)
-
-    def step(self, state: State, label: Iterable[str]) -> State:
-        """Return the state after reading a label, or `UNSEEN`.
-
-        Paper: 𝒯.
-        """
-        if state is UNSEEN:
-            return UNSEEN
-        self._check_state(state)
-        code = self.labels.get(as_label(label))
-        if code is None:
-            return UNSEEN
-        target: int = self.transitions.item(state, code)
-        return UNSEEN if target < 0 else target
-
-    def run(self, labels: Iterable[Iterable[str]], state: State = 0) -> State:
-        """Return the state after reading a sequence of labels, or `UNSEEN`.
-
-        Paper: 𝒯*.
-        """
-        if not isinstance(labels, Iterable) or is_single(labels):
-            raise ModelError(f"labels={shown(labels)}: give a list of labels")
-        for label in labels:
-            state = self.step(state, label)
-        return state
-
-    def output(self, state: State, observation: Any, action: Any, *, assumed: bool = True) -> Any:
+    def output(
+        self, state: State, observation: Any, action: Any, *, generalized: bool = True
+    ) -> Any:
         """Return the output for an observation and an action, or `UNSEEN`.
 
-        With `assumed=False`, only outputs observed in this state count.
+        With `generalized=False`, only outputs observed in this state count.
 
         Paper: 𝒢.
 
@@ -165,24 +116,117 @@ class Machine:
         >>> machine = rs.infer(traces).machines.transition
         >>> machine.output(1, "corridor", "up"), machine.output(rs.UNSEEN, "corridor", "left")
         ('cyanroom', 'orangeroom')
-        >>> machine.output(rs.UNSEEN, "corridor", "left", assumed=False)
+        >>> machine.output(rs.UNSEEN, "corridor", "left", generalized=False)
         UNSEEN
         """
         if state is not UNSEEN:
             self._check_state(state)
-        query = self._query(observation, action)
+        query = self.query_number(observation, action)
         constant = self._constants.get(query)
-        if constant is not None and (assumed or (state, query) in self._observed_constants):
+        if constant is not None and (generalized or (state, query) in self._observed_constants):
             return self.outputs[constant]
         if state is UNSEEN:
             return UNSEEN
-        code = self._answers.get((state, query))
+        code = self._outputs_by_state.get((state, query))
         return UNSEEN if code is None else self.outputs[code]
+
+    def basis(self, state: State, observation: Any, action: Any) -> Basis:
+        """Return the basis of the output for an observation and an action.
+
+        >>> from resolvent.worlds import House
+        >>> machine = House().machines().transition
+        >>> print(machine.basis(1, "corridor", "up"), machine.basis(1, "corridor", "fly"))
+        observed unseen
+        """
+        query = self.query_number(observation, action)
+        if state is not UNSEEN:
+            self._check_state(state)
+            pair = (state, query)
+            if pair in self._outputs_by_state or pair in self._observed_constants:
+                return Basis.OBSERVED
+        return Basis.GENERALIZED if query in self._constants else Basis.UNSEEN
+
+    def predict(
+        self, states: Codes, queries: NDArray[np.int64], *, generalized: bool = True
+    ) -> Codes:
+        """Return the output code for each state and query; −1 where unseen.
+
+        A query of −1 stands for an observation or action the machine does not know.
+        With `generalized=False`, outputs that were not observed in their state are unseen, too.
+        """
+        keys = self._keys(states, queries)
+        by_state = look_up(self._output_keys, self.output_value, keys)
+        constant = look_up(self.constant_query, self.constant_value, queries)
+        if not generalized:
+            constant[~is_member(self._observed_constant_keys, keys)] = -1
+        return np.where(constant >= 0, constant, by_state)
+
+    def basis_many(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the code of the basis of the output for each state and query.
+
+        The codes are `OBSERVED_CODE`, `GENERALIZED_CODE` and `UNSEEN_CODE` of
+        `resolvent.machines.tables`.
+        """
+        keys = self._keys(states, queries)
+        codes = np.full(len(keys), UNSEEN_CODE, np.int8)
+        codes[is_member(self.constant_query, queries)] = GENERALIZED_CODE
+        for observed in (self._output_keys, self._observed_constant_keys):
+            codes[is_member(observed, keys)] = OBSERVED_CODE
+        return codes
+
+    def entries(self) -> Iterator[TableEntry]:
+        """Iterate over the output table, outputs that are the same in all states first."""
+        for query, value in self._constants.items():
+            yield TableEntry(None, *self.query(query), self.outputs[value])
+        for (state, query), value in self._outputs_by_state.items():
+            yield TableEntry(state, *self.query(query), self.outputs[value])
+
+    @property
+    def constant_outputs(self) -> dict[tuple[Symbol, Symbol], Any]:
+        """Outputs that do not depend on the state, by observation and action.
+
+        Paper: ℛ(i_α).
+        """
+        return {self.query(query): self.outputs[value] for query, value in self._constants.items()}
+
+    def query(self, number: int) -> tuple[Symbol, Symbol]:
+        """Return the observation and action of a query's number."""
+        observation, action = divmod(number, len(self.actions))
+        return self.observations[observation], self.actions[action]
+
+    def query_number(self, observation: Any, action: Any) -> int:
+        """Return the number of a query, −1 if the machine does not know one of its symbols."""
+        observation_code = self.observations.get(as_symbol(observation))
+        action_code = self.actions.get(as_symbol(action))
+        if observation_code is None or action_code is None:
+            return -1
+        return observation_code * len(self.actions) + action_code
+
+    def with_observed(self, states: Codes, queries: NDArray[np.int64]) -> Self:
+        """Return the machine with these constant queries marked as observed in these states.
+
+        Rows with a state or query of −1, and queries whose output depends on the state, are
+        ignored. Support then holds no counts by state.
+        """
+        is_new = is_member(self.constant_query, queries) & (states >= 0)
+        keys, _ = distinct_numbers(
+            np.concatenate(
+                [self._observed_constant_keys, self._keys(states[is_new], queries[is_new])]
+            ),
+            self.states * self._queries,
+        )
+        state, query = np.divmod(keys, max(self._queries, 1))
+        return replace(
+            self,
+            observed_constant_state=state.astype(np.int32),
+            observed_constant_query=query,
+            support=self.support and replace(self.support, constants_by_state=no_numbers()),
+        )
 
     @property
     def is_noisy(self) -> bool:
         """Whether a query has several outputs in a state."""
-        return len(self.spread) > 0
+        return len(self.output_counts) > 0
 
     @property
     def noise(self) -> float:
@@ -192,12 +236,13 @@ class Machine:
         """
         if not self.is_noisy:
             return 0.0
-        return self.spread.odd / sum(int(counts.sum()) for counts in self.query_counts())
+        total = sum(int(counts.sum()) for counts in self.query_counts())
+        return self.output_counts.deviating / total
 
     def counts(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
         """Return the count of each output in a state, the most frequent first.
 
-        An output that is only assumed in this state has the count 0.
+        An output that is only generalized to this state has the count 0.
 
         Raises:
             ModelError: when the machine has an output, but not its count.
@@ -207,7 +252,7 @@ class Machine:
         output = self.output(state, observation, action)
         if output is UNSEEN:
             return {}
-        return {output: self._count(state, self._query(observation, action))}
+        return {output: self._count(state, self.query_number(observation, action))}
 
     def distribution(self, state: State, observation: Any, action: Any) -> dict[Any, float]:
         """Return the relative frequency of each output; nothing where unseen.
@@ -235,13 +280,13 @@ class Machine:
 
         Computed for machines inferred from noisy traces, given all other transitions. It is nan
         without noise, for labels that are read often and change nothing, for labels never read in
-        the state, and for machines with one state. `support.rivals` holds the odds.
+        the state, and for machines with one state. `support.alternatives` holds the odds.
 
         >>> from resolvent.worlds import House
         >>> House().machines().transition.confidence(0, {"key"})
         nan
         """
-        alternatives = None if self.support is None else self.support.rivals
+        alternatives = None if self.support is None else self.support.alternatives
         if state is UNSEEN or self.step(state, label) is UNSEEN or alternatives is None:
             return nan
         code = self.labels.code(as_label(label))
@@ -250,147 +295,22 @@ class Machine:
         # Below 0 the other target is likelier; no number is as small as e to the −700.
         return 1 / (1 + exp(min(-float(alternatives.log_odds[state, code]), 700.0)))
 
-    def knowledge(self, state: State, observation: Any, action: Any) -> Basis:
-        """Return the basis of the output for an observation and an action.
-
-        >>> from resolvent.worlds import House
-        >>> machine = House().machines().transition
-        >>> print(machine.knowledge(1, "corridor", "up"), machine.knowledge(1, "corridor", "fly"))
-        witnessed unseen
-        """
-        query = self._query(observation, action)
-        if state is not UNSEEN:
-            self._check_state(state)
-            if (state, query) in self._answers or (state, query) in self._observed_constants:
-                return Basis.WITNESSED
-        return Basis.ASSUMED if query in self._constants else Basis.UNSEEN
-
-    def answers(self) -> Iterator[TableEntry]:
-        """Iterate over the output table, outputs that are the same in all states first."""
-        for query, value in self._constants.items():
-            yield TableEntry(None, *self.question(query), self.outputs[value])
-        for (state, query), value in self._answers.items():
-            yield TableEntry(state, *self.question(query), self.outputs[value])
-
-    @property
-    def constant_outputs(self) -> dict[tuple[Symbol, Symbol], Any]:
-        """Outputs that do not depend on the state, by observation and action.
-
-        Paper: ℛ(i_α).
-        """
-        return {
-            self.question(query): self.outputs[value] for query, value in self._constants.items()
-        }
-
-    def question(self, number: int) -> tuple[Symbol, Symbol]:
-        """Return the observation and action of a query's number."""
-        observation, action = divmod(number, len(self.actions))
-        return self.observations[observation], self.actions[action]
-
-    def history(self, state: int) -> tuple[Label, ...]:
-        """Return the shortest label sequence that reaches a state, first in label order."""
-        self._check_state(state)
-        if state not in self._shortest_paths:
-            raise ModelError(f"no labels lead to state {state}: it has no history")
-        labels = []
-        while state:
-            state, code = self._shortest_paths[state]
-            labels.append(self.labels[code])
-        return tuple(reversed(labels))
-
-    def first_move(self, state: int) -> tuple[int, Label] | None:
-        """Return source and label of the last transition of the shortest path to a state.
-
-        None for the initial state, and for one that cannot be reached.
-
-        >>> from resolvent.worlds import House
-        >>> House().machines().transition.first_move(1)
-        (0, frozenset({'key'}))
-        """
-        self._check_state(state)
-        source, code = self._shortest_paths.get(state, (0, -1))
-        return None if code < 0 else (source, self.labels[code])
-
-    def reachable(self) -> list[int]:
-        """Return the states that can be reached from the initial one."""
-        return sorted(self._shortest_paths)
-
-    def nearest_first(self) -> list[int]:
-        """Return the reachable states in breadth-first order."""
-        return list(self._shortest_paths)
-
-    def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
-        """Return the state at every step of many traces; −1 from an unseen label on.
-
-        `labels_read` holds codes of this machine's labels (see `codes_of`): −1 for no label,
-        the number of labels or more for an unknown label.
-        """
-        table = np.ascontiguousarray(self.transitions.ravel())
-        return _core.walk_states(table, len(self.labels), labels_read, offsets)
-
-    def answer_many(
-        self, states: Codes, questions: NDArray[np.int64], *, assumed: bool = True
-    ) -> Codes:
-        """Return the output code for each state and query; −1 where unseen.
-
-        A query of −1 stands for an observation or action the machine does not know.
-        With `assumed=False`, outputs that were not observed in their state are unseen, too.
-        """
-        keys = self._keys(states, questions)
-        by_state = look_up(self._output_keys, self.output_value, keys)
-        constant = look_up(self.constant_question, self.constant_value, questions)
-        if not assumed:
-            constant[~is_member(self._observed_keys, keys)] = -1
-        return np.where(constant >= 0, constant, by_state)
-
-    def knowledge_many(self, states: Codes, questions: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return for each state and query the code of the basis of its output.
-
-        The codes are `OBSERVED_CODE`, `GENERALIZED_CODE` and `UNSEEN_CODE` of
-        `resolvent.machines.knowledge`.
-        """
-        keys = self._keys(states, questions)
-        levels = np.full(len(keys), UNSEEN_CODE, np.int8)
-        levels[is_member(self.constant_question, questions)] = GENERALIZED_CODE
-        is_observed = is_member(self._output_keys, keys) | is_member(self._observed_keys, keys)
-        levels[is_observed] = OBSERVED_CODE
-        return levels
-
-    def witnessing(self, states: Codes, questions: NDArray[np.int64]) -> Self:
-        """Return the machine with these constant queries marked as observed in these states.
-
-        Rows with a state or query of −1, and queries whose output depends on the state, are
-        ignored. Support then holds no counts by state.
-        """
-        is_new = is_member(self.constant_question, questions) & (states >= 0)
-        keys, _ = distinct_numbers(
-            np.concatenate([self._observed_keys, self._keys(states[is_new], questions[is_new])]),
-            self.states * self._queries,
-        )
-        state, query = np.divmod(keys, max(self._queries, 1))
-        return replace(
-            self,
-            asked_state=state.astype(np.int32),
-            asked_question=query,
-            support=self.support and replace(self.support, asked=no_numbers()),
-        )
-
     def query_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the counts of the outputs by state, and of constant ones; 1 if not known."""
         if self.support is not None:
             return self.support.outputs, self.support.constants
         by_state = np.ones(len(self.output_value), np.int64)
-        by_state[self.spread_rows[self.spread.starts]] = self.spread.totals
+        by_state[self.output_count_rows[self.output_counts.starts]] = self.output_counts.totals
         return by_state, np.ones(len(self.constant_value), np.int64)
 
-    def output_rows(self, states: Codes, questions: NDArray[np.int64]) -> Codes:
+    def output_rows(self, states: Codes, queries: NDArray[np.int64]) -> Codes:
         """Return the row of the outputs by state for each state and query, −1 for none."""
-        return places(self._output_keys, self._keys(states, questions))
+        return positions(self._output_keys, self._keys(states, queries))
 
     @property
-    def spread_rows(self) -> Codes:
-        """Row of the outputs by state that each entry of `spread` belongs to."""
-        return self.output_rows(self.spread.state, self.spread.question)
+    def output_count_rows(self) -> Codes:
+        """Row of the outputs by state that each entry of `output_counts` belongs to."""
+        return self.output_rows(self.output_counts.state, self.output_counts.query)
 
     def is_minimal(self) -> bool:
         """Return whether no two states have the same behavior; unseen is a distinct behavior."""
@@ -403,7 +323,7 @@ class Machine:
 
         The guess is the behavior of the other states, weighted by their similarity. States keep
         their numbers. The returned machine does not mark its guesses and has no support: use
-        `knowledge` of this one. A label or query unseen in all states stays `UNSEEN`.
+        `basis` of this one. A label or query unseen in all states stays `UNSEEN`.
 
         >>> import gymnasium as gym
         >>> import resolvent as rs
@@ -412,9 +332,9 @@ class Machine:
         >>> int((machine.transitions < 0).sum()), int((machine.guessing().transitions < 0).sum())
         (5, 0)
         """
-        from resolvent.machines.guessing import guessing
+        from resolvent.machines.build import with_guesses
 
-        return guessing(self)
+        return with_guesses(self)
 
     def to_text(self, *, most_outputs: int = 20) -> str:
         """Return the machine as plain text tables with at most `most_outputs` outputs."""
@@ -463,22 +383,6 @@ class Machine:
 
         return to_png(self, most_states=most_states, scale=scale)
 
-    def __eq__(self, other: object) -> bool:
-        """Return whether all tables are equal; support and decisions do not count.
-
-        Of outputs that vary, the shares must be equal.
-        """
-        if not isinstance(other, Machine):
-            return NotImplemented
-        return (
-            self._identity == other._identity
-            and all(map(np.array_equal, self._tables, other._tables))
-            and self.spread == other.spread
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._identity, self.transitions.tobytes()))
-
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.states} states, {len(self.labels)} labels, "
@@ -494,53 +398,30 @@ class Machine:
 
         return svg_or_nothing(self)
 
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        vocabularies = (self.labels, self.observations, self.actions, self.outputs)
-        return (*vocabularies, self.trivial, self.predicts, self.supplemented, self.digits)
-
-    @property
-    def _tables(self) -> tuple[NDArray[Any], ...]:
-        return (
-            self.transitions,
-            self.output_state,
-            self.output_question,
-            self.output_value,
-            self.constant_question,
-            self.constant_value,
-            self.asked_state,
-            self.asked_question,
-        )
-
-    def _query(self, observation: Any, action: Any) -> int:
-        """Return the number of a query, −1 if the machine does not know one of its symbols."""
-        observation_code = self.observations.get(as_symbol(observation))
-        action_code = self.actions.get(as_symbol(action))
-        if observation_code is None or action_code is None:
-            return -1
-        return observation_code * len(self.actions) + action_code
-
     def _varying(self, state: State, observation: Any, action: Any) -> dict[Any, int]:
         """Return the counts of the outputs of a query that vary in a state; empty otherwise."""
         if state is UNSEEN:
             return {}
-        outputs = self.spread.rows.get((state, self._query(observation, action)), ())
-        return {self.outputs[value]: count for value, count in outputs}
+        row = self.output_counts.rows.get((state, self.query_number(observation, action)), {})
+        return {self.outputs[value]: count for value, count in row.items()}
 
     def _count(self, state: State, query: int) -> int:
         """Return the count of a query with one output in a state."""
         if state is UNSEEN:
             return 0
         key, support = np.array([state * self._queries + query]), self.support
-        keys = self._output_keys, self._observed_keys
-        row, constant_row = (int(places(column, key)[0]) for column in keys)
+        row, constant_row = (
+            int(positions(keys, key)[0])
+            for keys in (self._output_keys, self._observed_constant_keys)
+        )
         if row < 0 and constant_row < 0:
             return 0
-        if support is None or (row < 0 and not len(support.asked)):
+        if support is None or (row < 0 and not len(support.constants_by_state)):
             raise ModelError(
-                "this machine does not hold how often a state was asked: infer it from traces"
+                "this machine does not hold how often a query was observed in a state: infer it "
+                "from traces"
             )
-        return int(support.outputs[row] if row >= 0 else support.asked[constant_row])
+        return int(support.outputs[row] if row >= 0 else support.constants_by_state[constant_row])
 
     def _keys(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return one number for each state and query, −1 where either is −1."""
@@ -554,62 +435,39 @@ class Machine:
 
     @cached_property
     def _output_keys(self) -> NDArray[np.int64]:
-        return self.output_state.astype(np.int64) * self._queries + self.output_question
+        return self._keys(self.output_state, self.output_query)
 
     @cached_property
-    def _observed_keys(self) -> NDArray[np.int64]:
-        return self.asked_state.astype(np.int64) * self._queries + self.asked_question
+    def _observed_constant_keys(self) -> NDArray[np.int64]:
+        return self._keys(self.observed_constant_state, self.observed_constant_query)
 
     @cached_property
-    def _observed_constants(self) -> frozenset[tuple[int, int]]:
-        columns = (self.asked_state.tolist(), self.asked_question.tolist())
-        return frozenset(zip(*columns, strict=True))
-
-    @cached_property
-    def _answers(self) -> dict[tuple[int, int], int]:
-        keys = zip(self.output_state.tolist(), self.output_question.tolist(), strict=True)
-        return dict(zip(keys, self.output_value.tolist(), strict=True))
+    def _outputs_by_state(self) -> dict[tuple[int, int], int]:
+        pairs = zip(self.output_state.tolist(), self.output_query.tolist(), strict=True)
+        return dict(zip(pairs, self.output_value.tolist(), strict=True))
 
     @cached_property
     def _constants(self) -> dict[int, int]:
-        columns = (self.constant_question.tolist(), self.constant_value.tolist())
-        return dict(zip(*columns, strict=True))
+        return dict(zip(self.constant_query.tolist(), self.constant_value.tolist(), strict=True))
 
     @cached_property
-    def _shortest_paths(self) -> dict[int, tuple[int, int]]:
-        return shortest_paths(self.transitions)
-
-    def _check_state(self, state: int) -> None:
-        if type(state) is int and 0 <= state < self.states:  # a check for `Integral` is slow
-            return
-        is_integer = isinstance(state, Integral) and not isinstance(state, bool)
-        if not is_integer or not 0 <= state < self.states:
-            raise ModelError(
-                f"state {shown(state)} does not exist: the states are 0 to {self.states - 1}"
-            )
+    def _observed_constants(self) -> frozenset[tuple[int, int]]:
+        columns = (self.observed_constant_state, self.observed_constant_query)
+        return frozenset(zip(*(column.tolist() for column in columns), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TransitionMachine(Machine):
     """A machine that predicts the next observation."""
 
     predicts: str = "observation"
 
-    __repr__ = Machine.__repr__
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RewardMachine(Machine):
     """A machine that predicts the reward."""
 
     predicts: str = "reward"
-
-    __repr__ = Machine.__repr__
-
-    @property
-    def reward_digits(self) -> int | None:
-        """Number of decimals that rewards were rounded to; None for all."""
-        return self.digits
 
 
 _CLASSES: Final[dict[str, type[Machine]]] = {
@@ -625,3 +483,12 @@ def machine_class(predicts: str) -> type[Machine]:
     ('RewardMachine', 'Machine')
     """
     return _CLASSES.get(predicts, Machine)
+
+
+def machine_name(predicts: str) -> str:
+    """Return the name of the machine that predicts a column.
+
+    >>> machine_name("observation"), machine_name("reward"), machine_name("cost")
+    ('transition', 'reward', 'cost')
+    """
+    return "transition" if predicts == "observation" else predicts

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, cast
 
 import msgspec
 
@@ -13,11 +12,10 @@ from resolvent._util.parallel import Workers
 from resolvent._util.text import listed, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
-from resolvent.machines.knowledge import UNSEEN, State
+from resolvent.machines.augmented_state import StateUncertainty, Termination
 from resolvent.machines.machine import Machine, RewardMachine, TransitionMachine
+from resolvent.machines.memory import UNSEEN, State
 from resolvent.machines.score import Score
-from resolvent.machines.situations import Termination
-from resolvent.machines.uncertainty import StateUncertainty
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.traces.scan.dataset import TraceDataset
@@ -46,7 +44,16 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return whether machines were inferred from these traces, as the machines read them."""
         if (len(traces), traces.steps) != (self.traces, self.steps):
             return False
-        return self.traces_sha256 in (traces.digest, traces.digest_in_sequence)
+        return self.traces_sha256 == traces.digest
+
+
+class MachineSettings(TypedDict, total=False):
+    """What a set of machines holds besides machines and label timing; see `Machines`."""
+
+    termination: Termination
+    provenance: Provenance | None
+    preprocessor: Preprocessor
+    state_uncertainty: StateUncertainty
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,8 +61,8 @@ class Machines(Mapping[str, Machine]):
     """Any number of machines that read labels in the same way, by name.
 
     The order is fixed: the Transition Machine, the Reward Machine, then the others by name.
-    `senses` is the preprocessing of raw steps; `doubt` is set if states are uncertain: labels are
-    noisy or initial states hidden.
+    `preprocessor` is the preprocessing of raw steps; `state_uncertainty` is set if
+    states are uncertain: labels are noisy or initial states hidden.
 
     >>> from resolvent.worlds import House
     >>> machines = House().machines()
@@ -71,8 +78,8 @@ class Machines(Mapping[str, Machine]):
     timing: LabelTiming = LabelTiming.CURRENT
     termination: Termination = field(default_factory=Termination)
     provenance: Provenance | None = None
-    senses: Preprocessor = field(default_factory=Preprocessor)
-    doubt: StateUncertainty = field(default_factory=StateUncertainty)
+    preprocessor: Preprocessor = field(default_factory=Preprocessor)
+    state_uncertainty: StateUncertainty = field(default_factory=StateUncertainty)
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.machines, key=lambda machine: output_order(machine.predicts)))
@@ -82,20 +89,13 @@ class Machines(Mapping[str, Machine]):
         if len(self._by_name) < len(ordered):
             raise ModelError("two machines predict the same column: give one machine for each")
         for machine in ordered:
-            if not machine.supplemented:
-                continue
-            if "transition" not in self:
-                raise ModelError(
-                    f"the {short(machine.kind)} machine is supplemented with states of a "
-                    f"Transition Machine, which is missing: give that one, too, or infer with "
-                    f"supplement=False"
-                )
-            _check_supplemented(machine, self._by_name["transition"].states)
+            if machine.supplemented:
+                _check_supplemented(machine, self._by_name.get("transition"))
         for step in (*self.termination.ends, *self.termination.ambiguous):
             if len(step) != len(ordered) + 2:
                 raise ModelError(
-                    f"termination tells of {len(step)} things, but a situation is an "
-                    f"observation, the states of {len(ordered)} machines and an action"
+                    f"termination has steps of {len(step)} values, but a step is an observation, "
+                    f"the states of {len(ordered)} machines and an action"
                 )
 
     def __getitem__(self, name: str) -> Machine:
@@ -158,11 +158,11 @@ class Machines(Mapping[str, Machine]):
         action: Symbol,
         states: Mapping[str, State],
         *,
-        assumed: bool = True,
+        generalized: bool = True,
     ) -> dict[str, Any]:
         """Return the output of each machine by name; `UNSEEN` where there is none.
 
-        `states` holds the state of each machine. With `assumed=False`, outputs that were not
+        `states` holds the state of each machine. With `generalized=False`, outputs that were not
         observed in these states are `UNSEEN`, too.
 
         >>> from resolvent.worlds import House
@@ -170,7 +170,7 @@ class Machines(Mapping[str, Machine]):
         >>> machines.predict_all("corridor", "up", {"transition": 1, "reward": 0})
         {'transition': 'cyanroom', 'reward': 0.0}
         """
-        if not isinstance(states, Mapping) or not isinstance(assumed, bool):
+        if not isinstance(states, Mapping) or not isinstance(generalized, bool):
             check_arguments(Machines.predict_all, locals())
         for name in self:
             if name not in states:
@@ -185,7 +185,7 @@ class Machines(Mapping[str, Machine]):
                     predicted[name] = UNSEEN
                     continue
                 symbol = (observation, states["transition"])
-            predicted[name] = machine.output(states[name], symbol, action, assumed=assumed)
+            predicted[name] = machine.output(states[name], symbol, action, generalized=generalized)
         return predicted
 
     def score(self, traces: TraceSet | TraceDataset, on: str | Workers = "threads") -> Score:
@@ -217,16 +217,19 @@ class Machines(Mapping[str, Machine]):
         """Return a copy with some of the machines or fields replaced.
 
         Each machine takes the place of the one with its name; fields are `timing`,
-        `termination`, `provenance`, `senses` and `doubt`.
+        `termination`, `provenance`, `preprocessor` and `state_uncertainty`.
 
         >>> from resolvent.worlds import House
-        >>> House().machines().replacing(timing=LabelTiming.LAGGED).timing
-        <LabelTiming.LAGGED: 'lagged'>
+        >>> House().machines().replacing(provenance=None).provenance is None
+        True
         """
-        by_name = {machine.kind: machine for machine in machines}
+        by_name = {machine.name: machine for machine in machines}
         for name in by_name:
             self._required(name)
-        return self._copy({**self._by_name, **by_name}, **{**self._settings, **fields})
+        replaced = machines_of(
+            {**self._by_name, **by_name}.values(), **{**self._settings, **fields}
+        )
+        return cast("Self", replaced)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Machines):
@@ -251,7 +254,7 @@ class Machines(Mapping[str, Machine]):
 
     @cached_property
     def _by_name(self) -> dict[str, Machine]:
-        return {machine.kind: machine for machine in self.machines}
+        return {machine.name: machine for machine in self.machines}
 
     @property
     def _settings(self) -> dict[str, Any]:
@@ -263,57 +266,38 @@ class Machines(Mapping[str, Machine]):
             raise ModelError(f"there is no {short(name)} machine here: there is {listed(self)}")
         return self[name]
 
-    def _copy(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
-        return type(self)(tuple(machines.values()), **fields)
 
-
-def _check_supplemented(machine: Machine, states: int) -> None:
+def _check_supplemented(machine: Machine, transition: Machine | None) -> None:
     """Raise `ModelError` unless all observations come with a state of the Transition Machine."""
-    if _all_with_states(machine.observations, states):
-        return
+    if transition is None:
+        raise ModelError(
+            f"the {short(machine.name)} machine is supplemented with states of a Transition "
+            f"Machine, which is missing: give that one, too, or infer with supplement=False"
+        )
+    states = range(transition.states)
     for symbol in machine.observations:
-        if not (
-            isinstance(symbol, tuple)
-            and len(symbol) == 2
-            and type(symbol[1]) is int
-            and 0 <= symbol[1] < states
-        ):
+        is_pair = isinstance(symbol, tuple) and len(symbol) == 2
+        if not (is_pair and type(symbol[1]) is int and symbol[1] in states):  # type: ignore[index]
             raise ModelError(
-                f"the {short(machine.kind)} machine is supplemented, but {short(repr(symbol))} is "
-                f"no observation with a state of the Transition Machine, 0 to {states - 1}"
+                f"the {short(machine.name)} machine is supplemented, but {short(repr(symbol))} is "
+                f"no observation with a state of the Transition Machine, 0 to {len(states) - 1}"
             )
 
 
-def _all_with_states(observations: Iterable[Any], states: int) -> bool:
-    """Return whether all are plain pairs with a state; fast, since sets are created often."""
-    symbols = list(observations)
-    if set(map(type, symbols)) != {tuple} or set(map(len, symbols)) != {2}:
-        return False
-    paired = list(map(itemgetter(1), symbols))
-    return set(map(type, paired)) == {int} and min(paired) >= 0 and max(paired) < states
-
-
 class MachinePair(Machines):
-    """A Transition Machine and a Reward Machine that read labels in the same way."""
+    """A Transition Machine and a Reward Machine that read labels in the same way.
+
+    `settings` are the other fields of `Machines`.
+    """
 
     def __init__(
         self,
         transition: TransitionMachine,
         reward: RewardMachine,
         timing: LabelTiming = LabelTiming.CURRENT,
-        termination: Termination | None = None,
-        provenance: Provenance | None = None,
-        senses: Preprocessor | None = None,
-        doubt: StateUncertainty | None = None,
+        **settings: Unpack[MachineSettings],
     ) -> None:
-        super().__init__(
-            (transition, reward),
-            timing,
-            termination or Termination(),
-            provenance,
-            senses or Preprocessor(),
-            doubt or StateUncertainty(),
-        )
+        super().__init__((transition, reward), timing, **settings)
 
     def predict(
         self, observation: Symbol, action: Symbol, transition_state: State, reward_state: State
@@ -323,21 +307,11 @@ class MachinePair(Machines):
         predicted = self.predict_all(observation, action, states)
         return predicted["transition"], predicted["reward"]
 
-    def as_pair(self) -> "MachinePair":
-        """Return the pair itself."""
-        return self
-
-    def _copy(self, machines: Mapping[str, Machine], **fields: Any) -> Self:
-        pair: dict[str, Any] = dict(machines)
-        return type(self)(**pair, **fields)
-
 
 def machines_of(
     machines: Iterable[Machine],
     timing: LabelTiming = LabelTiming.CURRENT,
-    termination: Termination | None = None,
-    provenance: Provenance | None = None,
-    senses: Preprocessor | None = None,
+    **settings: Unpack[MachineSettings],
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 
@@ -345,9 +319,7 @@ def machines_of(
     >>> type(machines_of(House().machines().values())).__name__
     'MachinePair'
     """
-    collection = Machines(
-        tuple(machines), timing, termination or Termination(), provenance, senses or Preprocessor()
-    )
+    collection = Machines(tuple(machines), timing, **settings)
     return collection.as_pair() if set(collection) == set(_PAIR) else collection
 
 

@@ -1,21 +1,32 @@
-"""Scores: numbers of steps that machines predict right and wrong; `replay` counts them."""
+"""Scores: numbers of steps that machines predict right and wrong; `replay` counts them.
+
+Input: counts of steps and probabilities of outputs. Output: scores that add up over traces, with
+log loss and calibration.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from resolvent._util import html
+from resolvent._util.math import log
 from resolvent._util.text import listed, short, visible
 from resolvent.errors import ModelError
-from resolvent.machines.likelihood import Calibration, PredictionSums
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
 
 _COUNTS = ("right", "wrong", "assumed_right", "assumed_wrong", "unseen")
 
+_CALIBRATION_BINS: Final = 20
+_UNIT: Final = 10**9
+"""Probabilities and losses are summed in billionths: integers add up the same in any order."""
+
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A step that a machine predicts wrongly, by an observed or by an assumed output."""
+    """A step that a machine predicts wrongly, by an observed or by a generalized output."""
 
     machine: str
     trace: int
@@ -25,20 +36,128 @@ class Mismatch:
     state: int
     predicted: Any
     actual: Any
-    assumed: bool = False
+    generalized: bool = False
 
     def __str__(self) -> str:
-        state = f"in state {self.state}" if self.state >= 0 else "in a state not known"
+        state = f"in state {self.state}" if self.state >= 0 else "in an unknown state"
         query = f"({quoted_text(self.observation)}, {quoted_text(self.action)})"
         prediction = f"it predicts {quoted_text(self.predicted)} for {query}"
-        if self.assumed:
-            prediction += ", which it only assumes"
+        if self.generalized:
+            prediction += ", generalized from other states"
         difference = difference_text(self.predicted, self.actual)
         return (
             f"{visible(self.machine)} machine, trace {self.trace}, step {self.step}: {state} "
-            f"{prediction}, the trace says {quoted_text(self.actual)}"
+            f"{prediction}, the trace has {quoted_text(self.actual)}"
             f"{f'; they {difference}' if difference else ''}"
         )
+
+
+class Calibration(NamedTuple):
+    """The steps whose most likely output had a probability from `lower` to `upper`.
+
+    If the machine is calibrated, `right` is about `predicted`.
+    """
+
+    lower: float
+    upper: float
+    predicted: float
+    """Mean probability of the most likely outputs."""
+    right: float
+    """Share of steps with the most likely output."""
+    steps: int
+
+
+class Bin(NamedTuple):
+    """Sums over the steps whose most likely outputs have about the same probability."""
+
+    steps: int = 0
+    right: int = 0
+    predicted: int = 0
+
+
+@dataclass(frozen=True)
+class PredictionSums:
+    """Sums of predicted probabilities and observed outputs, for log loss and calibration.
+
+    `loss` is the sum of −ln p over the steps with a prediction, p being the probability of the
+    observed output. `bins` split those steps by the probability of the most likely output. Both
+    are in billionths.
+    """
+
+    loss: int = 0
+    bins: tuple[Bin, ...] = (Bin(),) * _CALIBRATION_BINS
+
+    @classmethod
+    def of(
+        cls,
+        probability: NDArray[np.float64],
+        of_main: NDArray[np.float64],
+        right: NDArray[np.bool_],
+        count: NDArray[np.int64],
+    ) -> "PredictionSums":
+        """Sum up steps by the probabilities of the observed and of the most likely output.
+
+        `right` marks where these are the same, `count` is the number of such steps.
+
+        >>> right, count = np.array([True, False]), np.array([3, 1])
+        >>> sums = PredictionSums.of(np.array([0.8, 0.2]), np.array([0.8, 0.8]), right, count)
+        >>> round(sums.log_loss, 4), [tuple(map(float, row)) for row in sums.calibration]
+        (0.5697, [(0.8, 0.85, 0.8, 0.75, 4.0)])
+        """
+        bin_of = np.minimum((of_main * _CALIBRATION_BINS).astype(np.int64), _CALIBRATION_BINS - 1)
+        bins = [
+            Bin(
+                int(count[inside].sum()),
+                int(count[inside & right].sum()),
+                _in_billionths(of_main[inside], count[inside]),
+            )
+            for inside in (bin_of == number for number in range(_CALIBRATION_BINS))
+        ]
+        return cls(_in_billionths(-log(probability), count), tuple(bins))
+
+    @property
+    def steps(self) -> int:
+        """Number of steps with a prediction."""
+        return sum(entry.steps for entry in self.bins)
+
+    @property
+    def log_loss(self) -> float | None:
+        """Mean of −ln p over these steps; None without steps."""
+        return self.loss / _UNIT / self.steps if self.steps else None
+
+    @property
+    def calibration(self) -> tuple[Calibration, ...]:
+        """Share of right predictions by their probability, only where there are steps."""
+        return tuple(
+            Calibration(
+                number / _CALIBRATION_BINS,
+                (number + 1) / _CALIBRATION_BINS,
+                entry.predicted / _UNIT / entry.steps,
+                entry.right / entry.steps,
+                entry.steps,
+            )
+            for number, entry in enumerate(self.bins)
+            if entry.steps
+        )
+
+    def __add__(self, other: "PredictionSums") -> "PredictionSums":
+        return self._plus(other, 1)
+
+    def __sub__(self, other: "PredictionSums") -> "PredictionSums":
+        return self._plus(other, -1)
+
+    def _plus(self, other: "PredictionSums", sign: int) -> "PredictionSums":
+        bins = (
+            Bin(*(mine + sign * yours for mine, yours in zip(*pair, strict=True)))
+            for pair in zip(self.bins, other.bins, strict=True)
+        )
+        return PredictionSums(self.loss + sign * other.loss, tuple(bins))
+
+
+def _in_billionths(values: NDArray[np.float64], count: NDArray[np.int64]) -> int:
+    """Return the weighted sum of values in billionths; two summands avoid overflow."""
+    high, low = np.divmod(np.rint(values * _UNIT).astype(np.int64), 1 << 20)
+    return (int(high @ count) << 20) + int(low @ count)
 
 
 @dataclass(frozen=True)
@@ -46,8 +165,8 @@ class MachineScore:
     """Number of steps that one machine predicts right and wrong.
 
     `right` and `wrong` count outputs that were observed in the state of the step,
-    `assumed_right` and `assumed_wrong` those only assumed there (see `Basis`), and `unseen`
-    the steps without a prediction. Where outputs vary, the most frequent one is right.
+    `assumed_right` and `assumed_wrong` those generalized from other states (see `Basis`), and
+    `unseen` the steps without a prediction. Where outputs vary, the most frequent one is right.
     `forecasts` hold the predicted probabilities.
     """
 
@@ -80,12 +199,12 @@ class MachineScore:
 
     @property
     def all_right(self) -> int:
-        """Number of steps predicted right, observed or assumed."""
+        """Number of steps predicted right, by an observed or a generalized output."""
         return self.right + self.assumed_right
 
     @property
     def all_wrong(self) -> int:
-        """Number of steps predicted wrong, observed or assumed."""
+        """Number of steps predicted wrong, by an observed or a generalized output."""
         return self.wrong + self.assumed_wrong
 
     def then(self, later: "MachineScore", first: int) -> "MachineScore":
@@ -94,8 +213,9 @@ class MachineScore:
         if mismatch is None and later.first_mismatch is not None:
             mismatch = replace(later.first_mismatch, trace=later.first_mismatch.trace + first)
         counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
-        forecasts = self.forecasts + later.forecasts
-        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
+        return MachineScore(
+            **counts, first_mismatch=mismatch, forecasts=self.forecasts + later.forecasts
+        )
 
     def without(self, part: "MachineScore") -> "MachineScore":
         """Return the score of all steps except those counted in `part`.
@@ -105,18 +225,17 @@ class MachineScore:
         """
         mismatch = self.first_mismatch if part.first_mismatch is None else None
         counts = {name: getattr(self, name) - getattr(part, name) for name in _COUNTS}
-        forecasts = self.forecasts - part.forecasts
-        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
+        return MachineScore(
+            **counts, first_mismatch=mismatch, forecasts=self.forecasts - part.forecasts
+        )
 
     def __str__(self) -> str:
-        assumed = {"assumed right": self.assumed_right, "assumed wrong": self.assumed_wrong}
-        counts = {
-            "right": self.right,
-            "wrong": self.wrong,
-            **{name: count for name, count in assumed.items() if count},
-            "unseen": self.unseen,
-        }
-        return ", ".join(f"{name} {count}" for name, count in counts.items())
+        counts = ((name, getattr(self, name)) for name in _COUNTS)
+        return ", ".join(
+            f"{name.replace('assumed_', 'generalized ')} {count}"
+            for name, count in counts
+            if count or not name.startswith("assumed_")
+        )
 
 
 @dataclass(frozen=True)
@@ -140,16 +259,16 @@ class Score(Mapping[str, MachineScore]):
     @property
     def transition(self) -> MachineScore:
         """The score of the Transition Machine."""
-        return self._of("transition")
+        return self._required("transition")
 
     @property
     def reward(self) -> MachineScore:
         """The score of the Reward Machine."""
-        return self._of("reward")
+        return self._required("reward")
 
     @property
     def perfect(self) -> bool:
-        """Whether every step is predicted right, observed or assumed."""
+        """Whether every step is predicted right."""
         return all(score.all_right == score.steps for score in self.values())
 
     @property
@@ -183,7 +302,7 @@ class Score(Mapping[str, MachineScore]):
 
     def _repr_html_(self) -> str:
         """Show the counts in a notebook, a row for each machine."""
-        header = ["machine", *(name.replace("_", " ") for name in _COUNTS)]
+        names = (name.replace("assumed_", "generalized ") for name in _COUNTS)
         rows = (
             [name, *(f"{getattr(score, count):,}" for count in _COUNTS)]
             for name, score in self.items()
@@ -191,7 +310,7 @@ class Score(Mapping[str, MachineScore]):
         first = self.first_mismatch
         return html.panel(
             "every step is predicted, and right" if self.perfect else "steps predicted",
-            html.table(header, rows, len(self)),
+            html.table(["machine", *names], rows, len(self)),
             "" if first is None else html.lines(f"first mismatch: {first}"),
         )
 
@@ -204,7 +323,7 @@ class Score(Mapping[str, MachineScore]):
             lines.append(f"first mismatch: {self.first_mismatch}")
         return "\n".join(lines)
 
-    def _of(self, name: str) -> MachineScore:
+    def _required(self, name: str) -> MachineScore:
         if name not in self:
             raise ModelError(f"no {short(name)} machine was scored: there is {listed(self)}")
         return self[name]

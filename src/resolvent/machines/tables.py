@@ -1,16 +1,72 @@
-"""Tables of machines: columns looked up by sorted keys; transitions explored or recoded."""
+"""Tables of machines: their entries, counts and decisions, and look-ups in sorted columns.
 
-from collections.abc import Collection
-from dataclasses import dataclass
+Input: columns of codes. Output: the records that a machine's tables consist of.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.traces.symbols import Label
-from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, Vocabulary, codes_of
+from resolvent.traces.symbols import Label, Symbol
+from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes
 
 _MAX_TABLE_ENTRIES_PER_KEY = 64
 """Maximum number of entries per key for which a table is cheaper than searching."""
+
+
+class Basis(StrEnum):
+    """The basis of a machine's output for a query in a state.
+
+    OBSERVED: the traces show this query in this state. GENERALIZED: the output was the same in all
+    states with this query, but the query was never observed in this state, or the state is not
+    known. UNSEEN: there is no output.
+    """
+
+    OBSERVED = "observed"
+    GENERALIZED = "generalized"
+    UNSEEN = "unseen"
+
+
+UNSEEN_CODE: Final = 0
+GENERALIZED_CODE: Final = 1
+OBSERVED_CODE: Final = 2
+
+BASIS_BY_CODE: Final = (Basis.UNSEEN, Basis.GENERALIZED, Basis.OBSERVED)
+"""Each basis at its code in columns; a higher code is a better basis."""
+
+
+class TableEntry(NamedTuple):
+    """One entry of a machine's output table; `state` is None where all states agree."""
+
+    state: int | None
+    observation: Symbol
+    action: Symbol
+    output: Any
+
+    @property
+    def basis(self) -> Basis:
+        """Basis of the output; a constant output is generalized to states without observation."""
+        return Basis.GENERALIZED if self.state is None else Basis.OBSERVED
+
+
+class MergeDecision(NamedTuple):
+    """One decision of state merging: the target of one transition, and the evidence for it.
+
+    Either `target` is a `new` state, incompatible with all states before it, or the subtree
+    after the label was merged into a known state: `agreeing` outputs were equal on both sides,
+    none differed, and `folded` nodes of the prefix tree were removed.
+    """
+
+    source: int
+    label: Label
+    target: int
+    new: bool
+    agreeing: int
+    folded: int
 
 
 def no_codes() -> Codes:
@@ -37,10 +93,10 @@ def look_up(keys: NDArray[np.int64], values: Codes, wanted: NDArray[np.int64]) -
     return np.where(keys[at] == wanted, values[at], np.int32(-1))
 
 
-def places(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> Codes:
-    """Return the index of each wanted key among the sorted keys, −1 where there is none.
+def positions(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> Codes:
+    """Return the position of each wanted key among the sorted keys, −1 where there is none.
 
-    >>> places(np.array([2, 5, 9]), np.array([9, 3, 2])).tolist()
+    >>> positions(np.array([2, 5, 9]), np.array([9, 3, 2])).tolist()
     [2, -1, 0]
     """
     return look_up(keys, np.arange(len(keys), dtype=np.int32), wanted)
@@ -51,62 +107,161 @@ def is_member(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.
     return np.asarray(look_up(keys, np.zeros(len(keys), np.int32), wanted) == 0)
 
 
-def shortest_paths(transitions: Codes) -> dict[int, tuple[int, int]]:
-    """Return for each reachable state the last transition of its shortest path: source and label.
+@dataclass(frozen=True, eq=False)
+class AlternativeTransitions:
+    """For each transition, the likeliest other target, and the odds against it.
 
-    States come in breadth-first order, labels in theirs. The initial state has the label −1.
-
-    >>> shortest_paths(np.array([[0, 2, -1], [0, 1, -1], [1, 2, 0]]))
-    {0: (0, -1), 2: (0, 1), 1: (2, 0)}
-    """
-    paths: dict[int, tuple[int, int]] = {0: (0, -1)}
-    queue = [0]
-    for state in queue:
-        row = transitions[state]
-        for code in np.flatnonzero(row >= 0).tolist():
-            if (target := int(row[code])) not in paths:
-                paths[target] = state, code
-                queue.append(target)
-    return paths
-
-
-def breadth_first(transitions: Codes) -> NDArray[np.int64]:
-    """Return the reachable states in breadth-first order."""
-    return np.array(list(shortest_paths(transitions)), np.int64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TransitionTable:
-    """Next states as [state, label code]; −1 where none is known.
-
-    >>> from resolvent.traces.vocabulary import Vocabulary
-    >>> table = TransitionTable(np.int32([[1, -1], [0, 1]]), Vocabulary("ab"))
-    >>> table.for_labels("bca").tolist()
-    [[-1, -1, 1], [1, -1, 0]]
-    >>> table.for_labels("bca", unseen="stay", others=True).tolist()
-    [[0, 0, 1, 0], [1, 1, 0, 1]]
+    `target` is [state, label]. It is −1 for transitions without an alternative: those never
+    taken, those by a label that is read often and changes no state, and those of a machine with
+    one state. `log_odds` is the logarithm of the odds of the present target against the
+    alternative.
     """
 
-    next_state: Codes
-    labels: Vocabulary[Label]
+    target: Codes
+    log_odds: NDArray[np.float64]
 
-    def for_labels(
-        self,
-        alphabet: Collection[Label],
-        *,
-        unseen: str = "unknown",
-        others: bool = False,
-    ) -> Codes:
-        """Return the next states as [state, label code in the alphabet], a contiguous array.
 
-        Transitions that are not known are −1, or with `unseen="stay"` lead back to their state.
-        With `others` a last column stands for all labels outside the alphabet.
-        """
-        codes = codes_of(alphabet, self.labels, -1)
-        if others:
-            codes = np.append(codes, np.int32(-1))
-        unknown = np.full((len(self.next_state), 1), -1, np.int32)
-        table = np.hstack([self.next_state, unknown])[:, codes]
-        if unseen == "stay":
-            table = np.where(table < 0, np.arange(len(table), dtype=np.int32)[:, None], table)
-        return np.ascontiguousarray(table)
+@dataclass(frozen=True, eq=False)
+class Support:
+    """How often the traces showed each entry of a machine's tables.
+
+    Repeated traces change this part of a machine only. `outputs` counts each query in a state.
+    `constants` are the totals of constant queries, `constants_by_state` their counts by state,
+    empty if only the totals are known. `alternatives` holds the odds of transitions of a machine
+    inferred from noisy traces.
+    """
+
+    transitions: NDArray[np.int64]
+    outputs: NDArray[np.int64]
+    constants: NDArray[np.int64]
+    constants_by_state: NDArray[np.int64] = field(default_factory=no_numbers)
+    alternatives: AlternativeTransitions | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class OutputCounts:
+    """All outputs of the queries that have more than one output in a state.
+
+    Four parallel columns, sorted by state, query and output: `value` is the output's code,
+    `count` its count. Two tables are equal when every output has the same share in both,
+    since repeated traces add no information.
+
+    >>> coin = OutputCounts(
+    ...     np.zeros(2, np.int32), np.zeros(2, np.int64), np.array([0, 1]), np.array([3, 9])
+    ... )
+    >>> len(coin), coin.main.tolist(), coin.totals.tolist()
+    (2, [1], [12])
+    """
+
+    state: Codes = field(default_factory=no_codes)
+    query: NDArray[np.int64] = field(default_factory=no_numbers)
+    value: Codes = field(default_factory=no_codes)
+    count: NDArray[np.int64] = field(default_factory=no_numbers)
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Index of the first output of each pair of state and query."""
+        return _starts(self.state, self.query)
+
+    @cached_property
+    def group(self) -> NDArray[np.int64]:
+        """Number of the pair of state and query that each output belongs to."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self)))
+
+    @cached_property
+    def by_count(self) -> NDArray[np.int64]:
+        """Order of the outputs within each pair: most frequent first, then lowest code."""
+        return np.lexsort((self.value, -self.count, self.group))
+
+    @cached_property
+    def totals(self) -> NDArray[np.int64]:
+        """Count of each pair of state and query."""
+        return _totals(self.count, self.starts)
+
+    @cached_property
+    def main(self) -> Codes:
+        """The most frequent output of each pair; of ties, the lowest code."""
+        return self.value[self.by_count[self.starts]]
+
+    @cached_property
+    def most(self) -> NDArray[np.int64]:
+        """Count of the most frequent output of each pair."""
+        return self.count[self.by_count[self.starts]]
+
+    @cached_property
+    def shares(self) -> tuple[NDArray[np.int64], ...]:
+        """The columns, with counts in lowest terms."""
+        divisor = np.gcd.reduceat(self.count, self.starts) if len(self) else self.count
+        columns = (self.state, self.query, self.value, self.count // divisor[self.group])
+        return tuple(column.astype(np.int64) for column in columns)
+
+    @cached_property
+    def rows(self) -> dict[tuple[int, int], dict[int, int]]:
+        """Count of each output by state and query, the most frequent output first."""
+        order = self.by_count
+        rows: dict[tuple[int, int], dict[int, int]] = {}
+        columns = (column[order].tolist() for column in (self.state, self.query, self.value))
+        for state, query, value, count in zip(*columns, self.count[order].tolist(), strict=True):
+            rows.setdefault((state, query), {})[value] = count
+        return rows
+
+    @property
+    def deviating(self) -> int:
+        """Number of outputs that differ from the most frequent one of their pair."""
+        return int(self.count.sum() - self.most.sum())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, OutputCounts):
+            return NotImplemented
+        return all(map(np.array_equal, self.shares, other.shares))
+
+    def __hash__(self) -> int:
+        return hash(tuple(column.tobytes() for column in self.shares))
+
+    def __repr__(self) -> str:
+        return f"OutputCounts({len(self.starts)} queries in a state, {len(self)} outputs)"
+
+
+class OutputRows(NamedTuple):
+    """A row for each state and query: its most frequent output, its count, and all variation."""
+
+    state: Codes
+    query: NDArray[np.int64]
+    value: Codes
+    total: NDArray[np.int64]
+    output_counts: OutputCounts
+
+
+def group_outputs(
+    state: Codes, query: NDArray[np.int64], value: Codes, count: NDArray[np.int64]
+) -> OutputRows:
+    """Group output counts by state and query; the columns are sorted by state, query and output.
+
+    >>> states, queries = np.array([0, 0, 1]), np.array([7, 7, 7])
+    >>> outputs = group_outputs(states, queries, np.array([2, 5, 5]), np.array([1, 9, 4]))
+    >>> outputs.value.tolist(), outputs.total.tolist(), outputs.output_counts.count.tolist()
+    ([5, 5], [10, 4], [1, 9])
+    """
+    starts = _starts(state, query)
+    if len(starts) == len(state):
+        return OutputRows(state, query, value, count, OutputCounts())
+    sizes = np.diff(starts, append=len(state))
+    varies = np.repeat(sizes > 1, sizes)
+    output_counts = OutputCounts(state[varies], query[varies], value[varies], count[varies])
+    main = value[starts]
+    main[varies[starts]] = output_counts.main
+    return OutputRows(state[starts], query[starts], main, _totals(count, starts), output_counts)
+
+
+def _starts(state: Codes, query: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where another state or query begins, in columns sorted by both."""
+    is_first = np.ones(len(state), bool)
+    is_first[1:] = (state[1:] != state[:-1]) | (query[1:] != query[:-1])
+    return np.flatnonzero(is_first)
+
+
+def _totals(count: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.add.reduceat(count, starts) if len(count) else count

@@ -1,14 +1,16 @@
 """Noise: what may be noisy in traces, and the machines and labels that are most likely then."""
 
-from resolvent.machines.uncertainty import AlternativeTransitions, LabelNoise, StateUncertainty
+from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
+from resolvent.machines.tables import AlternativeTransitions
 from resolvent.noise.alternatives import compare_transitions, improve_transitions
-from resolvent.noise.hidden import LatentStateMachine, fit_latent_machine
 from resolvent.noise.labels import DenoisedLabels, denoise_labels
-from resolvent.noise.model import Noise
+from resolvent.noise.latent import LatentStateMachine, fit_latent_machine
+from resolvent.noise.model import Noise, NoiseCandidate
 from resolvent.noise.outliers import OutlierScores, score_outliers
 from resolvent.noise.outputs import (
     LikelyMachine,
     NoisyEvidence,
+    SearchLimits,
     fit_likely_machine,
     marginal_likelihood,
 )
@@ -22,8 +24,10 @@ __all__ = [
     "LatentStateMachine",
     "LikelyMachine",
     "Noise",
+    "NoiseCandidate",
     "NoisyEvidence",
     "OutlierScores",
+    "SearchLimits",
     "StateUncertainty",
     "compare_transitions",
     "denoise_labels",

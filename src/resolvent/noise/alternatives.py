@@ -12,10 +12,11 @@ import numpy as np
 from resolvent import _core
 from resolvent._util.math import log
 from resolvent.errors import ModelError
-from resolvent.machines.build import machine_of_tables, with_sample_counts
+from resolvent.machines.build import Vocabularies, machine_of_tables, with_sample_counts
 from resolvent.machines.compare import Alternative
 from resolvent.machines.machine import Machine
-from resolvent.machines.uncertainty import AlternativeTransitions
+from resolvent.machines.memory import shortest_paths
+from resolvent.machines.tables import AlternativeTransitions
 from resolvent.noise.outputs import SUBSAMPLE_ROWS, LikelyMachine, marginal_likelihood
 from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import NO_EVENT
@@ -39,20 +40,6 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
     Traces that read the transition are replayed with another target: staying, and the three that
     outputs up to the next label favor most. All outputs are then weighed as by `weigh`. Of more
     than 200,000 rows a part of the traces is used, which understates certainty.
-
-    >>> import numpy as np, resolvent as rs
-    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
-    >>> def trace(key, end):
-    ...     return rs.Trace(["a", "b", end], [None, key, None], ["go", "go"], [0, 0])
-    >>> traces = rs.TraceSet([trace("key", "c"), trace("lamp", "d")] * 20)
-    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
-    >>> samples = output_samples(traces, histories, "observation")
-    >>> key, lamp = (samples.labels.code(frozenset({name})) for name in ("key", "lamp"))
-    >>> transitions = np.full((2, len(samples.labels)), -1, np.int32)
-    >>> transitions[0, [key, lamp]] = 1, 0
-    >>> others = compare_transitions(samples, transitions)
-    >>> int(others.target[0, key]), bool(others.log_odds[0, key] > 10)
-    (0, True)
     """
     states, labels = transitions.shape
     if labels == 0:
@@ -69,7 +56,7 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
             part=SUBSAMPLE_ROWS,
         )
     except ValueError as error:
-        raise ModelError(f"the moves do not fit the samples: {error}") from None
+        raise ModelError(f"the transitions do not fit the samples: {error}") from None
     target = target.reshape(states, labels)
     # The evidence alone does not decide whether "no event" changes a state.
     if (silence := samples.labels.get(NO_EVENT)) is not None:
@@ -123,7 +110,7 @@ def _with_one_change(
             continue
         changed = transitions.copy()
         changed.flat[place] = target
-        if _all_reachable(_read_transitions(samples, changed)):
+        if len(shortest_paths(_read_transitions(samples, changed))) == len(changed):
             log_evidence = marginal_likelihood(samples, changed).log_evidence
             if log_evidence > best:
                 return changed, log_evidence
@@ -142,16 +129,6 @@ def _read_transitions(samples: SampleSet, transitions: Codes) -> Codes:
     places = before[rows], samples.beta[rows]
     read[places] = transitions[places]
     return read
-
-
-def _all_reachable(transitions: Codes) -> bool:
-    """Return whether all states are reachable from the first."""
-    reached, queue = {0}, [0]
-    for state in queue:
-        new = {target for target in transitions[state].tolist() if target >= 0} - reached
-        reached |= new
-        queue += sorted(new)
-    return len(reached) == len(transitions)
 
 
 def alternatives(
@@ -188,13 +165,9 @@ def _with_transitions(machine: Machine, samples: SampleSet, transitions: Codes) 
     idle = ((transitions == loops) | (transitions < 0)).all(0)
     changed, _ = machine_of_tables(
         type(machine),
-        labels=samples.labels,
-        observations=samples.observations,
-        actions=samples.actions,
-        outputs=samples.outputs,
-        transitions=transitions,
-        initial=0,
-        answers=(nothing, nothing, np.empty(0, np.int32)),
+        Vocabularies(samples.labels, samples.observations, samples.actions, samples.outputs),
+        transitions,
+        (nothing, nothing, np.empty(0, np.int32)),
         trivial=tuple(np.flatnonzero(idle).tolist()),
         predicts=machine.predicts,
         supplemented=machine.supplemented,

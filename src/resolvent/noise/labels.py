@@ -7,24 +7,31 @@ likely main output is the true label. docs/decisions/noise.md states the conditi
 Input: traces, or counts of their labels. Output: the labeling function and the rates of errors.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import exp, log, product
-from resolvent.machines.uncertainty import LabelNoise
-from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
+from resolvent.machines.augmented_state import LabelNoise
+from resolvent.preprocess.labeling import (
+    LabelingFunction,
+    LabelOrigin,
+    pair_sources,
+    preceding_actions,
+)
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
+from resolvent.replay import Alphabets, CodedShard, Corpus
+from resolvent.replay.counts import CountTable
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
+from resolvent.traces.symbols import NO_EVENT, Label, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of, distinct_pairs
+from resolvent.traces.vocabulary import Codes, Vocabulary
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
-V = TypeVar("V", bound=Hashable)
 
 _SOURCES: tuple[LabelOrigin, ...] = ("observation", "action+observation")
 """Inputs that labels may be a function of; of equally likely ones the first is taken."""
@@ -53,90 +60,52 @@ _CONVERGED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LabelTally:
+class LabelCounts:
     """Counts of the labels recorded at each observation, by the action that led to it.
 
-    Each row is a triple that occurs; `action` is −1 at the beginning of an episode. Tallies of
-    shards add up.
-
-    >>> from resolvent.traces import Trace
-    >>> traces = TraceSet([Trace([0, 1, 1], [None, "x", "x"], ["go", "go"])] * 2)
-    >>> tally = LabelTally.of(traces, LabelTiming.CURRENT)
-    >>> tally.action.tolist(), tally.observation.tolist(), tally.count.tolist()
-    ([0], [1], [4])
+    Each row of `table` is a triple that occurs; the action is −1 at the beginning of an episode.
     """
 
-    observations: Vocabulary[Symbol]
-    actions: Vocabulary[Symbol]
-    labels: Vocabulary[Label]
-    action: Codes
-    observation: Codes
-    label: Codes
-    count: Counts
+    alphabets: Alphabets
+    table: CountTable
 
     @classmethod
-    def of(cls, traces: TraceSet, timing: LabelTiming) -> "LabelTally":
-        """Count the labels of traces that are read under a timing."""
-        action = np.full(len(traces.observation_codes), -1, np.int32)
-        after_step = np.ones(len(action), bool)
-        after_step[traces.offsets[:-1] + np.arange(len(traces))] = False
-        action[after_step] = traces.action_codes
-        rows = after_step if timing.first else slice(None)
-        columns = action[rows], traces.observation_codes[rows], traces.label_codes[rows]
-        values = traces.observations, traces.actions, traces.labels
-        return cls._of_distinct(columns, values, np.ones(len(columns[0]), np.int64))
+    def of(cls, traces: TraceSet | Corpus, timing: LabelTiming) -> "LabelCounts":
+        """Count the labels that are read under a timing."""
+        if isinstance(traces, TraceSet):
+            return cls(Alphabets.of(traces.values), _count_labels(traces, traces.codes, timing))
+        shards = iter(traces.coded())
+        table = _of_shard(next(shards), timing)
+        for shard in shards:
+            table += _of_shard(shard, timing)
+        return cls(traces.alphabets, table)
 
-    @classmethod
-    def joined(cls, tallies: Sequence["LabelTally"]) -> "LabelTally":
-        """Add up tallies with vocabularies of their own."""
-        if len(tallies) == 1:
-            return tallies[0]
-        observations = _union([tally.observations for tally in tallies], symbol_order)
-        actions = _union([tally.actions for tally in tallies], symbol_order)
-        labels = _union([tally.labels for tally in tallies], label_order)
-        columns = (
-            np.concatenate(
-                [
-                    np.append(codes_of(tally.actions, actions, -1), -1)[tally.action]
-                    for tally in tallies
-                ]
-            ),
-            np.concatenate(
-                [
-                    codes_of(tally.observations, observations, -1)[tally.observation]
-                    for tally in tallies
-                ]
-            ),
-            np.concatenate([codes_of(tally.labels, labels, -1)[tally.label] for tally in tallies]),
-        )
-        values = observations, actions, labels
-        return cls._of_distinct(columns, values, np.concatenate([tally.count for tally in tallies]))
+    @property
+    def labels(self) -> Vocabulary[Label]:
+        """The labels by code."""
+        return self.alphabets.labels
 
-    @classmethod
-    def _of_distinct(
-        cls,
-        columns: tuple[Codes, Codes, Codes],
-        values: tuple[Vocabulary[Symbol], Vocabulary[Symbol], Vocabulary[Label]],
-        count: Counts,
-    ) -> "LabelTally":
-        """Return each triple of action, observation and label once, with its counts added up."""
-        action, observation, label = columns
-        observations, labels = len(values[0]), len(values[2])
-        key = ((action.astype(np.int64) + 1) * observations + observation) * labels + label
-        distinct, places = np.unique(key, return_inverse=True)
-        pairs, label_codes = np.divmod(distinct, labels)
-        action_codes, observation_codes = np.divmod(pairs, observations)
-        return cls(
-            *values,
-            (action_codes - 1).astype(np.int32),
-            observation_codes.astype(np.int32),
-            label_codes.astype(np.int32),
-            np.bincount(places, count, len(distinct)).astype(np.int64),
-        )
+    def sources(self, reads: LabelOrigin) -> tuple[list[Symbol], NDArray[np.int64]]:
+        """Return the distinct inputs of a labeling function, and the index of that of each row."""
+        observations, actions = self.alphabets.observations, self.alphabets.actions
+        observation = self.table["observation"].astype(np.int64)
+        if reads == "observation":
+            distinct, index = np.unique(observation, return_inverse=True)
+            return [observations[code] for code in distinct.tolist()], index
+        pairs = (self.table["action"].astype(np.int64) + 1) * len(observations) + observation
+        distinct, index = np.unique(pairs, return_inverse=True)
+        return pair_sources(distinct, actions, observations), index
 
 
-def _union(vocabularies: Sequence[Vocabulary[V]], order: Callable[[V], Any]) -> Vocabulary[V]:
-    return Vocabulary(sorted(set().union(*vocabularies), key=order))
+def _of_shard(shard: CodedShard, timing: LabelTiming) -> CountTable:
+    return _count_labels(shard.traces, shard.codes, timing)
+
+
+def _count_labels(traces: TraceSet, codes: Mapping[str, Codes], timing: LabelTiming) -> CountTable:
+    action = preceding_actions(traces.offsets, codes[ACTION])
+    rows = action >= 0 if timing.first else slice(None)
+    columns = {"action": action, "observation": codes[OBSERVATION], "label": codes[LABEL]}
+    return CountTable.of({name: column[rows] for name, column in columns.items()})
 
 
 @dataclass(frozen=True)
@@ -144,12 +113,12 @@ class DenoisedLabels:
     """The labeling function that recorded labels follow, except for random errors.
 
     Attributes:
-        labelling: Returns the most likely label of each observation, or action and observation.
+        labeling: Returns the most likely label of each observation, or action and observation.
         noise: Rates at which recorded labels differ from that; None if they are uninformative.
         log_evidence: Log likelihood of the recorded labels.
     """
 
-    labelling: LabelingFunction
+    labeling: LabelingFunction
     noise: LabelNoise | None
     log_evidence: float
 
@@ -158,127 +127,123 @@ WITHOUT_LABELS = DenoisedLabels(LabelingFunction("observation", {}), None, 0.0)
 """Denoised labels that are independent of all observations: no event ever happens."""
 
 
+class LabelDependence(StrEnum):
+    """Why labels need no denoising, or cannot be denoised."""
+
+    EXACT = "labels follow exactly from observations and actions"
+    INDEPENDENT = "labels are independent of observations and actions"
+    LATENT = "labels depend on something unobserved"
+    UNKNOWN = "there are too many different labels"
+
+
 def denoise_labels(
-    traces: TraceSet | LabelTally,
+    traces: TraceSet | LabelCounts,
     *,
     timing: LabelTiming = LabelTiming.CURRENT,
     share: float | None = None,
-) -> DenoisedLabels | None:
+) -> DenoisedLabels | LabelDependence:
     """Return the labeling function that recorded labels follow, except for random errors.
 
-    Return None if labels follow it exactly, if observations and actions do not make labels
-    likelier than chance, or if labels differ in few places and often there, so that they must
+    If there is none, return the reason: labels follow exactly; observations and actions do not make
+    them likelier than chance; or they differ in few places and often there, so that they must
     depend on something unobserved. `timing` says whether the first label of an episode counts;
     `share` is the share of wrong labels, if known.
 
     >>> from resolvent.traces import Trace
     >>> labels = [None, "key", "key", "key", None]
     >>> traces = TraceSet([Trace(["hall", "attic"] * 20, labels * 8, ["walk"] * 39)])
-    >>> denoise_labels(traces) is None
-    True
+    >>> print(denoise_labels(traces))
+    labels are independent of observations and actions
     >>> labels = ([None, "key"] * 20)[:37] + [None, None, None]
     >>> traces = TraceSet([Trace(["hall", "attic"] * 20, labels, ["walk"] * 39)])
     >>> denoised = denoise_labels(traces)
-    >>> denoised.labelling.events, denoised.noise
+    >>> denoised.labeling.events, denoised.noise
     ({'attic': 'key'}, LabelNoise(missed=0.1, false=0.0, swapped=0.0))
     """
-    tally = traces if isinstance(traces, LabelTally) else LabelTally.of(traces, timing)
-    best = _best_fit(tally, share)
-    if best is None or best.log_evidence <= _by_chance(best.counts):
-        return None
-    return None if share is None and best.is_systematic else best.denoised(tally.labels)
+    counts = traces if isinstance(traces, LabelCounts) else LabelCounts.of(traces, timing)
+    fit = _best_fit(counts, share)
+    if isinstance(fit, LabelDependence):
+        return fit
+    if fit.log_evidence <= _by_chance(fit.counts):
+        return LabelDependence.INDEPENDENT
+    if share is None and fit.is_systematic:
+        return LabelDependence.LATENT
+    if fit.noise == LabelNoise(0.0, 0.0, 0.0):
+        return LabelDependence.EXACT
+    events = {
+        source: counts.labels[int(code)]
+        for source, code in zip(fit.sources, fit.main, strict=True)
+        if code != fit.silence
+    }
+    return DenoisedLabels(LabelingFunction(fit.reads, events), fit.noise, fit.log_evidence)
 
 
-def labels_are_independent(tally: LabelTally) -> bool:
-    """Return whether labels appear independent of observations and actions.
-
-    >>> from resolvent.traces import Trace
-    >>> labels = ["key", None, None, "key"] * 10
-    >>> traces = TraceSet([Trace(["hall", "attic"] * 20, labels, ["walk"] * 39)])
-    >>> labels_are_independent(LabelTally.of(traces, LabelTiming.CURRENT))
-    True
-    """
-    best = _best_fit(tally, None)
-    return best is not None and best.log_evidence <= _by_chance(best.counts)
-
-
-def labels_follow_exactly(traces: TraceSet, timing: LabelTiming) -> bool:
-    """Return whether every observation has one label, so that no error is detectable.
-
-    >>> from resolvent.traces import Trace
-    >>> traces = TraceSet([Trace([0, 1, 0], ["start", "x", None], ["go", "go"])])
-    >>> labels_follow_exactly(traces, LabelTiming.CURRENT)
-    True
-    >>> labels_follow_exactly(traces, LabelTiming.CURRENT_WITH_INITIAL)
-    False
-    """
-    observations, labels = traces.observation_codes, traces.label_codes
-    if timing.first:
-        observations, labels = traces.after_step(observations), traces.after_step(labels)
-    pairs, _ = distinct_pairs(observations, labels, len(traces.observations), len(traces.labels))
-    return len(np.unique(pairs // len(traces.labels))) == len(pairs)
-
-
-def _best_fit(tally: LabelTally, share: float | None) -> "_Fit | None":
-    """Return the best fit of labels to observations and actions; None if no label is wrong."""
-    if len(tally.labels) < 2 or (share is None and _surely_exact(tally)):
-        return None
+def _best_fit(counts: LabelCounts, share: float | None) -> "_Fit | LabelDependence":
+    """Return the best fit of labels to observations, or to actions and observations."""
+    labels, table = len(counts.labels), counts.table
+    if labels < 2 or (share is None and _surely_exact(table, labels)):
+        return LabelDependence.EXACT
     best: _Fit | None = None
     for reads in _SOURCES:
-        sources = _Sources.of(tally, reads)
-        cells = len(sources.values) * len(tally.labels)
-        if cells > _MOST_CELLS or len(tally.labels) > _MOST_LABELS:
+        sources, index = counts.sources(reads)
+        if len(sources) * labels > _MOST_CELLS or labels > _MOST_LABELS:
             continue
-        counts = sources.counts(tally)
-        if best is None and _is_exact(counts):
-            return None
-        fit = _fit(sources, counts, tally.labels.get(NO_EVENT), share)
+        is_exact = len(np.unique(index * labels + table["label"])) == len(sources)
+        if best is None and is_exact:
+            return LabelDependence.EXACT
+        by_source = np.zeros((len(sources), labels))
+        np.add.at(by_source, (index, table["label"]), table.count)
+        fit = _Fit.of(by_source, counts.labels.get(NO_EVENT), share, reads, sources)
         if best is None or fit.log_evidence > best.log_evidence:
-            best = fit
-    return None if best is None or _is_exact(best.counts) else best
-
-
-@dataclass(frozen=True, eq=False)
-class _Sources:
-    """The distinct inputs of a labeling function, and the input of each triple of a tally."""
-
-    reads: LabelOrigin
-    values: list[Symbol]
-    of_triple: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, tally: LabelTally, reads: LabelOrigin) -> "_Sources":
-        if reads == "observation":
-            codes, places = np.unique(tally.observation, return_inverse=True)
-            return cls(reads, [tally.observations[code] for code in codes.tolist()], places)
-        observations = len(tally.observations)
-        pairs = (tally.action.astype(np.int64) + 1) * observations + tally.observation
-        distinct, places = np.unique(pairs, return_inverse=True)
-        values: list[Symbol] = []
-        for pair in distinct.tolist():
-            action, code = divmod(pair, observations)
-            observation = tally.observations[code]
-            values.append((tally.actions[action - 1], observation) if action else (observation,))
-        return cls(reads, values, places)
-
-    def counts(self, tally: LabelTally) -> Floats:
-        """Return how often each source, a row, was recorded with each label."""
-        counts = np.zeros((len(self.values), len(tally.labels)))
-        np.add.at(counts, (self.of_triple, tally.label), tally.count)
-        return counts
+            best, best_is_exact = fit, is_exact
+    if best is None:
+        return LabelDependence.UNKNOWN
+    return LabelDependence.EXACT if best_is_exact else best
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """The code of the most likely label of each source, and the likelihood of all labels."""
+    """The most likely label of each source, a row of counts by label, and their likelihood.
 
-    sources: _Sources
+    `main` has the codes of these labels, and `silence` is the code of "no event".
+    """
+
+    reads: LabelOrigin
+    sources: list[Symbol]
     counts: Floats
     main: NDArray[np.intp]
     silence: int | None
     log_evidence: float
 
-    @property
+    @classmethod
+    def of(
+        cls,
+        counts: Floats,
+        silence: int | None,
+        share: float | None,
+        reads: LabelOrigin,
+        sources: list[Symbol],
+    ) -> "_Fit":
+        """Find the rates of errors and shares of main labels that make all labels most likely."""
+        labels = counts.shape[1]
+        main = np.eye(labels)[counts.argmax(1)]  # a distribution over labels for each source
+        before = LabelNoise(0.0, 0.0, 0.0)
+        for _ in range(_MOST_ROUNDS):
+            noise = _rates(product(main.T, counts), silence, 0.5, share)
+            shares = (main.sum(0) + 0.5) / (len(main) + 0.5 * labels)
+            joint = product(counts, log(_chances(noise, labels, silence)).T) + log(shares)
+            likeliest = joint.max(1, keepdims=True)
+            main = exp(joint - likeliest)
+            sums = main.sum(1, keepdims=True)
+            main /= sums
+            if _has_converged(noise, before):
+                break
+            before = noise
+        log_evidence = float((likeliest + log(sums)).sum())
+        log_evidence -= _price(3 + labels - 1, counts.sum())
+        return cls(reads, sources, counts, joint.argmax(1), silence, log_evidence)
+
+    @cached_property
     def noise(self) -> LabelNoise:
         """Rates at which recorded labels differ from the main ones."""
         labels = self.counts.shape[1]
@@ -296,42 +261,23 @@ class _Fit:
         far = by_chance + _STANDARD_DEVIATIONS * np.sqrt(2 * by_chance + 1)
         return bool(pairs > max(far, _UNEVEN * by_chance))
 
-    def denoised(self, labels: Vocabulary[Label]) -> DenoisedLabels | None:
-        """Return the labeling function; None if the main labels are those recorded."""
-        noise = self.noise
-        if noise == LabelNoise(0.0, 0.0, 0.0):
-            return None
-        events = {
-            source: labels[int(code)]
-            for source, code in zip(self.sources.values, self.main, strict=True)
-            if code != self.silence
-        }
-        return DenoisedLabels(
-            LabelingFunction(self.sources.reads, events), noise, self.log_evidence
-        )
 
-
-def _is_exact(counts: Floats) -> bool:
-    """Return whether each source has one label throughout."""
-    return bool(((counts > 0).sum(1) <= 1).all())
-
-
-def _surely_exact(tally: LabelTally) -> bool:
+def _surely_exact(table: CountTable, labels: int) -> bool:
     """Return whether labels follow exactly from action and observation, as the inputs of a log do.
 
     This has to be far likelier than errors in labels that follow from the observation alone.
     """
-    pairs = tally.action.astype(np.int64) * len(tally.observations) + tally.observation
+    observation, label = table["observation"].astype(np.int64), table["label"]
+    pairs = table["action"].astype(np.int64) * (int(observation.max()) + 1) + observation
     if len(np.unique(pairs)) < len(pairs):
         return False
-    main = np.bincount(tally.label, minlength=len(tally.labels))
+    main = np.bincount(label, minlength=labels)
     shares = (main + 0.5) / (len(pairs) + 0.5 * len(main))
-    exactly = log(shares[tally.label]).sum()
-    keys = tally.observation.astype(np.int64) * len(tally.labels) + tally.label
-    _, place = np.unique(keys, return_inverse=True)
-    each = np.bincount(place, tally.count)
-    at_observation = np.bincount(tally.observation, tally.count)[tally.observation]
-    with_errors = (tally.count * log(each[place] / at_observation)).sum()
+    exactly = log(shares[label]).sum()
+    _, place = np.unique(observation * labels + label, return_inverse=True)
+    each = np.bincount(place, table.count)
+    at_observation = np.bincount(observation, table.count)[observation]
+    with_errors = (table.count * log(each[place] / at_observation)).sum()
     return bool(exactly - with_errors > _FAR)
 
 
@@ -346,27 +292,6 @@ def _by_chance(counts: Floats) -> float:
 def _price(parameters: int, total: float) -> float:
     """Return the cost of parameters that are fitted to this number of labels."""
     return parameters / 2 * float(log(total))
-
-
-def _fit(sources: _Sources, counts: Floats, silence: int | None, share: float | None) -> _Fit:
-    """Find the rates of errors and shares of main labels that make all labels most likely."""
-    labels = counts.shape[1]
-    main = np.eye(labels)[counts.argmax(1)]  # a distribution over labels for each source
-    before = LabelNoise(0.0, 0.0, 0.0)
-    for _ in range(_MOST_ROUNDS):
-        noise = _rates(product(main.T, counts), silence, 0.5, share)
-        shares = (main.sum(0) + 0.5) / (len(main) + 0.5 * labels)
-        joint = product(counts, log(_chances(noise, labels, silence)).T) + log(shares)
-        likeliest = joint.max(1, keepdims=True)
-        main = exp(joint - likeliest)
-        sums = main.sum(1, keepdims=True)
-        main /= sums
-        if _has_converged(noise, before):
-            break
-        before = noise
-    log_evidence = float((likeliest + log(sums)).sum())
-    log_evidence -= _price(3 + labels - 1, counts.sum())
-    return _Fit(sources, counts, joint.argmax(1), silence, log_evidence)
 
 
 def _has_converged(noise: LabelNoise, before: LabelNoise) -> bool:

@@ -89,26 +89,26 @@ class Mixture:
     `off` has the shares of groups that belong to no center: anywhere, and near the centers.
     """
 
-    centres: Floats
+    centers: Floats
     shares: Floats
     values: Floats
     off: Floats
     log_likelihood: float
 
-    def without(self, centre: int) -> "Mixture":
+    def without(self, center: int) -> "Mixture":
         """Return all centers but the one with this number."""
-        shares = np.delete(self.shares, centre)
+        shares = np.delete(self.shares, center)
         return replace(
             self,
-            centres=np.delete(self.centres, centre),
+            centers=np.delete(self.centers, center),
             shares=shares / max(float(shares.sum()), _TINY) * float(self.shares.sum()),
         )
 
-    def beside(self, centre: float) -> "Mixture":
+    def beside(self, center: float) -> "Mixture":
         """Return the mixture with a further center, which has a small share."""
         return replace(
             self,
-            centres=np.append(self.centres, centre),
+            centers=np.append(self.centers, center),
             shares=np.append(self.shares * 0.98, 0.02),
             off=self.off * 0.98,
         )
@@ -124,12 +124,6 @@ def find_centers(
     normally distributed, two centers fit values around one center better. Means of many values are
     normally distributed nevertheless, so only means of at least `sure` values decide between near
     centers.
-
-    >>> random = np.random.default_rng(0)
-    >>> single = np.concatenate([random.normal(0, 0.1, 500), random.normal(1, 0.1, 100)])
-    >>> mixture = find_centers(Groups(np.ones(600), single, np.zeros(600)), 0.1)
-    >>> mixture.centres.round(1).tolist(), mixture.shares.round(1).tolist()
-    ([-0.0, 1.0], [0.8, 0.2])
     """
     return _Search(groups, sigma, sure, price).run()
 
@@ -179,14 +173,14 @@ class _Search:
         )
         while (larger := self._with_another(best)) is not None:
             best = larger
-            if len(best.centres) > MAX_CENTERS or self._fill_a_range(best):
+            if len(best.centers) > MAX_CENTERS or self._fill_a_range(best):
                 return None
         best = self._with_full_groups(self._pruned(best))
         if best.off.sum() > MOST_OFF:
             return None
-        order = np.argsort(best.centres, kind="stable")
+        order = np.argsort(best.centers, kind="stable")
         return replace(
-            best, centres=best.centres[order], shares=best.shares[order], values=best.values[order]
+            best, centers=best.centers[order], shares=best.shares[order], values=best.values[order]
         )
 
     def _with_full_groups(self, mixture: Mixture) -> Mixture:
@@ -195,8 +189,8 @@ class _Search:
         With few groups, one group is not worth the price of a center, but a full one is no
         accident.
         """
-        while len(mixture.centres) < MAX_CENTERS:
-            apart = np.abs(self.full.mean[:, None] - mixture.centres[None, :]).min(1)
+        while len(mixture.centers) < MAX_CENTERS:
+            apart = np.abs(self.full.mean[:, None] - mixture.centers[None, :]).min(1)
             far = self.full.where(apart > self.sigma * np.maximum(6 / np.sqrt(self.full.size), 1))
             if not len(far.size):
                 break
@@ -205,9 +199,9 @@ class _Search:
 
     def _fill_a_range(self, mixture: Mixture) -> bool:
         """Return whether most centers are as near to the next as noise reaches."""
-        if len(mixture.centres) <= MOST_SIDE_BY_SIDE:
+        if len(mixture.centers) <= MOST_SIDE_BY_SIDE:
             return False
-        return bool(np.median(np.diff(np.sort(mixture.centres))) < NEAR * self.sigma)
+        return bool(np.median(np.diff(np.sort(mixture.centers))) < NEAR * self.sigma)
 
     def _with_another(self, mixture: Mixture) -> Mixture | None:
         """Return the best mixture with one more center that is worth it, or None."""
@@ -215,31 +209,31 @@ class _Search:
         worthy = [
             candidate
             for candidate in larger
-            if self._is_worth(candidate, len(mixture.centres), mixture)
+            if self._is_worth(candidate, len(mixture.centers), mixture)
         ]
         return max(worthy, key=lambda candidate: candidate.log_likelihood, default=None)
 
     def _pruned(self, mixture: Mixture) -> Mixture:
         """Remove centers while one is not worth its price."""
-        while len(mixture.centres) > 1:
+        while len(mixture.centers) > 1:
             smaller = [
-                self._fitted(mixture.without(centre)) for centre in range(len(mixture.centres))
+                self._fitted(mixture.without(center)) for center in range(len(mixture.centers))
             ]
             needless = [
                 rest
-                for centre, rest in enumerate(smaller)
-                if not self._is_worth(mixture, centre, rest)
+                for center, rest in enumerate(smaller)
+                if not self._is_worth(mixture, center, rest)
             ]
             if not needless:
                 break
             mixture = max(needless, key=lambda candidate: candidate.log_likelihood)
         return mixture
 
-    def _is_worth(self, mixture: Mixture, centre: int, without: Mixture) -> bool:
+    def _is_worth(self, mixture: Mixture, center: int, without: Mixture) -> bool:
         """Return whether a center is worth its price, given the best mixture without it."""
         if mixture.log_likelihood - without.log_likelihood <= self.price:
             return False
-        nearest = np.abs(np.delete(mixture.centres, centre) - mixture.centres[centre]).min()
+        nearest = np.abs(np.delete(mixture.centers, center) - mixture.centers[center]).min()
         if self.sure is None or nearest > NEAR * self.sigma:
             return True
         if not len(self.sure.mean):
@@ -250,8 +244,8 @@ class _Search:
     def _unexpected(self, mixture: Mixture) -> list[float]:
         """Return the places where a center would gain most, at least σ from each other."""
         means = self.means
-        density = product(self._densities(mixture.centres, means), mixture.shares)
-        density += product(self._off(mixture.centres, mixture.shares, means), mixture.off)
+        density = product(self._densities(mixture.centers, means), mixture.shares)
+        density += product(self._off(mixture.centers, mixture.shares, means), mixture.off)
         weight = means.count / np.maximum(density, _TINY)
         cell = np.round(means.mean * (2 / self.sigma))
         places = np.unique(cell)
@@ -273,11 +267,11 @@ class _Search:
     def _fitted(self, mixture: Mixture, means: _Means | None = None) -> Mixture:
         """Fit centers and shares by expectation maximization, starting from these."""
         means = self.means if means is None else means
-        centres, shares, off = mixture.centres, mixture.shares, mixture.off
+        centers, shares, off = mixture.centers, mixture.shares, mixture.off
         total, before = float(means.count.sum()), -np.inf
         for _ in range(_STEPS):
-            near = self._densities(centres, means) * shares
-            away = self._off(centres, shares, means) * off
+            near = self._densities(centers, means) * shares
+            away = self._off(centers, shares, means) * off
             density = np.maximum(near.sum(1) + away.sum(1), _TINY)
             likelihood = float((means.count * log(density)).sum())
             weight = means.count / density
@@ -287,20 +281,20 @@ class _Search:
                 break
             before = likelihood
             summed = product(means.mean * means.size, part)
-            centres = np.where(values > _TINY, summed / np.maximum(values, _TINY), centres)
+            centers = np.where(values > _TINY, summed / np.maximum(values, _TINY), centers)
             shares = part.sum(0) / total
             off = np.maximum(product(weight, away) / total, 1e-9)
-        return Mixture(centres, shares, values, off, likelihood)
+        return Mixture(centers, shares, values, off, likelihood)
 
-    def _off(self, centres: Floats, shares: Floats, means: _Means) -> Floats:
+    def _off(self, centers: Floats, shares: Floats, means: _Means) -> Floats:
         """Return the density of means that belong to no center: anywhere, and near the centers."""
         width = _WIDE * self.sigma
-        apart = (means.mean[:, None] - centres[None, :]) / width
+        apart = (means.mean[:, None] - centers[None, :]) / width
         near = product(exp(-0.5 * apart**2), shares) / (width * np.sqrt(2 * np.pi) * shares.sum())
         return np.stack([np.full(len(near), self.even), near], axis=1)
 
-    def _densities(self, centres: Floats, means: _Means) -> Floats:
+    def _densities(self, centers: Floats, means: _Means) -> Floats:
         deviation = self.sigma / np.sqrt(means.size)[:, None]
-        apart = (means.mean[:, None] - centres[None, :]) / deviation
+        apart = (means.mean[:, None] - centers[None, :]) / deviation
         density: Floats = exp(-0.5 * apart**2) / (deviation * np.sqrt(2 * np.pi))
         return density

@@ -1,4 +1,4 @@
-"""Noise that a user allows for in traces."""
+"""The noise that a user allows for in traces, and the explanations that were considered."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
 from resolvent.traces.schema import REWARD
 
@@ -15,7 +15,7 @@ def _share(name: str, value: Any, alternative: str = "") -> float:
     is_wrong = isinstance(value, bool | np.bool_) or not isinstance(value, Real)
     if is_wrong or not 0 <= value <= 1:
         raise OptionError(
-            f"Noise: {name} is {shown(value)}: choose a share from 0 to 1{alternative}"
+            f"Noise: {name} is {quoted(value)}: choose a share from 0 to 1{alternative}"
         )
     return float(value)
 
@@ -31,37 +31,37 @@ class Noise:
         rewards: "gaussian" for rewards that vary around their values, "flipped" for values
             that are sometimes mistaken for one another.
         starts: Each episode draws a hidden initial state.
-        broken: Largest share of the traces that may be left out as useless.
+        outliers: Largest share of the traces that may be excluded as useless.
 
     >>> Noise(outcomes=True, labels=0.02)
-    Noise(outcomes=True, labels=0.02, rewards=False, starts=False, broken=0.0)
+    Noise(outcomes=True, labels=0.02, rewards=False, starts=False, outliers=0.0)
     >>> Noise(labels=2)
     Traceback (most recent call last):
-    resolvent.errors.OptionError: Noise: labels is 2: choose a share from 0 to 1, or True if it \
-is to be found
+    resolvent.errors.OptionError: Noise: labels is 2: choose a share from 0 to 1, or True to \
+estimate it
     """
 
     outcomes: bool = False
     labels: bool | float = False
     rewards: Literal["gaussian", "flipped"] | bool = False
     starts: bool = False
-    broken: float = 0.0
+    outliers: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("outcomes", "starts"):
             if not isinstance(value := getattr(self, name), bool | np.bool_):
-                raise OptionError(f"Noise: {name} is {shown(value)}: choose True or False")
+                raise OptionError(f"Noise: {name} is {quoted(value)}: choose True or False")
             object.__setattr__(self, name, bool(value))
         if isinstance(self.labels, bool | np.bool_):
             labels: bool | float = bool(self.labels)
         else:
-            labels = _share("labels", self.labels, ", or True if it is to be found")
+            labels = _share("labels", self.labels, ", or True to estimate it")
         object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "broken", _share("broken", self.broken))
+        object.__setattr__(self, "outliers", _share("outliers", self.outliers))
         is_named = isinstance(self.rewards, str) and self.rewards in ("gaussian", "flipped")
         if not is_named and self.rewards is not False:
             raise OptionError(
-                f"Noise: rewards is {shown(self.rewards)}: choose 'gaussian', 'flipped' or False"
+                f"Noise: rewards is {quoted(self.rewards)}: choose 'gaussian', 'flipped' or False"
             )
 
     def __bool__(self) -> bool:
@@ -82,7 +82,7 @@ is to be found
         return self.outcomes or (self.rewards == "flipped" and output == REWARD)
 
 
-AUTO: Final = Noise(outcomes=True, labels=True, rewards="gaussian", starts=True, broken=0.05)
+AUTO: Final = Noise(outcomes=True, labels=True, rewards="gaussian", starts=True, outliers=0.05)
 """Noise that noise="auto" allows for."""
 
 
@@ -91,3 +91,28 @@ def allowed_noise(option: Noise | Literal["none", "auto"]) -> Noise:
     if isinstance(option, Noise):
         return option
     return AUTO if option == "auto" else Noise()
+
+
+@dataclass(frozen=True)
+class NoiseCandidate:
+    """An explanation of the traces that `infer` considered, and why it was chosen or rejected.
+
+    Attributes:
+        name: "no noise", "denoised labels", "noisy outputs", "outliers", "latent labels" or
+            "latent starts".
+        reason: Why it was chosen or rejected.
+        is_chosen: Whether the machines of the result rest on it; besides denoised labels there is
+            always another one.
+        log_evidence: The log-likelihood of all outputs, where candidates were compared by that.
+
+    >>> print(NoiseCandidate("outliers", "no trace stands out"))
+    outliers: rejected, no trace stands out
+    """
+
+    name: str
+    reason: str
+    is_chosen: bool = False
+    log_evidence: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'chosen' if self.is_chosen else 'rejected'}, {self.reason}"

@@ -16,8 +16,10 @@ from resolvent.machines import Machines, machines_of
 from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import TraceSet
 
+Counts = NDArray[np.int64]
+
 _RISK: Final = 0.01
-"""Probability that any trace at all is left out though nothing is wrong with it."""
+"""Probability that any trace at all is excluded though nothing is wrong with it."""
 
 _OTHER_TRACES: Final = 2
 """Number of other traces that must have a query before an output for it can deviate."""
@@ -36,14 +38,14 @@ _ROUNDS: Final = 10
 class OutlierScores:
     """The deviation of the outputs of each trace.
 
-    `asked` is the number of outputs that could deviate, `odd` the number that do, for the most
-    informative machine. `nats` is the log likelihood ratio of a separate rate of deviations
+    `outputs` is the number of outputs that could deviate, `deviating` the number that do, for the
+    most informative machine. `nats` is the log likelihood ratio of a separate rate of deviations
     against that of the other traces; above `needed`, the trace is an outlier. `surprise` is the
     negative log likelihood of all outputs that most other traces contradict, even a single one.
     """
 
-    asked: NDArray[np.int64]
-    odd: NDArray[np.int64]
+    outputs: Counts
+    deviating: Counts
     nats: NDArray[np.float64]
     surprise: NDArray[np.float64]
     needed: float
@@ -65,15 +67,15 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
         queries = step_queries(machines, traces, states_at_steps(machines, traces))
     else:  # later machines read states of the first
         first = machines_of([next(iter(machines.values()))], machines.timing)
-        nowhere = {kind: np.zeros(traces.steps, np.int32) for kind in first}
+        nowhere = {name: np.zeros(traces.steps, np.int32) for name in first}
         queries = step_queries(first, traces, nowhere)
     needed = log(max(len(traces), 1) * len(queries) / _RISK)
     scores = [_score_for_machine(steps, traces, needed) for steps in queries.values()]
     most = np.argmax([own.nats for own in scores], axis=0)
     trace = np.arange(len(traces))
     return OutlierScores(
-        np.array([own.asked for own in scores])[most, trace],
-        np.array([own.odd for own in scores])[most, trace],
+        np.array([own.outputs for own in scores])[most, trace],
+        np.array([own.deviating for own in scores])[most, trace],
         np.array([own.nats for own in scores])[most, trace],
         np.sum([own.surprise for own in scores], axis=0),
         needed,
@@ -82,27 +84,27 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
 
 def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> OutlierScores:
     trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
-    queries = int(steps.questions.max(initial=0)) + 1
-    row, row_total = _numbered(steps.states.astype(np.int64) * queries + steps.questions)
-    answer, answer_total = _numbered(row * (len(steps.machine.outputs) + 1) + steps.outputs)
+    queries = int(steps.queries.max(initial=0)) + 1
+    row, row_total = _numbered(steps.states.astype(np.int64) * queries + steps.queries)
+    cell, cell_total = _numbered(row * (len(steps.machine.outputs) + 1) + steps.outputs)
     own_row, own_row_total = _numbered(trace * len(row_total) + row)
-    own_answer, own_answer_total = _numbered(trace * len(answer_total) + answer)
+    own_cell, own_cell_total = _numbered(trace * len(cell_total) + cell)
     other_rows = row_total[row] - own_row_total[own_row]
-    same_answers = answer_total[answer] - own_answer_total[own_answer]
-    informative = _traces_of(row, trace, len(row_total))[row] > _OTHER_TRACES
-    against = (
-        2 * same_answers < other_rows
-    )  # if just one other trace has a row, either may be wrong
+    same_outputs = cell_total[cell] - own_cell_total[own_cell]
+    traces_of_row = np.bincount(np.unique(trace * len(row_total) + row) % len(row_total))
+    informative = traces_of_row[row] > _OTHER_TRACES
+    # If just one other trace has a row, either may be wrong.
+    against = 2 * same_outputs < other_rows
     deviates = informative & against
     # Deviations of a row in other traces.
     elsewhere = np.bincount(row, deviates, len(row_total))[row]
     elsewhere = elsewhere - np.bincount(own_row, deviates)[own_row]
-    answered = np.bincount(trace, informative, len(traces)).astype(np.int64)
-    odd = np.bincount(trace, deviates, len(traces)).astype(np.int64)
-    own_rate = np.array([*map(_log_of_rate, answered.tolist(), odd.tolist())])
+    outputs = np.bincount(trace, informative, len(traces)).astype(np.int64)
+    deviating = np.bincount(trace, deviates, len(traces)).astype(np.int64)
+    own_rate = np.array([*map(_log_of_rate, outputs.tolist(), deviating.tolist())])
     outliers = np.zeros(len(traces), bool)
     for _ in range(_ROUNDS):
-        overall = (odd[~outliers].sum() + 0.5) / (answered[~outliers].sum() + 1.0)
+        overall = (deviating[~outliers].sum() + 0.5) / (outputs[~outliers].sum() + 1.0)
         chance = (elsewhere + _PRIOR_COUNT * overall) / (other_rows + _PRIOR_COUNT)
         chance = np.clip(chance, 1e-9, 0.5)
         as_others = np.bincount(
@@ -111,9 +113,9 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> O
         expected = np.bincount(trace, np.where(informative, chance, 0.0))
         variance = np.bincount(trace, np.where(informative, chance * (1 - chance), 0.0))
         # If traces differ more than by chance anyway, it takes more to be an outlier.
-        far = np.sort((odd - expected) ** 2 / np.maximum(variance, 1e-9))
+        far = np.sort((deviating - expected) ** 2 / np.maximum(variance, 1e-9))
         dispersion = far[: max(int(_USUAL * len(far)), 1)].mean()
-        nats = np.where(odd > expected, (own_rate - as_others) / max(dispersion, 1.0), 0.0)
+        nats = np.where(deviating > expected, (own_rate - as_others) / max(dispersion, 1.0), 0.0)
         beyond_doubt = nats > needed
         if np.array_equal(beyond_doubt, outliers):
             break
@@ -121,22 +123,22 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> O
     surprise: NDArray[np.float64] = np.bincount(
         trace, np.where(against, -log(chance), 0.0), len(traces)
     ).astype(np.float64)
-    return OutlierScores(answered, odd, nats, surprise, needed)
+    return OutlierScores(outputs, deviating, nats, surprise, needed)
 
 
 @dataclass(frozen=True, eq=False)
 class UnexplainedTraces:
     """The traces that machines without noise do not explain.
 
-    `numbers` are their numbers, `asked` and `wrong` count their outputs, and `first` is the first
+    `numbers` are their numbers, `outputs` and `wrong` count their outputs, and `first` is the first
     wrong step of each. `nats` is the log likelihood ratio of two explanations: these are outliers
     and all others exact, against the same rare noise in all.
     """
 
-    numbers: NDArray[np.int64]
-    asked: NDArray[np.int64]
-    wrong: NDArray[np.int64]
-    first: NDArray[np.int64]
+    numbers: Counts
+    outputs: Counts
+    wrong: Counts
+    first: Counts
     nats: float
 
 
@@ -144,25 +146,23 @@ def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTrace
     """Return the traces that machines without noise fail to explain, and the odds of outliers."""
     queries = step_queries(machines, traces, states_at_steps(machines, traces))
     trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
-    is_answered = np.zeros(len(trace), bool)
+    is_predicted = np.zeros(len(trace), bool)
     is_wrong = np.zeros(len(trace), bool)
     for steps in queries.values():
-        # That no other trace showed a query in a state is no reason to mistrust one that does.
-        predicted = steps.machine.answer_many(steps.states, steps.questions, assumed=False)
-        is_answered |= predicted >= 0
+        # A query that no other trace has in a state is no reason to mistrust the one that has.
+        predicted = steps.machine.predict(steps.states, steps.queries, generalized=False)
+        is_predicted |= predicted >= 0
         is_wrong |= (predicted >= 0) & (predicted != steps.outputs)
-    answered = np.bincount(trace, is_answered, len(traces)).astype(np.int64)
+    outputs = np.bincount(trace, is_predicted, len(traces)).astype(np.int64)
     wrong = np.bincount(trace, is_wrong, len(traces)).astype(np.int64)
     numbers = np.flatnonzero(wrong)
     at = np.flatnonzero(is_wrong)
     first = at[np.unique(trace[at], return_index=True)[1]] - traces.offsets[numbers]
-    by_noise = _log_of_rate(int(answered.sum()), int(wrong.sum()))
-    by_outliers = sum(
-        map(_log_of_rate, answered[numbers].tolist(), wrong[numbers].tolist())
-    ) + _log_of_rate(len(traces), len(numbers))
-    return UnexplainedTraces(
-        numbers, answered[numbers], wrong[numbers], first, by_outliers - by_noise
-    )
+    outputs_of, wrong_of = outputs[numbers], wrong[numbers]
+    by_noise = _log_of_rate(int(outputs.sum()), int(wrong.sum()))
+    by_outliers = sum(map(_log_of_rate, outputs_of.tolist(), wrong_of.tolist()))
+    by_outliers += _log_of_rate(len(traces), len(numbers))
+    return UnexplainedTraces(numbers, outputs_of, wrong_of, first, by_outliers - by_noise)
 
 
 def _log_of_rate(trials: int, deviations: int) -> float:
@@ -170,15 +170,7 @@ def _log_of_rate(trials: int, deviations: int) -> float:
     return log_gamma(deviations + 1) + log_gamma(trials - deviations + 1) - log_gamma(trials + 2)
 
 
-def _traces_of(
-    value: NDArray[np.int64], trace: NDArray[np.int64], values: int
-) -> NDArray[np.int64]:
-    """Return the number of traces that have each value."""
-    pairs = np.unique(trace * values + value)
-    return np.bincount(pairs % values, minlength=values)
-
-
-def _numbered(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _numbered(values: Counts) -> tuple[Counts, Counts]:
     """Return the index of each value among the distinct ones, and the counts of these."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return place, count
+    _, index, count = np.unique(values, return_inverse=True, return_counts=True)
+    return index, count

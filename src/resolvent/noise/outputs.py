@@ -1,40 +1,35 @@
 """Fit machines whose outputs are noisy, by marginal likelihood.
 
 Input: samples. Output: the transitions of the most likely machine and of the best of each size,
-the likelihood of given transitions, and how outputs vary over the queries.
+and the likelihood of given transitions. Machines and labels are compared by the likelihood of the
+outputs of the same steps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.math import geometric, log, log1p, log_of_sum
 from resolvent._util.progress import Listener, Progress
 from resolvent.errors import ModelError, OptionError
-from resolvent.preprocess.samples import SampleSet
+from resolvent.machines import Machine, Machines
+from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.traces import TraceSet
+from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
 SUBSAMPLE_ROWS = 200_000
 """Number of rows that machines are grown on; the best one is then fitted to all rows."""
 
-_SHARES: Final = np.linspace(0.05, 1.0, 20)
-_CHANCES: Final = np.concatenate([geometric(0.002, 0.1, 20), np.linspace(0.12, 0.6, 25)])
-
-_LOCALIZED_SHARE: Final = 0.3
-"""Largest share of the queries that depends on memory in worlds without noise."""
-
-_LEAST_QUERIES: Final = 40
-"""Number of repeated queries below which memory may matter to all of them."""
-
-_LEAST_SHARE: Final = 0.45
-_LEAST_NATS: Final = 6.0
-_MOST_CHANCE: Final = 0.35
-"""Largest rate at which outputs vary by chance; above it, memory or a lottery explains them."""
+NATS: Final = 10.0
+CLEARLY: Final = 0.01
+"""Smallest gain in log likelihood, in nats and as a share of it, that decides between labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,33 +66,45 @@ class LikelyMachine:
         }
 
 
+@dataclass(frozen=True)
+class SearchLimits:
+    """The limits of a search for the most likely machine.
+
+    Attributes:
+        seed: Seed of all random choices.
+        effort: Amount of work, relative to the default: more `effort` grows more machines.
+        time_limit: Seconds after which the best machine so far is returned; None for no limit.
+        most_states: Maximum number of states.
+    """
+
+    seed: int = 0
+    effort: float = 1.0
+    time_limit: float | None = None
+    most_states: int = 40
+
+    def __post_init__(self) -> None:
+        if not self.effort > 0:
+            raise OptionError(f"effort is {self.effort}: choose a number above 0")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise OptionError(f"time_limit is {self.time_limit}: choose seconds above 0, or None")
+        if self.most_states < 1:
+            raise OptionError(f"most_states is {self.most_states}: a machine has at least 1 state")
+
+
+UNLIMITED = SearchLimits()
+COMPARISON = SearchLimits(effort=0.3, most_states=12)
+"""Limits of the search for machines that are only compared: wrong labels need many states."""
+
+
 def fit_likely_machine(
-    samples: SampleSet,
-    *,
-    seed: int = 0,
-    effort: float = 1.0,
-    time_limit: float | None = None,
-    most_states: int = 40,
-    listener: Listener | None = None,
+    samples: SampleSet, limits: SearchLimits = UNLIMITED, listener: Listener | None = None
 ) -> LikelyMachine:
     """Return the most likely machine that a search finds for samples with noisy outputs.
 
     A machine grows from one state by splitting and is merged back; machines are compared by the
     marginal likelihood of all outputs, so that a state that noise alone explains is not worth its
-    transitions. More `effort` grows more machines. After `time_limit` seconds the best machine so
-    far is returned. The order of traces makes no difference.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
-    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
-    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
-    >>> likely = fit_likely_machine(output_samples(traces, histories, "observation"))
-    >>> likely.states, likely.noise
-    (2, 0.0)
+    transitions. The order of traces makes no difference.
     """
-    check_search_limits(effort, time_limit)
-    if most_states < 1:
-        raise OptionError(f"most_states is {most_states}: a machine has at least 1 state")
     labels = len(samples.labels)
     # "No event" changes no state until the evidence says otherwise. Without any label, the search
     # gets one that is never read.
@@ -110,12 +117,12 @@ def fit_likely_machine(
         samples.beta,
         samples.offsets,
         quiet=quiet,
-        seed=seed,
-        effort=effort,
-        most_states=most_states,
+        seed=limits.seed,
+        effort=limits.effort,
+        most_states=limits.most_states,
         part=SUBSAMPLE_ROWS,
-        time_limit=time_limit or 0.0,
-        progress=ProgressForwarder(listener),
+        time_limit=limits.time_limit or 0.0,
+        progress=forward_progress(listener),
     )
 
     def as_table(transitions: Codes) -> Codes:
@@ -132,24 +139,14 @@ def fit_likely_machine(
     )
 
 
-def check_search_limits(effort: float, time_limit: float | None) -> None:
-    """Refuse an effort or a time limit that is not above 0."""
-    if not effort > 0:
-        raise OptionError(f"effort is {effort}: choose a number above 0")
-    if time_limit is not None and not time_limit > 0:
-        raise OptionError(f"time_limit is {time_limit}: choose seconds above 0, or None")
+def forward_progress(listener: Listener | None) -> Callable[[int, int, int, int], None]:
+    """Return a function that forwards the progress of a search in the core to a listener."""
 
+    def forward(states: int, undecided: int, done: int, total: int) -> None:
+        if listener is not None:
+            listener("noise", Progress(states, undecided, done, total))
 
-@dataclass(frozen=True)
-class ProgressForwarder:
-    """Forwards the progress of a search in the core to a listener, if there is one."""
-
-    listener: Listener | None
-
-    def __call__(self, states: int, undecided: int, done: int, total: int) -> None:
-        """Forward the figures that the core reports."""
-        if self.listener is not None:
-            self.listener("noise", Progress(states, undecided, done, total))
+    return forward
 
 
 @dataclass(frozen=True)
@@ -173,15 +170,6 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
     `transitions` is [state, label], −1 where a label is never read. The result is the log marginal
     likelihood of all outputs, with the main outputs and their shares integrated out, plus the log
     prior of the transitions; docs/decisions/noise.md states the priors.
-
-    >>> import numpy as np, resolvent as rs
-    >>> from resolvent.preprocess.samples import Histories, LabelTiming, output_samples
-    >>> step = lambda seen: rs.Trace(["a", "b", seen], [None, "x", None], ["go", "go"], [0, 0])
-    >>> traces = rs.TraceSet([step("c")] * 9 + [step("d")])
-    >>> histories = Histories.of(traces, LabelTiming.CURRENT)
-    >>> samples = output_samples(traces, histories, "observation")
-    >>> marginal_likelihood(samples, np.zeros((1, len(samples.labels)), np.int32)).noise
-    0.05
     """
     if transitions.ndim != 2 or transitions.shape[1] != len(samples.labels):
         raise ModelError(
@@ -198,76 +186,91 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
             labels=transitions.shape[1],
         )
     except ValueError as error:
-        raise ModelError(f"the moves do not fit the samples: {error}") from None
+        raise ModelError(f"the transitions do not fit the samples: {error}") from None
     return NoisyEvidence(*figures)
 
 
-@dataclass(frozen=True)
-class QueryNoise:
-    """The `share` of the queries that have deviating outputs, and the rate `chance` of these.
+def machine_log_evidence(machine: Machine, samples: SampleSet) -> float:
+    """Return the log likelihood of samples under one machine, which has their codes."""
+    transitions = machine.transitions.copy()
+    transitions[:, list(machine.trivial)] = np.arange(machine.states, dtype=np.int32)[:, None]
+    return marginal_likelihood(samples, transitions).log_evidence
 
-    `nats` is the log likelihood ratio against a share of at most three in ten, `against_all` that
-    against all queries. `questions` is the number of repeated queries.
+
+def log_evidence(machines: Machines, traces: TraceSet) -> float:
+    """Return the log likelihood of the outputs of traces under the transitions of machines.
+
+    The machines read the labels of the traces, and stay where they have not seen a label. The
+    outputs of each state are estimated from the traces themselves, so that machines are compared
+    by their transitions alone.
     """
-
-    share: float
-    chance: float
-    nats: float
-    against_all: float = 0.0
-    questions: int = 0
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether most queries deviate beyond doubt, each of them rarely: as by chance."""
-        return (
-            self.questions >= _LEAST_QUERIES
-            and self.share >= _LEAST_SHARE
-            and self.nats >= _LEAST_NATS
-            and self.chance <= _MOST_CHANCE
+    histories = Histories.of(traces, machines.timing)
+    observed: ObservationColumn | None = None
+    total = 0.0
+    for machine in machines.values():
+        transitions = machine.transitions_for(traces.labels, unseen="stay")
+        samples = output_samples(
+            traces,
+            histories,
+            machine.predicts,
+            observed=observed if machine.supplemented else None,
+            digits=machine.digits,
         )
-
-    def in_most(self, rate: float) -> bool:
-        """Return whether most queries may deviate, and at more than this rate."""
-        return self.questions < _LEAST_QUERIES or (
-            self.share >= _LEAST_SHARE and self.chance > rate
-        )
-
-    @property
-    def in_few(self) -> bool:
-        """Whether only few queries deviate beyond doubt, each of them often: as with memory."""
-        return self.share <= _LOCALIZED_SHARE and self.against_all >= _LEAST_NATS
+        total += marginal_likelihood(samples, transitions).log_evidence
+        if machine.predicts == OBSERVATION:
+            states = _core.walk_states(
+                transitions.ravel(), transitions.shape[1], histories.beta, histories.offsets
+            )
+            observed = supplement(traces, states)
+    return total
 
 
-def estimate_query_noise(outputs: NDArray[np.int64], odd: NDArray[np.int64]) -> QueryNoise:
-    """Estimate the share of the queries that have deviating outputs, and their rate.
+def are_likelier(log_evidence: float, baseline: float, part: float = CLEARLY) -> bool:
+    """Return whether labels make outputs likelier than the baseline does, beyond doubt.
 
-    In a random world every query deviates now and then. If memory is missing, some queries have
-    several outputs and all others a single one.
+    >>> are_likelier(-100.0, -105.0), are_likelier(-100.0, -200.0), are_likelier(-9950.0, -1e4)
+    (False, True, False)
+    """
+    return log_evidence - baseline > max(NATS, part * -baseline)
 
-    Args:
-        outputs: For each query, the number of outputs that could deviate.
-        odd: For each query, the number of outputs that do.
 
-    >>> estimate_query_noise(np.full(40, 19), np.full(40, 1)).everywhere  # now and then anywhere
+def explain_more(
+    traces: TraceSet,
+    baseline: TraceSet,
+    outputs: Sequence[str],
+    timing: LabelTiming,
+    *,
+    rounding: Mapping[str, int] = MappingProxyType({}),
+    part: float = CLEARLY,
+    limits: Callable[[], SearchLimits] = lambda: COMPARISON,
+) -> bool:
+    """Return whether the most likely machines explain noisy outputs much better with these labels.
+
+    The baseline differs in labels alone. Machines are fitted to both for one output after the
+    other, until they differ; `limits` are those of the next fit.
+
+    >>> from resolvent.worlds import House
+    >>> from resolvent.preprocess.labeling import LabelingFunction
+    >>> from resolvent.rl.collect import collect
+    >>> traces = collect(House(), episodes=100, seed=0)
+    >>> unlabeled = LabelingFunction("observation", {}).transform(traces)
+    >>> explain_more(traces, unlabeled, ["observation"], LabelTiming.CURRENT)
     True
-    >>> memory = estimate_query_noise(np.full(40, 19), np.repeat([9, 0], [8, 32]))
-    >>> memory.everywhere, memory.in_few
-    (False, True)
+    >>> explain_more(unlabeled, traces, ["observation"], LabelTiming.CURRENT)
+    False
     """
-    if not len(outputs):
-        return QueryNoise(0.0, 0.0, 0.0)
-    queries = int(np.count_nonzero(outputs))
-    pairs, times = np.unique(np.stack([outputs, odd]), axis=1, return_counts=True)
-    outputs, odd = pairs
-    varying = (odd[:, None] * log(_CHANCES) + (outputs - odd)[:, None] * log1p(-_CHANCES))[
-        :, :, None
-    ] + log(_SHARES)
-    constant = np.where((odd == 0)[:, None], log(np.maximum(1 - _SHARES, 1e-300)), -np.inf)
-    each = log_of_sum(varying, constant[:, None, :])  # row, chance, share
-    likelihood = (times[:, None, None] * each).sum(0).T
-    best = likelihood.max(1)
-    at = int(np.argmax(best))
-    localized = float(best[_SHARES <= _LOCALIZED_SHARE].max())
-    chance = float(_CHANCES[int(np.argmax(likelihood[at]))])
-    top = float(best[at])
-    return QueryNoise(float(_SHARES[at]), chance, top - localized, top - float(best[-1]), queries)
+    for predicts in outputs:
+        more, less = (
+            fit_likely_machine(
+                output_samples(
+                    labeled, Histories.of(labeled, timing), predicts, digits=rounding.get(predicts)
+                ),
+                limits(),
+            ).log_evidence
+            for labeled in (traces, baseline)
+        )
+        if are_likelier(more, less, part):
+            return True
+        if are_likelier(less, more, part):
+            return False
+    return False

@@ -1,8 +1,8 @@
 """Find the values that noisy rewards vary around.
 
-Steps with the same query after the same labels are in the same state, so their rewards differ by
-noise alone; this gives the size of the noise. A query whose rewards vary no more than that over
-all its steps has the same reward in all states, and its mean is nearly exact.
+Steps with the same query after the same labels (in the same context) are in the same state, so
+their rewards differ by noise alone; this gives the size of the noise. A query whose rewards vary no
+more than that over all its steps has the same reward in all states, and its mean is nearly exact.
 
 Input: traces. Output: `RewardLevels`, and samples with rewards assigned to these levels.
 """
@@ -19,9 +19,9 @@ from resolvent._util.text import amount
 from resolvent.errors import TraceError
 from resolvent.noise.mixture import Floats, Groups, Ints, Mixture, find_centers
 from resolvent.preprocess.reduction import remove_trivial
-from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.transform import RewardLevels
 from resolvent.traces.schema import REWARD
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.trace_set import TraceSet
@@ -36,13 +36,13 @@ FEWEST_VALUES = 16
 """Number of different rewards below which they are compared as symbols: noise flips them."""
 
 _FEWEST_REPEATS = 30
-"""Number of repeated situations from which the variance of rewards is estimated."""
+"""Number of repeated contexts from which the variance of rewards is estimated."""
 
 _FEWEST_TO_VARY = 5
-"""Number of repeated situations from which rewards may count as noisy."""
+"""Number of repeated contexts from which rewards may count as noisy."""
 
 _EQUAL = 0.2
-"""Share of equal rewards in the same situation above which some rewards are exact."""
+"""Share of equal rewards in the same context above which some rewards are exact."""
 
 _EXACT = 20
 """Number of times that an exact reward occurs, and at least ten times as often as its neighbors."""
@@ -87,57 +87,49 @@ _NEVER = 1e-6
 
 
 @dataclass(frozen=True)
-class Situations:
-    """The rewards of steps, and keys that are equal for steps in the same situation.
+class StepRewards:
+    """The rewards of steps, and keys that are equal for steps which may have the same reward.
 
-    All columns are parallel. `state` has the query and the labels read without "no event",
-    `moment` all labels, `memory` the states of machines instead, and `asked` the query alone.
+    All columns are parallel. `query` numbers the queries; the other keys add to it all labels read
+    (`history`), those without "no event" (`events`), or the states of machines (`state`).
     """
 
     reward: Floats
+    query: Ints
+    history: Ints
+    events: Ints
     state: Ints
-    moment: Ints
-    memory: Ints
-    asked: Ints
 
     @classmethod
-    def of(cls, traces: TraceSet, timing: LabelTiming, memory: Ints | None) -> "Situations":
-        """Return the situations of all steps of traces."""
+    def of(cls, traces: TraceSet, timing: LabelTiming, states: Ints | None) -> "StepRewards":
+        """Return the rewards of all steps of traces, given the states of machines, if any."""
         query = _queries(traces)
+        width = int(query.max()) + 1
         histories = Histories.of(traces, timing)
         quiet = [code for code, label in enumerate(traces.labels) if label == NO_EVENT]
-        state, moment = (
-            _core.history_columns(read.tree)[0].astype(np.int64) * (int(query.max()) + 1) + query
-            for read in (remove_trivial(histories, quiet), histories)
+        history, events = (
+            _core.history_columns(read.tree)[0].astype(np.int64) * width + query
+            for read in (histories, remove_trivial(histories, quiet))
         )
         rewards = np.array(traces.rewards, np.float64)[traces.reward_codes]
-        memory = query if memory is None else memory * (int(query.max()) + 1) + query
-        return cls(rewards, state, moment, memory, query)
+        state = query if states is None else states * width + query
+        return cls(rewards, query, history, events, state)
 
-    def where(self, mask: NDArray[np.bool_]) -> "Situations":
+    def where(self, mask: NDArray[np.bool_]) -> "StepRewards":
         """Return the steps that a mask selects."""
-        keys = (self.state, self.moment, self.memory, self.asked)
-        return Situations(self.reward[mask], *(key[mask] for key in keys))
+        keys = (self.query, self.history, self.events, self.state)
+        return StepRewards(self.reward[mask], *(key[mask] for key in keys))
 
 
 def find_reward_levels(
-    traces: TraceSet, timing: LabelTiming, *, stated: bool = False, memory: Ints | None = None
+    traces: TraceSet, timing: LabelTiming, *, stated: bool = False, states: Ints | None = None
 ) -> RewardLevels | None:
     """Find the values that rewards vary around; None if rewards are exact.
 
-    Rewards are noisy only if those in the same situation differ nearly always, or if hardly any
+    Rewards are noisy only if those in the same context differ nearly always, or if hardly any
     reward occurs twice; and if few values with the same noise around each explain them. With
-    `stated`, they are known to be noisy. `memory` is the state of machines at each step, if there
+    `stated`, they are known to be noisy. `states` are those of machines at each step, if there
     are machines: rewards in one state also differ by noise alone, which gives sharper levels.
-
-    >>> from resolvent.traces import Trace
-    >>> random = np.random.default_rng(0)
-    >>> def episode(label):
-    ...     rewards = [random.normal(0, 0.1), random.normal(label == "key", 0.1)]
-    ...     return Trace(["hall", "hall", "hall"], [None, label, None], ["up", "open"], rewards)
-    >>> traces = TraceSet([episode(label) for label in ["key", "bell"] * 100])
-    >>> print(find_reward_levels(traces, LabelTiming.CURRENT))
-    rewards vary by ±0.1 around 0, 1
 
     Raises:
         TraceError: when rewards nearly all differ, at random, and not around few values.
@@ -149,7 +141,7 @@ def find_reward_levels(
     exact = _exact_values(traces)
     if not stated and _first_steps_are_exact(traces, exact):
         return None
-    steps = Situations.of(traces, timing, memory)
+    steps = StepRewards.of(traces, timing, states)
     steps = steps.where(~np.isin(steps.reward, exact))
     if len(np.unique(steps.reward)) < FEWEST_VALUES:
         return None
@@ -158,14 +150,14 @@ def find_reward_levels(
     steps = _thinned(steps)
     groups = Groups.by(_same_state(steps), steps.reward)
     variance = _variance(groups)
-    if memory is not None:
-        by_memory = Groups.by(steps.memory, steps.reward)
-        if _variance(by_memory) < _IMPURE * variance:
-            groups = by_memory
+    if states is not None:
+        by_state = Groups.by(steps.state, steps.reward)
+        if _variance(by_state) < _IMPURE * variance:
+            groups = by_state
     sigma = variance**0.5
     if sigma <= _ROUNDING * max(float(np.abs(steps.reward).max()), 1):
         return None
-    price = 1.0 if memory is not None else _FIRST_PRICE
+    price = 1.0 if states is not None else _FIRST_PRICE
     mixture = find_centers(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
     if mixture is None:
         if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
@@ -177,7 +169,7 @@ def find_reward_levels(
                 f"(--outputs observation)"
             )
         return None
-    if len(mixture.centres) == 1 and len(traces.rewards) <= FEW:
+    if len(mixture.centers) == 1 and len(traces.rewards) <= FEW:
         return None  # a die: its faces are worth more than their mean
     return _levels(mixture, sigma, exact)
 
@@ -195,26 +187,26 @@ def _first_steps_are_exact(traces: TraceSet, exact: Floats) -> bool:
         codes[first + np.arange(len(first))]
         for codes in (traces.label_codes, traces.observation_codes)
     )
-    situation = label.astype(np.int64) * len(traces.observations) + observation
-    situation = situation * len(traces.actions) + traces.action_codes[first]
+    context = label.astype(np.int64) * len(traces.observations) + observation
+    context = context * len(traces.actions) + traces.action_codes[first]
     rewards = np.array(traces.rewards, np.float64)[traces.reward_codes[first]]
     mask = ~np.isin(rewards, exact)
-    repeats, equal = _equal(situation[mask], rewards[mask])
+    repeats, equal = _equal(context[mask], rewards[mask])
     return repeats >= _FEWEST_REPEATS and equal > _EQUAL
 
 
-def _varies(steps: Situations) -> bool:
-    """Return whether rewards in the very same situation nearly always differ."""
-    repeats, equal = _equal(steps.moment, steps.reward)
+def _varies(steps: StepRewards) -> bool:
+    """Return whether rewards after the very same labels nearly always differ."""
+    repeats, equal = _equal(steps.history, steps.reward)
     return repeats >= _FEWEST_TO_VARY and equal <= _EQUAL
 
 
-def _hardly_repeats(steps: Situations) -> bool:
+def _hardly_repeats(steps: StepRewards) -> bool:
     """Return whether queries are frequent and most of their rewards occur nowhere else.
 
-    One long log has no situation twice: only this distinguishes noise from memory there.
+    One long log has no context twice: only this distinguishes noise from memory there.
     """
-    _, query, times = np.unique(steps.asked, return_inverse=True, return_counts=True)
+    _, query, times = np.unique(steps.query, return_inverse=True, return_counts=True)
     _, value, occurrences = np.unique(steps.reward, return_inverse=True, return_counts=True)
     is_frequent = times[query] >= FEWEST_VALUES
     unique = int((is_frequent & (occurrences[value] == 1)).sum())
@@ -222,28 +214,28 @@ def _hardly_repeats(steps: Situations) -> bool:
     return frequent >= _FEWEST_TO_COME_BACK and unique >= _NEVER_BACK * frequent
 
 
-def _equal(situation: Ints, rewards: Floats) -> tuple[int, float]:
-    """Return the number of repeated situations, and the share of pairs in them that are equal."""
+def _equal(context: Ints, rewards: Floats) -> tuple[int, float]:
+    """Return the number of repeated contexts, and the share of pairs in them that are equal."""
     different, code = np.unique(rewards, return_inverse=True)
-    _, number, size = np.unique(situation, return_inverse=True, return_counts=True)
+    _, number, size = np.unique(context, return_inverse=True, return_counts=True)
     _, same = np.unique(number * len(different) + code, return_counts=True)
     pairs, equal = (int((count * (count - 1)).sum()) for count in (size, same))
     return int((size - 1).sum()), equal / max(pairs, 1)
 
 
-def _same_state(steps: Situations) -> Ints:
+def _same_state(steps: StepRewards) -> Ints:
     """Return a key that steps in the same state have in common: they differ by noise alone."""
-    moments = Groups.by(steps.moment, steps.reward)
-    states = Groups.by(steps.state, steps.reward)
-    if states.repeats < _FEWEST_REPEATS:  # as in one long log: most queries have one reward
-        return steps.memory
-    if moments.repeats >= _FEWEST_REPEATS and _variance(moments) < 0.7 * _variance(states):
-        return steps.moment  # then "no event" changes the reward
-    return steps.state
+    histories = Groups.by(steps.history, steps.reward)
+    events = Groups.by(steps.events, steps.reward)
+    if events.repeats < _FEWEST_REPEATS:  # as in one long log: most queries have one reward
+        return steps.state
+    if histories.repeats >= _FEWEST_REPEATS and _variance(histories) < 0.7 * _variance(events):
+        return steps.history  # then "no event" changes the reward
+    return steps.events
 
 
 def _variance(groups: Groups) -> float:
-    """Return the variance of rewards in the same situation, without outliers."""
+    """Return the variance of rewards in the same context, without outliers."""
     repeated = groups.where(groups.size > 1)
     free = repeated.size - 1
     # Half of all groups vary by less than this, however far a few lie off.
@@ -277,9 +269,9 @@ def _sure(groups: Groups, sigma: float) -> float:
 
 
 def _levels(mixture: Mixture, sigma: float, exact: Floats) -> RewardLevels:
-    centres = mixture.centres.tolist()
+    centers = mixture.centers.tolist()
     errors = sigma / np.sqrt(np.maximum(mixture.values, 1))
-    levels = [_shortest(centre, 3 * error) for centre, error in zip(centres, errors, strict=True)]
+    levels = [_shortest(center, 3 * error) for center, error in zip(centers, errors, strict=True)]
     for value in exact:  # the noise of a value that often occurs without any
         levels = [float(value) if abs(level - value) < sigma / 2 else level for level in levels]
     return RewardLevels(
@@ -315,11 +307,11 @@ def _exact_values(traces: TraceSet) -> Floats:
     return values
 
 
-def _thinned(steps: Situations) -> Situations:
+def _thinned(steps: StepRewards) -> StepRewards:
     """Return a limited number of steps, chosen by their values: their order has no effect."""
     if len(steps.reward) <= _MOST_STEPS:
         return steps
-    order = np.lexsort((steps.reward, steps.moment))
+    order = np.lexsort((steps.reward, steps.history))
     mask = np.zeros(len(order), bool)
     mask[order[np.linspace(0, len(order) - 1, _MOST_STEPS).astype(np.int64)]] = True
     return steps.where(mask)
@@ -351,7 +343,7 @@ def assign_reward_levels(samples: SampleSet, traces: TraceSet, levels: RewardLev
     """
     _, query = np.unique(_queries(traces), return_inverse=True)
     counts = _counts(query, samples.output, len(samples.outputs))
-    mistaken = levels.mistaken(list(samples.outputs))
+    mistaken = levels.confusion(list(samples.outputs))
     by_one_level = product(counts, log(mistaken + _NEVER).T)
     level = by_one_level.argmax(1)
     has_one = by_one_level.max(1) + _WORTH >= _by_several_levels(counts, mistaken)

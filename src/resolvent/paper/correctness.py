@@ -1,4 +1,4 @@
-"""A machine and the world it was learned in → its number of wrong and unseen answers.
+"""A machine and the world it was learned in → its number of wrong and unseen outputs.
 
 Nothing is sampled: machine and world are explored together, with every action from
 every start. If this relates the states of the machine one to one to the true states,
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
 from resolvent.machines import EdgeRewardMachine, Machine, MachinePair
+from resolvent.paper.baselines.edge_machine import edge_tables
 from resolvent.traces.vocabulary import Vocabulary
 from resolvent.worlds.mechanics import Mechanics
 
@@ -21,27 +22,26 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """The numbers of wrong and unseen answers among all that the world can ask.
+class Correctness:
+    """The numbers of wrong and unseen outputs among all that can occur in the world.
 
-    A question is one action in one joint state of world and machine. A pair of machines is
-    wrong if either one is, and otherwise unseen if either one is. `true_states` says
+    A query is one action in one joint state of world and machine. For a pair of machines, its
+    output is wrong if either one is, and otherwise unseen if either one is. `true_states` says
     whether its states correspond one to one to the true states.
     """
 
-    answers: int
+    queries: int
     wrong: int
     unseen: int
     true_states: bool
 
-    @property
-    def verdict(self) -> str:
-        """Summarize the judgement in a word or two.
+    def __str__(self) -> str:
+        """Summarize it in a word or two.
 
-        Answers can be wrong even with the true states: a question whose answer was always the
-        same in the traces is given that answer everywhere.
+        Outputs can be wrong even with the true states: a query whose output was always the
+        same in the traces is given that output everywhere.
 
-        >>> Judgement(100, 0, 3, True).verdict, Judgement(100, 0, 0, False).verdict
+        >>> str(Correctness(100, 0, 3, True)), str(Correctness(100, 0, 0, False))
         ('true states', 'right, other states')
         """
         if self.true_states:
@@ -49,71 +49,66 @@ class Judgement:
         return "wrong" if self.wrong else "right, other states"
 
 
-def judge_pair(pair: MachinePair, world: Mechanics) -> Judgement:
+def compare_pair(pair: MachinePair, world: Mechanics) -> Correctness:
     """Compare the predictions of both machines with the world.
 
     >>> from resolvent.worlds import House
-    >>> judge_pair(House().machines(), House().mechanics).verdict
+    >>> str(compare_pair(House().machines(), House().mechanics))
     'exact'
     """
     if pair.timing.lag:
         raise ModelError("machines that read labels a step late cannot be compared with a world")
-    parts: tuple[Machine, ...] = (pair.transition, pair.reward)
-    tables = [_steps(machine, world) for machine in parts]
+    machines: tuple[Machine, ...] = (pair.transition, pair.reward)
+    tables = [_transitions(machine, world) for machine in machines]
     starts = np.unique(world.starts).astype(np.int64)
-    first = [np.zeros(len(starts), np.int64) for _ in parts]
+    first = [np.zeros(len(starts), np.int64) for _ in machines]
     if pair.timing.first == 0:
         labels = world.label_of[starts]
         first = [table[state, labels] for table, state in zip(tables, first, strict=True)]
     true, q, u = _reached(world, [starts, *first], tables)
 
-    seen = _codes(pair.transition.observations, world.observations)[world.observation_of]
-    shown_with_state = _paired(pair, world)
-    led_to = _codes(pair.transition.outputs, world.observations)[world.observation_of]
-    rewards, codes = np.unique(world.reward, return_inverse=True)
-    paid = _codes(pair.reward.outputs, rewards.tolist())[codes.reshape(world.reward.shape)]
+    observed = _codes(pair.transition.observations, world.observations)[world.observation_of]
+    supplemented = _supplemented(pair, world)
+    next_observed = _codes(pair.transition.outputs, world.observations)[world.observation_of]
+    distinct, codes = world.reward_codes
+    rewards = _codes(pair.reward.outputs, distinct)[codes]
     wrong = unseen = 0
     for action, name in enumerate(world.actions):
-        moved = _answered(pair.transition, q, seen[true], name)
-        pays = _answered(pair.reward, u, shown_with_state[world.observation_of[true], q], name)
-        failed = (moved >= 0) & (moved != led_to[world.following[true, action]])
-        failed |= (pays >= 0) & (pays != paid[true, action])
+        next_predicted = _outputs(pair.transition, q, observed[true], name)
+        predicted = _outputs(pair.reward, u, supplemented[world.observation_of[true], q], name)
+        failed = (next_predicted >= 0) & (
+            next_predicted != next_observed[world.next_state[true, action]]
+        )
+        failed |= (predicted >= 0) & (predicted != rewards[true, action])
         wrong += int(np.count_nonzero(failed))
-        unseen += int(np.count_nonzero(((moved < 0) | (pays < 0)) & ~failed))
+        unseen += int(np.count_nonzero(((next_predicted < 0) | (predicted < 0)) & ~failed))
     defined = (q < pair.transition.states) & (u < pair.reward.states)
     same = _one_for_one(world.transition_memory[true[defined]], q[defined])
     same = same and _one_for_one(world.reward_memory[true[defined]], u[defined])
-    return Judgement(len(true) * len(world.actions), wrong, unseen, same)
+    return Correctness(len(true) * len(world.actions), wrong, unseen, same)
 
 
-def judge_edges(machine: EdgeRewardMachine, world: Mechanics) -> Judgement:
+def compare_edges(machine: EdgeRewardMachine, world: Mechanics) -> Correctness:
     """Compare the rewards and the end of a machine with those of the world.
 
-    It reads no label at the start. After a premature end it is not asked again.
+    It reads no label at the start. After a premature end there are no more queries.
     """
-    states = sorted(machine.states - machine.terminal)
-    ended = len(states)
-    table = np.full((ended + 1, len(world.labels)), ended, np.int64)
-    pays = np.zeros(table.shape)
-    for number, state in enumerate(states):
-        for code, label in enumerate(world.labels):
-            target, pays[number, code] = machine.step(state, label)
-            if not machine.has_ended(target):
-                table[number, code] = states.index(target)
+    codes, predicted = edge_tables(machine, world.labels)
+    table = codes.astype(np.int64)
+    ended = len(table) - 1
     starts = np.unique(world.starts).astype(np.int64)
-    first = ended if machine.has_ended(machine.initial) else states.index(machine.initial)
-    true, u = _reached(world, [starts, np.full(len(starts), first)], [table])
+    true, u = _reached(world, [starts, np.zeros_like(starts)], [table])
     true, u = true[u < ended], u[u < ended]
     wrong = 0
     for action in range(len(world.actions)):
-        read = world.label_of[world.following[true, action]]
-        failed = pays[u, read] != world.reward[true, action]
-        failed |= (table[u, read] == ended) != world.ends[true, action]
+        label = world.label_of[world.next_state[true, action]]
+        failed = predicted[u, label] != world.reward[true, action]
+        failed |= (table[u, label] == ended) != world.ends[true, action]
         wrong += int(np.count_nonzero(failed))
-    early = int(first == ended)
-    # A machine of the true states that pays something else is not the true one.
+    early = int(ended == 0)
+    # A machine of the true states with other rewards is not the true one.
     same = not wrong + early and _one_for_one(world.reward_memory[true], u)
-    return Judgement(len(true) * len(world.actions) + early, wrong + early, 0, same)
+    return Correctness(len(true) * len(world.actions) + early, wrong + early, 0, same)
 
 
 def _one_for_one(left: NDArray[Any], right: NDArray[Any]) -> bool:
@@ -142,17 +137,19 @@ def _reached(
         keys = []
         for action in range(len(world.actions)):
             on = ~world.ends[true, action]
-            after = world.following[true[on], action].astype(np.int64)
-            read = world.label_of[after]
-            moved = [table[column[on], read] for table, column in zip(tables, states, strict=True)]
-            keys.append(np.ravel_multi_index((after, *moved), sizes))
+            after = world.next_state[true[on], action].astype(np.int64)
+            label = world.label_of[after]
+            next_states = [
+                table[column[on], label] for table, column in zip(tables, states, strict=True)
+            ]
+            keys.append(np.ravel_multi_index((after, *next_states), sizes))
         successors = np.concatenate(keys)
         frontier = np.unique(successors[~reached[successors]])
     columns = np.unravel_index(np.flatnonzero(reached), sizes)
     return [np.asarray(column, np.int64) for column in columns]
 
 
-def _steps(machine: Machine, world: Mechanics) -> Integers:
+def _transitions(machine: Machine, world: Mechanics) -> Integers:
     """Return the target of each label in each state; the last state is "unseen"."""
     table = np.full((machine.states + 1, len(world.labels)), machine.states, np.int64)
     for code, label in enumerate(world.labels):
@@ -169,7 +166,7 @@ def _codes(vocabulary: Vocabulary[Any], values: Iterable[Any]) -> Integers:
     return np.array([-1 if code is None else code for code in codes], np.int64)
 
 
-def _paired(pair: MachinePair, world: Mechanics) -> Integers:
+def _supplemented(pair: MachinePair, world: Mechanics) -> Integers:
     """Return the Reward Machine's code of each observation in each Transition Machine state."""
     states = pair.transition.states
     vocabulary = pair.reward.observations
@@ -183,11 +180,11 @@ def _paired(pair: MachinePair, world: Mechanics) -> Integers:
     return _codes(vocabulary, pairs).reshape(len(world.observations), states + 1)
 
 
-def _answered(machine: Machine, states: Integers, observations: Integers, action: Any) -> Integers:
-    """Return the codes of a machine's answers, −1 for unknown ones."""
-    done = machine.actions.get(action)
-    if done is None:
+def _outputs(machine: Machine, states: Integers, observations: Integers, action: Any) -> Integers:
+    """Return the codes of a machine's outputs, −1 for unknown ones."""
+    action_code = machine.actions.get(action)
+    if action_code is None:
         return np.full(len(states), -1, np.int64)
-    questions = np.where(observations < 0, -1, observations * len(machine.actions) + done)
+    queries = np.where(observations < 0, -1, observations * len(machine.actions) + action_code)
     memory = np.where(states == machine.states, -1, states).astype(np.int32)
-    return machine.answer_many(memory, questions).astype(np.int64)
+    return machine.predict(memory, queries).astype(np.int64)

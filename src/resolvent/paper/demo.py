@@ -1,237 +1,262 @@
-"""The demo's results → a story that a newcomer can read.
+"""`resolvent demo`: the house of the paper's Figure 1, from traces to a plan, explained in text.
 
 Paper: Figure 1, and the example "Transition-Reward Interference".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+import gymnasium as gym
+import numpy as np
 from rich.console import RenderableType
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from resolvent._util.text import amount
+from resolvent.inference.infer import infer
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.machines import UNSEEN, Machine, Score
+from resolvent.machines import UNSEEN, Machine, MachineScore, Score
+from resolvent.planning.plan import Plan, plan
+from resolvent.rl.collect import collect
 from resolvent.traces import TraceSet, label_text, symbol_text
 from resolvent.viz.terminal import show, table
 
-
-class Moment(NamedTuple):
-    """One step of a trace: the memory before it, and (next observation, reward) twice."""
-
-    episode: int
-    step: int
-    observation: str
-    action: str
-    transition_state: int
-    reward_state: int
-    predicted: tuple[Any, Any]
-    happened: tuple[Any, Any]
+_EPISODES = 500
+_FRESH_EPISODES = 200
+_HOUSE, _INTERFERENCE = "resolvent/House-v0", "resolvent/HouseInterference-v0"
 
 
 @dataclass(frozen=True)
-class HouseStory:
-    """All results of the demo; meanings are by state."""
+class Demo:
+    """All results of the demo; meanings are those of states."""
 
     picture: str
     result: InferenceResult
+    traces: TraceSet
     transition_meanings: list[str]
     reward_meanings: list[str]
-    ups: tuple[Moment, ...]
-    sits: tuple[Moment, ...]
     fresh: TraceSet
     score: Score
-    fresh_ups: tuple[Moment, ...]
-    fresh_sits: tuple[Moment, ...]
-    way: tuple[tuple[str, str], ...]
+    path: tuple[tuple[str, str], ...]
     planned_return: float
     random_return: float
     supplemented_states: int
     unsupplemented_states: int
 
-
-def tell(story: HouseStory, program: str) -> None:
-    """Print the story on standard output; `program` is the name to type for `resolvent`."""
-    _tell_problem(story)
-    _tell_machines(story)
-    _tell_check(story)
-    _tell_plan(story)
-    _tell_next(story, program)
-
-
-def _tell_problem(story: HouseStory) -> None:
-    _title("A house that needs a memory")
-    _say("\n".join(story.picture.splitlines()[:-1]))
-    _say(
-        "The agent sees only the room it is in. Being in the orangeroom takes the key, which "
-        "unlocks the cyanroom; being there visits the toilet. Sitting on the sofa ends the "
-        "episode, and pays 1 if the toilet was visited. None of this shows in what it sees.",
-    )
-    rooms = _tally(f"to the {after}" for after, _ in _happened(story.ups))
-    paid = _tally(f"{reward:g}" for _, reward in _happened(story.sits))
-    _say(
-        f"So in {story.result.traces:,} episodes of random actions, going up from the corridor "
-        f"led {rooms}. Sitting in the limegreenroom paid {paid}. What the agent sees does not "
-        f"tell which: it must remember.",
-    )
+    def as_dict(self) -> dict[str, Any]:
+        """Return the results as JSON values."""
+        return {
+            **self.result.as_dict(),
+            "meanings": {"transition": self.transition_meanings, "reward": self.reward_meanings},
+            "check": {name: _figures(score) for name, score in self.score.items()},
+            "plan": {
+                "actions": [action for action, _ in self.path],
+                "return": self.planned_return,
+                "random_return": self.random_return,
+            },
+            "interference_rm_states": {
+                "supplemented": self.supplemented_states,
+                "not_supplemented": self.unsupplemented_states,
+            },
+        }
 
 
-def _tell_machines(story: HouseStory) -> None:
-    result, pair = story.result, story.result.machines
-    _title("The memory it needs")
-    _say(
-        f"Inferred from these {result.steps:,} steps in {1000 * result.seconds['total']:.0f} ms: "
-        f"two machines that change state on what happens (key, sofa, toilet). The tables show to "
-        f"which state; · was never seen.",
-    )
-    _say(Text("Transition Machine: what will the agent see next?", "bold cyan"))
-    _say(_machine_table(pair.transition, story.transition_meanings, "leads to", story))
-    _say(Text("Reward Machine: what will it be paid?", "bold cyan"))
-    _say(_machine_table(pair.reward, story.reward_meanings, "pays", story))
-    constant = len(pair.transition.constant_value), len(pair.reward.constant_value)
-    _say(
-        f"Only these answers need memory: {constant[0]} other next observations and "
-        f"{constant[1]} other rewards are the same in every state.",
-    )
+def _figures(score: MachineScore) -> dict[str, int]:
+    return {"right": score.all_right, "wrong": score.all_wrong, "unseen": score.unseen}
 
 
-def _tell_check(story: HouseStory) -> None:
-    score = story.score
-    _title("Does it hold?")
-    _say(
-        f"On {len(story.fresh):,} new episodes, {story.fresh.steps:,} steps, the machines predict "
-        f"{score.transition.all_right:,} next observations and {score.reward.all_right:,} rewards "
-        f"right and {sum(part.all_wrong for part in score.values())} wrong. Here the same room and "
-        f"action end differently, and memory tells which:",
-    )
-    header = ["episode", "step", "sees, does", "remembers", "predicted", "happened"]
-    rows = []
-    for moment in _before_and_after(story.fresh_ups):
-        memory = story.transition_meanings[moment.transition_state]
-        rooms = (_answer(room) for room, _ in (moment.predicted, moment.happened))
-        rows.append(_row(moment, memory, *rooms))
-    for moment in _first_in_each_state(story.fresh_sits):
-        memory = story.reward_meanings[moment.reward_state]
-        rewards = (f"reward {_answer(paid)}" for _, paid in (moment.predicted, moment.happened))
-        rows.append(_row(moment, memory, *rewards))
-    _say(table(header, rows, right=(0, 1)))
+# --- The computation -----------------------------------------------------------------------------
 
 
-def _tell_plan(story: HouseStory) -> None:
-    _title("Acting on it")
-    _say(
-        f"With this memory, the best way to act follows from the traces alone. Carried out in the "
-        f"house it takes {len(story.way)} steps and pays {story.planned_return:g}; random actions "
-        f"had got {story.random_return:.2f} on average.",
-    )
-    _say(
-        table(
-            ["do", *(action for action, _ in story.way)], [["get to", *(r for _, r in story.way)]]
-        )
+def run_demo() -> Demo:
+    """Collect traces in the house, infer machines, score them on fresh traces, and plan."""
+    house = gym.make(_HOUSE, render_mode="ansi")
+    house.reset()
+    picture = str(house.render())
+    traces = collect(house, episodes=_EPISODES, seed=0)
+    fresh = collect(house, episodes=_FRESH_EPISODES, seed=1)
+    result = infer(traces)
+    pair = result.machines.as_pair()
+    best = plan(result, traces)
+    interference = collect(gym.make(_INTERFERENCE), episodes=_EPISODES, seed=0)
+    without = infer(interference, options=InferenceOptions(supplement=False))
+    return Demo(
+        picture=picture,
+        result=result,
+        traces=traces,
+        transition_meanings=_meanings(pair.transition, {(): "no key yet", ("key",): "has the key"}),
+        reward_meanings=_meanings(
+            pair.reward, {(): "toilet not visited", ("key", "toilet"): "toilet visited"}
+        ),
+        fresh=fresh,
+        score=pair.score(fresh),
+        path=_path(best),
+        planned_return=float(best.run(house, episodes=1).returns[0]),
+        random_return=float(np.array(list(traces.rewards))[traces.reward_codes].sum())
+        / len(traces),
+        supplemented_states=infer(interference).reward.states,
+        unsupplemented_states=without.reward.states,
     )
 
 
-def _tell_next(story: HouseStory, program: str) -> None:
-    _title("Why the Reward Machine comes second")
-    _say(
-        f"In resolvent/HouseInterference-v0 it is entering the cyanroom that pays, so the reward "
-        f"seems to need the key as well. But the Transition Machine remembers the key already: "
-        f"told its state, the Reward Machine needs {amount(story.supplemented_states, 'state')}; "
-        f"not told, {amount(story.unsupplemented_states, 'state')}.",
-    )
-    _title("Your turn")
+def _path(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Return the actions of the plan, each with the room it leads to."""
+    model, steps = plan.model, []
+    here = int(model.starts[0])
+    while here >= 0:
+        action = int(plan.policy[here])
+        here = int(model.next_state[here, action])
+        room = model.augmented_state(here)[0] if here >= 0 else "end"
+        steps.append((str(model.actions[action]), str(room)))
+    return tuple(steps)
+
+
+def _meanings(machine: Machine, named: dict[tuple[str, ...], str]) -> list[str]:
+    """Return the meaning of each state, by the events that lead to it."""
+    meaning = {machine.run({event} for event in events): text for events, text in named.items()}
+    return [meaning.get(state, "?") for state in range(machine.states)]
+
+
+# --- The text ------------------------------------------------------------------------------------
+
+
+def show_demo(demo: Demo, program: str) -> None:
+    """Explain the results on standard output; `program` is the name to type for `resolvent`."""
+    _show_problem(demo)
+    _show_machines(demo)
+    _show_check(demo)
+    _show_plan(demo)
+    _show_interference(demo)
+    _title("Next steps")
     commands = (
-        "collect resolvent/House-v0 -o house.jsonl",
+        f"collect {_HOUSE} -o house.jsonl",
         "infer house.jsonl -o machines.json",
         "show machines.json",
         "report machines.json house.jsonl -o house.html",
-        "plan machines.json house.jsonl --environment resolvent/House-v0",
+        f"plan machines.json house.jsonl --environment {_HOUSE}",
     )
     show(*(Text(f"{program} {command}", "green") for command in commands), wrapped=False)
 
 
-def _machine_table(
-    machine: Machine, meanings: Sequence[str], verb: str, story: HouseStory
-) -> Table:
-    """Return one row a state: its meaning, its transitions, and the answers that depend on it."""
+def _show_problem(demo: Demo) -> None:
+    rooms = _counts(f"to the {room}" for room, _ in _outcomes(demo.traces, "corridor", "up"))
+    rewards = _counts(f"{r:g}" for _, r in _outcomes(demo.traces, "limegreenroom", "sit"))
+    _title("A house that needs memory")
+    _paragraph("\n".join(demo.picture.splitlines()[:-1]))
+    _paragraph(
+        "The agent observes only the room it is in. Entering the orangeroom takes the key, which "
+        "unlocks the cyanroom; entering the cyanroom visits the toilet. Sitting on the sofa ends "
+        "the episode, with reward 1 if the toilet was visited and 0 otherwise. The observation "
+        "shows neither key nor toilet."
+    )
+    _paragraph(
+        f"In {demo.result.traces:,} episodes of random actions, going up from the corridor led "
+        f"{rooms}. The reward for sitting in the limegreenroom was {rewards}. The observation "
+        f"does not determine the outcome: the agent needs memory."
+    )
+
+
+def _show_machines(demo: Demo) -> None:
+    result, pair = demo.result, demo.result.machines.as_pair()
+    _title("The machines")
+    _paragraph(
+        f"Two machines were inferred from these {result.steps:,} steps, in "
+        f"{1000 * result.seconds['total']:.0f} ms. Their state changes on events: key, sofa, "
+        f"toilet. The tables show the next state for each event, and the predictions that depend "
+        f"on the state; · was never observed."
+    )
+    _paragraph(Text("The Transition Machine predicts the next observation:", "bold cyan"))
+    _paragraph(_machine_table(pair.transition, demo.transition_meanings, demo))
+    _paragraph(Text("The Reward Machine predicts the reward:", "bold cyan"))
+    _paragraph(_machine_table(pair.reward, demo.reward_meanings, demo))
+    _paragraph(
+        f"{len(pair.transition.constant_value)} other next observations and "
+        f"{len(pair.reward.constant_value)} other rewards are the same in every state."
+    )
+
+
+def _show_check(demo: Demo) -> None:
+    score = demo.score
+    _title("Check on new episodes")
+    _paragraph(
+        f"In {len(demo.fresh):,} new episodes with {demo.fresh.steps:,} steps, the machines "
+        f"predict {score.transition.all_right:,} next observations and "
+        f"{score.reward.all_right:,} rewards correctly, and "
+        f"{sum(part.all_wrong for part in score.values())} wrongly."
+    )
+
+
+def _show_plan(demo: Demo) -> None:
+    _title("A plan")
+    _paragraph(
+        f"With this memory, an optimal policy follows from the traces alone. In the house it takes "
+        f"{amount(len(demo.path), 'step')} and its return is {demo.planned_return:g}; the mean "
+        f"return of random actions was {demo.random_return:.2f}."
+    )
+    actions = ["action", *(action for action, _ in demo.path)]
+    _paragraph(table(actions, [["next room", *(room for _, room in demo.path)]]))
+
+
+def _show_interference(demo: Demo) -> None:
+    _title("Why the Reward Machine is inferred second")
+    _paragraph(
+        f"In {_INTERFERENCE} the reward is for entering the cyanroom, so it depends on the key as "
+        f"well. But the state of the Transition Machine contains the key already: if the Reward "
+        f"Machine reads that state, it needs {amount(demo.supplemented_states, 'state')}, "
+        f"otherwise {demo.unsupplemented_states}."
+    )
+
+
+def _machine_table(machine: Machine, meanings: Sequence[str], demo: Demo) -> Table:
+    """Return one row a state: its meaning, its transitions, and the outputs that depend on it."""
     labels = [label for label in machine.labels if label not in machine.trivial_labels]
-    questions = [
-        machine.question(number) for number in sorted(set(machine.output_question.tolist()))
-    ]
+    queries = [machine.query(number) for number in sorted(set(machine.output_query.tolist()))]
 
     def name(observation: Any, action: Any) -> str:
         if isinstance(observation, tuple):  # supplemented with a Transition Machine state
             room, state = observation
-            return f"{room}, {action}\n({story.transition_meanings[state]}) {verb}"
-        return f"{observation}, {action}\n{verb}"
+            return f"{room}, {action}\n({demo.transition_meanings[state]})"
+        return f"{observation}, {action}"
 
     events = (f"on {label_text(label)}" for label in labels)
-    header = ["state", "meaning", *events, *(name(*question) for question in questions)]
+    header = ["state", "meaning", *events, *(name(*query) for query in queries)]
     rows = [
         [
             str(state),
             meanings[state],
-            *(_answer(machine.step(state, label)) for label in labels),
-            *(_answer(machine.output(state, *question)) for question in questions),
+            *(_text(machine.step(state, label)) for label in labels),
+            *(_text(machine.output(state, *query)) for query in queries),
         ]
         for state in range(machine.states)
     ]
     return table(header, rows)
 
 
-def _row(moment: Moment, memory: str, predicted: str, happened: str) -> list[str | Text]:
-    style = "green" if predicted == happened else "red"
-    return [
-        str(moment.episode),
-        str(moment.step),
-        f"{moment.observation}, {moment.action}",
-        memory,
-        Text(predicted, style),
-        Text(happened, style),
-    ]
+def _outcomes(traces: TraceSet, *query: str) -> Iterator[tuple[Any, Any]]:
+    """Yield the next observation and the reward of all steps with this observation and action."""
+    for trace in traces:
+        queries = zip(trace.observations[:-1], trace.actions, strict=True)
+        outcomes = zip(trace.observations[1:], trace.step_columns["reward"], strict=True)
+        for step_query, outcome in zip(queries, outcomes, strict=True):
+            if step_query == query:
+                yield outcome
 
 
-def _before_and_after(moments: Sequence[Moment]) -> tuple[Moment, ...]:
-    """Find an episode that has the moment in two Transition Machine states."""
-    for first in moments:
-        for later in moments:
-            if (
-                later.episode == first.episode
-                and later.step > first.step
-                and later.transition_state != first.transition_state
-            ):
-                return first, later
-    return ()
-
-
-def _first_in_each_state(moments: Sequence[Moment]) -> list[Moment]:
-    """Find the first moment in each Reward Machine state."""
-    first_moments: dict[int, Moment] = {}
-    for moment in moments:
-        first_moments.setdefault(moment.reward_state, moment)
-    return [first_moments[state] for state in sorted(first_moments)]
-
-
-def _happened(moments: Sequence[Moment]) -> Iterator[tuple[Any, Any]]:
-    return (moment.happened for moment in moments)
-
-
-def _tally(outcomes: Iterator[str]) -> str:
+def _counts(outcomes: Iterable[str]) -> str:
     """Count outcomes.
 
-    >>> _tally(iter(["1", "0", "0", "1", "0"]))
+    >>> _counts(["1", "0", "0", "1", "0"])
     '0 (3 times) or 1 (2 times)'
     """
-    return " or ".join(
-        f"{what} ({times:,} times)" for what, times in Counter(outcomes).most_common()
-    )
+    counts = Counter(outcomes).most_common()
+    return " or ".join(f"{outcome} ({amount(count, 'time')})" for outcome, count in counts)
 
 
-def _answer(value: Any) -> str:
+def _text(value: Any) -> str:
     if value is UNSEEN:
         return "·"
     return f"{value:g}" if isinstance(value, float) else symbol_text(value)
@@ -241,5 +266,5 @@ def _title(text: str) -> None:
     show(Rule(Text(text, "bold"), align="left", style="dim"), "")
 
 
-def _say(what: RenderableType) -> None:
-    show(what, "")
+def _paragraph(content: RenderableType) -> None:
+    show(content, "")

@@ -1,30 +1,51 @@
-"""Results → a page of tables, and figures."""
+"""Results → a page of tables, and figures: PNG or SVG, drawn by matplotlib."""
 
+import importlib
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from resolvent._util.files import atomic_write
 from resolvent.errors import MissingExtra, ResolventError
-from resolvent.paper.figures import draw_baselines, draw_policy
+from resolvent.paper.experiments import (
+    BASELINES,
+    BIN,
+    GRIDS,
+    LEARNERS,
+    METHODS,
+    PAPER_EPISODES,
+    POLICY,
+    POLICY_SETTING,
+)
 from resolvent.paper.store import Results
-from resolvent.paper.tables import PROCESSOR, tables
+from resolvent.paper.tables import (
+    PAPER_SECONDS,
+    PROCESSOR,
+    Summary,
+    policy_values,
+    seconds_of,
+    tables,
+)
+from resolvent.viz.curves import import_matplotlib
 
 LEGEND = """\
 - *rpni* is the paper's order of merging, *edsm* the one by most evidence, with which our default
-  begins. *HMM, dense* is as published,
-  *HMM, sparse* computes the same without the zeros. *ILP, all traces* is what the paper ran,
-  *ILP, conflicts* the published loop that adds traces as they conflict. *LRM, adapted* does
-  not read the first label, which here counts for nothing.
-- *seconds* are those of the processor, for the method alone, in a process of its own on one
-  thread; traces are made and results judged outside. A figure without a range is of one
-  repetition. `> n` was stopped after n seconds, and not repeated if it was so the first time;
-  what is said of its machine is about the best it had by then.
-- *times ours* compares medians, a stopped run counting as its limit.
-- *compared with the truth*: world and machine are walked together through all that can be
-  reached. `exact`: the true machine but for the names of states. `true states`: the true
-  states one for one, but some answers are unseen, or wrong because a question was taken to
-  be redundant. `right, other states`: no wrong answer, other states. `wrong`: other states,
-  and some reward, end or move is predicted wrongly.
+  begins. *ILP, all traces* is what the paper ran, *ILP, conflicts* the published loop that adds
+  traces as they conflict. *LRM, adapted* does not read the first label, which here does not count.
+- *seconds* are CPU seconds of the method alone, in a process of its own on one thread; traces are
+  made and results evaluated outside. A figure without a range is of one repetition. `> n` was
+  stopped after n seconds, and not repeated if that was the first repetition; its machine is the
+  best it had by then.
+- *times ours* compares medians; a stopped run counts as its limit.
+- *compared with the truth*: world and machine are explored together through everything reachable.
+  `exact`: the true machine up to the names of states. `true states`: the true states one to one,
+  but some outputs are unseen, or wrong because a query was taken to be redundant. `right, other
+  states`: no wrong output, other states. `wrong`: other states, and some reward, end or
+  observation is predicted wrongly.
 - *wrong on fresh traces*: the share of steps of 1,000 new random traces whose reward, or
   for a pair of machines whose reward or next observation, is predicted wrongly."""
 
@@ -35,32 +56,37 @@ def write_report(folder: Path, results: Results) -> list[Path]:
     Without matplotlib there are no figures, and the page says so.
     """
     written: list[Path] = []
-    lack = None
+    no_figures = None
     try:
-        for name, draw in (("baselines", draw_baselines), ("policy", draw_policy)):
+        for name, draw in ((BASELINES, draw_baselines), (POLICY, draw_policy)):
             for suffix in (".png", ".svg") if results.of(name) else ():
                 draw(folder / f"{name}{suffix}", results)
                 written.append(folder / f"{name}{suffix}")
     except MissingExtra as error:
-        lack = str(error)
+        no_figures = str(error)
     page = folder / "README.md"
     with atomic_write(page) as file:
-        file.write(markdown(results, lack).encode())
+        file.write(markdown(results, no_figures).encode())
     return [page, *written]
 
 
-def markdown(results: Results, lack: str | None = None) -> str:
-    """Write the page of tables; `lack` is the reason for missing figures."""
-    blocks = ["# The paper's experiments, run again", conditions(results.about), LEGEND]
+def markdown(results: Results, no_figures: str | None = None) -> str:
+    """Write the page of tables; `no_figures` is the reason for missing figures."""
+    drawn = [name for name in (BASELINES, POLICY) if results.of(name)]
+    figures = [f"![{name}]({name}.png)" for name in drawn] if no_figures is None else [no_figures]
+    return "\n\n".join(["# The paper's experiments, run again", section(results), *figures]) + "\n"
+
+
+def section(results: Results) -> str:
+    """Write the conditions, and all tables."""
+    blocks = [_conditions(results.about), LEGEND]
     blocks += [table.markdown() for table in tables(results)]
-    if failures := troubles(results):
+    if failures := problems(results):
         blocks += ["### What did not run", "\n".join(f"- {line}" for line in failures)]
-    drawn = [name for name in ("baselines", "policy") if results.of(name)]
-    blocks += [f"![{name}]({name}.png)" for name in drawn] if lack is None else [lack]
-    return "\n\n".join(blocks) + "\n"
+    return "\n\n".join(blocks)
 
 
-def conditions(about: dict[str, Any]) -> str:
+def _conditions(about: dict[str, Any]) -> str:
     """Describe how and where results were made."""
     machine, settings = about["machine"], about["settings"]
     packages = ", ".join(
@@ -75,52 +101,35 @@ def conditions(about: dict[str, Any]) -> str:
     )
 
 
-def troubles(results: Results) -> list[str]:
-    """List failed runs with their reasons; each reason once for a method."""
+def problems(results: Results) -> list[str]:
+    """List failed runs, each reason once for a method, and repetitions with different traces."""
     reasons: dict[str, None] = {}
+    digests: dict[str, set[str]] = {}
     for record in results.records:
+        setting = f"{record['experiment']}, {record['setting']}"
         if record["status"] in ("error", "not installed"):
-            place = f"{record['experiment']}, {record['setting']}, {record['method']}"
-            reasons[f"{place}: {record['status']}, {record['error']}"] = None
-    return [*reasons, *_different_traces(results)]
-
-
-def _different_traces(results: Results) -> list[str]:
-    """List repetitions whose methods saw different traces, which is an error."""
-    seen: dict[tuple[str, str, int], set[str]] = {}
-    for record in results.records:
+            reasons[f"{setting}, {record['method']}: {record['status']}, {record['error']}"] = None
         if "traces_sha256" in record:
-            place = (record["experiment"], record["setting"], record["repetition"])
-            seen.setdefault(place, set()).add(record["traces_sha256"])
-    return [
-        f"{experiment}, {setting}, repetition {repetition}: methods saw different traces"
-        for (experiment, setting, repetition), digests in seen.items()
-        if len(digests) > 1
-    ]
+            repetition = f"{setting}, repetition {record['repetition']}"
+            digests.setdefault(repetition, set()).add(record["traces_sha256"])
+    different = [name for name, distinct in digests.items() if len(distinct) > 1]
+    return [*reasons, *(f"{name}: methods saw different traces" for name in different)]
 
+
+# --- The page in the documentation ---------------------------------------------------------------
 
 BEGIN = "<!-- generated by docs/reproduction/update.py: begin -->"
 END = "<!-- generated by docs/reproduction/update.py: end -->"
 
-_LEFT_OUT = ("arguments", "details", "memory_before_mb")
-
 
 def compact(results: Results) -> Results:
     """Return results without the fields that tables and figures do not need."""
+    omitted = ("arguments", "details", "memory_before_mb")
     records = [
-        {name: value for name, value in record.items() if name not in _LEFT_OUT}
+        {name: value for name, value in record.items() if name not in omitted}
         for record in results.records
     ]
     return Results(results.about, records)
-
-
-def section(results: Results) -> str:
-    """Write the generated part: the conditions, and all tables."""
-    blocks = [conditions(results.about), LEGEND]
-    blocks += [table.markdown() for table in tables(results)]
-    if failures := troubles(results):
-        blocks += ["### What did not run", "\n".join(f"- {line}" for line in failures)]
-    return "\n\n".join(blocks)
 
 
 def with_section(page: str, text: str) -> str:
@@ -135,3 +144,138 @@ def with_section(page: str, text: str) -> str:
     if not (opened and closed):
         raise ResolventError(f"the page has no part between '{BEGIN}' and '{END}': add the lines")
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+
+
+# --- Figures -------------------------------------------------------------------------------------
+
+_GOOD, _BAD, _PAPER = "#0072B2", "#D55E00", "0.45"
+_COLORS = ("#0072B2", "#000000", "#009E73", "#D55E00")
+_STYLE = {"svg.hashsalt": "resolvent", "svg.fonttype": "path", "font.size": 9.0}
+_NO_METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None}, "png": {"Software": None}}
+
+
+def draw_baselines(path: Path, results: Results) -> None:
+    """Draw the seconds of each method on each grid; runs stopped at a limit are marked."""
+    records = results.of(BASELINES)
+    grids = [grid for grid in GRIDS if any(r["setting"] == grid for r in records)]
+    names = [name for name in METHODS if any(r["method"] == name for r in records)]
+    with _figure(path, (3.0 + 2.6 * len(grids), 1.4 + 0.32 * len(names))) as figure:
+        panels = figure.subplots(1, len(grids), sharey=True, sharex=True, squeeze=False)[0]
+        for axes, grid in zip(panels, grids, strict=True):
+            for row, name in enumerate(names):
+                _draw_method(axes, row, Summary.of(records, grid, name))
+                _draw_paper(axes, row, PAPER_SECONDS[grid].get(name, ""))
+            axes.set_xscale("log")
+            axes.set_title(f"{grid.replace('x', '×')}, {GRIDS[grid][1]:,} traces")
+            axes.set_xlabel("CPU seconds")
+            axes.grid(axis="x", color="0.9", linewidth=0.8)
+            axes.set_axisbelow(True)
+            axes.spines[["top", "right"]].set_visible(False)
+        panels[0].set_yticks(range(len(names)), [METHODS[name].title for name in names])
+        panels[0].set_ylim(len(names) - 0.5, -0.5)
+        handles = [
+            _handle("o", _GOOD, "finished, with the truth"),
+            _handle("o", _BAD, "finished, with something else"),
+            _handle(">", "0.2", "stopped at the limit of time or memory", hollow=True),
+            _handle("D", _PAPER, "the paper's figure", hollow=True),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+
+
+def draw_policy(path: Path, results: Results) -> None:
+    """Draw the returns of learners during learning, and the values of their policies."""
+    records = [record for record in results.of(POLICY) if record["status"] == "found"]
+    with _figure(path, (10.0, 4.0)) as figure:
+        left, right = figure.subplots(1, 2)
+        for (name, learner), color in zip(LEARNERS.items(), _COLORS, strict=True):
+            repetitions = Summary.of(records, POLICY_SETTING, name).records
+            if not repetitions:
+                continue
+            returns = [np.array(record["returns"]) for record in repetitions]
+            episodes = np.arange(1, len(returns[0]) + 1) * BIN
+            _draw_band(left, episodes, returns, learner.title, color)
+            values = [np.array(list(policy_values(record).values())) for record in repetitions]
+            _draw_band(right, np.array(repetitions[0]["policy"]["episode"]), values, None, color)
+        left.set_title("return during learning, as in the paper", fontsize=10)
+        left.set_ylabel("return (dashed: maximum)")
+        for largest in {record["largest_return"] for record in records}:
+            left.axhline(largest, color="0.4", linestyle="--", linewidth=1)
+            left.set_ylim(-2 * largest, 1.15 * largest)
+        right.set_title(
+            f"exact value of the greedy policy (dotted: {PAPER_EPISODES:,} episodes)", fontsize=10
+        )
+        right.set_xscale("log")
+        right.set_ylabel("share of the optimum (dashed)")
+        right.set_ylim(-0.1, 1.05)
+        right.axhline(1.0, color="0.4", linestyle="--", linewidth=1)
+        right.axvline(PAPER_EPISODES, color="0.6", linewidth=1, linestyle=":")
+        right.xaxis.set_major_formatter("{x:,.0f}")
+        for axes in (left, right):
+            axes.set_xlabel("episode")
+            axes.margins(x=0)
+            axes.grid(color="0.9", linewidth=0.8)
+            axes.set_axisbelow(True)
+            axes.spines[["top", "right"]].set_visible(False)
+        figure.legend(loc="outside lower center", ncols=4, frameon=False)
+
+
+@contextmanager
+def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
+    """Yield a figure to draw into, then write it; the same drawing gives the same SVG."""
+    matplotlib = import_matplotlib()
+    suffix = path.suffix[1:]
+    with matplotlib.rc_context(_STYLE):
+        figure = importlib.import_module("matplotlib.figure").Figure(
+            figsize=size, layout="constrained"
+        )
+        yield figure
+        with atomic_write(path) as file:
+            figure.savefig(file, format=suffix, dpi=150, metadata=_NO_METADATA[suffix])
+
+
+def _draw_method(axes: Any, row: int, summary: Summary) -> None:
+    for record in summary.records:
+        seconds = seconds_of(record)
+        if record["status"] in ("found", "no solution"):
+            color = _GOOD if record.get("correctness") in ("exact", "true states") else _BAD
+            axes.plot(seconds, row, "o", color=color, markersize=4, alpha=0.5)
+        elif record["status"] in ("time limit", "memory limit") and seconds:
+            axes.plot(seconds, row, ">", color="0.2", fillstyle="none", markersize=7)
+    if summary.all_finished:
+        axes.plot(summary.median(), row, "|", color="black", markersize=9)
+    elif summary.records and not any(map(seconds_of, summary.records)):
+        status = summary.records[0]["status"]
+        axes.text(0.02, row, status, transform=axes.get_yaxis_transform(), va="center", color=_BAD)
+
+
+def _draw_paper(axes: Any, row: int, text: str) -> None:
+    """Draw the paper's seconds, which may be a lower bound."""
+    figure = re.search(r"[\d,.]+", text)
+    if figure is None:
+        return
+    seconds = float(figure[0].replace(",", ""))
+    axes.plot(seconds, row, "D", color=_PAPER, fillstyle="none", markersize=6)
+    if text.startswith(">"):
+        axes.annotate(">", (seconds, row), xytext=(6, -3), textcoords="offset points", color=_PAPER)
+
+
+def _handle(marker: str, color: str, text: str, hollow: bool = False) -> Any:
+    return importlib.import_module("matplotlib.lines").Line2D(
+        [],
+        [],
+        color=color,
+        marker=marker,
+        linestyle="",
+        label=text,
+        fillstyle="none" if hollow else "full",
+        markersize=5,
+    )
+
+
+def _draw_band(axes: Any, x: Any, rows: list[Any], label: str | None, color: str) -> None:
+    values = np.array(rows)
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    axes.plot(x, mean, color=color, linewidth=1.5, label=label)
+    if len(values) > 1:
+        band = (mean - deviation, mean + deviation)
+        axes.fill_between(x, *band, color=color, alpha=0.2, linewidth=0)

@@ -1,44 +1,53 @@
-"""The three experiments, at full length or in a few minutes."""
+"""The three experiments, at full length or in a few minutes: settings → records of all runs."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent.errors import OptionError
-from resolvent.paper.experiments import ablation, comparison, policy
-from resolvent.paper.processes import run_apart
-from resolvent.paper.run import Run
-from resolvent.paper.store import Results, Store, here
+from resolvent.paper.experiments import (
+    ABLATION,
+    BASELINES,
+    EXPERIMENTS,
+    STRATEGIES,
+    ablation_runs,
+    baseline_runs,
+    policy_runs,
+)
+from resolvent.paper.runs import Run, run_apart
+from resolvent.paper.store import Results, Store, conditions
 
-EXPERIMENTS: Final = (comparison.EXPERIMENT, ablation.EXPERIMENT, policy.EXPERIMENT)
 MEMORY_LIMIT_MB: Final = 8_192.0
+
+Progress = Callable[[int, int, Run], object]
+"""Called regularly with the number of finished runs, that of all runs, and the current run."""
+
+Finished = Callable[[int, int, Run, dict[str, Any]], object]
+"""Called after each run with the numbers of finished and of all runs, the run, and its record."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Repetitions, limits and lengths; all results of a folder have the same settings."""
+    """Repetitions, limits and lengths; all results of a folder have the same settings.
+
+    `learners` is the number of seeds of the learning curve.
+    """
 
     quick: bool
     time_limit: float
     memory_limit_mb: float
     repetitions: int
     learners: int
-    """Seeds of the learning curve."""
     episodes: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return them as JSON values."""
-        return asdict(self)
 
     def runs(self, experiment: str) -> Iterator[Run]:
         """Yield the runs of an experiment."""
-        if experiment == comparison.EXPERIMENT:
-            return comparison.runs(self.repetitions)
-        if experiment == ablation.EXPERIMENT:
-            strategies = ablation.STRATEGIES[:2] if self.quick else ablation.STRATEGIES
-            return ablation.runs(self.repetitions, strategies)
-        return policy.runs(self.learners, self.episodes)
+        if experiment == BASELINES:
+            return baseline_runs(self.repetitions)
+        if experiment == ABLATION:
+            return ablation_runs(self.repetitions, STRATEGIES[:2] if self.quick else STRATEGIES)
+        return policy_runs(self.learners, self.episodes)
 
 
 def settings(
@@ -66,13 +75,6 @@ def settings(
     )
 
 
-Listener = Callable[[int, int, Run], object]
-"""Called regularly with the number of finished runs, that of all runs, and the current run."""
-
-Finished = Callable[[int, int, Run, dict[str, Any]], object]
-"""Called after each run with the numbers of finished and of all runs, the run, and its record."""
-
-
 def reproduce(
     store: Store,
     settings: Settings,
@@ -80,16 +82,16 @@ def reproduce(
     *,
     methods: Collection[str] | None = None,
     on: str | Workers | None = None,
-    going_on: Listener = lambda done, of, run: None,
+    progress: Progress = lambda done, of, run: None,
     finished: Finished = lambda done, of, run, record: None,
 ) -> Results:
-    """Do the missing runs of some experiments, or of some methods in them.
+    """Execute the missing runs of some experiments, or of some methods in them.
 
     Returns all results of the folder.
 
-    Runs are done one by one, so that each has the machine to itself, or side by side with `on`
+    Runs are executed one by one, so that each has the machine to itself, or side by side with `on`
     workers: then each record names the processor, and seconds are those of a busier machine.
-    A run that hits a limit is not repeated.
+    A run that reaches a limit is not repeated.
     """
     runs = [
         run
@@ -97,29 +99,29 @@ def reproduce(
         for run in settings.runs(experiment)
         if methods is None or run.method in methods
     ]
-    apart = _Apart(settings.time_limit, settings.memory_limit_mb)
+    execute = _Execute(settings.time_limit, settings.memory_limit_mb)
     if on is not None:
-        _side_by_side(store, runs, apart, on, finished)
+        _side_by_side(store, runs, execute, on, finished)
         return store.results()
     for done, run in enumerate(runs):
-        if not store.wants(run):
+        if not store.needs(run):
             continue
 
         def tick(done: int = done, run: Run = run) -> object:
-            return going_on(done, len(runs), run)
+            return progress(done, len(runs), run)
 
-        record = apart.record(run, tick)
-        store.add(run, record | {"arguments": run.arguments})
+        record = execute.record(run, tick)
+        store.add(run, record)
         finished(done + 1, len(runs), run, record)
     return store.results()
 
 
 @dataclass(frozen=True)
-class _Apart:
-    """Does runs under limits.
+class _Execute:
+    """Executes runs under limits.
 
     Each has a separate process, also on a worker: workers have no limits, and a process that
-    had done another run before would have its memory.
+    had executed another run before would have its memory.
     """
 
     time_limit: float
@@ -130,24 +132,24 @@ class _Apart:
         return run_apart(run, tick=tick, **limits)
 
     def __call__(self, run: Run) -> tuple[Run, dict[str, Any]]:
-        return run, self.record(run) | {"processor": here()["machine"]["processor"]}
+        return run, self.record(run) | {"processor": conditions()["machine"]["processor"]}
 
 
 def _side_by_side(
-    store: Store, runs: list[Run], apart: _Apart, on: str | Workers, finished: Finished
+    store: Store, runs: list[Run], execute: _Execute, on: str | Workers, finished: Finished
 ) -> None:
     done = 0
 
-    def keep(outcome: tuple[Run, dict[str, Any]]) -> bool:
+    def add(result: tuple[Run, dict[str, Any]]) -> bool:
         nonlocal done
-        run, record = outcome
-        store.add(run, record | {"arguments": run.arguments})
+        run, record = result
+        store.add(run, record)
         done += 1
         finished(done, len(runs), run, record)
-        return False  # the others are wanted as well
+        return False  # all others are needed as well
 
     with get_executor(on) as workers:
-        for again in (False, True):  # whether a run is repeated depends on how the first one ended
-            left = [run for run in runs if bool(run.repetition) == again and store.wants(run)]
-            done = sum(store.has(run) for run in runs)
-            workers.first(apart, left, keep, called="reproducing")
+        for repeats in (False, True):  # how the first ended decides whether a run is repeated
+            missing = [run for run in runs if bool(run.repetition) == repeats and store.needs(run)]
+            done = sum(map(store.has, runs))
+            workers.map_until(execute, missing, add, called="reproducing")

@@ -11,23 +11,21 @@ import msgspec
 
 from resolvent._util.files import atomic_write, decode_json, read_json
 from resolvent.errors import ModelError, OptionError, ResolventError
-from resolvent.paper.run import Run
+from resolvent.paper.runs import Run
 
 FORMAT: Final = 1
 _ABOUT: Final = "about.json"
 _LIMITS: Final = ("time limit", "memory limit")
-"""How a run ends that was stopped."""
+"""Status of a run that was stopped."""
 _PACKAGES: Final = (
     "aalpy",
     "gymnasium",
     "highspy",
     "matplotlib",
     "numpy",
-    "ortools",
     "pyarrow",
     "python-sat",
     "resolvent",
-    "scipy",
 )
 
 
@@ -50,13 +48,13 @@ class Results:
     def read(cls, folder: Path) -> "Results":
         """Read all results of a folder."""
         if not (folder / _ABOUT).exists():
-            raise ResolventError(f"{folder} holds no results: make some with `resolvent reproduce`")
+            raise ResolventError(f"{folder} has no results: make some with `resolvent reproduce`")
         records = sorted((folder / "runs").rglob("[!.]*.json"))
         return cls(_read(folder / _ABOUT), [_read(path) for path in records])
 
     @classmethod
     def from_lines(cls, content: bytes) -> "Results":
-        """Read what `lines` wrote."""
+        """Read results that `lines` wrote."""
         try:
             about, *records = (decode_json(line, dict[str, Any]) for line in content.splitlines())
         except ValueError as error:
@@ -74,7 +72,7 @@ class Store:
 
     def __init__(self, folder: Path, settings: dict[str, Any], command: str) -> None:
         self.folder = folder
-        about = {"format": FORMAT, "settings": settings, **here()}
+        about = {"format": FORMAT, "settings": settings, **conditions()}
         path = folder / _ABOUT
         if path.exists():
             _check_same(folder, _read(path), about)
@@ -83,7 +81,7 @@ class Store:
             raise ResolventError(f"{folder} is a file: name a folder for the results with -o")
         if folder.exists() and any(folder.iterdir()):
             raise ResolventError(
-                f"{folder} holds other files and no results: name an empty or new folder with -o"
+                f"{folder} has other files and no results: name an empty or new folder with -o"
             )
         folder.mkdir(parents=True, exist_ok=True)
         _write(path, about | {"command": command})
@@ -92,25 +90,25 @@ class Store:
         """Whether a run is done."""
         return (self.folder / run.file).exists()
 
-    def wants(self, run: Run) -> bool:
-        """Whether a run is neither done nor the repetition of one that ran into a limit."""
+    def needs(self, run: Run) -> bool:
+        """Whether a run is neither done nor the repetition of one that reached a limit."""
         if self.has(run):
             return False
         first = self.folder / replace(run, repetition=0).file
         return not (first.exists() and _read(first).get("status") in _LIMITS)
 
     def add(self, run: Run, record: dict[str, Any]) -> None:
-        """Store the record of a run atomically."""
+        """Store the record of a run and its arguments atomically."""
         path = self.folder / run.file
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, record)
+        _write(path, record | {"arguments": run.arguments})
 
     def results(self) -> Results:
         """Return all results stored so far."""
         return Results.read(self.folder)
 
 
-def here() -> dict[str, Any]:
+def conditions() -> dict[str, Any]:
     """Return the conditions of results: the machine, without its name, and versions."""
     return {
         "machine": {
@@ -126,24 +124,17 @@ def here() -> dict[str, Any]:
 
 def _check_same(folder: Path, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
     if stored.get("format") != FORMAT:
-        raise ResolventError(
-            f"{folder} holds results in another format: name another folder with -o"
-        )
+        raise ResolventError(f"{folder} has results in another format: name another folder with -o")
     for name, ours in wanted.items():
         theirs = stored.get(name)
         if theirs == ours:
             continue
-        what, is_now = name, f"{theirs} there, {ours} here"
         if isinstance(ours, dict) and isinstance(theirs, dict):
-            key = next(
-                candidate
-                for candidate in (*ours, *theirs)
-                if ours.get(candidate) != theirs.get(candidate)
-            )
-            what, is_now = f"{name}: {key}", f"{theirs.get(key)} there, {ours.get(key)} here"
+            key = next(key for key in (*ours, *theirs) if ours.get(key) != theirs.get(key))
+            name, ours, theirs = f"{name}: {key}", ours.get(key), theirs.get(key)
         raise OptionError(
-            f"{folder} holds results that do not go with these ({what}, {is_now}): repeat "
-            f"'{stored.get('command')}' to go on with those, or name another folder with -o"
+            f"{folder} has results under other conditions ({name}, {theirs} there, {ours} here): "
+            f"repeat '{stored.get('command')}' to continue those, or name another folder with -o"
         )
 
 
@@ -168,7 +159,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return read_json(path, dict[str, Any], "a record of a run")
     except ModelError as error:
-        raise ModelError(f"{error}; delete it and go on") from error
+        raise ModelError(f"{error}; delete it and repeat the command") from error
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
@@ -177,5 +168,5 @@ def _write(path: Path, value: dict[str, Any]) -> None:
             file.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
     except ResolventError as error:
         raise ResolventError(
-            f"{error}; what is done is kept: make room and repeat the command to go on"
+            f"{error}; finished runs are kept: make room and repeat the command to continue"
         ) from error

@@ -1,14 +1,28 @@
 """Results → tables as data, beside the paper's figures."""
 
 import statistics
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from resolvent.paper.experiments import ablation, comparison, policy
-from resolvent.paper.experiments.methods import METHODS, OURS
+from resolvent.paper.experiments import (
+    ABLATION,
+    ABLATION_TRACES,
+    BASELINES,
+    BIN,
+    GRIDS,
+    LEARNERS,
+    METHODS,
+    OURS,
+    PAPER_EPISODES,
+    POLICY,
+    POLICY_SETTING,
+    STRATEGIES,
+)
 from resolvent.paper.store import Results
-from resolvent.paper.summary import Record, Summary, number, seconds_of
+
+Record = dict[str, Any]
 
 _LAST = 4
 """Number of last bins that count as the end of a learning curve."""
@@ -21,17 +35,231 @@ PARTS = {
     "keep-both": "without both removals",
 }
 
+# --- The paper's figures -------------------------------------------------------------------------
+
+PROCESSOR: Final = "Intel i7-9750H"
+
+PAPER_SECONDS: Final[dict[str, dict[str, str]]] = {
+    "3x3": {"rpni": "1.3", "hmm": "104.0", "ilp": "5.3"},
+    "4x4": {"rpni": "3.9", "hmm": "> 6,000", "ilp": "≈ 5,500"},
+    "5x5": {"rpni": "56.1", "hmm": "time out", "ilp": "time out"},
+}
+"""Seconds of the comparison, by grid and method."""
+
+MEAN_LENGTHS: Final = {"3x3": 26.7, "4x4": 124.4, "5x5": 257.6}
+"""Steps of a trace, on average, as the paper states them."""
+
+
+class AblationCell(NamedTuple):
+    """A cell of the paper's ablation table."""
+
+    tm_states: str
+    rm_states: str
+    seconds: str
+
+    def __str__(self) -> str:
+        return f"{self.tm_states} / {self.rm_states}, {self.seconds} s"
+
+
+PAPER_ABLATION: Final[dict[str, dict[str, AblationCell]]] = {
+    "low": {
+        "full": AblationCell("7", "2", "412.2"),
+        "no-supplement": AblationCell("7", "218", "26,976.9"),
+        "keep-redundant": AblationCell("7", "2", "3,176.2"),
+        "keep-trivial": AblationCell("> 250", "–", "> 172,800"),
+        "keep-both": AblationCell("–", "–", "–"),
+    },
+    "high": {
+        "full": AblationCell("7", "2", "4,174.6"),
+        "no-supplement": AblationCell("7", "15", "4,252.5"),
+        "keep-redundant": AblationCell("7", "2", "30,395.8"),
+        "keep-trivial": AblationCell("8", "2", "65,728.3"),
+        "keep-both": AblationCell("–", "–", "> 172,800"),
+    },
+}
+
+# --- Repetitions of a run ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The records of one method in one setting, one for each repetition."""
+
+    records: Sequence[Record]
+
+    @classmethod
+    def of(cls, records: Iterable[Record], setting: str, method: str) -> "Summary":
+        """Select the records of a method in a setting."""
+        selected = (
+            record
+            for record in records
+            if (record["setting"], record["method"]) == (setting, method)
+        )
+        return cls(sorted(selected, key=lambda record: int(record["repetition"])))
+
+    @property
+    def finished(self) -> list[Record]:
+        """The records of finished runs."""
+        return [record for record in self.records if record["status"] in ("found", "no solution")]
+
+    @property
+    def all_finished(self) -> bool:
+        """Whether all runs finished."""
+        return bool(self.records) and len(self.finished) == len(self.records)
+
+    def median(self) -> float:
+        """Return the median seconds of finished runs."""
+        return float(statistics.median(map(seconds_of, self.finished)))
+
+    def seconds(self) -> str:
+        """Write the median and range of the seconds, or the failure.
+
+        >>> Summary([{"status": "found", "seconds": n / 4} for n in (1, 2, 3)]).seconds()
+        '0.50 (0.25–0.75)'
+        >>> Summary([{"status": "time limit", "seconds": 20.1}]).seconds()
+        '> 20'
+        """
+        texts = []
+        if seconds := sorted(map(seconds_of, self.finished)):
+            text = number(statistics.median(seconds))
+            if len(seconds) > 1:
+                text += f" ({number(seconds[0])}–{number(seconds[-1])})"
+            texts.append(text)
+        for status in dict.fromkeys(record["status"] for record in self.records):
+            failed = [record for record in self.records if record["status"] == status]
+            if status in ("found", "no solution"):
+                continue
+            text = str(status)
+            if status == "time limit":
+                text = f"> {min(map(seconds_of, failed)):,.0f}"
+            elif status == "memory limit":
+                peak = max(record.get("memory_mb") or 0 for record in failed)
+                text = f"memory limit ({peak:,.0f} MB)"
+            texts.append(text if len(failed) == len(self.records) else f"{text} ({len(failed)}×)")
+        return ", ".join(texts)
+
+    def times(self, ours: "Summary") -> str:
+        """Write the ratio of the median seconds to ours, or a lower bound."""
+        limits = [seconds_of(run) for run in self.records if run["status"] == "time limit"]
+        seconds = sorted([*limits, *map(seconds_of, self.finished)])
+        if not ours.all_finished or len(seconds) < len(self.records):
+            return "–"
+        bound = "> " if limits and seconds[len(seconds) // 2] >= min(limits) else ""
+        return bound + number(statistics.median(seconds) / ours.median())
+
+    def states(self, name: str = "states") -> str:
+        """Write the number of states, or its range.
+
+        >>> Summary([{"states": 9}, {"states": 4}, {"status": "error"}]).states()
+        '4–9'
+        """
+        numbers = [record[name] for record in self.records if record.get(name) is not None]
+        if not numbers:
+            return "–"
+        return str(numbers[0]) if len(set(numbers)) == 1 else f"{min(numbers)}–{max(numbers)}"
+
+    def correctness(self) -> str:
+        """Write how results compare with the truth, with counts if repetitions differ."""
+        counts = Counter(run["correctness"] for run in self.records if "correctness" in run)
+        if not counts:
+            return "–"
+        if counts.total() == len(self.records) and len(counts) == 1:
+            return str(next(iter(counts)))
+        return ", ".join(f"{text} ({count}×)" for text, count in counts.most_common())
+
+    def wrong(self, field: str, of: str) -> str:
+        """Write the share of wrong outputs, averaged over the repetitions."""
+        shares = [run[field]["wrong"] / run[field][of] for run in self.records if run.get(field)]
+        return small_percent(statistics.mean(shares)) if shares else "–"
+
+    def memory(self) -> str:
+        """Write the largest peak of memory."""
+        peaks = [record["memory_mb"] for record in self.records if record.get("memory_mb")]
+        return f"{max(peaks):,.0f} MB" if peaks else "–"
+
+    def last_return(self) -> str:
+        """Write the last returns of the paper's schedule, and the maximum."""
+        ends = [statistics.mean(record["returns"][-_LAST:]) for record in self.finished]
+        text = f"{statistics.mean(ends):.2f} ± {statistics.pstdev(ends):.2f}"
+        return f"{text} of {self.finished[0]['largest_return']:.2f}"
+
+    def value_after(self, episode: int) -> str:
+        """Write the value of learned policies after a number of episodes."""
+        by_seed = [policy_values(record).get(episode) for record in self.finished]
+        values = [value for value in by_seed if value is not None]
+        if not values:
+            return "–"
+        return f"{statistics.mean(values):.1%} ± {statistics.pstdev(values):.1%}"
+
+    def first_within(self, share: float) -> str:
+        """Write the first episode at which policies were within a share of the optimum."""
+        first = [
+            next((at for at, value in policy_values(record).items() if value >= share), None)
+            for record in self.finished
+        ]
+        reached = [episode for episode in first if episode is not None]
+        if not reached:
+            return "never"
+        text = f"{statistics.mean(reached):,.0f}"
+        return text if len(reached) == len(first) else f"{text} ({len(reached)} of {len(first)})"
+
+
+def seconds_of(record: Record) -> float:
+    """Return the CPU seconds, or the wall-clock seconds if they are missing.
+
+    >>> seconds_of({"seconds": 9.0, "processor_seconds": 4.0}), seconds_of({"seconds": 9.0})
+    (4.0, 9.0)
+    """
+    name = "processor_seconds" if "processor_seconds" in record else "seconds"
+    return float(record.get(name, 0.0))
+
+
+def policy_values(record: Record) -> dict[int, float]:
+    """Return the values of a learner's policy as shares of the optimum, by episode."""
+    policy = record["policy"]
+    values = (value / record["optimum"] for value in policy["value"])
+    return dict(zip(policy["episode"], values, strict=True))
+
+
+def number(value: float) -> str:
+    """Write seconds with two significant digits, or without decimals from 10.
+
+    >>> number(0.01234), number(1.26), number(4174.6)
+    ('0.012', '1.3', '4,175')
+    """
+    if value >= 10:
+        return f"{value:,.0f}"
+    if value >= 1:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
+def small_percent(share: float) -> str:
+    """Write a share; a small one is never written as 0.
+
+    >>> small_percent(0.0), small_percent(0.00001), small_percent(0.125)
+    ('0', '< 0.01%', '12.50%')
+    """
+    if not share:
+        return "0"
+    return "< 0.01%" if share < 0.0001 else f"{share:.2%}"
+
+
+# --- Tables --------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a note, a header and rows; all columns but the first are right-aligned."""
+    """A title, a note, a header and rows; all columns but the first are right-aligned.
+
+    `brief` are the columns that a terminal shows, if not all.
+    """
 
     title: str
     note: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     brief: tuple[int, ...] | None = None
-    """The columns that a terminal shows, if not all."""
 
     def for_terminals(self) -> "Table":
         """Return it with only the columns that fit into a terminal."""
@@ -49,15 +277,15 @@ class Table:
 
 def tables(results: Results) -> Iterator[Table]:
     """Yield the tables of all experiments with results."""
-    if records := results.of(comparison.EXPERIMENT):
-        for setting in comparison.GRIDS:
+    if records := results.of(BASELINES):
+        for setting in GRIDS:
             if any(record["setting"] == setting for record in records):
                 yield baseline_table(records, setting)
-    if records := results.of(ablation.EXPERIMENT):
-        for setting in ablation.SETTINGS:
+    if records := results.of(ABLATION):
+        for setting in ABLATION_TRACES:
             if any(record["setting"] == setting for record in records):
                 yield ablation_table(records, setting)
-    if records := results.of(policy.EXPERIMENT):
+    if records := results.of(POLICY):
         yield policy_table(records)
 
 
@@ -73,20 +301,19 @@ def baseline_table(records: list[Record], setting: str) -> Table:
             (
                 method.title,
                 summary.seconds(),
-                _times(summary, ours) if name != OURS else "1",
+                summary.times(ours) if name != OURS else "1",
                 summary.states(),
-                summary.verdict(),
+                summary.correctness(),
                 summary.wrong("fresh", "steps"),
-                _memory(summary),
-                SECONDS[setting].get(name, ""),
+                summary.memory(),
+                PAPER_SECONDS[setting].get(name, ""),
             )
         )
-    here = [record for record in records if _here(record, setting)]
+    here = [record for record in records if record["setting"] == setting and "steps" in record]
     steps = {record["repetition"]: record["steps"] / record["traces"] for record in here}
     length = f", {statistics.mean(steps.values()):.1f} steps long on average" if steps else ""
-    size = setting.replace("x", "×")
     return Table(
-        f"{size} grid, {comparison.GRIDS[setting][1]:,} traces",
+        f"{setting.replace('x', '×')} grid, {GRIDS[setting][1]:,} traces",
         f"{_repetitions(records, setting)} of random traces{length} (the paper says "
         f"{MEAN_LENGTHS[setting]}); the same for all methods.",
         (
@@ -108,18 +335,17 @@ def ablation_table(records: list[Record], setting: str) -> Table:
     """Return one row for each part of the pipeline, and one column for each strategy."""
     used = [
         strategy
-        for strategy in ablation.STRATEGIES
+        for strategy in STRATEGIES
         if any(record["method"].endswith(f"--{strategy}") for record in records)
     ]
     rows = []
     for part, title in PARTS.items():
         cells = [Summary.of(records, setting, f"{part}--{strategy}") for strategy in used]
-        texts = [_ablation_cell(cell) for cell in cells]
-        rows.append((title, *texts, str(ABLATION[setting][part])))
+        rows.append((title, *map(_ablation_cell, cells), str(PAPER_ABLATION[setting][part])))
     return Table(
-        f"Ablation, {ablation.SETTINGS[setting]:,} traces",
+        f"Ablation, {ABLATION_TRACES[setting]:,} traces",
         f"{_repetitions(records, setting)}. States of TM / RM, seconds, and the share of all "
-        f"answers in the world that are wrong.",
+        f"outputs in the world that are wrong.",
         ("", *used, "the paper"),
         tuple(rows),
     )
@@ -129,31 +355,31 @@ def policy_table(records: list[Record]) -> Table:
     """Return the returns of learners, as a share of the optimum."""
     last = max(record.get("episodes", 0) for record in records)
     rows = []
-    for name, learner in policy.LEARNERS.items():
-        summary = Summary.of(records, policy.SETTING, name)
-        if not summary.finished:
-            continue
-        rows.append(
-            (
-                learner.title,
-                _paid(summary),
-                _reached(summary, policy.PAPER_EPISODES),
-                _reached(summary, last),
-                _within(summary, 0.99),
-                number(summary.median()),
+    for name, learner in LEARNERS.items():
+        summary = Summary.of(records, POLICY_SETTING, name)
+        if summary.finished:
+            rows.append(
+                (
+                    learner.title,
+                    summary.last_return(),
+                    summary.value_after(PAPER_EPISODES),
+                    summary.value_after(last),
+                    summary.first_within(0.99),
+                    number(summary.median()),
+                )
             )
-        )
     seeds = len({record["repetition"] for record in records})
     return Table(
         "What is learned in the 25×25 world",
-        f"{seeds} seeds, mean ± standard deviation. *Total reward* is what episodes paid while "
-        f"learning, which is what the paper plots, of the most they could. *Worth* is that of the "
-        f"greedy policy: its exact discounted return over all starts, as a share of the optimum.",
+        f"{seeds} seeds, mean ± standard deviation. *Return* is the undiscounted return of "
+        f"episodes during learning, which is what the paper plots, beside its maximum. *Value* is "
+        f"that of the greedy policy: its exact discounted return over all starts, as a share of "
+        f"the optimum.",
         (
-            "learner sees",
-            f"total reward, {_LAST * policy.BIN} episodes to {policy.PAPER_EPISODES:,}",
-            f"worth after {policy.PAPER_EPISODES:,} episodes",
-            f"worth after {last:,}",
+            "observed by the learner",
+            f"return, {_LAST * BIN} episodes to {PAPER_EPISODES:,}",
+            f"value after {PAPER_EPISODES:,} episodes",
+            f"value after {last:,}",
             "episodes until within 1%",
             "seconds",
         ),
@@ -161,35 +387,9 @@ def policy_table(records: list[Record]) -> Table:
     )
 
 
-def shares(record: Record) -> dict[int, float]:
-    """Return the worth of a learner's policy as a share of the optimum, by episode."""
-    worth = record["worth"]
-    values = (value / record["optimum"] for value in worth["value"])
-    return dict(zip(worth["episode"], values, strict=True))
-
-
-def _here(record: Record, setting: str) -> bool:
-    return record["setting"] == setting and "steps" in record
-
-
 def _repetitions(records: list[Record], setting: str) -> str:
     count = len({record["repetition"] for record in records if record["setting"] == setting})
     return "One repetition" if count == 1 else f"Median (range) of {count} repetitions"
-
-
-def _times(summary: Summary, ours: Summary) -> str:
-    """Write the ratio of the method's median time to ours, or a lower bound."""
-    stopped = [seconds_of(record) for record in summary.records if record["status"] == "time limit"]
-    seconds = sorted([*stopped, *map(seconds_of, summary.finished)])
-    if not ours.all_finished or len(seconds) < len(summary.records):
-        return "–"
-    bound = "> " if stopped and seconds[len(seconds) // 2] >= min(stopped) else ""
-    return bound + number(statistics.median(seconds) / ours.median())
-
-
-def _memory(summary: Summary) -> str:
-    peaks = [record["memory_mb"] for record in summary.records if record.get("memory_mb")]
-    return f"{max(peaks):,.0f} MB" if peaks else "–"
 
 
 def _ablation_cell(summary: Summary) -> str:
@@ -198,81 +398,4 @@ def _ablation_cell(summary: Summary) -> str:
     if not summary.finished:
         return f"{summary.seconds()} s"
     states = f"{summary.states('tm_states')} / {summary.states()}"
-    return f"{states}, {summary.seconds()} s, {summary.wrong('reachable', 'answers')}"
-
-
-def _paid(summary: Summary) -> str:
-    """Write the reward of the last episodes of the paper's schedule, and the maximum."""
-    ends = [statistics.mean(record["returns"][-_LAST:]) for record in summary.finished]
-    text = f"{statistics.mean(ends):.2f} ± {statistics.pstdev(ends):.2f}"
-    return f"{text} of {summary.finished[0]['most']:.2f}"
-
-
-def _reached(summary: Summary, episode: int) -> str:
-    by_seed = [shares(record).get(episode) for record in summary.finished]
-    reached = [share for share in by_seed if share is not None]
-    if not reached:
-        return "–"
-    return f"{statistics.mean(reached):.1%} ± {statistics.pstdev(reached):.1%}"
-
-
-def _within(summary: Summary, share: float) -> str:
-    """Write the first episode at which learners were within a share of the optimum."""
-    first = [
-        next((episode for episode, reached in shares(record).items() if reached >= share), None)
-        for record in summary.finished
-    ]
-    there = [episode for episode in first if episode is not None]
-    if not there:
-        return "never"
-    text = f"{statistics.mean(there):,.0f}"
-    return text if len(there) == len(first) else f"{text} ({len(there)} of {len(first)})"
-
-
-PROCESSOR: Final = "Intel i7-9750H"
-
-SECONDS: Final[dict[str, dict[str, str]]] = {
-    "3x3": {"rpni": "1.3", "hmm-dense": "104.0", "ilp": "5.3"},
-    "4x4": {"rpni": "3.9", "hmm-dense": "> 6,000", "ilp": "≈ 5,500"},
-    "5x5": {"rpni": "56.1", "hmm-dense": "time out", "ilp": "time out"},
-}
-"""Of the baseline comparison, by grid and method."""
-
-PLOTTED: Final[dict[str, dict[str, tuple[float, bool]]]] = {
-    "3x3": {"rpni": (1.3, True), "hmm-dense": (104.0, True), "ilp": (5.3, True)},
-    "4x4": {"rpni": (3.9, True), "hmm-dense": (6_000.0, False), "ilp": (5_500.0, True)},
-    "5x5": {"rpni": (56.1, True)},
-}
-"""The same as numbers: seconds, and whether that was the end or a limit."""
-
-MEAN_LENGTHS: Final = {"3x3": 26.7, "4x4": 124.4, "5x5": 257.6}
-"""Steps of a trace, on average, as the paper states them."""
-
-
-class Cell(NamedTuple):
-    """A cell of the ablation table."""
-
-    tm_states: str
-    rm_states: str
-    seconds: str
-
-    def __str__(self) -> str:
-        return f"{self.tm_states} / {self.rm_states}, {self.seconds} s"
-
-
-ABLATION: Final[dict[str, dict[str, Cell]]] = {
-    "low": {
-        "full": Cell("7", "2", "412.2"),
-        "no-supplement": Cell("7", "218", "26,976.9"),
-        "keep-redundant": Cell("7", "2", "3,176.2"),
-        "keep-trivial": Cell("> 250", "–", "> 172,800"),
-        "keep-both": Cell("–", "–", "–"),
-    },
-    "high": {
-        "full": Cell("7", "2", "4,174.6"),
-        "no-supplement": Cell("7", "15", "4,252.5"),
-        "keep-redundant": Cell("7", "2", "30,395.8"),
-        "keep-trivial": Cell("8", "2", "65,728.3"),
-        "keep-both": Cell("–", "–", "> 172,800"),
-    },
-}
+    return f"{states}, {summary.seconds()} s, {summary.wrong('reachable', 'queries')}"

@@ -1,13 +1,19 @@
-"""Confidence sets of probability vectors: their size and their worst members.
+"""Confidence in counts: plausible probabilities of outcomes, and bounds on mean rewards.
 
-Input: relative frequencies and a radius. Output: the probabilities within that Kullback-Leibler
-divergence that minimize a mean value, unseen outcomes included (Filippi, Cappé and Garivier 2010).
+Input: counts or relative frequencies. Output: the size of the set of probabilities within a
+Kullback-Leibler divergence, and its members that minimize a mean value, unseen outcomes included
+(Filippi, Cappé and Garivier 2010).
 """
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import exp, log, log_gamma
+from resolvent._util.records import ByValue
+from resolvent.replay.counts import GroupedCounts
 
 Numbers = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -15,49 +21,49 @@ Rows = NDArray[np.int64]
 _HALVINGS = 60
 
 _TOUCHING = 1e-290
-"""Smallest difference of two values that counts: shares divided by less overflow."""
+"""Smallest difference of two values that counts: frequencies divided by less overflow."""
 
 
 def worst_probabilities(
-    row: Rows, share: Numbers, value: Numbers, radius: Numbers, lowest: Numbers
+    row: Rows, frequency: Numbers, value: Numbers, radius: Numbers, unseen: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Return the plausible probabilities that minimize the mean value of each row.
 
-    `row` is the row of each value; there are as many rows as radii. `lowest` is the value of an
+    `row` is the row of each value; there are as many rows as radii. `unseen` is the value of an
     unseen outcome of each row. The second array is its probability, 0 in rows that have a value
     as low as that.
 
     >>> row, half, values = np.zeros(2, int), np.full(2, 0.5), np.array([0.0, 1.0])
-    >>> chance, rest = worst_probabilities(row, half, values, np.array([0.1]), np.zeros(1))
-    >>> chance.round(3).tolist(), rest.round(3).tolist()
+    >>> probability, rest = worst_probabilities(row, half, values, np.array([0.1]), np.zeros(1))
+    >>> probability.round(3).tolist(), rest.round(3).tolist()
     ([0.713, 0.287], [0.0])
     """
     rows = len(radius)
-    above = value - lowest[row]
+    above = value - unseen[row]
     # Where taking from all is within the radius, the unseen outcome gets the rest.
     safe = np.where(above > _TOUCHING, above, 1.0)
     touching = np.bincount(row, above <= _TOUCHING, rows) > 0
-    inverse = np.bincount(row, share / safe, rows)
-    distance = np.bincount(row, share * log(safe), rows)
+    inverse = np.bincount(row, frequency / safe, rows)
+    distance = np.bincount(row, frequency * log(safe), rows)
     distance += log(np.where(inverse > 0, inverse, 1.0))
     outside = ~touching & (distance < radius)
     weight = np.where(outside, exp(np.where(outside, distance - radius, 0.0)), 1.0)
-    chance = share / safe / np.where(inverse > 0, inverse, 1.0)[row] * weight[row]
+    probability = frequency / safe / np.where(inverse > 0, inverse, 1.0)[row] * weight[row]
     within = np.flatnonzero(~outside & (radius > 0) & (np.bincount(row, minlength=rows) > 0))
-    chance[~outside[row]] = share[~outside[row]]
+    probability[~outside[row]] = frequency[~outside[row]]
     if len(within):
-        _shift(row, share, value, radius, within, chance)
-    return chance, np.where(outside, 1 - weight, 0.0)
+        _shift(row, frequency, value, radius, within, probability)
+    return probability, np.where(outside, 1 - weight, 0.0)
 
 
 def _shift(
-    row: Rows, share: Numbers, value: Numbers, radius: Numbers, rows: Rows, chance: Numbers
+    row: Rows, frequency: Numbers, value: Numbers, radius: Numbers, rows: Rows, probability: Numbers
 ) -> None:
-    """Shift the shares of some rows towards lower values, as far as the radius allows."""
+    """Shift the frequencies of some rows towards lower values, as far as the radius allows."""
     number = np.full(len(radius), -1)
     number[rows] = np.arange(len(rows))
     at = np.flatnonzero(number[row] >= 0)
-    row, share, value, radius = number[row[at]], share[at], value[at], radius[rows]
+    row, frequency, value, radius = number[row[at]], frequency[at], value[at], radius[rows]
     least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
     np.minimum.at(least, row, value)
     np.maximum.at(most, row, value)
@@ -65,18 +71,18 @@ def _shift(
     flat = span <= 0
     span[flat] = 1.0
     above = (value - least[row]) / span[row]
-    # The probabilities are share / (above + gap): a small gap shifts far, a large one hardly.
+    # The probabilities are frequency / (above + gap): a small gap shifts far, a large one hardly.
     near, far = np.full(len(rows), -40.0), log(4 + 4 / np.sqrt(radius))
     for _ in range(_HALVINGS):
         middle = (near + far) / 2
         reach = above + exp(middle)[row]
-        inverse = np.bincount(row, share / reach, len(rows))
-        distance = np.bincount(row, share * log(reach), len(rows)) + log(inverse)
+        inverse = np.bincount(row, frequency / reach, len(rows))
+        distance = np.bincount(row, frequency * log(reach), len(rows)) + log(inverse)
         too_far = distance > radius
         near, far = np.where(too_far, middle, near), np.where(too_far, far, middle)
     reach = above + exp(near)[row]  # rather a little too far than not far enough
-    inverse = np.bincount(row, share / reach, len(rows))
-    chance[at] = np.where(flat[row], share, share / reach / inverse[row])
+    inverse = np.bincount(row, frequency / reach, len(rows))
+    probability[at] = np.where(flat[row], frequency, frequency / reach / inverse[row])
 
 
 def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
@@ -95,19 +101,21 @@ def lowest_mean(mean: Numbers, radius: Numbers) -> Numbers:
     return low
 
 
-def _coin_divergence(seen: Numbers, true: Numbers) -> Numbers:
+def _coin_divergence(frequency: Numbers, probability: Numbers) -> Numbers:
     with np.errstate(divide="ignore", invalid="ignore"):
-        heads = np.where(seen > 0, seen * log(seen / true), 0.0)
-        tails = np.where(seen < 1, (1 - seen) * log((1 - seen) / (1 - true)), 0.0)
-    return np.where((true >= 1) & (seen < 1), np.inf, heads + tails)
+        heads = np.where(frequency > 0, frequency * log(frequency / probability), 0.0)
+        tails = np.where(
+            frequency < 1, (1 - frequency) * log((1 - frequency) / (1 - probability)), 0.0
+        )
+    return np.where((probability >= 1) & (frequency < 1), np.inf, heads + tails)
 
 
 def log_regret(row: Rows, count: Numbers, rows: int, values: int) -> Numbers:
-    """Return the log-likelihood ratio of each row's shares and a Dirichlet mixture.
+    """Return the log-likelihood ratio of each row's frequencies and a Dirichlet mixture.
 
     The mixture has the parameter 1 / values for each value. By Ville's inequality the true
-    probabilities p of a row seen n times fulfil n · KL(shares ‖ p) ≤ regret + log(1 / delta) with
-    probability 1 − delta, for any stopping rule. Counts need not be whole numbers.
+    probabilities p of a row with n counts fulfil n · KL(frequencies ‖ p) ≤ regret + log(1 / delta)
+    with probability 1 − delta, for any stopping rule. Counts need not be whole numbers.
     """
     prior = 1 / values
     total = np.bincount(row, count, rows).astype(float, copy=False)
@@ -116,3 +124,102 @@ def log_regret(row: Rows, count: Numbers, rows: int, values: int) -> Numbers:
     bet = np.bincount(row, log_gamma(count + prior) - log_gamma(prior), rows)
     regret: Numbers = np.maximum(fitted - bet + log_gamma(total + 1), 0.0)
     return regret
+
+
+def regret_of(counts: GroupedCounts, values: int) -> Numbers:
+    """Return the regret of each key's frequencies; see `log_regret`.
+
+    >>> eight = GroupedCounts.of(np.zeros(8, int), np.array([0] * 6 + [1] * 2))
+    >>> regret_of(eight, 2).round(3).tolist()
+    [1.303]
+    """
+    return log_regret(counts.row, counts.count.astype(float), len(counts), values)
+
+
+@dataclass(frozen=True, eq=False)
+class RewardCounts(ByValue):
+    """Counts of the rewards of each row; the values of `counts` are positions in `rewards`."""
+
+    counts: GroupedCounts
+    rewards: Numbers
+
+    @classmethod
+    def of(cls, keys: Rows, rewards: Numbers, count: Rows | None = None) -> "RewardCounts":
+        """Count the rewards of each row, or sum the counts that they have already.
+
+        >>> counts = RewardCounts.of(np.array([4, 4, 9]), np.array([1.0, 0.0, 2.0]))
+        >>> counts.counts.key.tolist(), counts.counts.total.tolist(), counts.mean.tolist()
+        ([4, 9], [2, 1], [0.5, 2.0])
+        """
+        # Equal rewards are counted before they are added, so that sums are the same in any order.
+        distinct, code = np.unique(rewards, return_inverse=True)
+        return cls(GroupedCounts.of(keys, code, count), distinct)
+
+    @cached_property
+    def mean(self) -> Numbers:
+        """The mean reward of each row."""
+        row, reward = self.counts.row, self.rewards[self.counts.value]
+        least, most = np.full(len(self.counts), np.inf), np.full(len(self.counts), -np.inf)
+        np.minimum.at(least, row, reward)
+        np.maximum.at(most, row, reward)
+        total = np.bincount(row, reward * self.counts.count, len(self.counts))
+        return np.clip(total / self.counts.total, least, most)
+
+    def better_known(self, other: "RewardCounts") -> "RewardCounts":
+        """Return each row from whichever of the two has more counts of it."""
+        rewards = np.union1d(self.rewards, other.rewards)
+        first, second = (
+            GroupedCounts(
+                counts.counts.key,
+                counts.counts.offset,
+                np.searchsorted(rewards, counts.rewards)[counts.counts.value],
+                counts.counts.count,
+            )
+            for counts in (self, other)
+        )
+        return RewardCounts(first.better_known(second), rewards)
+
+    def least(self, radius: Numbers, low: float) -> Numbers:
+        """Return the lowest true mean of each row if its frequencies are off by a radius.
+
+        A reward that never occurred in a row is assumed to be `low`.
+
+        >>> rewards = np.array([0.0] * 8 + [-1.0, 1.0] * 4)
+        >>> counts = RewardCounts.of(np.repeat([1, 2], 8), rewards)
+        >>> counts.least(np.full(2, 1 / 16), -1.0).round(3).tolist()
+        [-0.061, -0.343]
+        """
+        counts, reward = self.counts, self.rewards[self.counts.value]
+        probability, rest = worst_probabilities(
+            counts.row, counts.share, reward, radius, np.full(len(counts), low)
+        )
+        mean = np.bincount(counts.row, probability * reward, len(counts)) + rest * low
+        return np.minimum(mean, self.mean)
+
+    def bounds(self, log_risk: float, reward_range: tuple[float, float]) -> tuple[Numbers, Numbers]:
+        """Return bounds on the true mean of each row; they fail with probability e^−log_risk.
+
+        Half of that probability is for bounds by the frequencies of the distinct rewards, tight
+        if these are few; half is for bounds by the mean alone, as of a coin between the lowest
+        and the highest reward, tight if they are many. The narrower bound holds.
+        """
+        low, high = reward_range
+        if low == high or not len(self.counts):
+            return self.mean, self.mean
+        log_risk += float(log(2))
+        radius = (regret_of(self.counts, len(self.rewards) + 1) + log_risk) / self.counts.total
+        negated = RewardCounts(self.counts, -self.rewards)
+        least, most = self.least(radius, low), -negated.least(radius, -high)
+        heads = np.clip((self.mean - low) / (high - low), 0.0, 1.0)
+        radius = (self._coin_regret(heads) + log_risk) / self.counts.total
+        by_coin = low + (high - low) * lowest_mean(heads, radius)
+        to_coin = high - (high - low) * lowest_mean(1 - heads, radius)
+        return (
+            np.minimum(np.maximum(least, by_coin), self.mean),
+            np.maximum(np.minimum(most, to_coin), self.mean),
+        )
+
+    def _coin_regret(self, heads: Numbers) -> Numbers:
+        """Return the regret of each row's mean, as that of throws of a coin."""
+        rows, total = np.tile(np.arange(len(heads)), 2), self.counts.total
+        return log_regret(rows, np.concatenate([heads * total, (1 - heads) * total]), len(heads), 2)

@@ -18,18 +18,11 @@ from resolvent._util.records import ByValue
 from resolvent._util.text import amount
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.machines.situations import AugmentedState
-from resolvent.planning.label_model import LabelModel, StochasticLabels, TerminationModel
-from resolvent.planning.steps import (
-    StateSpace,
-    StepPass,
-    Steps,
-    acting_machines,
-    place_of,
-    start_states,
-)
-from resolvent.planning.stochastic_model import OutcomePredictor, Outcomes, tabulate_outcomes
-from resolvent.planning.transitions import Flags, StepPredictor, StepTable, reachable
+from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
+from resolvent.planning.label_model import LabelModel, TerminationModel
+from resolvent.planning.outcomes import Outcomes, tabulate_outcomes
+from resolvent.planning.step_table import Flags, KnownSteps, tabulate_steps
+from resolvent.planning.steps import StateSpace, StepPass, Steps, acting_machines, positions
 from resolvent.preprocess.samples import rounded
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.replay.corpus import Corpus
@@ -39,7 +32,7 @@ from resolvent.replay.replaying import MachineTables, to_machine_codes
 from resolvent.replay.score import score_of
 from resolvent.traces import Label, Symbol, TraceDataset, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.schema import REWARD, TERMINATED
+from resolvent.traces.schema import REWARD
 from resolvent.traces.vocabulary import Codes
 
 
@@ -48,15 +41,15 @@ class Model(ByValue):
     """The augmented states reachable from the starts of the traces, in breadth-first order.
 
     An augmented state is an observation (`observation`) and the states of the machines that
-    matter for acting (`states`, by machine name). `following`, `reward`, `ends`, `known` and
+    matter for acting (`states`, by machine name). `next_state`, `reward`, `ends`, `known` and
     `sometimes_ends` have a row for each augmented state and a column for each action.
-    `following` is −1 where the step ends the episode or is not known, `reward` is NaN where it
+    `next_state` is −1 where the step ends the episode or is not known, `reward` is NaN where it
     is not known. A step that ended some episodes and not others (`sometimes_ends`) is not known.
-    `read` is the label read after a step, `read_first` the label read at each start, as codes of
+    `label_read` is the label read after a step, `first_label` that read at each start, as codes of
     `labels`; −1 where none is read, or where it is random.
 
-    If machines have random outputs, or do not determine the labels, `chances` hold all outcomes
-    of each step. Then `following` is the likeliest next augmented state, −1 where an end is
+    If machines have random outputs, or do not determine the labels, `outcomes` are all those of
+    each step. Then `next_state` is the likeliest next augmented state, −1 where an end is
     likelier; `reward` is the mean reward; a step `ends` if it always did, and one that sometimes
     does is known like any other. `steps` is the number of steps of the traces.
     """
@@ -65,7 +58,7 @@ class Model(ByValue):
     actions: Vocabulary[Symbol]
     observation: Codes
     states: dict[str, Codes]
-    following: Codes
+    next_state: Codes
     reward: NDArray[np.float64]
     ends: Flags
     known: Flags
@@ -74,9 +67,9 @@ class Model(ByValue):
     start_counts: NDArray[np.int64]
     reward_range: tuple[float, float]
     labels: Vocabulary[Label]
-    read: Codes
-    read_first: Codes
-    chances: Outcomes | None = None
+    label_read: Codes
+    first_label: Codes
+    outcomes: Outcomes | None = None
     steps: int = 0
 
     @classmethod
@@ -102,84 +95,66 @@ class Model(ByValue):
         >>> from resolvent.rl.collect import collect
         >>> traces = collect(House(), episodes=200, seed=0)
         >>> model = Model.of(infer(traces).machines, traces)
-        >>> len(model), model.unknown, model.situation("cyanroom", 1, 1)
+        >>> len(model), model.unknown_steps, model.find("cyanroom", 1, 1)
         (9, 0, 4)
         """
         traces = as_traces(traces)
-        if isinstance(traces, TraceSet) and not len(traces):
-            raise ModelError(
-                "there are no traces: a model needs some, to know where episodes begin"
-            )
-        intervals = machines.senses.discretise
-        if intervals is not None and intervals.of == "action":
-            raise ModelError(
-                "the machines know of actions only in which interval their numbers lie, so that "
-                "no plan can say what to do: give actions that are symbols"
-            )
+        _check_usable(machines, traces)
         acting = acting_machines(machines)
         corpus = scan_corpus(
-            acting.replacing(senses=machines.senses),
+            acting.replacing(preprocessor=machines.preprocessor),
             traces,
             workers or Threads(),
             known=known,
             progress=progress,
         )
-        _check_same_world(acting, corpus.alphabets)
+        alphabets, digits = corpus.alphabets, acting.reward.digits
+        _check_same_world(acting, alphabets)
+        space = StateSpace.of(acting, alphabets)
+        recorded = traces.reward_codes if isinstance(traces, TraceSet) else None
+        step_pass = StepPass(MachineTables.of(acting, alphabets), True, recorded)
+        counts = run_pass(corpus, step_pass, progress)
         is_random = any(machine.is_noisy for machine in acting.values())
-        space, tables = (
-            StateSpace.of(acting, corpus.alphabets),
-            MachineTables.of(acting, corpus.alphabets),
-        )
-        while True:
-            rewards, paid = _rewards(acting, traces, corpus.alphabets, is_random)
-            step_counts = run_pass(corpus, StepPass(tables, is_random, paid), progress)
-            replay = replace(step_counts.shown, alphabets=corpus.alphabets)
-            steps = Steps.of(step_counts, corpus.alphabets, space)
-            if is_random:
-                break
-            _check_predictions(acting, replay)
-            try:
-                labels = LabelModel.of(steps, acting.timing, space, steps.transitions(acting))
-                break
-            except StochasticLabels:  # count the steps again, by reward
-                is_random = True
-        starts, counts, first = start_states(steps, space)
-        if is_random:
-            ending = TerminationModel.of(machines, steps, space)
-            outcomes = OutcomePredictor(
-                acting, steps, rewards[steps.paid], space, ending, trust_constants
-            )
-            situations, table, chances = tabulate_outcomes(starts, outcomes)
+        if not is_random:
+            acting = _checked(acting, replace(counts.replay, alphabets=alphabets), trust_constants)
+        steps = Steps.of(counts, alphabets, space)
+        starts, start_counts, first_label = steps.initial_states(space)
+        labels = LabelModel.of(steps, acting.timing, space, steps.transitions(acting))
+        termination = TerminationModel.of(machines, steps, space)
+        known_steps = KnownSteps(acting, steps, space, labels, termination, trust_constants)
+        if is_random or labels is None:
+            # Noisy rewards are averaged as recorded; those in files by level, since files may
+            # have as many distinct rewards as steps.
+            values = traces.rewards if isinstance(traces, TraceSet) else alphabets.columns[REWARD]
+            rewards = rounded(values, digits)
+            numbers, table, outcomes = tabulate_outcomes(starts, known_steps, np.array(rewards))
         else:
-            if not trust_constants:
-                queried = (_as_queried(machine, replay) for machine in acting.values())
-                acting = acting.replacing(*queried)
-            by_traces = None
-            if TERMINATED not in acting:
-                by_traces = TerminationModel.of(machines, steps, space)
-            predictor = StepPredictor(acting, steps, space, labels, by_traces, trust_constants)
-            situations, tables_of_layers = reachable(starts, predictor, space)
-            table, chances = StepTable.concatenate(tables_of_layers), None
-        observation, states = space.parts(situations)
-        distinct_rewards = {*acting.reward.outputs, *rewards.tolist()}
+            rewards = rounded(alphabets.columns[REWARD], digits)
+            numbers, table, outcomes = *tabulate_steps(starts, known_steps), None
+        observation, states = space.parts(numbers)
         return cls(
             space.observations,
             space.actions,
             observation,
             dict(zip(acting, states, strict=True)),
-            following=place_of(table.following, situations),
-            reward=table.reward,
-            ends=table.ends,
-            known=table.known,
-            sometimes_ends=table.sometimes_ends,
-            starts=place_of(starts, situations),
-            start_counts=counts,
-            reward_range=(min(distinct_rewards), max(distinct_rewards)),
-            labels=corpus.alphabets.labels,
-            read=table.read,
-            read_first=first if acting.timing.reads_at_reset else np.full_like(first, -1),
-            chances=chances,
-            steps=replay.steps,
+            table.next_state,
+            table.reward,
+            table.ends,
+            table.known,
+            table.sometimes_ends,
+            starts=positions(starts, numbers),
+            start_counts=start_counts,
+            reward_range=(
+                min(*acting.reward.outputs, *rewards),
+                max(*acting.reward.outputs, *rewards),
+            ),
+            labels=alphabets.labels,
+            label_read=table.label,
+            first_label=first_label
+            if acting.timing.reads_at_reset
+            else np.full_like(first_label, -1),
+            outcomes=outcomes,
+            steps=counts.replay.steps,
         )
 
     def __len__(self) -> int:
@@ -187,8 +162,8 @@ class Model(ByValue):
 
     def __repr__(self) -> str:
         return (
-            f"Model({amount(len(self), 'situation')}, {amount(len(self.actions), 'action')}, "
-            f"{self.unknown:,} of {self.known.size:,} steps unknown)"
+            f"Model({amount(len(self), 'augmented state')}, {amount(len(self.actions), 'action')}, "
+            f"{self.unknown_steps:,} of {self.known.size:,} steps unknown)"
         )
 
     @property
@@ -196,76 +171,42 @@ class Model(ByValue):
         """The number of traces that the model was built from."""
         return int(self.start_counts.sum())
 
-    def at_starts(self, values: NDArray[np.float64]) -> float:
+    def mean_at_starts(self, values: NDArray[np.float64]) -> float:
         """Return the mean of the values of augmented states over the starts of the traces."""
         return float(np.average(values[self.starts], weights=self.start_counts))
 
     @property
-    def unknown(self) -> int:
+    def unknown_steps(self) -> int:
         """The number of steps, pairs of augmented state and action, that are not known."""
         return int(np.count_nonzero(~self.known))
 
-    @property
-    def transition_state(self) -> Codes:
-        """The state of the Transition Machine in every augmented state."""
-        return self.states["transition"]
-
-    @property
-    def reward_state(self) -> Codes:
-        """The state of the Reward Machine in every augmented state."""
-        return self.states["reward"]
-
-    def situation(self, observation: Symbol, *states: int) -> int | None:
+    def find(self, observation: Symbol, *states: int) -> int | None:
         """Return the number of an augmented state, or None if the model does not have it."""
         return self._numbers.get((observation, *states))
 
-    def named(self, situation: int) -> AugmentedState:
-        """Return the observation and the states of an augmented state."""
-        states = (int(column[situation]) for column in self.states.values())
-        return (self.observations[int(self.observation[situation])], *states)
+    def augmented_state(self, number: int) -> AugmentedState:
+        """Return the observation and the states of an augmented state, given its number."""
+        states = (int(column[number]) for column in self.states.values())
+        return (self.observations[int(self.observation[number])], *states)
+
+    def text(self, number: int) -> str:
+        """Return an augmented state as text, given its number."""
+        return augmented_state_text(self.augmented_state(number))
 
     @cached_property
     def _numbers(self) -> dict[AugmentedState, int]:
-        return {self.named(number): number for number in range(len(self))}
+        return {self.augmented_state(number): number for number in range(len(self))}
 
 
-def _as_queried(machine: Machine, counts: ReplayCounts) -> Machine:
-    """Return a machine whose constant outputs are witnessed only where these traces query them."""
-    rows = counts.machines[machine.kind].known
-    coded = to_machine_codes(machine, rows, counts.alphabets, counts.sizes["transition"])
-    unwitnessed = replace(
-        machine, asked_state=np.empty(0, np.int32), asked_question=np.empty(0, np.int64)
-    )
-    return unwitnessed.witnessing(np.ascontiguousarray(rows["state"]), coded.question)
-
-
-def _check_predictions(machines: Machines, counts: ReplayCounts) -> None:
-    mismatch = score_of(machines, counts).first_mismatch
-    if mismatch is None:
-        return
-    if machines.doubt:
+def _check_usable(machines: Machines, traces: TraceSet | TraceDataset) -> None:
+    if isinstance(traces, TraceSet) and not len(traces):
+        raise ModelError("there are no traces: a model needs some, to know where episodes begin")
+    intervals = machines.preprocessor.discretize
+    if intervals is not None and intervals.of == "action":
         raise ModelError(
-            f"{mismatch}; labels do not tell the states ({machines.doubt}), and a plan goes by "
-            f"labels: learn how to act by q_learning, with AugmentObservation(mode='belief')"
+            "the machines know only the intervals of actions, and a plan cannot choose a number "
+            "in them: give actions that are symbols"
         )
-    raise ModelError(
-        f"{mismatch}; this environment is not deterministic under these labels, or these are not "
-        f"its machines, or the trace is broken: then leave it out"
-    )
-
-
-def _rewards(
-    machines: Machines, traces: TraceSet | TraceDataset, alphabets: Alphabets, noisy: bool
-) -> tuple[NDArray[np.float64], Codes | None]:
-    """Return all rewards, and for noisy traces in memory also their codes by step.
-
-    Noisy rewards are averaged as recorded. Those of files are averaged by level, since files may
-    have as many distinct rewards as steps.
-    """
-    digits = machines.reward.reward_digits
-    if noisy and isinstance(traces, TraceSet):
-        return np.array(rounded(traces.rewards, digits)), traces.reward_codes
-    return np.array(rounded(alphabets.columns[REWARD], digits)), None
 
 
 def _check_same_world(machines: Machines, alphabets: Alphabets) -> None:
@@ -277,3 +218,35 @@ def _check_same_world(machines: Machines, alphabets: Alphabets) -> None:
             f"{symbol_text(observations[0])} (they know {symbol_text(learned[0])}): these are "
             f"traces of another world"
         )
+
+
+def _checked(machines: Machines, replay: ReplayCounts, trust_constants: bool) -> Machines:
+    """Return deterministic machines as they are used, if they predict all traces.
+
+    Unless they are trusted, constant outputs are observed only where these traces query them.
+    """
+    mismatch = score_of(machines, replay).first_mismatch
+    if mismatch is None:
+        if trust_constants:
+            return machines
+        return machines.replacing(*(_as_queried(machine, replay) for machine in machines.values()))
+    if machines.state_uncertainty:
+        raise ModelError(
+            f"{mismatch}; labels do not determine the states ({machines.state_uncertainty}), and a "
+            f"plan relies on labels: use q_learning with AugmentObservation(mode='belief')"
+        )
+    raise ModelError(
+        f"{mismatch}; this environment is not deterministic under these labels, or these are not "
+        f"its machines, or the trace is an outlier: then exclude it"
+    )
+
+
+def _as_queried(machine: Machine, replay: ReplayCounts) -> Machine:
+    rows = replay.machines[machine.name].known_outputs
+    coded = to_machine_codes(machine, rows, replay.alphabets, replay.sizes["transition"])
+    unobserved = replace(
+        machine,
+        observed_constant_state=np.empty(0, np.int32),
+        observed_constant_query=np.empty(0, np.int64),
+    )
+    return unobserved.with_observed(np.ascontiguousarray(rows["state"]), coded.query)

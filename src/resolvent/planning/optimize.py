@@ -1,6 +1,5 @@
 """A model → a policy, lower bounds on its value, and upper bounds on the value of any policy."""
 
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -8,19 +7,12 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import log
 from resolvent.errors import OptionError
-from resolvent.machines.situations import augmented_state_text
 from resolvent.planning.confidence import Numbers
 from resolvent.planning.deterministic import RewardingCycle, solve
-from resolvent.planning.markov_chain import DecisionProcess
 from resolvent.planning.model import Model
+from resolvent.planning.outcomes import Outcomes
 from resolvent.planning.robust import cautious_policy, lower_bounds, upper_bounds
-from resolvent.planning.stochastic import (
-    EndlessReward,
-    optimal_policy,
-    policy_value,
-    terminating_value,
-)
-from resolvent.planning.stochastic_model import Outcomes
+from resolvent.planning.stochastic import DecisionProcess, policy_value
 from resolvent.planning.value_bounds import discounted_sum, too_large_to_add_up
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
@@ -58,16 +50,16 @@ def optimize(
     if not low <= model.reward_range[0] <= model.reward_range[1] <= high:
         raise OptionError(
             f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
-            f"{model.reward_range[1]:g} were seen"
+            f"{model.reward_range[1]:g} were observed"
         )
     complaint = too_large_to_add_up(max(abs(low), abs(high)), gamma, len(model))
     if complaint is not None:
         raise OptionError(complaint)
-    if model.chances is not None:
-        return _optimize_stochastic(model, model.chances, gamma, reward_range, confidence)
+    if model.outcomes is not None:
+        return _optimize_stochastic(model, model.outcomes, gamma, reward_range, confidence)
     try:
         lower, upper = (
-            solve(model.following, np.where(model.known, model.reward, unknown), gamma)
+            solve(model.next_state, np.where(model.known, model.reward, unknown), gamma)
             for unknown in (
                 min(low, discounted_sum(low, gamma)),
                 max(high, discounted_sum(high, gamma)),
@@ -93,50 +85,38 @@ def _optimize_stochastic(
     reward is off by the divergence 1 / 2n, and that an unseen outcome has the weight 1/20 beside
     these n. So a step that was lucky once is not preferred to one that did well a thousand times.
     Without discount, a discount close to 1 is used for this choice, so that among policies of
-    equal value one ends soon; if that might never end, the policy of highest expected value is
-    returned.
+    equal value one ends soon.
     """
     low, high = reward_range
     mean = np.where(model.known, model.reward, 0.0).ravel()
-    plain = _process(model, outcomes, mean, mean, low, gamma, min)
+    rewards = outcomes.rewards
     discount = min(gamma, _NEARLY_ONE)
-    least = _of_steps(
-        outcomes, mean, outcomes.pays.least(1 / (2 * outcomes.pays.counts.total), low)
+    least = _of_steps(outcomes, mean, rewards.least(1 / (2 * rewards.counts.total), low))
+    policy = cautious_policy(
+        DecisionProcess.of(model, least, least, low, discount, min),
+        _CAUTION / np.maximum(outcomes.count, 1).astype(float),
+        discount,
     )
-    caution = _process(model, outcomes, least, least, low, discount, min)
-    radius = _CAUTION / np.maximum(outcomes.seen, 1).astype(float)
-    policy = cautious_policy(caution, radius, discount)
-    expected: Numbers | None
-    if gamma < 1:
-        expected = policy_value(plain, policy, gamma)
-    else:
-        try:
-            ending, value_of_ending = optimal_policy(plain, gamma)
-        except EndlessReward as endless:
-            raise OptionError(_endless_text(model, endless)) from None
-        expected = terminating_value(plain, policy)
-        if expected is None:
-            policy, expected = ending, value_of_ending
-    lost = model.starts[np.isneginf(expected[model.starts])]
-    if len(lost):
+    expected = policy_value(DecisionProcess.of(model, mean, mean, low, gamma, min), policy, gamma)
+    endless = model.starts[np.isneginf(expected[model.starts])]
+    if len(endless):
         raise OptionError(
-            f"gamma={gamma:g}: from {augmented_state_text(model.named(int(lost[0])))} no way to "
-            f"act that is known surely ends the episode: use gamma below 1, or plan from more "
-            f"traces"
+            f"gamma={gamma:g}: from {model.text(int(endless[0]))} the plan does not surely end the "
+            f"episode: use gamma below 1, or plan from more traces"
         )
     # A third each for the next observation, for labels and endings, and for rewards.
     delta = (1 - confidence) / 3
-    log_risk = float(log(outcomes.possible / delta))
+    log_risk = float(log(outcomes.possible_steps / delta))
     least, most = (
-        _of_steps(outcomes, mean, bound) for bound in outcomes.pays.bounds(log_risk, reward_range)
+        _of_steps(outcomes, mean, bound) for bound in rewards.bounds(log_risk, reward_range)
     )
     lowest, highest = np.full(len(mean), low), np.full(len(mean), high)
     radius = outcomes.radius(delta)
     pessimistic = lower_bounds(
-        _process(model, outcomes, least, lowest, low, gamma, min), radius, gamma, policy
+        DecisionProcess.of(model, least, lowest, low, gamma, min), radius, gamma, policy
     )
     optimistic_policy, optimistic = upper_bounds(
-        _process(model, outcomes, most, highest, high, gamma, max), radius, gamma
+        DecisionProcess.of(model, most, highest, high, gamma, max), radius, gamma
     )
     return BoundedPolicy(
         policy.astype(np.int32),
@@ -148,38 +128,17 @@ def _optimize_stochastic(
     )
 
 
-def _process(
-    model: Model,
-    outcomes: Outcomes,
-    mean: Numbers,
-    unknown_pay: Numbers,
-    reward: float,
-    gamma: float,
-    worst_or_best: Callable[[float, float], float],
-) -> DecisionProcess:
-    """Return the decision process whose unknown steps have a reward, once or for ever."""
-    for_ever = discounted_sum(reward, gamma)
-    unknown, beyond = worst_or_best(reward, for_ever), worst_or_best(0.0, for_ever)
-    return DecisionProcess.of(outcomes, model.known, mean, unknown_pay, reward, unknown, beyond)
-
-
 def _of_steps(outcomes: Outcomes, mean: Numbers, of_row: Numbers) -> Numbers:
     """Return for each step the number of its row of rewards; the mean where it has none."""
-    return np.where(outcomes.paid < 0, mean, of_row[outcomes.paid]) if len(of_row) else mean
-
-
-def _endless_text(model: Model, endless: EndlessReward) -> str:
-    here, action = endless.situations[0], model.actions[endless.actions[0]]
-    return (
-        f"gamma=1: one can be paid for ever, by {symbol_text(action)} in "
-        f"{augmented_state_text(model.named(here))} and so on: use gamma below 1"
-    )
+    if not len(of_row):
+        return mean
+    return np.where(outcomes.reward_row < 0, mean, of_row[outcomes.reward_row])
 
 
 def _cycle_text(model: Model, cycle: RewardingCycle) -> str:
     reward = model.reward[cycle.situations, cycle.actions].sum()
     actions = ", ".join(symbol_text(model.actions[action]) for action in cycle.actions)
     return (
-        f"gamma=1: in {augmented_state_text(model.named(cycle.situations[0]))} the actions "
-        f"{actions} pay {reward:.6g} and lead back there, again and again: use gamma below 1"
+        f"gamma=1: in {model.text(cycle.situations[0])} the actions "
+        f"{actions} have rewards of {reward:.6g} and lead back there: use gamma below 1"
     )

@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
-from resolvent._util.records import ByValue
-from resolvent._util.validation import check_arguments, shown, telling_of_memory
+from resolvent._util.records import ByValue, builtin
+from resolvent._util.validation import check_arguments, explain_memory_errors, quoted
 from resolvent.errors import ModelError, OptionError
 from resolvent.evaluation.experiments import Experiment
 from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import Machines
-from resolvent.machines.situations import AugmentedState, augmented_state_text
+from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
 from resolvent.planning import plan_io
-from resolvent.planning.experiment import first_unknown_step, nearest_unknown_step
+from resolvent.planning.experiments import first_unknown_step, nearest_unknown_step
 from resolvent.planning.model import Model
 from resolvent.planning.optimize import optimize
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.traces import Symbol, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import check_column_names
-from resolvent.traces.symbols import as_symbol, symbol_text
+from resolvent.traces.symbols import as_symbol
 from resolvent.traces.vocabulary import Codes
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def plan(
     For stochastic machines, `value` is the expected return by relative frequencies, and the
     bounds hold with `confidence`. With gamma 1, episodes have to end surely.
 
-    If all rewards in the traces are equal, the plan is `vacuous` and not called optimal.
+    If all rewards in the traces are equal, no plan is called optimal: see `all_rewards_equal`.
 
     >>> from resolvent.worlds import House
     >>> from resolvent.inference.infer import infer
@@ -78,11 +78,11 @@ def plan(
     ('left', 'up', True)
     >>> print(best)
     value        0.7738 from the starts, discounted by 0.95
-    bound        optimal: no way to act is worth more
-    situations   9, and 5 actions
+    bound        optimal: no policy has a higher value
+    model        9 augmented states, 5 actions
     unknown      0 of 45 steps
     >>> print(best.run(House(), episodes=3))
-    3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 ended, 0 were cut
+    3 episodes: mean return 1 (discounted 0.7738), mean length 6; 3 terminated, 0 truncated
     """
     check_arguments(plan, locals(), leaving=["machines", "traces"])
     result, machines = machines, machines_of_result(machines)
@@ -92,10 +92,10 @@ def plan(
         raise OptionError(f"confidence={confidence}: use a number above 0 and below 1")
     traces, corpus = as_traces(traces), None
     if isinstance(result, InferenceResult):
-        corpus = result.standing.corpus
+        corpus = result.inference_state.corpus
         if isinstance(traces, TraceSet):
             traces = _without_outliers(result, traces)
-    with telling_of_memory("a model was made"), get_executor(on) as workers:
+    with explain_memory_errors("a model was made"), get_executor(on) as workers:
         model = Model.of(
             machines,
             traces,
@@ -112,10 +112,10 @@ def plan(
 def _without_outliers(result: InferenceResult, traces: TraceSet) -> TraceSet:
     """Return the traces without outliers, if the inference was made from these traces."""
     provenance = result.machines.provenance
-    if not result.broken or provenance is None or len(traces) != result.traces:
+    if not result.outliers or provenance is None or len(traces) != result.traces:
         return traces
-    inliers = traces.take(np.setdiff1d(np.arange(len(traces)), result.broken))
-    return inliers if provenance.is_of(result.senses.on(inliers)) else traces
+    inliers = traces.take(np.setdiff1d(np.arange(len(traces)), result.outliers))
+    return inliers if provenance.is_of(result.preprocessor.transform(inliers)) else traces
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +145,14 @@ class Plan(ByValue):
 
         It is a lower bound, or for stochastic machines the expected return.
         """
-        return self.model.at_starts(self.pessimistic if self.expected is None else self.expected)
+        return self.model.mean_at_starts(
+            self.pessimistic if self.expected is None else self.expected
+        )
 
     @property
     def bound(self) -> float:
         """The most by which another policy could be better, on average over the starts."""
-        return self.model.at_starts(self.gaps)
+        return self.model.mean_at_starts(self.gaps)
 
     @property
     def largest_gap(self) -> float:
@@ -161,27 +163,19 @@ class Plan(ByValue):
     def is_optimal(self) -> bool:
         """Whether no policy is better, in any environment that agrees with the machines.
 
-        False for a vacuous plan, and for stochastic machines, where nothing is certain.
+        False if all rewards are equal, and for stochastic machines, where nothing is certain.
         """
-        return self.largest_gap == 0 and self.vacuous is None and self.confidence is None
+        return self.largest_gap == 0 and not self.all_rewards_equal and self.confidence is None
 
     @property
-    def vacuous(self) -> str | None:
-        """The reason why all policies have the same value, in words; None if they differ.
+    def all_rewards_equal(self) -> bool:
+        """Whether the observed rewards distinguish no policies, so that all have the same value.
 
-        They are equal if all observed rewards are 0, or all are the same and no step ended an
-        episode.
+        They do not if all are 0, or if all are equal and no step ended an episode.
         """
-        least, most = self.model.reward_range
-        if least < most:
-            return None
-        if least == 0:
-            return "only 0 was ever paid, so that all ways to act look alike"
-        if self.model.ends.any() or self.model.sometimes_ends.any():
-            return None
-        return (
-            f"every step paid {least:g} and none was the last, so that all ways to act look alike"
-        )
+        low, high = self.model.reward_range
+        may_end = bool(self.model.ends.any() or self.model.sometimes_ends.any())
+        return low == high and (low == 0 or not may_end)
 
     @property
     def assumes_rewards(self) -> bool:
@@ -189,29 +183,19 @@ class Plan(ByValue):
 
         They do if `reward_range` is wider than the observed rewards and steps are unknown.
         """
-        return self.reward_range != self.model.reward_range and self.model.unknown > 0
+        return self.reward_range != self.model.reward_range and self.model.unknown_steps > 0
 
     @property
     def advice(self) -> str | None:
         """The next thing to try, in words; None if nothing could improve the plan."""
         experiment = None if self.next_experiment is None else str(self.next_experiment)
-        if self.vacuous is None:
+        if not self.all_rewards_equal:
             return experiment
         if experiment is None:
-            return (
-                "collect traces in which something else is paid, longer ones or by another policy"
-            )
+            return "collect traces with other rewards: longer ones, or by another policy"
         if self.assumes_rewards:
             return experiment
-        return f"{experiment}; or say with reward_range=(low, high) what such steps may pay"
-
-    def gap(self, observation: Any) -> float:
-        """Return the most by which another policy could be better from this observation."""
-        symbol, model = as_symbol(observation), self.model
-        here = model.starts[model.observation[model.starts] == (model.observations.get(symbol))]
-        if not len(here):
-            raise OptionError(f"no trace begins in {symbol_text(symbol)}")
-        return float(self.gaps[here].max())
+        return f"{experiment}; or give the possible rewards as reward_range=(low, high)"
 
     @cached_property
     def gaps(self) -> NDArray[np.float64]:
@@ -219,24 +203,23 @@ class Plan(ByValue):
         same = self.optimistic == self.pessimistic  # both may be infinite
         return np.subtract(self.optimistic, self.pessimistic, out=np.zeros(len(same)), where=~same)
 
-    def action(self, observation: Any, *states: int, **named: int) -> Symbol:
+    def action(self, observation: Any, *states: int) -> Symbol:
         """Return the action in an augmented state; `ModelError` if the model does not have it.
 
         The states are those of the Transition Machine, the Reward Machine and, if there is one,
-        the machine that predicts termination; or give `transition_state=` and so on.
+        the machine that predicts termination.
         """
         names = [f"{name}_state" for name in self.model.states]
-        by_name = {**dict(zip(names, states, strict=False)), **named}
-        if set(by_name) != set(names) or len(states) + len(named) != len(names):
-            raise OptionError(f"a situation is an observation with {', '.join(names)}: give each")
-        for name, state in by_name.items():
-            if not isinstance(state, int | np.integer):
-                raise OptionError(f"{name}={shown(state)}: give the number of a state")
-        situation: AugmentedState = (as_symbol(observation), *(by_name[name] for name in names))
-        number = self.model.situation(*situation)
+        if len(states) != len(names) or not all(isinstance(s, int | np.integer) for s in states):
+            raise OptionError(
+                f"action({quoted(observation)}, {', '.join(map(quoted, states))}): give an "
+                f"observation, then the numbers {', '.join(names)}"
+            )
+        augmented_state: AugmentedState = (as_symbol(observation), *states)
+        number = self.model.find(*augmented_state)
         if number is None:
             raise ModelError(
-                f"{augmented_state_text(situation)} cannot be reached by any step that is known: "
+                f"{augmented_state_text(augmented_state)} cannot be reached by any known step: "
                 f"infer and plan from more traces"
             )
         return self.model.actions[int(self.policy[number])]  # type: ignore[no-any-return]
@@ -247,12 +230,12 @@ class Plan(ByValue):
 
         It is the first unknown step of the optimistic policy, from any start with a gap. A step
         that ends episodes only sometimes is left out: trying it again would not settle it. For a
-        vacuous plan it is the nearest unknown step. For stochastic machines the likeliest path
-        is followed; if all its steps are known, it is the one taken least often.
+        plan without information it is the nearest unknown step. For stochastic machines the
+        likeliest path is followed; if all its steps are known, it is the one taken least often.
         """
         starts = self.model.starts[self.gaps[self.model.starts] > 0]
         experiment = first_unknown_step(self.optimistic_policy, self.model, starts)
-        if experiment is None and self.vacuous is not None:
+        if experiment is None and self.all_rewards_equal:
             return nearest_unknown_step(self.model)
         return experiment
 
@@ -264,8 +247,8 @@ class Plan(ByValue):
         seed: int | None = None,
         options: dict[str, Any] | None = None,
         labels: str | LabelingFunction | None = None,
-        label_of: Callable[..., Any] | None = None,
-        name_of: Callable[[Any], Any] | None = None,
+        labeling_fn: Callable[..., Any] | None = None,
+        observation_fn: Callable[[Any], Any] | None = None,
         columns: Iterable[str] = (),
         max_steps: int | None = None,
         on_unseen: Literal["raise", "random"] | None = None,
@@ -287,7 +270,7 @@ class Plan(ByValue):
         >>> result = rs.infer(rs.collect(env, episodes=1, seed=0))  # too few
         >>> runs = rs.plan(result, result.all_traces()).run(env, episodes=1)
         >>> print(runs.contradicts[0])
-        episode 0 was promised 0.8574 and paid 0
+        episode 0 returned 0, but the plan's value is 0.8574
         >>> result = result.update(runs.traces)
         """
         from resolvent.rl.run_plan import run
@@ -299,13 +282,46 @@ class Plan(ByValue):
             seed=seed,
             options=options,
             labels=labels,
-            label_of=label_of,
-            name_of=name_of,
+            labeling_fn=labeling_fn,
+            observation_fn=observation_fn,
             columns=check_column_names(columns),
             max_steps=max_steps,
             on_unseen=on_unseen,
             progress=progress,
         )
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Any, Any]:
+        """Return the action for an observation, and the memory for the next call.
+
+        The arguments are those of Stable-Baselines3's policies; the plan is deterministic, and
+        takes one observation at a time. Observations and actions are as in the traces. If machines
+        make labels of observations and actions themselves, `observation` is one of the plain
+        environment, and `state` is what the call before returned: None, or any with
+        `episode_start`, begins an episode. Otherwise it is one of `AugmentObservation` in mode
+        "dict", which holds the states of the machines, and `state` is returned unchanged.
+
+        >>> import gymnasium as gym, resolvent as rs
+        >>> env = gym.make("FrozenLake-v1", is_slippery=False)
+        >>> traces = rs.collect(env, episodes=500, seed=0, labels="observation")
+        >>> plan = rs.plan(rs.infer(traces, labels="observation"), traces)
+        >>> observation, info = env.reset(seed=0)
+        >>> state, rewards, terminated = None, 0.0, False
+        >>> while not terminated:
+        ...     action, state = plan.predict(observation, state)
+        ...     observation, reward, terminated, truncated, info = env.step(action)
+        ...     rewards += reward
+        >>> rewards
+        1.0
+        """
+        from resolvent.rl.run_plan import predict
+
+        return predict(self, observation, state, episode_start)
 
     def policy_in(self, env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
         """Return the plan as a policy of an environment wrapped in `AugmentObservation`.
@@ -330,47 +346,44 @@ class Plan(ByValue):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values, as `resolvent plan --json` prints them."""
-        experiment = self.next_experiment
-        return {
+        model = self.model
+        figures = {
             "gamma": self.gamma,
-            "reward_range": list(self.reward_range),
-            "value": plan_io.json_number(self.value),
-            "bound": plan_io.json_number(self.bound),
-            "largest_gap": plan_io.json_number(self.largest_gap),
+            "reward_range": self.reward_range,
+            "value": self.value,
+            "bound": self.bound,
+            "largest_gap": self.largest_gap,
             "optimal": self.is_optimal,
-            "vacuous": self.vacuous,
-            "seen_reward_range": list(self.model.reward_range),
+            "all_rewards_equal": self.all_rewards_equal,
+            "observed_reward_range": model.reward_range,
             "assumes_rewards": self.assumes_rewards,
-            "situations": len(self.model),
-            "actions": len(self.model.actions),
-            "starts": len(self.model.starts),
-            "unknown_steps": self.model.unknown,
-            "sometimes_ending_steps": int(self.model.sometimes_ends.sum()),
-            "next_experiment": None if experiment is None else experiment.as_dict(),
+            "augmented_states": len(model),
+            "actions": len(model.actions),
+            "starts": len(model.starts),
+            "unknown_steps": model.unknown_steps,
+            "sometimes_ending_steps": int(model.sometimes_ends.sum()),
+            "next_experiment": self.next_experiment,
             "advice": self.advice,
-            **self._confidence_dict(),
         }
-
-    def _confidence_dict(self) -> dict[str, Any]:
-        if self.confidence is None:
-            return {}
-        return {
-            "confidence": self.confidence,
-            "at_least": plan_io.json_number(self.model.at_starts(self.pessimistic)),
-            "at_most": plan_io.json_number(self.model.at_starts(self.optimistic)),
-        }
+        if self.confidence is not None:
+            at_least, at_most = map(model.mean_at_starts, (self.pessimistic, self.optimistic))
+            figures |= {"confidence": self.confidence, "at_least": at_least, "at_most": at_most}
+        values: dict[str, Any] = builtin(figures)
+        return values
 
     def __repr__(self) -> str:
         quality = "optimal" if self.is_optimal else f"at most {self.bound:.4g} below the best"
-        if self.vacuous is not None:
-            quality = "vacuous"
+        if self.all_rewards_equal:
+            quality = "all rewards equal"
         elif self.confidence is not None:
             quality = f"{quality} with {self.confidence:.4g} confidence"
         return f"Plan(value {self.value:.4g}, {quality}, gamma {self.gamma:g}; {self.model!r})"
 
     def _repr_html_(self) -> str:
         """Return the figures and the first rows of the policy as HTML."""
-        return plan_io.html_of(self)
+        from resolvent.viz.notebook import html_of_plan
+
+        return html_of_plan(self)
 
     def __str__(self) -> str:
-        return plan_io.text_of(self)
+        return "\n".join(f"{name:<12} {text}" for name, text in plan_io.facts_of(self))

@@ -1,6 +1,5 @@
-"""A plan → text, a table for notebooks, and a versioned JSON file with a row for each situation."""
+"""A plan → text, and a versioned JSON file with a row for each augmented state."""
 
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,51 +7,20 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from resolvent._util import html as notebook
 from resolvent._util.files import atomic_write, read_json
+from resolvent._util.records import builtin
 from resolvent._util.text import amount
 from resolvent.errors import ModelError, TraceError
-from resolvent.machines.io.schema import StoredSenses, senses_in, stored_senses
-from resolvent.machines.situations import by_name
+from resolvent.machines.augmented_state import by_name
+from resolvent.machines.io.schema import StoredPreprocessor, preprocessor_in, stored_preprocessor
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.traces.symbols import as_symbol, symbol_text
-from resolvent.traces.thumbnails import thumbnails_of_symbols
+from resolvent.traces.symbols import as_symbol
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
 
 
-def text_of(plan: "Plan") -> str:
-    """Return the figures of the plan, one a line."""
-    return "\n".join(f"{name:<12} {text}" for name, text in _facts(plan))
-
-
-def html_of(plan: "Plan") -> str:
-    """Return the figures and the first rows of the policy as HTML."""
-    model = plan.model
-    situations = [model.named(number) for number in range(min(len(model), notebook.MOST_ROWS))]
-    pictures = thumbnails_of_symbols(observation for observation, *_ in situations)
-    rows = (
-        [
-            notebook.Pictured(symbol_text(situations[number][0]), pictures[number]),
-            *situations[number][1:],
-            symbol_text(model.actions[int(plan.policy[number])]),
-            f"{plan.pessimistic[number]:.4g}",
-            f"{plan.optimistic[number]:.4g}",
-        ]
-        for number in range(len(situations))
-    )
-    header = [*by_name(model.named(0)), "action", "at least", "at most"]
-    if plan.expected is not None:
-        header.append("expected")
-        worth = plan.expected
-        rows = ([*row, f"{worth[number]:.4g}"] for number, row in enumerate(rows))
-    return notebook.panel(
-        "a plan", notebook.figures(_facts(plan)), notebook.table(header, rows, len(model))
-    )
-
-
-def _facts(plan: "Plan") -> list[tuple[str, str]]:
+def facts_of(plan: "Plan") -> list[tuple[str, str]]:
     """Return the value of the plan and the number of unknown steps, as names and texts."""
     model = plan.model
     discount = "undiscounted" if plan.gamma == 1 else f"discounted by {plan.gamma:g}"
@@ -63,13 +31,16 @@ def _facts(plan: "Plan") -> list[tuple[str, str]]:
     ]
     if plan.assumes_rewards:
         seen = " to ".join(f"{reward:g}" for reward in dict.fromkeys(model.reward_range))
-        facts.append(("", f"this rests on rewards that were never seen: only {seen} was"))
+        facts.append(("", f"this assumes rewards that were never observed: only {seen} was"))
     facts += [
-        ("situations", f"{len(model):,}, and {amount(len(model.actions), 'action')}"),
-        ("unknown", f"{model.unknown:,} of {model.known.size:,} steps"),
+        (
+            "model",
+            f"{amount(len(model), 'augmented state')}, {amount(len(model.actions), 'action')}",
+        ),
+        ("unknown", f"{model.unknown_steps:,} of {model.known.size:,} steps"),
     ]
-    if model.chances is not None:
-        facts.append(("chance", model.chances.text()))
+    if model.outcomes is not None:
+        facts.append(("outcomes", model.outcomes.text()))
     sometimes = int((model.sometimes_ends & ~model.known).sum())
     if sometimes:
         facts.append(("", f"{sometimes:,} of these sometimes end the episode and sometimes do not"))
@@ -79,31 +50,36 @@ def _facts(plan: "Plan") -> list[tuple[str, str]]:
 
 
 def _bound_text(plan: "Plan") -> str:
-    if plan.vacuous is not None and plan.largest_gap == 0:
-        return f"none: {plan.vacuous}"
+    if plan.all_rewards_equal and plan.largest_gap == 0:
+        reward = f"{plan.model.reward_range[0]:g}"
+        ends = "" if reward == "0" else " and no step ended an episode"
+        return f"none: all rewards are {reward}{ends}, so all policies have the same value"
     if plan.confidence is not None:
         return _bound_with_confidence(plan)
-    bound = "optimal: no way to act is worth more"
+    bound = "optimal: no policy has a higher value"
     if not plan.is_optimal:
         bound = f"at most {plan.bound:.4g} below the best"
         if len(plan.model.starts) > 1:
             bound += f" on average, {plan.largest_gap:.4g} from any one start"
-    if plan.model.unknown:
-        bound += ", if pay stays within {:g} to {:g}".format(*plan.reward_range)
+    if plan.model.unknown_steps:
+        bound += ", if rewards are within {:g} to {:g}".format(*plan.reward_range)
     return bound
 
 
 def _bound_with_confidence(plan: "Plan") -> str:
-    least, most = plan.model.at_starts(plan.pessimistic), plan.model.at_starts(plan.optimistic)
+    least, most = (
+        plan.model.mean_at_starts(plan.pessimistic),
+        plan.model.mean_at_starts(plan.optimistic),
+    )
     sure = f"with {100 * (plan.confidence or 0):.6g}% confidence"
     if not np.isfinite(plan.bound):
         bounds = [f"at least {least:.4g}"] * bool(np.isfinite(least))
         bounds += [f"at most {most:.4g}"] * bool(np.isfinite(most))
-        suffix = f"; {sure} it is worth {' and '.join(bounds)}" if bounds else ""
-        return f"none, since nothing is discounted and anything may come{suffix}"
+        suffix = f"; {sure} its value is {' and '.join(bounds)}" if bounds else ""
+        return f"none, since nothing is discounted and any outcome is possible{suffix}"
     return (
-        f"within {plan.bound:.4g} of the best {sure}: worth at least {least:.4g}, "
-        f"and nothing more than {most:.4g}, if pay stays within "
+        f"within {plan.bound:.4g} of the best {sure}: its value is at least {least:.4g}, "
+        f"that of any policy at most {most:.4g}, if rewards are within "
         "{:g} to {:g}".format(*plan.reward_range)
     )
 
@@ -115,7 +91,7 @@ State = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The action in one situation and bounds on its value; null is infinite.
+    """The action in one augmented state and bounds on its value; null is infinite.
 
     `expected` is the expected return, for machines with random outputs.
     """
@@ -131,7 +107,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
-    """The content of a plan's file; `senses` is as in a file of machines.
+    """The content of a plan's file; `preprocessor` is as in a file of machines.
 
     `confidence` is that of the bounds of all rows, for machines with random outputs.
     """
@@ -141,13 +117,8 @@ class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
     gamma: Annotated[float, msgspec.Meta(gt=0, le=1)]
     timing: LabelTiming
     policy: list[Row]
-    senses: StoredSenses | UnsetType = UNSET
+    preprocessor: StoredPreprocessor | UnsetType = UNSET
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | UnsetType = UNSET
-
-
-def json_number(number: float) -> float | None:
-    """Return a number, or None where it is infinite, which JSON cannot represent."""
-    return float(number) if isfinite(number) else None
 
 
 def content_of(plan: "Plan") -> PlanFile:
@@ -155,11 +126,11 @@ def content_of(plan: "Plan") -> PlanFile:
     model = plan.model
     rows = [
         Row(
-            **by_name(model.named(number)),
+            **by_name(model.augmented_state(number)),
             action=model.actions[int(plan.policy[number])],
-            pessimistic=json_number(plan.pessimistic[number]),
-            optimistic=json_number(plan.optimistic[number]),
-            expected=UNSET if plan.expected is None else json_number(plan.expected[number]),
+            pessimistic=builtin(plan.pessimistic[number]),
+            optimistic=builtin(plan.optimistic[number]),
+            expected=UNSET if plan.expected is None else builtin(plan.expected[number]),
         )
         for number in range(len(model))
     ]
@@ -170,7 +141,7 @@ def content_of(plan: "Plan") -> PlanFile:
         plan.gamma,
         machines.timing,
         rows,
-        stored_senses(machines.senses),
+        stored_preprocessor(machines.preprocessor),
         UNSET if plan.confidence is None else plan.confidence,
     )
 
@@ -188,7 +159,7 @@ def load(path: str | Path) -> PlanFile:
     try:
         for row in content.policy:
             row.observation, row.action = as_symbol(row.observation), as_symbol(row.action)
-        senses_in(content.senses)
+        preprocessor_in(content.preprocessor)
     except (ModelError, TraceError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: not a plan that Resolvent wrote: {error}") from error
     if (content.format, content.version) != (FORMAT, VERSION):

@@ -1,7 +1,6 @@
-"""Traces + machines → their steps in the codes of a model, and lookups by packed numbers.
+"""Count the distinct steps of traces, with the states that machines are in.
 
-Input: the replay of traces. Output: the distinct steps and starts, with the observation, the
-states of the machines that matter for acting, and the place of the first occurrence.
+Input: machines and traces. Output: the distinct steps and starts in the codes of a `StateSpace`.
 """
 
 from collections.abc import Sequence
@@ -15,15 +14,15 @@ from numpy.typing import NDArray
 from resolvent._util.text import listed
 from resolvent.errors import ModelError
 from resolvent.machines import Machines, machines_of
-from resolvent.machines.situations import ACTING_MACHINES
-from resolvent.machines.tables import TransitionTable, look_up
+from resolvent.machines.augmented_state import ACTING_MACHINES
+from resolvent.machines.tables import look_up
 from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.counts import CountTable, ReplayCounts
+from resolvent.replay.counts import CountTable, GroupedCounts, ReplayCounts
 from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard
-from resolvent.replay.steps import count_starts, count_steps, reward_codes_at_steps, state_of
+from resolvent.replay.steps import count_starts, count_steps, reward_codes_at_steps, state_column
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
 from resolvent.traces.symbols import symbol_order
-from resolvent.traces.vocabulary import Codes, codes_of, distinct_numbers
+from resolvent.traces.vocabulary import Codes, codes_of
 
 Keys = NDArray[np.int64]
 """Numbers of augmented states, or of steps."""
@@ -45,15 +44,24 @@ def acting_machines(machines: Machines) -> Machines:
     acting = machines_of(
         (machines[name] for name in ACTING_MACHINES if name in machines), machines.timing
     )
-    return acting.replacing(doubt=machines.doubt)
+    return acting.replacing(state_uncertainty=machines.state_uncertainty)
+
+
+def pack(parts: Sequence[Any], sizes: Sequence[int]) -> Keys:
+    """Return one number for parts below their sizes; the first size is not used.
+
+    >>> int(pack((2, 1, 3), (0, 2, 5)))
+    28
+    """
+    number = np.asarray(parts[0], np.int64)
+    for part, size in zip(parts[1:], sizes[1:], strict=True):
+        number = number * size + part
+    return number
 
 
 @dataclass(frozen=True)
 class StateSpace:
-    """All possible augmented states and steps, numbered.
-
-    `sizes` are the numbers of states of the machines that matter, in their order.
-    """
+    """All possible augmented states, numbered; `sizes` are the machines' numbers of states."""
 
     observations: Vocabulary[Symbol]
     actions: Vocabulary[Symbol]
@@ -61,7 +69,7 @@ class StateSpace:
 
     @classmethod
     def of(cls, machines: Machines, alphabets: Alphabets) -> "StateSpace":
-        """Return the space of all symbols that the machines or the traces name."""
+        """Return the space of all symbols that occur in the machines or the traces."""
         transition = machines.transition
         return cls(
             _union(alphabets.observations, transition.observations, transition.outputs),
@@ -70,24 +78,27 @@ class StateSpace:
         )
 
     @property
-    def situations(self) -> int:
+    def size(self) -> int:
         """The number of possible augmented states."""
         return len(self.observations) * prod(self.sizes)
 
-    def situation(self, observation: Any, states: Sequence[Any]) -> Any:
-        """Return the number of an augmented state, or of many."""
-        number = np.int64(observation)
-        for size, state in zip(self.sizes, states, strict=True):
-            number = number * size + state
-        return number
+    def number(self, observation: Any, states: Sequence[Any]) -> Keys:
+        """Return the numbers of augmented states."""
+        return pack((observation, *states), (0, *self.sizes))
 
-    def parts(self, situation: Keys) -> tuple[Codes, tuple[Codes, ...]]:
+    def parts(self, numbers: Keys) -> tuple[Codes, list[Codes]]:
         """Return the observation and the states of augmented states."""
         states: list[Codes] = []
         for size in reversed(self.sizes):
-            situation, state = np.divmod(situation, size)
+            numbers, state = np.divmod(numbers, size)
             states.append(state.astype(np.int32))
-        return situation.astype(np.int32), tuple(reversed(states))
+        return numbers.astype(np.int32), states[::-1]
+
+    def all_steps(self, numbers: Keys) -> tuple[Codes, list[Codes], Codes]:
+        """Return observation, states and action of each step from some augmented states."""
+        observation, states = self.parts(np.repeat(numbers, len(self.actions)))
+        action = np.tile(np.arange(len(self.actions), dtype=np.int32), len(numbers))
+        return observation, states, action
 
 
 def _union(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
@@ -99,13 +110,13 @@ def _union(*vocabularies: Vocabulary[Symbol]) -> Vocabulary[Symbol]:
 class StepCounts:
     """The replay of a shard, its distinct steps, and its distinct starts."""
 
-    shown: ReplayCounts
+    replay: ReplayCounts
     steps: CountTable
     starts: CountTable
 
     def __add__(self, other: "StepCounts") -> "StepCounts":
         return StepCounts(
-            self.shown + other.shown, self.steps + other.steps, self.starts + other.starts
+            self.replay + other.replay, self.steps + other.steps, self.starts + other.starts
         )
 
 
@@ -113,28 +124,30 @@ class StepCounts:
 class StepPass:
     """Counts the distinct steps of a shard; it can be pickled, to run anywhere.
 
-    With `pays` steps with different rewards are distinct. `paid`, if given, is a column of codes
-    for the rewards of the only shard.
+    With `by_reward`, steps with different rewards are distinct. `rewards` are their codes at the
+    steps of the only shard; by default they are those of the outputs of a Reward Machine.
     """
 
     tables: MachineTables
-    pays: bool = False
-    paid: Codes | None = None
+    by_reward: bool = False
+    rewards: Codes | None = None
 
     def __call__(self, shard: CodedShard) -> StepCounts:
         """Return the steps of a shard, without the alphabets, which the caller has."""
         replay = replay_shard(self.tables, shard, shortest=False, unknown_states=True, states=True)
-        paid = reward_codes_at_steps(shard) if self.pays and self.paid is None else self.paid
+        rewards = self.rewards
+        if self.by_reward and rewards is None:
+            rewards = reward_codes_at_steps(shard)
         return StepCounts(
             replace(replay, states={}, alphabets=WITHOUT_ALPHABETS),
-            count_steps(shard, replay.states, paid=paid, lag=bool(self.tables.timing.lag)),
+            count_steps(shard, replay.states, reward=rewards, lag=bool(self.tables.timing.lag)),
             count_starts(shard, replay.states),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """The distinct starts of traces: their number of traces, and the first trace."""
+    """The distinct starts of traces, the number of traces with each, and the first of them."""
 
     observation: Codes
     states: tuple[Codes, ...]
@@ -149,17 +162,17 @@ class Steps:
 
     States are −1 where the machines do not know them. `label` is that of the next observation,
     in the codes of the traces; `read` is the one read for it, which with a lag is the label
-    before. `paid` are codes of rewards, all 0 unless rewards matter.
+    before. `reward` is a code.
     """
 
     observation: Codes
     states: tuple[Codes, ...]
     action: Codes
-    following: Codes
+    next_observation: Codes
     label: Codes
     read: Codes
     ended: NDArray[np.bool_]
-    paid: Codes
+    reward: Codes
     count: Keys
     trace: Keys
     step: Keys
@@ -168,8 +181,8 @@ class Steps:
 
     @classmethod
     def of(cls, counts: StepCounts, alphabets: Alphabets, space: StateSpace) -> "Steps":
-        """Return the steps of traces, with the states that a replay of them found."""
-        names = [state_of(name) for name in counts.shown.sizes]
+        """Return the steps counted by reward, in the codes of a space."""
+        names = [state_column(name) for name in counts.replay.sizes]
         steps, starts = counts.steps.by_first_place(), counts.starts.by_first_place()
         observations = codes_of(alphabets.observations, space.observations, -1)
         (trace, step), (start_trace, _) = steps.places, starts.places
@@ -177,11 +190,11 @@ class Steps:
             observations[steps["observation"]],
             tuple(steps[name] for name in names),
             codes_of(alphabets.actions, space.actions, -1)[steps["action"]],
-            observations[steps["following"]],
+            observations[steps["next_observation"]],
             steps["label"],
-            steps.columns.get("read", steps["label"]),
+            steps.columns.get("label_read", steps["label"]),
             steps["ended"].astype(bool),
-            steps.columns.get("paid", np.zeros(len(steps), np.int32)),
+            steps["reward"],
             steps.count,
             trace,
             step,
@@ -197,12 +210,24 @@ class Steps:
 
     def transitions(self, machines: Machines) -> list[Codes]:
         """Return each machine's next states by state and label code; the last column is −1."""
-        return [
-            TransitionTable(machine.transitions, machine.labels).for_labels(
-                self.labels, others=True
+        return [machine.transitions_for(self.labels, others=True) for machine in machines.values()]
+
+    def initial_states(self, space: StateSpace) -> tuple[Keys, Keys, Codes]:
+        """Return the augmented states that traces begin in, their counts, and the first labels."""
+        starts = self.starts
+        unknown = np.flatnonzero(~are_known(starts.states))
+        if len(unknown):
+            row = int(unknown[0])
+            first = label_text(self.labels[int(starts.label[row])])
+            raise ModelError(
+                f"trace {starts.trace[row]} begins with label {first}, for which the machines "
+                f"have no transition: infer them from traces that begin so"
             )
-            for machine in machines.values()
-        ]
+        numbers = space.number(starts.observation, starts.states)
+        distinct, first_row, place = np.unique(numbers, return_index=True, return_inverse=True)
+        count = np.zeros(len(distinct), np.int64)
+        np.add.at(count, place, starts.count)
+        return distinct, count, starts.label[first_row]
 
 
 def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
@@ -213,61 +238,30 @@ def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """A partial function from numbers to codes."""
+    """A partial function from sorted keys to codes."""
 
     keys: Keys
     values: Codes
 
     @classmethod
-    def of(cls, keys: Keys, values: Codes) -> "Lookup":
-        """Make a lookup of distinct keys, in any order."""
-        order = np.argsort(keys)
-        return cls(keys[order], values[order])
+    def of(cls, counts: GroupedCounts) -> "Lookup | None":
+        """Return the function that counts show, None if a key has several values.
 
-    def __call__(self, numbers: Keys) -> Codes:
-        """Return the value at each number, −1 where there is none."""
-        return look_up(self.keys, self.values, numbers)
+        >>> seen = GroupedCounts.of(np.array([7, 3, 7]), np.array([1, 0, 1]))
+        >>> Lookup.of(seen)(np.array([3, 4, 7])).tolist()
+        [0, -1, 1]
+        """
+        if (counts.size > 1).any():
+            return None
+        return cls(counts.key, counts.value.astype(np.int32))
 
-
-def as_lookup(keys: Keys, values: Codes, size: int) -> Lookup | tuple[int, int]:
-    """Return the lookup that rows of keys and values define, or the first two that disagree.
-
-    Keys are below `size`.
-
-    >>> as_lookup(np.array([7, 3, 7]), np.int32([1, 0, 1]), 8).values.tolist()
-    [0, 1]
-    >>> as_lookup(np.array([7, 3, 7]), np.int32([1, 0, 2]), 8)
-    (0, 2)
-    """
-    distinct, place = distinct_numbers(keys, size)
-    first = np.empty(len(distinct), np.int64)
-    first[place[::-1]] = np.arange(len(keys))[::-1]  # of equal places, the last one written stays
-    differing = np.flatnonzero(values[first][place] != values)
-    if len(differing):
-        return int(first[place[differing[0]]]), int(differing[0])
-    return Lookup(distinct, values[first])
+    def __call__(self, keys: Keys) -> Codes:
+        """Return the value at each key, −1 where there is none."""
+        return look_up(self.keys, self.values, keys)
 
 
-def start_states(steps: Steps, space: StateSpace) -> tuple[Keys, Keys, Codes]:
-    """Return the initial augmented states of traces, their counts, and the first labels."""
-    starts = steps.starts
-    lost = np.flatnonzero(~are_known(starts.states))
-    if len(lost):
-        row = int(lost[0])
-        first = label_text(steps.labels[int(starts.label[row])])
-        raise ModelError(
-            f"trace {starts.trace[row]} begins with label {first}, which the machines were never "
-            f"shown there: infer them from traces that begin so"
-        )
-    situations = space.situation(starts.observation, starts.states)
-    distinct, begins, place = np.unique(situations, return_index=True, return_inverse=True)
-    count = np.zeros(len(distinct), np.int64)
-    np.add.at(count, place, starts.count)
-    return distinct, count, starts.label[begins]
-
-
-def place_of(numbers: Keys, situations: Keys) -> Codes:
-    """Return the place of each number among the situations; −1 stays."""
-    order = np.argsort(situations)
-    place = order[np.searchsorted(situations, numbers, sorter=order) % len(situations)]
-    return np.where(numbers < 0, -1, place).astype(np.int32)
+def positions(numbers: Keys, states: Keys) -> Codes:
+    """Return the position of each number among augmented states; −1 for negative numbers."""
+    order = np.argsort(states)
+    position = order[np.searchsorted(states, numbers, sorter=order) % len(states)]
+    return np.where(numbers < 0, -1, position).astype(np.int32)

@@ -1,184 +1,258 @@
-"""A Markov decision process → a policy of highest expected value, by policy iteration.
+"""Stochastic models as Markov decision processes, and the values of policies in them.
 
-Without discount, policies have to end surely, or to stay for ever where nothing is paid.
+Input: outcomes of steps, and assumed values of unknown ones. Output: arrays whose backups are
+sums by step, and the value of a policy as the solution of a sparse linear system.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from resolvent.planning.confidence import Numbers, Rows
-from resolvent.planning.markov_chain import DecisionProcess, MarkovChain
-from resolvent.planning.transitions import Flags
+from resolvent.planning.model import Model
+from resolvent.planning.step_table import NOT_KNOWN, Flags
+from resolvent.planning.value_bounds import discounted_sum
 
-_SWEEPS: Final = 32
-"""Number of sweeps of value iteration before policy iteration."""
+_DIRECTIONS: Final = 40
+"""Maximum number of Krylov vectors before a restart."""
 
-_ROUNDS: Final = 10_000
-_TOLERANCE: Final = 1e-10
-"""Share of the largest value below which a difference is rounding."""
+_CHECK_EVERY: Final = 8
+"""Number of Krylov vectors between two checks of the residual."""
+
+_RESTARTS: Final = 50
+_SWEEPS: Final = 100_000
+_PRECISION: Final = 1e-13
+"""Residual of solved equations, as a share of their largest number."""
+
+_SURELY: Final = 1 - 1e-9
+"""Probability from which on an outcome is certain."""
 
 
-class EndlessReward(Exception):  # noqa: N818
-    """Without discount, a policy is rewarded for ever: its situations and actions."""
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkovChain:
+    """One step from each state: its reward, and the probabilities of the next states.
 
-    def __init__(self, situations: list[int], actions: list[int]) -> None:
-        super().__init__()
-        self.situations, self.actions = situations, actions
-
-
-def optimal_policy(process: DecisionProcess, gamma: float) -> tuple[Rows, Numbers]:
-    """Return the policy of highest expected value, and its values.
-
-    Of actions of equal value, the first is taken. Without discount, a situation from which no
-    policy surely ends, or stays at no cost, has the value −inf.
+    Probabilities of a state may sum to less than 1: the rest ends, or is part of the reward.
     """
-    return _discounted(process, gamma) if gamma < 1 else _undiscounted(process)
+
+    state: Rows
+    next_state: Rows
+    probability: Numbers
+    reward: Numbers
+
+    def ahead(self, value: Numbers) -> Numbers:
+        """Return the mean value of the next state, from each state."""
+        ahead: Numbers = self.probability * value[self.next_state]
+        return np.bincount(self.state, ahead, len(self.reward)).astype(float, copy=False)
+
+    def plus(self, probability: Numbers, reward: float, next_state: Rows) -> "MarkovChain":
+        """Return the chain with one more outcome of each step; −1 is an end."""
+        more = np.flatnonzero((next_state >= 0) & (probability > 0))
+        return MarkovChain(
+            np.concatenate([self.state, more]),
+            np.concatenate([self.next_state, next_state[more]]),
+            np.concatenate([self.probability, probability[more]]),
+            self.reward + probability * reward,
+        )
+
+    def within(self, states: Flags) -> "MarkovChain":
+        """Return the chain that ends without reward outside of some states."""
+        inside = states[self.state] & states[self.next_state]
+        return MarkovChain(
+            self.state[inside],
+            self.next_state[inside],
+            self.probability[inside],
+            np.where(states, self.reward, 0.0),
+        )
+
+    def can_reach(self, targets: Flags) -> Flags:
+        """Return the states from which one of the targets can be reached, these included."""
+        reached = targets
+        while True:
+            closer = np.bincount(self.state, reached[self.next_state], len(reached)) > 0
+            if not (closer & ~reached).any():
+                return reached
+            reached = reached | closer
+
+    def value(self, gamma: float, guess: Numbers) -> Numbers:
+        """Return the value of each state.
+
+        The equations are solved by GMRES (Saad and Schultz 1986), and by value iteration if that
+        does not converge, until they hold up to rounding.
+
+        >>> half = MarkovChain(np.array([0]), np.array([0]), np.array([0.5]), np.array([1.0]))
+        >>> half.value(1.0, np.zeros(1)).round(9).tolist()
+        [2.0]
+        """
+        value, scale = guess, float(np.abs(self.reward).max(initial=0.0))
+        for _ in range(_RESTARTS):
+            residual = self.reward + gamma * self.ahead(value) - value
+            enough = _precision(scale + float(np.abs(value).max(initial=0.0)))
+            if np.abs(residual).max(initial=0.0) <= enough:
+                return value
+            largest = float(np.abs(residual).max())  # squares of large numbers would overflow
+            value = value + largest * self._correction(gamma, residual / largest, enough / largest)
+        for _ in range(_SWEEPS):
+            improved = self.reward + gamma * self.ahead(value)
+            change = np.abs(improved - value).max(initial=0.0)
+            value = improved
+            if change <= _precision(scale + float(np.abs(value).max(initial=0.0))):
+                break
+        return value
+
+    def _correction(self, gamma: float, residual: Numbers, enough: float) -> Numbers:
+        """Return the correction that reduces the residual most, within a few directions."""
+        length = float(np.linalg.norm(residual))
+        basis = np.zeros((_DIRECTIONS + 1, len(residual)))
+        images = np.zeros((_DIRECTIONS + 1, _DIRECTIONS))
+        target = np.zeros(_DIRECTIONS + 1)
+        basis[0], target[0] = residual / length, length
+        for k in range(_DIRECTIONS):
+            image = basis[k] - gamma * self.ahead(basis[k])
+            images[: k + 1, k] = along = basis[: k + 1] @ image
+            image -= along @ basis[: k + 1]
+            images[k + 1, k] = size = float(np.linalg.norm(image))
+            last = size <= 1e-14 * length or k + 1 == _DIRECTIONS
+            if last or (k + 1) % _CHECK_EVERY == 0:
+                hessenberg = images[: k + 2, : k + 1]
+                weights = np.linalg.lstsq(hessenberg, target[: k + 2], rcond=None)[0]
+                if last or np.linalg.norm(hessenberg @ weights - target[: k + 2]) <= enough:
+                    break
+            basis[k + 1] = image / size
+        correction: Numbers = weights @ basis[: k + 1]
+        return correction
+
+
+def _precision(scale: float) -> float:
+    """Return the largest residual of solved equations between numbers of this scale."""
+    return _PRECISION * scale + float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionProcess:
+    """All steps, numbered by state, then action, with their outcomes.
+
+    A step has the reward `reward`, and `outcome_reward` for each outcome. `next_state` is the
+    number of states for an end of the episode, and one more where it is not known: then the rest
+    has the value `unknown_value`. The reward of a step that is not known is its whole value, and
+    it has no outcomes. `unseen_reward` is that of an outcome that never occurred.
+    """
+
+    actions: int
+    step: Rows
+    next_state: Rows
+    frequency: Numbers
+    outcome_reward: Numbers
+    reward: Numbers
+    unknown_value: float
+    unseen_reward: float
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        mean: Numbers,
+        outcome_mean: Numbers,
+        unknown: float,
+        gamma: float,
+        bound: Callable[[float, float], float],
+    ) -> "DecisionProcess":
+        """Return the decision process of a stochastic model.
+
+        For each step, `mean` is the reward if rewards do not follow from outcomes, and
+        `outcome_mean` the reward of outcomes whose reward is not known. All other rewards are
+        `unknown`, once or for ever, by the `bound`: `min` or `max`.
+        """
+        outcomes = model.outcomes
+        if outcomes is None:
+            raise ValueError("a deterministic model has no outcomes")
+        forever, states = discounted_sum(unknown, gamma), len(model)
+        next_state = outcomes.next_state.astype(np.int64)
+        next_state[outcomes.next_state < 0] = states
+        next_state[outcomes.next_state == NOT_KNOWN] = states + 1
+        if outcomes.has_rewards:
+            is_unknown = np.isnan(outcomes.reward)
+            outcome_reward = np.where(is_unknown, outcome_mean[outcomes.step], outcomes.reward)
+            reward, unseen_reward = np.zeros(model.known.size), unknown
+        else:
+            outcome_reward, reward, unseen_reward = np.zeros(len(next_state)), mean, 0.0
+        return cls(
+            len(model.actions),
+            outcomes.step,
+            next_state,
+            outcomes.frequency,
+            outcome_reward,
+            np.where(model.known.ravel(), reward, bound(unknown, forever)),
+            bound(0.0, forever),
+            unseen_reward,
+        )
+
+    @cached_property
+    def states(self) -> int:
+        """The number of states."""
+        return len(self.reward) // self.actions
+
+    def ahead(self, value: Numbers, gamma: float) -> Numbers:
+        """Return the value of each outcome, its reward included."""
+        return (
+            self.outcome_reward
+            + gamma * np.append(value, [0.0, self.unknown_value])[self.next_state]
+        )
+
+    def backup(self, ahead: Numbers, probability: Numbers) -> Numbers:
+        """Return the value of each step as [state, action], given that of its outcomes."""
+        gain = np.bincount(self.step, probability * ahead, len(self.reward))
+        return (self.reward + gain).reshape(-1, self.actions)
+
+    def chain(self, policy: Rows, gamma: float, probability: Numbers | None = None) -> MarkovChain:
+        """Return the chain of a policy; its probabilities are the frequencies unless given."""
+        own = self.only(policy, probability)
+        reward = own.outcome_reward + np.where(
+            own.next_state == self.states + 1, gamma * self.unknown_value, 0.0
+        )
+        reward = own.reward + np.bincount(own.step, own.frequency * reward, self.states)
+        inside = own.next_state < self.states
+        return MarkovChain(own.step[inside], own.next_state[inside], own.frequency[inside], reward)
+
+    def steps_of(self, policy: Rows) -> Rows:
+        """Return the number of the step of a policy in each state."""
+        return np.arange(self.states) * self.actions + policy
+
+    def only(self, policy: Rows, probability: Numbers | None = None) -> "DecisionProcess":
+        """Return the process with the action of a policy alone in each state."""
+        steps = self.steps_of(policy)
+        position = np.full(len(self.reward), -1)
+        position[steps] = np.arange(len(steps))
+        at = np.flatnonzero(position[self.step] >= 0)
+        return replace(
+            self,
+            actions=1,
+            step=position[self.step[at]],
+            next_state=self.next_state[at],
+            frequency=(self.frequency if probability is None else probability)[at],
+            outcome_reward=self.outcome_reward[at],
+            reward=self.reward[steps],
+        )
 
 
 def policy_value(process: DecisionProcess, policy: Rows, gamma: float) -> Numbers:
-    """Return the value of a policy in every situation; without discount it has to end surely."""
-    return process.chain(policy, gamma).value(gamma, np.zeros(process.situations))
+    """Return the value of a policy in every state.
 
-
-def terminating_value(process: DecisionProcess, policy: Rows) -> Numbers | None:
-    """Return the value of a policy without discount; None if it does not surely end.
-
-    Where it stays for ever at no cost, the value is that of the rewards before.
+    Without discount it is −inf where the policy does not surely end. Where it continues for ever
+    without reward, the value is that of the rewards before.
     """
-    everywhere = np.ones(process.situations, bool)
-    endless = _endless(process, policy, everywhere, ~everywhere)
-    steps = np.flatnonzero(endless) * process.actions + policy[endless]
-    if (process.pay[steps] != 0).any() or process.has_extra[steps].any():
-        return None
-    return _value_of_ending(process, policy, everywhere, endless)
-
-
-def _discounted(process: DecisionProcess, gamma: float) -> tuple[Rows, Numbers]:
-    rows, value = np.arange(process.situations), np.zeros(process.situations)
-    for _ in range(_SWEEPS):
-        of_action = process.backup(process.ahead(value, gamma), process.share)
-        value = of_action.max(axis=1)
-    policy = of_action.argmax(axis=1)
-    for _ in range(_ROUNDS):
-        value = process.chain(policy, gamma).value(gamma, value)
-        of_action = process.backup(process.ahead(value, gamma), process.share)
-        tolerance = _tolerance(of_action)
-        better = of_action.max(axis=1) > of_action[rows, policy] + tolerance
-        if not better.any():
-            break
-        policy = np.where(better, of_action.argmax(axis=1), policy)
-    policy = (of_action >= of_action.max(axis=1)[:, None] - tolerance).argmax(axis=1)
-    return policy, process.chain(policy, gamma).value(gamma, value)
-
-
-def _undiscounted(process: DecisionProcess) -> tuple[Rows, Numbers]:
-    """Improve a policy that surely ends, as long as another is better.
-
-    A better policy that did not surely end would repeat a cycle of positive reward, since none of
-    its steps lowers the value and one raises it.
-    """
-    shape = process.situations, process.actions
-    allowed = (process.known | np.isfinite(process.pay)).reshape(shape)
-    if not np.isfinite(process.beyond):
-        unknown = process.following == process.situations + 1
-        leads_out = np.bincount(process.row[unknown], minlength=len(process.pay)) > 0
-        allowed &= ~leads_out.reshape(shape)
-    resting, rest = _resting(process)
-    policy, sure = _ending_policy(process, allowed, rest)
-    inside = allowed & _all_lead_into(process, np.append(sure, [True, True]))
-    stays = rest.copy()
-    for _ in range(_ROUNDS):
-        value = _value_of_ending(process, policy, sure, stays)
-        of_action = process.backup(process.ahead(np.where(sure, value, 0.0), 1.0), process.share)
-        of_action = np.where(inside, of_action, -np.inf)
-        tolerance = _tolerance(np.where(np.isfinite(of_action), of_action, 0.0))
-        best = of_action.max(axis=1)
-        better = sure & (best > value + tolerance)
-        idle = rest & ~stays & (value < -tolerance)
-        if not (better | idle).any():
-            break
-        policy = np.where(better, of_action.argmax(axis=1), policy)
-        stays = (stays & ~better) | (idle & ~(best > tolerance))
-        endless = np.flatnonzero(_endless(process, policy, sure, stays))
-        if len(endless):
-            raise EndlessReward(endless.tolist(), policy[endless].tolist())
-    equal = (of_action >= best[:, None] - tolerance) & inside
-    chosen = np.where(stays, resting, policy)
-    # The first of actions of equal value, if that still ends surely.
-    first = np.where(equal.any(axis=1) & ~stays & sure, equal.argmax(axis=1), chosen)
-    if not _endless(process, first, sure, stays).any():
-        chosen = np.where(stays, resting, first)
-    return chosen, np.where(sure, value, -np.inf)
-
-
-def _value_of_ending(process: DecisionProcess, policy: Rows, sure: Flags, stays: Flags) -> Numbers:
-    """Return the value of a policy that ends surely; 0 where it stays at no cost."""
-    chain = process.chain(policy, 1.0)
-    moves = sure & ~stays
-    goes = moves[chain.row] & moves[chain.following]
-    part = MarkovChain(
-        chain.row[goes],
-        chain.following[goes],
-        chain.chance[goes],
-        np.where(moves, chain.pay, 0.0),
-    )
-    return np.where(sure, part.value(1.0, np.zeros(process.situations)), -np.inf)
-
-
-def _resting(process: DecisionProcess) -> tuple[Rows, Flags]:
-    """Return the actions that stay for ever at no cost, and the situations that have one."""
-    free = (process.known & (process.pay == 0) & ~process.has_extra).reshape(-1, process.actions)
-    rest = np.append(np.ones(process.situations, bool), [False, False])
-    while True:
-        stays = free & _all_lead_into(process, rest)
-        left = rest[:-2] & ~stays.any(axis=1)
-        if not left.any():
-            return stays.argmax(axis=1), rest[:-2]
-        rest[:-2] &= ~left
-
-
-def _ending_policy(process: DecisionProcess, allowed: Flags, rest: Flags) -> tuple[Rows, Flags]:
-    """Return a policy that surely ends, or stays at no cost, and the situations where it does.
-
-    Situations that cannot reach an end by allowed steps within the remaining situations are
-    removed, until none is.
-    """
-    sure = np.append(np.ones(process.situations, bool), [True, True])
-    while True:
-        inside = allowed & _all_lead_into(process, sure)
-        near = np.append(rest & sure[:-2], [True, True])
-        policy = np.zeros(process.situations, np.int64)
-        while True:
-            hit = np.bincount(process.row, near[process.following], len(process.pay)) > 0
-            closer = inside & (hit | ~process.known).reshape(-1, process.actions)
-            new = closer.any(axis=1) & ~near[:-2]
-            if not new.any():
-                break
-            policy[new] = closer.argmax(axis=1)[new]
-            near[:-2] |= new
-        if (near == sure).all():
-            return policy, sure[:-2]
-        sure = near
-
-
-def _all_lead_into(process: DecisionProcess, where: Flags) -> Flags:
-    """Return as [situation, action] which steps surely lead into some situations."""
-    out = np.bincount(process.row, ~where[process.following], len(process.pay)) > 0
-    return ~out.reshape(-1, process.actions)
-
-
-def _endless(process: DecisionProcess, policy: Rows, sure: Flags, stays: Flags) -> Flags:
-    """Return the situations from which a policy cannot end."""
-    chain = process.chain(policy, 1.0)
-    inside = np.bincount(chain.row, chain.chance, process.situations)
-    out = ~sure | stays | (inside < 1 - 1e-9)
-    while True:
-        more = (np.bincount(chain.row, out[chain.following], process.situations) > 0) & ~out
-        if not more.any():
-            return ~out
-        out = out | more
-
-
-def _tolerance(of_action: Numbers) -> float:
-    return _TOLERANCE * float(np.abs(of_action).max(initial=0.0))
+    chain = process.chain(policy, gamma)
+    if gamma < 1:
+        return chain.value(gamma, np.zeros(process.states))
+    own = process.only(policy)
+    has_reward = (own.reward != 0) | (chain.reward != 0)
+    has_reward |= np.bincount(own.step, own.outcome_reward != 0, process.states) > 0
+    is_over = ~chain.can_reach(has_reward)
+    ends = np.bincount(chain.state, chain.probability, process.states) < _SURELY
+    may_end = chain.can_reach(is_over | ends)
+    surely_ends = ~chain.can_reach(~may_end | np.isneginf(chain.reward))
+    remaining = chain.within(surely_ends & ~is_over)
+    return np.where(surely_ends, remaining.value(1.0, np.zeros(process.states)), -np.inf)

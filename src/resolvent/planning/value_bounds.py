@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import powers
-from resolvent.planning.plan_io import json_number
+from resolvent._util.records import builtin
 from resolvent.preprocess.samples import rounded
 from resolvent.traces import TraceSet
 
@@ -39,38 +39,38 @@ _ROUNDING = 1e-9
 class BoundViolation:
     """An episode with a return outside of the plan's bounds; `episode` is None for the mean of all.
 
-    `least` and `most` are the plan's bounds: discounted, from the start of the episode, and
-    within its length if it was truncated. They are equal unless the plan takes an unknown step.
+    `actual` is the discounted return, `least` and `most` are the plan's bounds on it, within the
+    length of the episode if it was truncated. They are equal unless the plan takes an unknown step.
     """
 
     episode: int | None
     least: float
     most: float
-    paid: float
+    actual: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON values."""
         return {
             "episode": self.episode,
-            "promised": [json_number(self.least), json_number(self.most)],
-            "paid": self.paid,
+            "bounds": builtin((self.least, self.most)),
+            "return": self.actual,
         }
 
     def __str__(self) -> str:
         """Return a line of text.
 
         >>> print(BoundViolation(3, 0.5, 0.5, 0.0))
-        episode 3 was promised 0.5 and paid 0
+        episode 3 returned 0, but the plan's value is 0.5
         >>> print(BoundViolation(None, 0.5, math.inf, 0.125))
-        the mean was promised at least 0.5 and paid 0.125
+        the episodes returned 0.125 on average, but the plan's value is at least 0.5
         """
-        what = "the mean" if self.episode is None else f"episode {self.episode}"
-        promised = f"{self.least:.4g}"
+        returned = f"episode {self.episode} returned {self.actual:.4g}"
+        if self.episode is None:
+            returned = f"the episodes returned {self.actual:.4g} on average"
+        bound = f"{self.least:.4g}"
         if self.most > self.least:
-            promised = f"at least {promised}"
-            if self.paid > self.most:
-                promised = f"at most {self.most:.4g}"
-        return f"{what} was promised {promised} and paid {self.paid:.4g}"
+            bound = f"at most {self.most:.4g}" if self.actual > self.most else f"at least {bound}"
+        return f"{returned}, but the plan's value is {bound}"
 
 
 def discounted_sum(reward: float, gamma: float, steps: float = math.inf) -> float:
@@ -86,40 +86,40 @@ def discounted_sum(reward: float, gamma: float, steps: float = math.inf) -> floa
     return reward * (steps if gamma == 1 else (1 - gamma**steps) / (1 - gamma))
 
 
-def too_large_to_add_up(largest: float, gamma: float, situations: int) -> str | None:
+def too_large_to_add_up(largest: float, gamma: float, states: int) -> str | None:
     """Return a text if rewards are so large that their sums are not finite, else None.
 
     >>> too_large_to_add_up(1e308, 0.95, 4)[:45]
     'rewards as large as 1e+308 cannot be added up'
     """
-    times = situations if gamma == 1 else 1 / (1 - gamma)
+    times = states if gamma == 1 else 1 / (1 - gamma)
     if largest <= _LARGEST_SUM / times:
         return None
     return (
-        f"rewards as large as {largest:g} cannot be added up: what a plan is worth would be "
+        f"rewards as large as {largest:g} cannot be added up: the value of a plan would be "
         f"no finite number; divide all rewards by the same number"
     )
 
 
 def return_bounds(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:
-    """Return bounds on the plan's return from a situation within a number of steps.
+    """Return bounds on the plan's return from an augmented state within a number of steps.
 
     They differ only where the plan reaches an unknown step.
     """
-    model, gamma, here = plan.model, plan.gamma, start
+    model, gamma, state = plan.model, plan.gamma, start
     total, weight = 0.0, 1.0
     for done in range(len(model) + 1 if math.isinf(steps) else int(steps)):
-        action = int(plan.policy[here])
-        if not model.known[here, action]:
-            (least, most), left = plan.reward_range, steps - done
+        action = int(plan.policy[state])
+        if not model.known[state, action]:
+            (low, high), remaining = plan.reward_range, steps - done
             return (
-                total + weight * min(least, discounted_sum(least, gamma, left)),
-                total + weight * max(most, discounted_sum(most, gamma, left)),
+                total + weight * min(low, discounted_sum(low, gamma, remaining)),
+                total + weight * max(high, discounted_sum(high, gamma, remaining)),
             )
-        total += weight * float(model.reward[here, action])
+        total += weight * float(model.reward[state, action])
         weight *= gamma
-        here = int(model.following[here, action])
-        if here < 0:
+        state = int(model.next_state[state, action])
+        if state < 0:
             return total, total
     if math.isinf(steps):  # the plan runs in a cycle
         total = float(plan.pessimistic[start])
@@ -137,9 +137,9 @@ def returns_of(
     """
     rewards = np.array(rounded(traces.rewards, digits))
     steps = np.arange(traces.steps) - np.repeat(traces.offsets[:-1], np.diff(traces.offsets))
-    worth = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
-    paid: NDArray[np.float64] = np.add.reduceat(worth, traces.offsets[:-1])
-    return paid
+    terms = rewards[traces.reward_codes] * powers(gamma, int(steps.max(initial=0)) + 1)[steps]
+    returns: NDArray[np.float64] = np.add.reduceat(terms, traces.offsets[:-1])
+    return returns
 
 
 def bound_violations(
@@ -147,68 +147,54 @@ def bound_violations(
 ) -> tuple[BoundViolation, ...]:
     """Return the episodes of the plan with returns outside of its bounds.
 
-    `starts` are their initial situations, None if the plan does not know it. If no episode from a
-    known start contradicts the plan and there are others, the mean of all must not be more than
-    three standard errors below its value. For a stochastic model, the mean of all episodes from
-    known starts must not be more than three standard errors outside of the plan's bounds.
+    `starts` are their initial augmented states, None if the plan does not know it. If no episode
+    from a known start contradicts the plan and there are others, the mean of all must not be more
+    than three standard errors below its value. For a stochastic model, the mean of all episodes
+    from known starts must not be more than three standard errors outside of the plan's bounds.
     """
-    levels = plan.machines.senses.rewards
-    if levels is not None and plan.model.chances is None:
-        traces = levels.on(traces)  # the plan predicts the level of a noisy reward
-    paid = returns_of(traces, plan.gamma, plan.machines.reward.reward_digits)
-    lengths = np.diff(traces.offsets).tolist()
-    if plan.model.chances is not None:
-        return _of_stochastic(plan, traces, paid, starts)
-    bounds = lru_cache(maxsize=None)(partial(return_bounds, plan))
+    known = np.array([number for number, start in enumerate(starts) if start is not None], int)
+    if plan.model.outcomes is not None:
+        states = [start for start in starts if start is not None]
+        returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
+        bounds = plan.pessimistic[states], plan.optimistic[states]
+        return _mean_violations(plan, traces, returns, known, bounds)
+    levels = plan.machines.preprocessor.rewards
+    if levels is not None:
+        traces = levels.transform(traces)  # the plan predicts the level of a noisy reward
+    returns = returns_of(traces, plan.gamma, plan.machines.reward.digits)
+    bounds_from = lru_cache(maxsize=None)(partial(return_bounds, plan))
     violations = []
-    for number, start in enumerate(starts):
-        if start is None:
-            continue
-        least, most = bounds(start, math.inf if traces.terminated[number] else lengths[number])
-        actual = float(paid[number])
+    for number in known.tolist():
+        length = math.inf if traces.terminated[number] else int(np.diff(traces.offsets)[number])
+        least, most = bounds_from(starts[number], length)
+        actual = float(returns[number])
         if not _at_most(least, actual) or not _at_most(actual, most):
             violations.append(BoundViolation(number, least, most, actual))
-    if violations or None not in starts or len(starts) < _ENOUGH:
+    if violations or len(known) == len(starts):
         return tuple(violations)
-    return _of_the_mean(plan, traces, paid, lengths)
+    everywhere = np.full(1, plan.value), np.full(1, math.inf)
+    return _mean_violations(plan, traces, returns, np.arange(len(starts)), everywhere)
 
 
-def _of_the_mean(
-    plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], lengths: list[int]
+def _mean_violations(
+    plan: "Plan",
+    traces: TraceSet,
+    returns: NDArray[np.float64],
+    episodes: NDArray[np.intp],
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> tuple[BoundViolation, ...]:
-    # A truncated episode might have gone on with the highest reward.
-    rest = max(0.0, discounted_sum(plan.reward_range[1], plan.gamma))
-    if math.isinf(rest) and not traces.terminated.all():
+    """Return whether the mean return of some episodes is outside of the mean of the bounds."""
+    if len(episodes) < _ENOUGH:
         return ()
-    discount = powers(plan.gamma, max(lengths) + 1).tolist()
-    future = [
-        0.0 if over else discount[length] * rest
-        for over, length in zip(traces.terminated.tolist(), lengths, strict=True)
-    ]
-    returns = paid + future
-    error = float(returns.std(ddof=1)) / math.sqrt(len(returns))
-    if _at_most(plan.value, float(returns.mean()) + _ERRORS * error):
-        return ()
-    return (BoundViolation(None, plan.value, math.inf, float(paid.mean())),)
-
-
-def _of_stochastic(
-    plan: "Plan", traces: TraceSet, paid: NDArray[np.float64], starts: Sequence[int | None]
-) -> tuple[BoundViolation, ...]:
-    began = [number for number, start in enumerate(starts) if start is not None]
-    if len(began) < _ENOUGH:
-        return ()
-    places = np.array([starts[number] for number in began])
-    # A truncated episode might have gone on with the lowest or the highest reward.
-    lengths, over = np.diff(traces.offsets)[began], traces.terminated[began]
+    mean, least, most = (float(column.mean()) for column in (returns[episodes], *bounds))
+    error = _ERRORS * float(returns[episodes].std(ddof=1)) / math.sqrt(len(episodes))
+    # A truncated episode might have continued with the lowest or the highest reward.
+    lengths, ended = np.diff(traces.offsets)[episodes], traces.terminated[episodes]
     discount = powers(plan.gamma, int(lengths.max()) + 1)[lengths]
-    weight = float(np.where(over, 0.0, discount).mean())
-    mean = float(paid[began].mean())
-    error = _ERRORS * float(paid[began].std(ddof=1)) / math.sqrt(len(began))
+    weight = float(np.where(ended, 0.0, discount).mean())
     low, high = plan.reward_range
     loss = weight * min(0.0, discounted_sum(low, plan.gamma)) if weight else 0.0
     gain = weight * max(0.0, discounted_sum(high, plan.gamma)) if weight else 0.0
-    least, most = float(plan.pessimistic[places].mean()), float(plan.optimistic[places].mean())
     if _at_most(least, mean + gain + error) and _at_most(mean + loss - error, most):
         return ()
     return (BoundViolation(None, least, most, mean),)
@@ -216,7 +202,5 @@ def _of_stochastic(
 
 def _at_most(less: float, more: float) -> bool:
     """Return whether a number is at most another, up to rounding."""
-    slack = _ROUNDING * max(
-        [1.0, *(abs(number) for number in (less, more) if math.isfinite(number))]
-    )
-    return less <= more + slack
+    finite = [abs(number) for number in (less, more) if math.isfinite(number)]
+    return less <= more + _ROUNDING * max([1.0, *finite])

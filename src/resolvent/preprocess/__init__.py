@@ -2,19 +2,18 @@
 
 from resolvent.preprocess.auto_discretize import auto_discretize
 from resolvent.preprocess.discretize import Discretizer
-from resolvent.preprocess.event_discovery import DiscoveredLabels, discover_labels
+from resolvent.preprocess.event_discovery import LabelCandidate, label_candidates
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.preprocess.transform import Preprocessor
+from resolvent.preprocess.transform import Preprocessor, RewardLevels
 
 __all__ = [
-    "DiscoveredLabels",
     "Discretizer",
+    "LabelCandidate",
     "LabelTiming",
     "LabelingFunction",
     "Preprocessor",
     "RewardLevels",
     "auto_discretize",
-    "discover_labels",
+    "label_candidates",
 ]

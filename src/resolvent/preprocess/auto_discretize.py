@@ -5,34 +5,37 @@ Input: traces whose observations, or actions, are numbers. Output: a fitted `Dis
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Final
 
 import numpy as np
 
 from resolvent._util.math import log2
-from resolvent._util.validation import shown
-from resolvent.errors import OptionError
 from resolvent.preprocess.discretize import AUTO, Discretizer, distinct_traces, numbers_in
 from resolvent.preprocess.intervals import Floats, Intervals, magnitude, shorter_numbers
-from resolvent.preprocess.predictive_code import (
-    MOST_BINS,
-    Bits,
-    Edges,
-    PredictiveCode,
-    Steps,
-    steps_of,
-)
-from resolvent.traces.sampling import trace_hashes
+from resolvent.preprocess.predictive_code import BINS, Bits, Edges, PredictiveCode, Steps
+from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
-MOST_STEPS = 20_000  # maximum number of steps used; more hardly improve edges
-STEPS_OF_NUMBERS = 40_000  # number of steps used, times the number of numbers to discretize
-LEAST_STEPS = 5_000  # minimum number of steps used, if there are that many
-COARSE = 32  # number of cells with equally many values between which edges are searched first
-FINE = 8  # number of cells within a cell, again and again until no value lies within
-PRICE = log2(COARSE * FINE)  # bits that an edge has to save: those of its position
-PRICE_A_STEP = 0.1
+MOST_STEPS: Final = 20_000
+"""Maximum number of steps used; more hardly improve edges."""
+
+STEPS_OF_NUMBERS: Final = 40_000
+"""Number of steps used, times the number of numbers to discretize."""
+
+LEAST_STEPS: Final = 5_000
+"""Minimum number of steps used, if there are that many."""
+
+COARSE: Final = 32
+"""Number of cells with equally many values between which edges are searched first."""
+
+FINE: Final = 8
+"""Number of cells within a cell, again and again until no value lies within."""
+
+PRICE: Final = log2(COARSE * FINE)
+"""Bits that an edge has to save: those of its position."""
+
+PRICE_A_STEP: Final = 0.1
 """Further bits that an edge has to save at each step if it only predicts numbers.
 
 Given enough steps, even the last digits of a number help to predict its next value, but each
@@ -40,15 +43,7 @@ interval adds an observation that machines have to see in each state.
 """
 
 
-def auto_discretize(
-    traces: TraceSet,
-    outputs: Iterable[str] | None = None,
-    *,
-    bins: int = 12,
-    columns: Iterable[Any] | None = None,
-    ints: bool = False,
-    of: str | None = None,
-) -> Discretizer:
+def auto_discretize(traces: TraceSet, outputs: Iterable[str] | None = None) -> Discretizer:
     """Return intervals whose edges help most to predict the next step.
 
     Starting with one interval for each number, the edge is added that saves most bits of the
@@ -57,14 +52,10 @@ def auto_discretize(
     superfluous ones removed.
 
     Args:
-        traces: The traces to learn from; 5,000 to 20,000 steps of them are used.
+        traces: The traces to learn from; 5,000 to 20,000 steps of them are used. The numbers are
+            in observations, or in actions if these are the inputs of a log.
         outputs: The outputs to predict, as in `infer`; by default those of `infer`, and the ends
             of episodes.
-        bins: Maximum number of intervals of a number.
-        columns: The numbers to discretize, as in `Discretizer`.
-        ints: Whether ints are discretized, too.
-        of: `"observation"` or `"action"`, where the numbers are; by default observations, or
-            the inputs of a log.
 
     A heater is on from below 18 degrees until 22:
 
@@ -79,28 +70,21 @@ def auto_discretize(
     >>> print(auto_discretize(log, outputs=["heats"]))
     the observation: below 18, 18…22, above 22
     """
-    if type(bins) is not int or not 2 <= bins <= MOST_BINS:
-        raise OptionError(f"bins={shown(bins)}: give a whole number from 2 to {MOST_BINS}")
-    if of is None:
-        of = ACTION if len(traces.observations) == 1 else OBSERVATION
-    options = Discretizer(columns=columns, ints=ints, of=of)  # type: ignore[arg-type]
-    content = numbers_in(traces, of)
-    numbers = options.chosen(content)
-    max_steps = min(max(STEPS_OF_NUMBERS // len(numbers), LEAST_STEPS), MOST_STEPS)
+    options = Discretizer(of=ACTION if len(traces.observations) == 1 else OBSERVATION)
+    content = numbers_in(traces, options.of)
+    positions = [number.position for number in options.chosen(content)]
+    max_steps = min(max(STEPS_OF_NUMBERS // len(positions), LEAST_STEPS), MOST_STEPS)
     sample = _sampled(distinct_traces(traces), max_steps)
-    if isinstance(outputs, str):
-        outputs = (outputs,)
-    elif outputs is None:
+    if outputs is None:
         outputs = default_outputs(sample.columns, observations=len(sample.observations))
         if sample.terminated.any():
             outputs = (*outputs, TERMINATED)
-    places = [number.place for number in numbers]
-    search = _Search(steps_of(sample, places, tuple(outputs), max_steps, of), bins)
+    search = _Search(Steps.of(sample, positions, tuple(outputs), max_steps, options.of))
     search.grow()
     search.refine()
     search.prune()
     search.shorten()
-    intervals = dict(zip(places, map(Intervals, search.edges), strict=True))
+    intervals = dict(zip(positions, map(Intervals, search.edges), strict=True))
     return options.with_intervals(content, intervals, method=AUTO)
 
 
@@ -134,8 +118,8 @@ def cuts(values: Floats, most: int) -> Floats:
 class _Search:
     """A search for the edges of each number that make the predictive code short."""
 
-    def __init__(self, steps: Steps, bins: int) -> None:
-        self.code, self.bins = PredictiveCode(steps), bins
+    def __init__(self, steps: Steps) -> None:
+        self.code = PredictiveCode(steps)
         self.edges: list[Edges] = [()] * len(steps.numbers)
         self.length = self.code.bits(self.edges)
         self.values = [number.now[~np.isnan(number.now)] for number in steps.numbers]
@@ -159,7 +143,7 @@ class _Search:
         best, best_gain = None, PRICE
         for candidate in sorted(gains, key=lambda candidate: -gains[candidate]):
             number, edge = candidate
-            if len(self.edges[number]) + 1 >= self.bins:
+            if len(self.edges[number]) + 1 >= BINS:
                 continue
             if best is not None and gains[candidate] <= best_gain:
                 break

@@ -1,18 +1,19 @@
 """Discretization: numbers in observations or actions → names of intervals.
 
-`numbers_in` finds the numbers in observations or actions, `Discretizer.fit` the edges for them,
-and `Discretizer.on` replaces them.
+`numbers_in` finds the numbers, `Discretizer.fit` the edges for them, and `Discretizer.transform`
+replaces them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent._util.records import builtin
 from resolvent._util.text import amount, listed, short
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.preprocess.intervals import (
     METHODS,
@@ -20,24 +21,26 @@ from resolvent.preprocess.intervals import (
     Intervals,
     Part,
     Parts,
-    Place,
-    as_places,
-    coded,
+    Position,
+    as_positions,
     intervals_of,
-    parts_of,
-    place_text,
+    position_text,
 )
-from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol, array_shape, as_symbol, symbol_text
 from resolvent.traces.trace_set import TraceSet, with_column
 
-EXPLICIT = "given"
-AUTO = "auto"
+EXPLICIT: Final = "given"
+AUTO: Final = "auto"
 
-MOST_NUMBERS = 64  # maximum length of a row of numbers; longer rows are pictures or signals
-_SYMBOL_TYPES = (float, tuple, str, int)
-_FIELDS = {"method", "bins", "columns", "ints", "of", "intervals", "sizes"}
+MOST_NUMBERS: Final = 64
+"""Maximum length of a row of numbers; longer rows are pictures or signals."""
+
+_SYMBOL_TYPES: Final = (float, tuple, str, int)
+"""Types of values that are symbols already, so that live observations are read fast."""
+
+_OPTIONS: Final = ("method", "bins", "columns", "ints", "of")
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Discretizer:
 
     A new discretizer holds options only. `fit` returns one with intervals computed from data,
     `Discretizer.at` one with the given edges. Only these can be called with an observation, or
-    used `on` traces.
+    `transform` traces.
 
     Floats are discretized. All else stays as it is: ints, strings, and arrays of more than one
     dimension or more than 64 numbers (pictures and signals).
@@ -56,51 +59,55 @@ class Discretizer:
             of one width, `"kmeans"` for intervals around cluster centers, which needs
             scikit-learn.
         bins: Maximum number of intervals, for all numbers or a row with one for each.
-        columns: The numbers to discretize: positions in a row, keys of a mapping, or tuples of
+        columns: The numbers to discretize: indices in a row, keys of a mapping, or tuples of
             these for nested ones; ints count if named. By default all floats.
         ints: Whether ints are discretized, too.
         of: `"observation"` or `"action"`, where the numbers are; inputs of a log are actions.
+        intervals_: The intervals of each number by its position; None before `fit`.
+        sizes_: The number of parts of each tuple or mapping that contains numbers.
 
     >>> from resolvent.traces import Trace
     >>> cart = TraceSet([Trace([-0.3, 0.04, 0.1, 0.4], [None] * 4, "lrr")])
     >>> halves = Discretizer("quantile", bins=2).fit(cart)
-    >>> halves(0.02), halves.on(cart)[0].observations
+    >>> halves(0.02), halves.transform(cart)[0].observations
     ('below 0.07', ('below 0.07', 'below 0.07', 'above 0.07', 'above 0.07'))
     """
 
     method: str = "quantile"
     bins: int | tuple[int, ...] = 8
-    columns: tuple[Place, ...] | None = field(default=None, kw_only=True)
+    columns: tuple[Position, ...] | None = field(default=None, kw_only=True)
     ints: bool = field(default=False, kw_only=True)
     of: str = field(default=OBSERVATION, kw_only=True)
-    intervals: tuple[tuple[Place, Intervals], ...] | None = field(default=None, kw_only=True)
-    sizes: tuple[tuple[Place, int], ...] = field(default=(), kw_only=True)
+    intervals_: tuple[tuple[Position, Intervals], ...] | None = field(
+        default=None, kw_only=True, repr=False
+    )
+    sizes_: tuple[tuple[Position, int], ...] = field(default=(), kw_only=True, repr=False)
     _reader: Part | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        methods = (*METHODS, EXPLICIT, AUTO) if self.intervals is not None else (*METHODS,)
+        methods = (*METHODS, EXPLICIT, AUTO) if self.is_fitted else (*METHODS,)
         if not isinstance(self.method, str) or self.method not in methods:
             raise OptionError(
-                f"Discretizer({shown(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
+                f"Discretizer({quoted(self.method)}): use one of {', '.join(map(repr, METHODS))}, "
                 "or Discretizer.at with edges"
             )
         if not isinstance(self.of, str) or self.of not in (OBSERVATION, ACTION):
-            raise OptionError(f"of={shown(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
+            raise OptionError(f"of={quoted(self.of)}: use {OBSERVATION!r} or {ACTION!r}")
         if not isinstance(self.ints, bool):
-            raise OptionError(f"ints={shown(self.ints)}: choose True or False")
+            raise OptionError(f"ints={quoted(self.ints)}: choose True or False")
         put = object.__setattr__
         put(self, "bins", _checked_bins(self.bins))
-        put(self, "columns", None if self.columns is None else as_places(self.columns))
+        put(self, "columns", None if self.columns is None else as_positions(self.columns))
         reader = None
-        if self.intervals is not None:
-            reader = parts_of(dict(self.intervals), dict(self.sizes))
+        if self.intervals_ is not None:
+            reader = Parts.of(dict(self.intervals_), dict(self.sizes_))
         put(self, "_reader", reader)
 
     @classmethod
     def at(
         cls, edges: Sequence[float] | Mapping[Any, Sequence[float]], *, of: str = OBSERVATION
     ) -> "Discretizer":
-        """Return a discretizer with these edges, for all numbers or for each by its place.
+        """Return a discretizer with these edges, for all numbers or for each by its position.
 
         An edge belongs to the interval above it. Numbers without edges stay as they are. A
         row of one number is that number.
@@ -112,37 +119,41 @@ class Discretizer:
         >>> Discretizer.at({"heat": [20]})((("door", "open"), ("heat", 18.5)))
         (('door', 'open'), ('heat', 'below 20'))
         """
-        by_place: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
-        if not by_place:
+        by_position: Mapping[Any, Any] = edges if isinstance(edges, Mapping) else {(): edges}
+        if not by_position:
             raise OptionError("Discretizer.at: give the edges of at least one number")
-        places = as_places(by_place)
-        rows = [_checked_edges(row) for row in by_place.values()]
+        rows = [_checked_edges(row) for row in by_position.values()]
         return cls(
             EXPLICIT,
             tuple(len(row) + 1 for row in rows),
-            intervals=tuple(zip(places, map(Intervals, rows), strict=True)),
+            intervals_=tuple(zip(as_positions(by_position), map(Intervals, rows), strict=True)),
             of=of,
         )
 
     @property
     def is_fitted(self) -> bool:
         """Whether there are intervals, so that observations can be discretized."""
-        return self.intervals is not None
+        return self.intervals_ is not None
 
     @property
     def edges_(self) -> dict[str, list[float]]:
         """The edges of each number's intervals, by the number's name; empty before `fit`."""
-        return {self._text(place): list(row.edges) for place, row in self.intervals or ()}
+        return {self._text(position): list(row.edges) for position, row in self.intervals_ or ()}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the options by name, as estimators of scikit-learn do."""
+        return {name: getattr(self, name) for name in _OPTIONS}
 
     def fit(self, data: TraceSet | ArrayLike, seed: int = 0) -> "Discretizer":
         """Return a discretizer with intervals for the numbers in traces or in an array.
 
         Equal traces count once, so that repeated traces change nothing. An array has a number,
         or a row of numbers, for each observation. `seed` is that of k-means. A discretizer
-        with given edges, or those of `auto_discretize`, is returned unchanged.
+        with given or automatic edges is returned unchanged.
 
-        >>> Discretizer("uniform", bins=4).fit([[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]])
-        Discretizer('uniform', bins=4, edges={'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]})
+        >>> rows = [[0.0, 5.0], [1.0, 6.0], [2.0, 9.0], [4.0, 7.0]]
+        >>> Discretizer("uniform", bins=4).fit(rows).edges_
+        {'[0]': [1.0, 2.0, 3.0], '[1]': [6.0, 7.0, 8.0]}
         """
         if self.method not in METHODS:
             return self
@@ -151,28 +162,27 @@ class Discretizer:
         if len(bins) != len(numbers):
             raise OptionError(
                 f"bins are given for {amount(len(bins), 'number')}, but {self.of}s have "
-                f"{len(numbers)} ({', '.join(self._text(number.place) for number in numbers)}): "
+                f"{len(numbers)} ({', '.join(self._text(number.position) for number in numbers)}): "
                 "give one count for each, or one for all"
             )
         return self.with_intervals(
             content,
             {
-                number.place: intervals_of(number.values, self.method, count, seed)
+                number.position: intervals_of(number.values, self.method, count, seed)
                 for number, count in zip(numbers, bins, strict=True)
             },
         )
 
     def with_intervals(
-        self, content: "Content", intervals: Mapping[Place, Intervals], method: str | None = None
+        self, content: "Content", intervals: Mapping[Position, Intervals], method: str | None = None
     ) -> "Discretizer":
         """Return a discretizer with these intervals, for observations of this shape."""
-        prefixes = {place[:length] for place in intervals for length in range(len(place))}
-        sizes = tuple((place, size) for place, size in content.sizes if place in prefixes)
+        prefixes = {path[:length] for path in intervals for length in range(len(path))}
         return replace(
             self,
             method=method or self.method,
-            intervals=tuple(intervals.items()),
-            sizes=sizes,
+            intervals_=tuple(intervals.items()),
+            sizes_=tuple((path, size) for path, size in content.sizes if path in prefixes),
         )
 
     def chosen(self, content: "Content") -> "tuple[Number, ...]":
@@ -182,51 +192,41 @@ class Discretizer:
             if not numbers:
                 raise TraceError(_no_numbers(content, self.of))
             return numbers
-        by_place = {number.place: number for number in content.numbers}
-        for place in self.columns:
-            if place not in by_place:
-                existing = ", ".join(map(self._text, by_place)) or "none"
+        by_position = {number.position: number for number in content.numbers}
+        for position in self.columns:
+            if position not in by_position:
+                existing = ", ".join(map(self._text, by_position)) or "none"
                 raise OptionError(
-                    f"columns: {self._text(place)} is no number of these {self.of}s; "
+                    f"columns: {self._text(position)} is no number of these {self.of}s; "
                     f"their numbers: {existing}"
                 )
-        return tuple(by_place[place] for place in self.columns)
+        return tuple(by_position[position] for position in self.columns)
 
-    def _text(self, place: Place) -> str:
-        return place_text(place, self.of)
+    def _text(self, position: Position) -> str:
+        return position_text(position, self.of)
 
     def __call__(self, value: Any) -> Symbol:
         """Return the discretized observation or action; names of intervals stay as they are."""
+        reader = self._reader
+        if reader is None:
+            raise OptionError(f"{self!r} is not fitted yet: call fit with traces first")
         symbol = value if type(value) in _SYMBOL_TYPES else as_symbol(value)
-        reader = self._reader_for(symbol)
+        if isinstance(reader, Intervals) and isinstance(symbol, tuple):
+            reader = Parts({0: reader}, 1)  # a row of one number is that number
         try:
             return reader(symbol)
         except TraceError as error:
             raise TraceError(f"{self.of} {short(symbol_text(symbol))}: {error}") from error
 
-    def on(self, traces: TraceSet) -> TraceSet:
+    def transform(self, traces: TraceSet) -> TraceSet:
         """Return traces with discretized observations or actions.
 
         A second transformation changes nothing.
         """
         symbols, symbol_codes = traces.all_columns[self.of]
-        reader = self._reader_for(symbols[0] if len(symbols) else None)
-        if not len(traces):
-            return traces
-        try:
-            values, codes = coded(reader, symbols)
-        except TraceError:
-            for symbol in symbols:
-                self(symbol)  # raises at the one that cannot be discretized
-            raise
-        return with_column(traces, self.of, values, codes.astype(np.int32)[symbol_codes])
-
-    def _reader_for(self, symbol: Symbol) -> Part:
-        """Return the reader of symbols like this one: a row of one number is that number."""
-        if self._reader is None:
-            raise OptionError(f"{self!r} is not fitted yet: call fit with traces first")
-        is_row = isinstance(self._reader, Intervals) and isinstance(symbol, tuple)
-        return Parts((0,), (self._reader,), 1) if is_row else self._reader
+        values: dict[Symbol, int] = {}
+        codes = [values.setdefault(self(symbol), len(values)) for symbol in symbols]
+        return with_column(traces, self.of, list(values), np.array(codes, np.int32)[symbol_codes])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the discretizer as JSON values, which `from_dict` reads.
@@ -234,25 +234,23 @@ class Discretizer:
         >>> Discretizer.at({"heat": [20]}).as_dict()
         {'method': 'given', 'bins': [2], 'intervals': [{'at': ['heat'], 'edges': [20.0]}]}
         """
-        fields: dict[str, Any] = {
-            "method": self.method,
-            "bins": self.bins if isinstance(self.bins, int) else list(self.bins),
-        }
+        fields: dict[str, Any] = {"method": self.method, "bins": self.bins}
         if self.columns is not None:
-            fields["columns"] = [list(place) for place in self.columns]
+            fields["columns"] = self.columns
         if self.ints:
             fields["ints"] = True
         if self.of != OBSERVATION:
             fields["of"] = self.of
-        if self.intervals is not None:
+        if self.intervals_ is not None:
             fields["intervals"] = [
-                {"at": list(place), "edges": list(row.edges)}
-                | ({} if row.centres is None else {"centres": list(row.centres)})
-                for place, row in self.intervals
+                {"at": position, "edges": row.edges}
+                | ({} if row.centers is None else {"centers": row.centers})
+                for position, row in self.intervals_
             ]
-        if self.sizes:
-            fields["sizes"] = [{"at": list(place), "parts": size} for place, size in self.sizes]
-        return fields
+        if self.sizes_:
+            fields["sizes"] = [{"at": position, "parts": size} for position, size in self.sizes_]
+        json: dict[str, Any] = builtin(fields)
+        return json
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Discretizer":
@@ -263,58 +261,36 @@ class Discretizer:
         True
         """
         try:
-            if unknown := sorted(set(fields) - _FIELDS):
+            if unknown := sorted(fields.keys() - {*_OPTIONS, "intervals", "sizes"}):
                 raise OptionError(f"there is no {listed(unknown)}")
-            intervals = fields.get("intervals")
+            options = dict(fields)
+            sizes, intervals = options.pop("sizes", ()), options.pop("intervals", None)
             if intervals is not None:
-                places = as_places([tuple(row["at"]) for row in intervals])
-                rows = (Intervals(tuple(row["edges"]), row.get("centres")) for row in intervals)
-                intervals = tuple(zip(places, rows, strict=True))
-            return cls(
-                fields["method"],
-                fields["bins"],
-                columns=fields.get("columns"),
-                ints=fields.get("ints", False),
-                of=fields.get("of", OBSERVATION),
-                intervals=intervals,
-                sizes=tuple(
-                    (tuple(row["at"]), _checked_size(row["parts"]))
-                    for row in fields.get("sizes", ())
-                ),
-            )
+                positions = as_positions([tuple(row["at"]) for row in intervals])
+                rows = (Intervals(tuple(row["edges"]), row.get("centers")) for row in intervals)
+                intervals = tuple(zip(positions, rows, strict=True))
+            sizes = tuple((tuple(row["at"]), _checked_size(row["parts"])) for row in sizes)
+            method, bins = options.pop("method"), options.pop("bins")
+            return cls(method, bins, **options, intervals_=intervals, sizes_=sizes)
         except (KeyError, TypeError, AttributeError, OptionError) as error:
-            raise ModelError(f"this tells of no discretising: {error}") from error
-
-    def __repr__(self) -> str:
-        arguments = [repr(self.method)]
-        if self.method not in (EXPLICIT, AUTO):
-            arguments.append(f"bins={self.bins!r}")
-        if self.columns is not None:
-            arguments.append(f"columns={self.columns!r}")
-        if self.ints:
-            arguments.append("ints=True")
-        if self.of != OBSERVATION:
-            arguments.append(f"of={self.of!r}")
-        if self.intervals is not None:
-            arguments.append(f"edges={self.edges_!r}")
-        return f"Discretizer({', '.join(arguments)})"
+            raise ModelError(f"this is no discretizer: {error}") from error
 
     def __str__(self) -> str:
-        if self.intervals is None:
+        if self.intervals_ is None:
             return repr(self)
         return "\n".join(
-            f"{self._text(place)}: {', '.join(row.names)}" for place, row in self.intervals
+            f"{self._text(position)}: {', '.join(row.names)}" for position, row in self.intervals_
         )
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number in observations: its place, its value in each, and whether all are ints.
+    """A number in observations: its position, its value in each, and whether all are ints.
 
-    Text in the number's place is left out of `values`.
+    Text at the number's position is skipped in `values`.
     """
 
-    place: Place
+    position: Position
     values: Floats
     is_int: bool
 
@@ -325,38 +301,40 @@ class Content:
 
     Attributes:
         numbers: The numbers.
-        sizes: The number of parts of each tuple or mapping that numbers may stand in.
-        pictures: The places and shapes of arrays with too many numbers.
+        sizes: The number of parts of each tuple or mapping that may contain numbers.
+        pictures: The positions and shapes of arrays with too many numbers.
     """
 
     numbers: list[Number] = field(default_factory=list)
-    sizes: list[tuple[Place, int]] = field(default_factory=list)
-    pictures: list[tuple[Place, tuple[int, ...]]] = field(default_factory=list)
+    sizes: list[tuple[Position, int]] = field(default_factory=list)
+    pictures: list[tuple[Position, tuple[int, ...]]] = field(default_factory=list)
 
-    def add(self, symbols: Sequence[Any], counts: NDArray[np.int64], place: Place = ()) -> None:
-        """Add the numbers at a place, given the part there of each symbol, and its count."""
+    def add(
+        self, symbols: Sequence[Any], counts: NDArray[np.int64], position: Position = ()
+    ) -> None:
+        """Add the numbers at a position, given the part there of each symbol, and its count."""
         types = set(map(type, symbols))
         if types <= {float, int, str} and types != {str}:
-            self.numbers.append(_number(symbols, counts, place))
+            self.numbers.append(_number(symbols, counts, position))
         elif types == {tuple} and len(set(map(len, symbols))) == 1:
             shape = array_shape(symbols[0])
             if shape is not None and (len(shape) > 1 or shape[0] > MOST_NUMBERS):
-                self.pictures.append((place, shape))
+                self.pictures.append((position, shape))
                 return
-            self.sizes.append((place, len(symbols[0])))
-            for position, column in enumerate(zip(*symbols, strict=True)):
+            self.sizes.append((position, len(symbols[0])))
+            for index, column in enumerate(zip(*symbols, strict=True)):
                 key = _common_key(column)
                 if key is None:
-                    self.add(column, counts, (*place, position))
+                    self.add(column, counts, (*position, index))
                 else:
-                    self.add([value for _, value in column], counts, (*place, key))
+                    self.add([value for _, value in column], counts, (*position, key))
         elif tuple in types and float in _types_within(symbols):
-            first = symbols[0]
-            second = next(symbol for symbol in symbols if _size_text(symbol) != _size_text(first))
-            texts = (f"{short(symbol_text(x))} ({_size_text(x)})" for x in (first, second))
+            shapes = {len(symbol) if type(symbol) is tuple else 0: symbol for symbol in symbols}
+            examples = listed(map(symbol_text, [*shapes.values()][:2]), " and ")
+            where = f" as {position_text(position)}" if position else ""
             raise TraceError(
-                f"{' and '.join(texts)} both occur{f' as {place_text(place)}' if place else ''}: "
-                "what has numbers to put into intervals must have one shape"
+                f"{examples} differ in shape{where}: what has numbers to put into intervals must "
+                f"have one shape"
             )
 
 
@@ -368,9 +346,9 @@ def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
     >>> from resolvent.traces import Trace
     >>> day = Trace([(20.5, "on"), (21.0, "on"), (20.5, "off")], [None] * 3, "ab")
     >>> content = numbers_in(TraceSet([day, day]))
-    >>> [(number.place, number.values.tolist()) for number in content.numbers]
+    >>> [(number.position, number.values.tolist()) for number in content.numbers]
     [((0,), [20.5, 20.5, 21.0])]
-    >>> [number.place for number in numbers_in([[0.5, 2], [1, 3]]).numbers]
+    >>> [number.position for number in numbers_in([[0.5, 2], [1, 3]]).numbers]
     [(0,), (1,)]
     """
     if isinstance(data, TraceSet):
@@ -398,21 +376,17 @@ def numbers_in(data: TraceSet | ArrayLike, of: str = OBSERVATION) -> Content:
     if array.ndim == 1:
         return Content([Number((), array.astype(np.float64), is_int)])
     columns = enumerate(array.T.astype(np.float64))
-    numbers = [Number((position,), column, is_int) for position, column in columns]
+    numbers = [Number((index,), column, is_int) for index, column in columns]
     return Content(numbers, [((), array.shape[1])])
 
 
 def distinct_traces(traces: TraceSet) -> TraceSet:
     """Return the first of each set of equal traces."""
-    starts = traces.offsets[:-1] + np.arange(len(traces))
-    sums = np.add.reduceat(traces.observation_codes, starts, dtype=np.int64)
-    if len(np.unique(sums)) == len(traces):  # as nearly always if numbers never repeat
-        return traces
     _, first = np.unique(trace_hashes(traces), return_index=True)
     return traces if len(first) == len(traces) else traces.take(np.sort(first))
 
 
-def _number(values: Sequence[Any], counts: NDArray[np.int64], place: Place) -> Number:
+def _number(values: Sequence[Any], counts: NDArray[np.int64], position: Position) -> Number:
     types = set(map(type, values))
     if str in types:
         counts = counts[[type(value) is not str for value in values]]
@@ -421,7 +395,7 @@ def _number(values: Sequence[Any], counts: NDArray[np.int64], place: Place) -> N
         array = np.array(values, np.float64)
     except OverflowError:
         raise TraceError("an int is too large to be a reading: use floats") from None
-    return Number(place, np.repeat(array, counts), float not in types)
+    return Number(position, np.repeat(array, counts), float not in types)
 
 
 def _common_key(column: Sequence[Any]) -> str | None:
@@ -440,23 +414,19 @@ def _types_within(symbols: Sequence[Any]) -> set[type]:
     return types
 
 
-def _size_text(symbol: Any) -> str:
-    return amount(len(symbol), "part") if isinstance(symbol, tuple) else type(symbol).__name__
-
-
 def _no_numbers(content: Content, of: str) -> str:
     """Return the error's text for observations, or actions, without numbers to discretize."""
     if content.pictures:
-        place, shape = content.pictures[0]
+        position, shape = content.pictures[0]
         size = "×".join(map(str, shape))
         return (
-            f"{place_text(place, of)} is an array of {size} numbers: pictures are not put into "
-            "intervals number by number; turn them into a few readings, or into symbols"
+            f"{position_text(position, of)} is an array of {size} numbers: pictures are not put "
+            f"into intervals number by number; turn them into a few readings, or into symbols"
         )
     if content.numbers:
-        places = ", ".join(place_text(number.place, of) for number in content.numbers)
+        texts = ", ".join(position_text(number.position, of) for number in content.numbers)
         return (
-            f"{of}s have no floats, but ints ({places}), which are taken for symbols: "
+            f"{of}s have no floats, but ints ({texts}), which are taken for symbols: "
             "pass ints=True if they are readings"
         )
     remedy = "leave Discretizer out"
@@ -467,7 +437,7 @@ def _no_numbers(content: Content, of: str) -> str:
 
 def _checked_size(parts: Any) -> int:
     if type(parts) is not int or parts < 1:
-        raise OptionError(f"parts={shown(parts)}: a tuple with numbers has at least one")
+        raise OptionError(f"parts={quoted(parts)}: a tuple with numbers has at least one")
     return parts
 
 
@@ -478,7 +448,7 @@ def _checked_edges(edges: Any) -> tuple[Any, ...]:
         row = ()
     if not row:
         raise OptionError(
-            f"edges={shown(edges)}: give a row of at least one number, such as [-0.2, 0, 0.2]"
+            f"edges={quoted(edges)}: give a row of at least one number, such as [-0.2, 0, 0.2]"
         )
     return row
 
@@ -493,6 +463,6 @@ def _checked_bins(bins: Any) -> int | tuple[int, ...]:
         is_valid = False
     if not is_valid:
         raise OptionError(
-            f"bins={shown(bins)}: give a whole number of at least 2, or a row of such"
+            f"bins={quoted(bins)}: give a whole number of at least 2, or a row of such"
         )
     return numbers[0] if is_single_count else numbers

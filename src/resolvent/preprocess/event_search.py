@@ -1,18 +1,23 @@
-"""Search for the table of moves with the shortest description: `EventSteps` → `Table`.
+"""Search for the transition table with the shortest description: `EventSteps` → `Table`.
 
-Two methods compete. Growing starts from one state and adds the move that shortens the
+Two methods compete. Growing starts from one state and adds the transition that shortens the
 description most, until none does; then it removes parts of the table at random and grows them
-again, as long as that helps. The mixture of `event_mixture` suits worlds with many events.
+again, as long as that helps. A mixture suits worlds with many events that each reveal little: by
+expectation maximization, each source is a mixture of classes. Class 0 changes no state, each other
+class is a distribution of targets for each state. In the end each source has its likeliest class,
+and each class one row of the table.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from resolvent.preprocess.event_mixture import first_mixture, fit_mixture
+from resolvent import _core
+from resolvent._util.math import exp, log, product
 from resolvent.preprocess.event_steps import (
     Counts,
     DescriptionLength,
@@ -25,17 +30,17 @@ from resolvent.preprocess.timing import NONE
 
 MOST_STATES: Final = 24  # maximum number of states of a grown table; the mixture suits larger ones
 FEW_SOURCES: Final = 24  # maximum number of sources for which a single attempt is enough
-_MAX_MOVES_TRIED: Final = 6  # number of most promising moves tried before the best is taken
+_MAX_TRIED: Final = 6  # number of most promising transitions tried before the best is taken
 _TABLE_WORK: Final = 100_000  # work of evaluating a table besides its steps, in steps
-_MIN_GAIN: Final = 3.0  # minimum promise of a move in nats, about its own description
+_MIN_GAIN: Final = 3.0  # minimum gain of a transition in nats, about its own description
 _CYCLES: Final = (2, 3, 4, 5)  # lengths of the cycles in which a source may count
 _MAX_COUNTERS: Final = 4  # number of the best counters from which tables grow
-_PATIENCE: Final = 150  # number of successive failures that ends the search
-_PATIENCE_EXPLAINED: Final = 15  # the same once all outputs are explained
+_MAX_FAILURES: Final = 150  # number of successive failures that ends the search
+_MAX_FAILURES_EXPLAINED: Final = 15  # the same once all outputs are explained
 _NEAR: Final = 0.1  # maximum relative excess of a table that is trimmed
 _MIN_IMPROVEMENT: Final = 1e-6  # smallest difference of two lengths that is not rounding
 _RESTART: Final = 0.3  # probability of growing from one of the first tables, not the best
-_RANDOMNESS: Final = 0.6  # maximum random relative reduction of a move's promise
+_RANDOMNESS: Final = 0.6  # maximum random relative reduction of a transition's gain
 _WORK: Final = 10_000_000_000  # maximum number of steps evaluated in growing
 _ATTEMPTS: Final = 4  # maximum number of tables grown, with different seeds
 _MAX_GROWN_SIZE: Final = 20_000_000  # maximum number of pairs of a source and an output
@@ -45,6 +50,19 @@ _ROUNDS: Final = 1_000  # maximum number of rounds of fitting a mixture
 _MIXTURE_SIZES: Final = ((8, 8), (12, 10))  # numbers of states and classes; some become equal
 _GROWN_STEPS: Final = 300_000  # maximum number of steps that a table is grown on at first
 _MIXTURE_STEPS: Final = 500_000  # maximum number of steps that a mixture is fitted on at first
+
+_PRIOR_NO_EVENT: Final = 0.75  # initial probability of each source to be no event
+_EXTRA_NO_EVENT: Final = 1.0  # count added to each source's readings without effect
+_EXTRA_EVENT: Final = 0.5  # count added to each source's readings as an event, over all classes
+_PRIOR_COUNT: Final = 0.02  # count added to each transition and to each output
+_NOISE: Final = 0.01  # initial difference of states; if large, regions may number them differently
+
+_FIRST_POWER: Final = 0.7  # power of the outputs' probabilities in the first round; it rises to 1
+_WARM_UP: Final = 50  # number of rounds in which the power rises
+_CHECK_INTERVAL: Final = 20  # number of rounds between two tests of convergence
+_CONVERGED: Final = 1e-4  # maximum relative rise of the log likelihood at convergence
+
+Probabilities: TypeAlias = NDArray[np.float64]
 
 
 class SearchLimits(NamedTuple):
@@ -63,10 +81,10 @@ class Candidate(NamedTuple):
     counts: Counts
 
 
-class _Move(NamedTuple):
+class _Transition(NamedTuple):
     """Reading `source` in `state` leads to `target`, which may be a new state."""
 
-    promise: float
+    gain: float
     state: int
     source: int
     target: int
@@ -148,12 +166,12 @@ def grown_table(
         starts += search.counters()
         for counter in starts[1:]:
             best = search.shorter(best, search.climb(counter))
-    failures, patience = 0, _PATIENCE
-    while failures < patience and not search.is_spent:
+    failures, most = 0, _MAX_FAILURES
+    while failures < most and not search.is_spent:
         if failures == 0:
             best = search.regrown(best)
             is_explained = not steps.count_unexplained(best.table)
-            patience = _PATIENCE_EXPLAINED if is_explained else _PATIENCE
+            most = _MAX_FAILURES_EXPLAINED if is_explained else _MAX_FAILURES
         candidate = search.climb(search.random_start(best, starts), _RANDOMNESS)
         previous, best = best, search.shorter(best, candidate)
         failures = failures + 1 if best is previous else 0
@@ -162,6 +180,8 @@ def grown_table(
 
 @dataclass
 class _Growth:
+    """One search by growing: the steps, and the limits of the work."""
+
     steps: EventSteps
     random: np.random.Generator
     max_work: int
@@ -188,11 +208,11 @@ class _Growth:
         return candidate if candidate.length < best.length - _MIN_IMPROVEMENT else best
 
     def climb(self, best: Candidate, randomness: float = 0.0) -> Candidate:
-        """Add moves as long as they help: the best of a few; if random, the first that helps."""
+        """Add transitions while they help: the best of a few; if random, the first that helps."""
         while not self.is_spent:
             better = best
-            for move in self._promising(best, randomness)[:_MAX_MOVES_TRIED]:
-                candidate = self.evaluate(_with(best.table, move))
+            for transition in self._promising(best, randomness)[:_MAX_TRIED]:
+                candidate = self.evaluate(_with(best.table, transition))
                 if candidate.length < better.length - _MIN_IMPROVEMENT:
                     better = candidate
                     if randomness:
@@ -205,7 +225,7 @@ class _Growth:
     def counters(self) -> list[Candidate]:
         """Return the best tables in which one source counts modulo some number.
 
-        Adding single moves does not find counters if a source is read often: each count is rare.
+        Adding single transitions finds no counters if a source is read often: each count is rare.
         """
         candidates: list[Candidate] = []
         sources = np.unique(self.steps.source)
@@ -221,11 +241,11 @@ class _Growth:
         return candidates[:_MAX_COUNTERS]
 
     def regrown(self, best: Candidate) -> Candidate:
-        """Remove single moves and grow the table again, as long as that helps."""
+        """Remove single transitions and grow the table again, as long as that helps."""
         is_improved = True
         while is_improved:
             is_improved = False
-            for source, state in _moves(best.table):
+            for source, state in _transitions(best.table):
                 if self.is_spent:
                     return best
                 table = best.table.copy()
@@ -243,15 +263,15 @@ class _Growth:
         return self.evaluate(self._mutated(best.table))
 
     def _mutated(self, table: Table) -> Table:
-        """Remove a state, or some of the moves, and add moves at random."""
+        """Remove a state, or some of the transitions, and add transitions at random."""
         states = table.shape[1]
-        moves = np.argwhere(table != np.arange(states))
+        transitions = np.argwhere(table != np.arange(states))
         table = table.copy()
         if states > 1 and self.random.random() < 0.3:
             return without_state(table, int(self.random.integers(1, states)))
-        if len(moves):
-            n_removed = int(self.random.integers(1, len(moves) // 2 + 2))
-            for source, state in self.random.permutation(moves)[:n_removed]:
+        if len(transitions):
+            n_removed = int(self.random.integers(1, len(transitions) // 2 + 2))
+            for source, state in self.random.permutation(transitions)[:n_removed]:
                 table[source, state] = state
         if self.random.random() < 0.5:
             n_added = int(self.random.integers(1, 4))
@@ -261,13 +281,13 @@ class _Growth:
             )
         return table
 
-    def _promising(self, candidate: Candidate, randomness: float) -> list[_Move]:
-        """Return moves, sorted by their single gains in the outputs' part of the description."""
+    def _promising(self, candidate: Candidate, randomness: float) -> list[_Transition]:
+        """Return transitions, those first that shorten the description of outputs most."""
         counts = candidate.counts
         n_states = candidate.table.shape[1]
         length = self.description.of_outputs(counts)
         states = self.steps.states(candidate.table)
-        moves: list[_Move] = []
+        transitions: list[_Transition] = []
         for state in np.flatnonzero(length > _MIN_GAIN).tolist():
             self.work_done += len(self.steps.source)
             after = self.steps.counts_after(states, state)
@@ -283,20 +303,20 @@ class _Growth:
                 else:
                     joined = self.description.of_outputs(counts[target] + after)
                     gain = saved + length[target] - joined
-                moves.extend(
-                    _Move(float(gain[index]), state, int(sources[index]), target)
+                transitions.extend(
+                    _Transition(float(gain[index]), state, int(sources[index]), target)
                     for index in np.flatnonzero(gain > _MIN_GAIN).tolist()
                 )
-        if randomness and moves:
-            factors = 1.0 - randomness * self.random.random(len(moves))
-            moves = [
-                move._replace(promise=move.promise * float(factor))
-                for move, factor in zip(moves, factors, strict=True)
+        if randomness and transitions:
+            factors = 1.0 - randomness * self.random.random(len(transitions))
+            transitions = [
+                transition._replace(gain=transition.gain * float(factor))
+                for transition, factor in zip(transitions, factors, strict=True)
             ]
-        return sorted(moves, key=lambda move: (-move.promise, *move[1:]))
+        return sorted(transitions, key=lambda transition: (-transition.gain, *transition[1:]))
 
     def trimmed(self, best: Candidate) -> Candidate:
-        """Redirect or remove moves, and join or remove states, as long as that helps."""
+        """Redirect or remove transitions, and join or remove states, as long as that helps."""
         is_improved = True
         while is_improved and not self.is_spent:
             is_improved = False
@@ -320,7 +340,7 @@ class _Growth:
         for joined, target in permutations(range(n_states), 2):
             if joined > 0:
                 yield without_state(np.where(table == joined, target, table), joined)
-        for source, state in _moves(table):
+        for source, state in _transitions(table):
             for target in range(n_states):
                 if target != table[source, state]:
                     changed = table.copy()
@@ -328,16 +348,16 @@ class _Growth:
                     yield changed
 
 
-def _moves(table: Table) -> list[list[int]]:
+def _transitions(table: Table) -> list[list[int]]:
     """Return the pairs of a source and a state that it changes."""
-    moves: list[list[int]] = np.argwhere(table != np.arange(table.shape[1])).tolist()
-    return moves
+    transitions: list[list[int]] = np.argwhere(table != np.arange(table.shape[1])).tolist()
+    return transitions
 
 
-def _with(table: Table, move: _Move) -> Table:
-    """Return the table with one more move; a new state behaves like the one before the move."""
+def _with(table: Table, transition: _Transition) -> Table:
+    """Return the table with one more transition; a new state behaves like the one before it."""
     n_states = table.shape[1]
-    _, state, source, target = move
+    _, state, source, target = transition
     table = table.copy()
     if target == n_states:
         old = table[:, state]
@@ -348,7 +368,108 @@ def _with(table: Table, move: _Move) -> Table:
 
 
 def without_state(table: Table, state: int) -> Table:
-    """Return the table without a state; moves to it become none."""
+    """Return the table without a state; transitions to it become none."""
     table = np.where(table == state, np.arange(table.shape[1]), table)
     table = np.delete(table, state, axis=1)
     return table - (table > state)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The probabilities of each source's classes, of their transitions, and of the states' outputs.
+
+    `classes` is [source, class], `transitions` is [class, before, after], and `outputs` is
+    [output, state].
+    """
+
+    classes: Probabilities
+    transitions: Probabilities
+    outputs: Probabilities
+
+    @property
+    def table(self) -> Table:
+        """The most likely transitions of each source's most likely class."""
+        return np.asarray(self.transitions.argmax(2)[self.classes.argmax(1)], np.int64)
+
+    def expect(self, steps: EventSteps, power: float = 1.0) -> tuple[float, "Mixture"]:
+        """Return the log likelihood, and expected counts of classes, transitions and outputs."""
+        states = self.transitions.shape[1]
+        by_class = self.transitions.reshape(len(self.transitions), -1)
+        by_source = product(self.classes, by_class)
+        log_likelihood, transition_counts, output_counts = _core.expected_moves(
+            steps.source,
+            steps.output,
+            steps.offsets,
+            states=states,
+            moves=by_source.astype(np.float32).ravel(),
+            answers=exp(power * log(self.outputs)).astype(np.float32).ravel(),
+        )
+        share = transition_counts.reshape(by_source.shape) / np.maximum(by_source, 1e-30)
+        classes = product(share, by_class.T) * self.classes
+        transitions = (
+            product(self.classes.T, share).reshape(self.transitions.shape) * self.transitions
+        )
+        return log_likelihood, Mixture(classes, transitions, output_counts.reshape(-1, states))
+
+    def normalized(self, query_of: NDArray[np.int64]) -> "Mixture":
+        """Return the probabilities that maximize the likelihood of these counts."""
+        classes = self.classes + _EXTRA_EVENT / max(self.classes.shape[1] - 1, 1)
+        classes[:, 0] += _EXTRA_NO_EVENT
+        transitions = self.transitions + _PRIOR_COUNT
+        transitions /= transitions.sum(2, keepdims=True)
+        transitions[0] = np.eye(transitions.shape[1])
+        outputs = _by_query(self.outputs + _PRIOR_COUNT, query_of)
+        return Mixture(classes / classes.sum(1, keepdims=True), transitions, outputs)
+
+
+def first_mixture(
+    steps: EventSteps, *, states: int, classes: int, random: np.random.Generator
+) -> Mixture:
+    """Return a random mixture with different classes and nearly equal states and sources."""
+    stay = np.eye(states)
+    transitions = 0.2 * stay + 0.8 / states + random.random((classes, states, states))
+    transitions /= transitions.sum(2, keepdims=True)
+    events = 1.0 + _NOISE * random.random((steps.n_sources, classes))
+    events *= (1.0 - _PRIOR_NO_EVENT) / events.sum(1, keepdims=True)
+    counts = np.bincount(steps.output[steps.informative], minlength=steps.n_outputs)[:, None]
+    noise = random.standard_normal((steps.n_outputs, states)).clip(-3.0, 3.0)
+    return Mixture(
+        np.column_stack([np.full(steps.n_sources, _PRIOR_NO_EVENT), events]),
+        np.concatenate([stay[None], transitions]),
+        _by_query((counts + _PRIOR_COUNT) * (1.0 + _NOISE * noise), steps.query_of),
+    )
+
+
+def fit_mixture(
+    steps: EventSteps,
+    mixture: Mixture,
+    rounds: int,
+    *,
+    warm_up: int = _WARM_UP,
+    time_left: TimeLeft = lambda: None,
+) -> Mixture:
+    """Maximize the likelihood of all outputs in at most this number of rounds."""
+    last = -np.inf
+    for number in range(rounds):
+        power = 1.0
+        if warm_up:
+            power = min(1.0, _FIRST_POWER + (1.0 - _FIRST_POWER) * number / warm_up)
+        log_likelihood, counts = mixture.expect(steps, power)
+        mixture = counts.normalized(steps.query_of)
+        if is_over(time_left):
+            break
+        if number > warm_up and number % _CHECK_INTERVAL == 0:
+            rise = log_likelihood - last
+            if rise < _CONVERGED * abs(log_likelihood):
+                break
+            if not steps.count_unexplained(mixture.table):
+                break
+            last = log_likelihood
+    return mixture
+
+
+def _by_query(counts: Probabilities, query_of: NDArray[np.int64]) -> Probabilities:
+    """Divide the counts of outputs by those of their queries."""
+    query_counts = np.zeros((int(query_of.max(initial=-1)) + 1, counts.shape[1]))
+    np.add.at(query_counts, query_of, counts)
+    return counts / query_counts[query_of]

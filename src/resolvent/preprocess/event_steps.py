@@ -157,13 +157,13 @@ class EventSteps:
 
 
 def event_steps(
-    traces: TraceSet, labelling: LabelingFunction, predicts: str, observed: Codes | None = None
+    traces: TraceSet, labeling: LabelingFunction, predicts: str, observed: Codes | None = None
 ) -> EventSteps:
     """Return the steps of traces for the discovery of events that explain one output.
 
     `observed` replaces the observation at each step.
     """
-    sources, codes = labelling.sources(traces)
+    sources, codes = labeling.sources(traces)
     source = traces.at_step(codes).astype(np.int32)
     starts = traces.offsets[:-1]
     source[starts] = np.where(source[starts] == NONE, NONE, source[starts] + len(sources))
@@ -244,13 +244,13 @@ class DescriptionLength:
         return np.asarray(length, np.float64)
 
     def of_table(self, table: Table) -> float:
-        """Return the length of a table: each event's name and class, and the classes' moves."""
+        """Return the length of a table: names and classes of events, and transitions of classes."""
         states = np.arange(table.shape[1])
         events = (table != states).any(1)
         classes = np.unique(table[events], axis=0)
         of_names = events.sum() * (log(self.steps.n_sources) + log(1 + len(classes)))
-        of_moves = (classes != states).sum() * log(2 * len(states))
-        return float(of_names + of_moves + len(states))
+        of_transitions = (classes != states).sum() * log(2 * len(states))
+        return float(of_names + of_transitions + len(states))
 
 
 def _sums_of_logs(size: int, first: float) -> NDArray[np.float64]:

@@ -1,15 +1,14 @@
-"""Intervals: numbers in observations → names of intervals.
+"""Intervals: the values of one number → edges, and from them names of intervals.
 
-`intervals_of` finds the edges for the values of one number. `Intervals` discretizes one number,
-`Parts` the parts of a tuple, and `coded` many observations at once.
+`intervals_of` finds the edges for values. `Intervals` discretizes one number, `Parts` the numbers
+in a tuple.
 """
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import reduce
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -17,23 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.text import amount, short
-from resolvent._util.validation import is_single, shown
+from resolvent._util.validation import is_zero_dim, quoted
 from resolvent.errors import MissingExtra, OptionError, TraceError
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import Symbol, symbol_text
-from resolvent.traces.vocabulary import distinct_numbers
 
 Floats: TypeAlias = NDArray[np.float64]
 
-Place: TypeAlias = tuple[int | str, ...]
-"""Path to a number in an observation: positions in tuples and keys of mappings.
+Position: TypeAlias = tuple[int | str, ...]
+"""Path to a number in an observation: indices in tuples and keys of mappings.
 
 It is `()` if the observation is a number, `(2,)` for the third number of a row, and
 `("position", 0)` for the first number of a row in a mapping.
 """
-
-Coded: TypeAlias = tuple[list[Symbol], NDArray[np.int64]]
-"""Distinct symbols, and the index of each row's symbol among them."""
 
 ANY_NUMBER = "any number"  # name of the only interval of a number without edges
 LARGEST = 1e300  # largest absolute value; the distances of larger ones may be too large for a float
@@ -47,18 +42,18 @@ MOST_CLUSTERED = 20_000
 class Intervals:
     """Discretizes one number: the intervals between edges, each with a name.
 
-    An edge belongs to the interval above it. With `centres`, one for each interval, intervals
+    An edge belongs to the interval above it. With `centers`, one for each interval, intervals
     are named after these.
 
     >>> heat = Intervals((18, 21.5))
     >>> heat(17.2), heat(18.0), heat(30)
     ('below 18', '18…21.5', 'above 21.5')
-    >>> Intervals((1.0,), centres=(0.25, 3.0))(0.1)
+    >>> Intervals((1.0,), centers=(0.25, 3.0))(0.1)
     'about 0.25'
     """
 
     edges: tuple[float, ...]
-    centres: tuple[float, ...] | None = None
+    centers: tuple[float, ...] | None = None
     names: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -71,14 +66,14 @@ class Intervals:
         else:
             between = [f"{low}…{high}" for low, high in pairwise(texts)]
             names = [f"below {texts[0]}", *between, f"above {texts[-1]}"]
-        if self.centres is not None:
-            centers = _finite_floats(self.centres, "centres")
+        if self.centers is not None:
+            centers = _finite_floats(self.centers, "centers")
             if len(centers) != len(edges) + 1 or len(set(centers)) < len(centers):
                 raise OptionError(
                     f"{len(edges)} edges make {len(edges) + 1} intervals: "
-                    "give each a centre, no two of them equal"
+                    "give each a center, no two of them equal"
                 )
-            object.__setattr__(self, "centres", centers)
+            object.__setattr__(self, "centers", centers)
             if edges:
                 names = [f"about {number_text(center)}" for center in centers]
         object.__setattr__(self, "edges", edges)
@@ -96,17 +91,6 @@ class Intervals:
         if isinstance(value, str):
             return value
         raise TraceError(f"{value!r} is no number, and only numbers lie in intervals")
-
-    def codes(self, values: Floats) -> NDArray[np.int64]:
-        """Return the index of each number's interval.
-
-        >>> Intervals((18, 21.5)).codes(np.array([30, 18, 17.2])).tolist()
-        [2, 1, 0]
-        """
-        if not np.isfinite(values).all():
-            infinite = values[np.argmin(np.isfinite(values))]
-            raise TraceError(f"{infinite} lies in no interval: readings must be finite")
-        return np.searchsorted(np.array(self.edges), values, side="right")
 
 
 def number_text(number: float) -> str:
@@ -162,7 +146,7 @@ def _k_means(values: Floats, bins: int, seed: int) -> Intervals:
         from sklearn.cluster import KMeans
     except ImportError as error:
         raise MissingExtra(
-            'Discretizer("kmeans") needs scikit-learn: pip install "resolvent[discretise]", '
+            'Discretizer("kmeans") needs scikit-learn: pip install "resolvent[discretize]", '
             'or use "quantile" or "uniform"'
         ) from error
     sample = values
@@ -241,52 +225,34 @@ def magnitude(number: float) -> int:
     return Decimal(number).adjusted() + 1 if number > 0 else 0
 
 
-def place_text(place: Place, of: str = OBSERVATION) -> str:
-    """Write a place in an observation or action as an expression.
-
-    >>> place_text(()), place_text((2,)), place_text(("position", 0))
-    ('the observation', '[2]', 'position[0]')
-    """
-    if not place:
-        return f"the {of}"
-    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place)
-    return short(text.removeprefix("."))
-
-
-def as_places(columns: Iterable[Any]) -> tuple[Place, ...]:
-    """Return places as paths; `OptionError` if one is invalid or occurs twice.
-
-    >>> as_places([0, "heat", ("position", 1)])
-    ((0,), ('heat',), ('position', 1))
-    """
-    if isinstance(columns, str | int):
-        columns = (columns,)
-    if not isinstance(columns, Iterable) or is_single(columns):
-        raise OptionError(f"columns={shown(columns)}: give a list of positions or keys")
-    places = tuple(tuple(name) if isinstance(name, tuple | list) else (name,) for name in columns)
-    if not all(type(key) in (int, str) for place in places for key in place):
-        raise OptionError(
-            f"columns={shown(columns)}: use positions in a row, keys of a mapping, or tuples of "
-            f"these"
-        )
-    ordered = sorted(places, key=lambda place: [(type(key).__name__, str(key)) for key in place])
-    if not places or any(longer[: len(place)] == place for place, longer in pairwise(ordered)):
-        raise OptionError(f"columns={shown(columns)}: name each number once, and at least one")
-    return places
-
-
 @dataclass(frozen=True)
 class Parts:
-    """Discretizes some parts of a tuple, by position or key.
+    """Discretizes some parts of a tuple, by index or key.
 
-    >>> parts = Parts((0, "heat"), (Intervals((0.5,)), Intervals((20,))))
+    >>> parts = Parts.of({(0,): Intervals((0.5,)), ("heat",): Intervals((20,))}, {(): 3})
     >>> parts((0.25, ("heat", 18.5), "dusk"))
     ('below 0.5', ('heat', 'below 20'), 'dusk')
     """
 
-    keys: tuple[int | str, ...]
-    readers: tuple["Part", ...]
+    readers: dict[int | str, "Part"]
     size: int | None = None
+
+    @staticmethod
+    def of(
+        intervals: Mapping[Position, Intervals],
+        sizes: Mapping[Position, int],
+        position: Position = (),
+    ) -> "Part":
+        """Return the reader of the part at a position, given the intervals of all numbers in it.
+
+        `sizes` are the numbers of parts of the tuples on the way.
+        """
+        if position in intervals:
+            return intervals[position]
+        depth = len(position)
+        keys = dict.fromkeys(path[depth] for path in intervals if path[:depth] == position)
+        readers = {key: Parts.of(intervals, sizes, (*position, key)) for key in keys}
+        return Parts(readers, sizes.get(position))
 
     def __call__(self, symbol: Symbol) -> Symbol:
         """Return the tuple with these parts discretized."""
@@ -295,17 +261,17 @@ class Parts:
         parts = list(symbol)
         if self.size is not None and len(parts) != self.size:
             raise TraceError(f"it has {amount(len(parts), 'part')} where {self._expected}")
-        for key, reader in zip(self.keys, self.readers, strict=True):
-            position = key_position(symbol, key)
-            if position is None:
+        for key, reader in self.readers.items():
+            index = part_index(symbol, key)
+            if index is None:
                 raise TraceError(f"it has no part {key!r} where {self._expected}")
-            part = symbol[position]
-            parts[position] = reader(part) if type(key) is int else (key, reader(part[1]))
+            part = symbol[index]
+            parts[index] = reader(part) if type(key) is int else (key, reader(part[1]))
         return tuple(parts)
 
     @property
     def _expected(self) -> str:
-        shape = f"with part {self.keys[0]!r}"
+        shape = f"with part {next(iter(self.readers))!r}"
         if self.size is not None:
             shape = f"of {amount(self.size, 'part')}"
         return f"a tuple {shape} should be: fit Discretizer on observations of this shape"
@@ -315,91 +281,49 @@ Part: TypeAlias = Intervals | Parts
 """Discretizes an observation, or a part of one."""
 
 
-def key_position(parts: tuple[Any, ...], key: int | str) -> int | None:
-    """Return the position of a key's pair, or of an index, in a tuple; None if there is none.
+def part_index(parts: tuple[Any, ...], key: int | str) -> int | None:
+    """Return the index of a key's pair in a tuple, or of an index itself; None if there is none.
 
-    >>> key_position((("door", "open"), ("heat", 20.5)), "heat"), key_position((1, 2), 2)
+    >>> part_index((("door", "open"), ("heat", 20.5)), "heat"), part_index((1, 2), 2)
     (1, None)
     """
     if isinstance(key, int):
         return key if 0 <= key < len(parts) else None
-    return next(
-        (
-            position
-            for position, part in enumerate(parts)
-            if isinstance(part, tuple) and len(part) == 2 and part[0] == key
-        ),
-        None,
-    )
+    for index, part in enumerate(parts):
+        if isinstance(part, tuple) and len(part) == 2 and part[0] == key:
+            return index
+    return None
 
 
-def parts_of(
-    intervals: Mapping[Place, Intervals], sizes: Mapping[Place, int], place: Place = ()
-) -> Part:
-    """Return the reader of observations, given the intervals of the number at each place.
+def position_text(position: Position, of: str = OBSERVATION) -> str:
+    """Write a position in an observation or action as an expression.
 
-    `sizes` are the numbers of parts of the tuples on the way. `place` is the observation's part
-    to read.
-
-    >>> parts_of({(1,): Intervals((0.5,))}, {(): 2})(("dawn", 0.7))
-    ('dawn', 'above 0.5')
+    >>> position_text(()), position_text((2,)), position_text(("position", 0))
+    ('the observation', '[2]', 'position[0]')
     """
-    if place in intervals:
-        return intervals[place]
-    depth = len(place)
-    keys = dict.fromkeys(number[depth] for number in intervals if number[:depth] == place)
-    readers = tuple(parts_of(intervals, sizes, (*place, key)) for key in keys)
-    return Parts(tuple(keys), readers, sizes.get(place))
+    if not position:
+        return f"the {of}"
+    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in position)
+    return short(text.removeprefix("."))
 
 
-def coded(reader: Part | None, symbols: Sequence[Any]) -> Coded:
-    """Apply a reader to many symbols, column by column if possible; None leaves them unchanged.
+def as_positions(columns: Iterable[Any]) -> tuple[Position, ...]:
+    """Return positions as paths; `OptionError` if one is invalid or occurs twice.
 
-    >>> values, codes = coded(Parts((0,), (Intervals((0.5,)),)), [(0.1, 7), (0.9, 7), (0.2, 7)])
-    >>> values, codes.tolist()
-    ([('below 0.5', 7), ('above 0.5', 7)], [0, 1, 0])
+    >>> as_positions([0, "heat", ("position", 1)])
+    ((0,), ('heat',), ('position', 1))
     """
-    types = set(map(type, symbols))
-    if isinstance(reader, Intervals) and types == {float}:
-        return list(reader.names), reader.codes(np.array(symbols, np.float64))
-    if isinstance(reader, Parts) and types == {tuple} and len(set(map(len, symbols))) == 1:
-        readers = _readers_by_position(reader, symbols)
-        if readers is not None:
-            columns = enumerate(zip(*symbols, strict=True))
-            parts = [coded(readers.get(position), column) for position, column in columns]
-            empty: Coded = [()], np.zeros(len(symbols), np.int64)
-            return reduce(_with_part, parts, empty)
-    codes: dict[Symbol, int] = {}
-    values = symbols if reader is None else map(reader, symbols)
-    code_of_row = [codes.setdefault(symbol, len(codes)) for symbol in values]
-    return list(codes), np.array(code_of_row, np.int64)
-
-
-def _readers_by_position(reader: Parts, symbols: Sequence[Any]) -> dict[int, Part] | None:
-    """Return the reader of each part; None if keys stand at different positions."""
-    first = symbols[0]
-    if reader.size not in (None, len(first)):
-        return None
-    by_position: dict[int, Part] = {}
-    for key, part in zip(reader.keys, reader.readers, strict=True):
-        position = key_position(first, key)
-        if position is None:
-            return None
-        if isinstance(key, str):
-            if any(key_position(symbol, key) != position for symbol in symbols):
-                return None
-            part = Parts((1,), (part,))  # of the pair of key and value
-        by_position[position] = part
-    return by_position
-
-
-def _with_part(rows: Coded, column: Coded) -> Coded:
-    """Append one more part to tuples."""
-    prefixes: list[Any]
-    prefixes, prefix_codes = rows
-    values, codes = column
-    pairs, pair_codes = distinct_numbers(
-        prefix_codes * len(values) + codes, len(prefixes) * len(values)
-    )
-    split = (divmod(pair, len(values)) for pair in pairs.tolist())
-    return [(*prefixes[row], values[value]) for row, value in split], pair_codes
+    if isinstance(columns, str | int):
+        columns = (columns,)
+    if not isinstance(columns, Iterable) or is_zero_dim(columns):
+        raise OptionError(f"columns={quoted(columns)}: give a list of indices or keys")
+    paths = tuple(tuple(name) if isinstance(name, tuple | list) else (name,) for name in columns)
+    if not all(type(key) in (int, str) for path in paths for key in path):
+        raise OptionError(
+            f"columns={quoted(columns)}: use indices in a row, keys of a mapping, or tuples of "
+            f"these"
+        )
+    ordered = sorted(paths, key=lambda path: [(type(key).__name__, str(key)) for key in path])
+    if not paths or any(longer[: len(path)] == path for path, longer in pairwise(ordered)):
+        raise OptionError(f"columns={quoted(columns)}: name each number once, and at least one")
+    return paths

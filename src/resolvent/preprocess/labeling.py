@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent._util.text import amount
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.schema import LABEL
 from resolvent.traces.symbols import (
@@ -23,7 +24,7 @@ from resolvent.traces.symbols import (
     symbol_order,
 )
 from resolvent.traces.trace_set import TraceSet, with_column
-from resolvent.traces.vocabulary import Codes, distinct_pairs
+from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 LabelOrigin: TypeAlias = Literal["given", "observation", "action", "action+observation"]
 """Origin of labels: recorded with the traces, or derived from the last observation or action."""
@@ -52,12 +53,14 @@ class LabelingFunction:
 
     >>> from resolvent.traces import Trace
     >>> traces = TraceSet([Trace(["hall", "attic"], [None, None], ["up"])])
-    >>> [sorted(label) for label in LabelingFunction("observation").on(traces)[0].labels]
+    >>> for labeling in (
+    ...     LabelingFunction("observation"),
+    ...     LabelingFunction("action+observation"),
+    ...     LabelingFunction("observation", {"attic": "key"}),
+    ... ):
+    ...     print([sorted(label) for label in labeling.transform(traces)[0].labels])
     [['hall'], ['attic']]
-    >>> [sorted(label) for label in LabelingFunction("action+observation").on(traces)[0].labels]
     [['→ hall'], ['up → attic']]
-    >>> labeling = LabelingFunction("observation", {"attic": "key"})
-    >>> [sorted(label) for label in labeling.on(traces)[0].labels]
     [[], ['key']]
     """
 
@@ -67,7 +70,7 @@ class LabelingFunction:
     def __post_init__(self) -> None:
         if not isinstance(self.reads, str) or self.reads not in LABEL_ORIGINS:
             raise OptionError(
-                f"labels={shown(self.reads)}: use one of {', '.join(map(repr, LABEL_ORIGINS))}"
+                f"labels={quoted(self.reads)}: use one of {', '.join(map(repr, LABEL_ORIGINS))}"
             )
         if self.events is not None:
             if self.reads == "given":
@@ -94,7 +97,7 @@ class LabelingFunction:
             return self._label(next_observation)
         return self._label(action if self.reads == "action" else (action, next_observation))
 
-    def on(self, traces: TraceSet) -> TraceSet:
+    def transform(self, traces: TraceSet) -> TraceSet:
         """Return the traces with derived labels; unchanged if labels are as recorded."""
         if self.is_given:
             return traces
@@ -118,36 +121,27 @@ class LabelingFunction:
         """
         if self.reads == "observation":
             return list(traces.observations), traces.observation_codes
-        action_codes = np.full(len(traces.observation_codes), -1, np.int32)
-        follows_step = np.ones(len(action_codes), bool)
-        follows_step[traces.offsets[:-1] + np.arange(len(traces))] = False
-        action_codes[follows_step] = traces.action_codes
+        action_codes = preceding_actions(traces.offsets, traces.action_codes)
         if self.reads == "action":
             return list(traces.actions), action_codes
-        n_observations = len(traces.observations)
         pairs, codes = distinct_pairs(
             action_codes + np.int32(1),
             traces.observation_codes,
             len(traces.actions) + 1,
-            n_observations,
+            len(traces.observations),
         )
-        sources: list[Symbol] = []
-        for pair in pairs.tolist():
-            action, observation = divmod(pair, n_observations)
-            before = (traces.actions[action - 1],) if action else ()
-            sources.append((*before, traces.observations[observation]))
-        return sources, codes
+        return pair_sources(pairs, traces.actions, traces.observations), codes
 
     def _label(self, source: Symbol) -> Label:
         if self.events is None:
-            return frozenset((self.name_of(source),))
+            return frozenset((self.source_name(source),))
         name = self.events.get(source)
         return NO_EVENT if name is None else label_of_event(name)
 
-    def plain_events(self) -> list[tuple[Symbol, str | list[str]]]:
+    def event_pairs(self) -> list[tuple[Symbol, str | list[str]]]:
         """Return the events as stored in files; labels of several propositions are lists.
 
-        >>> LabelingFunction("observation", {"attic": {"key", "red"}}).plain_events()
+        >>> LabelingFunction("observation", {"attic": {"key", "red"}}).event_pairs()
         [('attic', ['key', 'red'])]
         """
         return [
@@ -155,12 +149,12 @@ class LabelingFunction:
             for source, name in (self.events or {}).items()
         ]
 
-    def name_of(self, source: Symbol) -> str:
+    def source_name(self, source: Symbol) -> str:
         """Return the name of a source; different sources have different names.
 
-        >>> LabelingFunction("action").name_of("up")
+        >>> LabelingFunction("action").source_name("up")
         'up'
-        >>> LabelingFunction("action+observation").name_of(("up", 3))
+        >>> LabelingFunction("action+observation").source_name(("up", 3))
         'up → 3'
         """
         if self.reads != "action+observation":
@@ -179,13 +173,34 @@ class LabelingFunction:
             return f"no {noun} is an event"
         names: dict[str, list[str]] = {}
         for source, name in self.events.items():
-            names.setdefault(label_text(label_of_event(name)), []).append(self.name_of(source))
+            names.setdefault(label_text(label_of_event(name)), []).append(self.source_name(source))
         return "\n".join(
             [
                 f"{amount(len(names), 'event')}, made of {plural}",
                 *(f"{name}: {', '.join(sources)}" for name, sources in names.items()),
             ]
         )
+
+
+def preceding_actions(offsets: NDArray[np.int64], action_codes: Codes) -> Codes:
+    """Return the code of the action that led to each observation, −1 at starts of episodes."""
+    codes = np.full(int(offsets[-1]) + len(offsets) - 1, -1, np.int32)
+    follows_step = np.ones(len(codes), bool)
+    follows_step[offsets[:-1] + np.arange(len(offsets) - 1)] = False
+    codes[follows_step] = action_codes
+    return codes
+
+
+def pair_sources(
+    pairs: NDArray[np.int64], actions: Vocabulary[Symbol], observations: Vocabulary[Symbol]
+) -> list[Symbol]:
+    """Return the sources for numbers (action code + 1) · number of observations + observation."""
+    sources: list[Symbol] = []
+    for pair in pairs.tolist():
+        action, observation = divmod(pair, len(observations))
+        before = (actions[action - 1],) if action else ()
+        sources.append((*before, observations[observation]))
+    return sources
 
 
 def label_of_event(event: str | Label) -> Label:
@@ -210,7 +225,7 @@ def _checked_events(events: Any) -> dict[Symbol, str | Label]:
         is_valid = isinstance(propositions, tuple | list | Set) and len(propositions) > 0
         if not is_valid or not all(isinstance(part, str) and part for part in propositions):
             raise OptionError(
-                f"events: {shown(source)} is named {shown(name)}: "
+                f"events: {quoted(source)} is named {quoted(name)}: "
                 "give each event a name, such as 'key'"
             )
         label = frozenset(propositions)
@@ -225,11 +240,11 @@ AS_RECORDED = LabelingFunction()  # labels as recorded with the steps
 
 
 def as_labeling_function(
-    labels: str | LabelingFunction, label_of: object = None, *, found: bool = False
+    labels: str | LabelingFunction, labeling_fn: object = None, *, allow_auto: bool = False
 ) -> LabelingFunction:
     """Return the labeling function for an option's value.
 
-    `found`: whether the error for a wrong word suggests "auto", which the caller handles.
+    `allow_auto`: whether the error for a wrong word suggests "auto", which the caller handles.
 
     >>> as_labeling_function("observation").reads
     'observation'
@@ -240,11 +255,11 @@ def as_labeling_function(
     """
     if not isinstance(labels, LabelingFunction):
         if not (isinstance(labels, str) and labels in LABEL_ORIGINS):
-            words = (*LABEL_ORIGINS, "auto") if found else LABEL_ORIGINS
-            raise OptionError(f"labels={shown(labels)}: use one of {', '.join(map(repr, words))}")
+            words = (*LABEL_ORIGINS, "auto") if allow_auto else LABEL_ORIGINS
+            raise OptionError(f"labels={quoted(labels)}: use one of {', '.join(map(repr, words))}")
         labels = LabelingFunction(labels)  # type: ignore[arg-type]
-    if label_of is not None and not labels.is_given:
+    if labeling_fn is not None and not labels.is_given:
         raise OptionError(
-            f"labels={labels.reads!r} and label_of both say how labels are made: leave out one"
+            f"labels={labels.reads!r} and labeling_fn both say how labels are made: leave out one"
         )
     return labels

@@ -1,22 +1,23 @@
 """Predictive code: the bits needed to encode traces, given edges that discretize their numbers.
 
-`steps_of` turns traces into columns; `PredictiveCode` encodes each output, and the next
+`Steps` turns traces into columns; `PredictiveCode` encodes each output, and the next
 observation's intervals, by counts in a context: the action, the present observation, and one
 step of history. An interval costs the difference from the bits of its overall frequency: a
 useful prediction costs less than 0, and wide intervals gain nothing by being easy to predict.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.math import log, log2, log_gamma
-from resolvent.preprocess.intervals import Floats, Intervals, Place, coded, key_position, parts_of
+from resolvent.preprocess.intervals import Floats, Intervals, Parts, Position, part_index
 from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import StepColumn, TraceSet
@@ -24,12 +25,15 @@ from resolvent.traces.trace_set import StepColumn, TraceSet
 Ints: TypeAlias = NDArray[np.int64]
 Edges: TypeAlias = tuple[float, ...]
 N = TypeVar("N", bound=np.generic)
-E = TypeVar("E")
-T = TypeVar("T")
 
-MOST_BINS = 256  # maximum number of intervals of a number
-MAX_OUTPUT_VALUES = 32  # maximum number of different numbers in an output; more are put into cells
-OUTPUT_CELLS = 8  # number of cells, with equally many steps in each
+BINS: Final = 12
+"""Maximum number of intervals of a number."""
+
+MAX_OUTPUT_VALUES: Final = 32
+"""Maximum number of different numbers in an output; more are put into cells."""
+
+OUTPUT_CELLS: Final = 8
+"""Number of cells, with equally many steps in each."""
 
 
 class Codes(NamedTuple):
@@ -39,8 +43,7 @@ class Codes(NamedTuple):
     kinds: int
 
 
-@dataclass(frozen=True)
-class StepNumber:
+class StepNumber(NamedTuple):
     """A number's value before, at and after each step.
 
     It is nan if text takes its place, and before the first step of a trace.
@@ -73,6 +76,49 @@ class Steps:
     outputs: tuple[Codes, ...]
     encodes_numbers: bool
 
+    @classmethod
+    def of(
+        cls,
+        traces: TraceSet,
+        positions: Sequence[Position],
+        outputs: Sequence[str],
+        most: int,
+        of: str = OBSERVATION,
+    ) -> "Steps":
+        """Return at most `most` steps of traces, with the numbers at these positions.
+
+        `outputs` are columns of steps, `"observation"` and `"terminated"`. `of` names the column
+        with the numbers: observations or actions.
+        """
+        rows = min(traces.steps, most)
+        is_first = np.zeros(traces.steps, bool)
+        is_first[traces.offsets[:-1]] = True
+        is_first = is_first[:rows]
+        now = traces.at_step(traces.observation_codes)[:rows].astype(np.int64)
+        after = traces.after_step(traces.observation_codes)[:rows].astype(np.int64)
+        actions = traces.action_codes[:rows].astype(np.int64)
+        labels = traces.at_step(traces.label_codes)[:rows].astype(np.int64)
+        rest, action_rest = (
+            _distinct(_without_numbers(values, positions) if name == of else values)
+            for name, values in ((OBSERVATION, traces.observations), (ACTION, traces.actions))
+        )
+        columns = [
+            _output_codes(traces.column(name), rows) for name in outputs if name != OBSERVATION
+        ]
+        all_outputs = together(Codes(np.zeros(rows, np.int64), 1), *columns)
+        if OBSERVATION in outputs and rest.kinds > 1:
+            columns.append(Codes(rest.of_step[after], rest.kinds))
+        at = (now, after) if of == OBSERVATION else (actions, np.roll(actions, -1))
+        return cls(
+            tuple(_step_number(traces.values[of], path, *at, is_first) for path in positions),
+            Codes(action_rest.of_step[actions], action_rest.kinds),
+            Codes(rest.of_step[now], rest.kinds),
+            Codes(labels, len(traces.labels)),
+            Codes(_before(all_outputs.of_step, is_first, all_outputs.kinds), all_outputs.kinds + 1),
+            tuple(columns),
+            encodes_numbers=OBSERVATION in outputs and of == OBSERVATION,
+        )
+
     def __len__(self) -> int:
         return len(self.actions.of_step)
 
@@ -96,55 +142,25 @@ def together(*columns: Codes) -> Codes:
     return Codes(codes, kinds)
 
 
-def steps_of(
-    traces: TraceSet,
-    places: Sequence[Place],
-    outputs: Sequence[str],
-    most: int,
-    of: str = OBSERVATION,
-) -> Steps:
-    """Return at most `most` steps of traces, with the numbers at these places.
+def _without_numbers(values: Iterable[Symbol], positions: Sequence[Position]) -> Iterable[Symbol]:
+    """Return values whose numbers at these positions are all the same."""
+    return map(Parts.of({path: Intervals(()) for path in positions}, {}), values)
 
-    `outputs` are columns of steps, `"observation"` and `"terminated"`. `of` names the column
-    with the numbers: observations or actions.
-    """
-    rows = min(traces.steps, most)
-    is_first = np.zeros(traces.steps, bool)
-    is_first[traces.offsets[:-1]] = True
-    is_first = is_first[:rows]
-    now = traces.at_step(traces.observation_codes)[:rows].astype(np.int64)
-    after = traces.after_step(traces.observation_codes)[:rows].astype(np.int64)
-    actions = traces.action_codes[:rows].astype(np.int64)
-    labels = traces.at_step(traces.label_codes)[:rows].astype(np.int64)
-    without_numbers = parts_of({place: Intervals(()) for place in places}, {})
-    rest_values, rest = coded(without_numbers if of == OBSERVATION else None, traces.observations)
-    action_values, action_rest = coded(without_numbers if of == ACTION else None, traces.actions)
-    columns = [_output_codes(traces.column(name), rows) for name in outputs if name != OBSERVATION]
-    all_outputs = together(Codes(np.zeros(rows, np.int64), 1), *columns)
-    if OBSERVATION in outputs and len(rest_values) > 1:
-        columns.append(Codes(rest[after], len(rest_values)))
-    at = (now, after) if of == OBSERVATION else (actions, np.roll(actions, -1))
-    return Steps(
-        tuple(_step_number(traces.values[of], place, *at, is_first) for place in places),
-        Codes(action_rest[actions], len(action_values)),
-        Codes(rest[now], len(rest_values)),
-        Codes(labels, len(traces.labels)),
-        Codes(
-            _before(all_outputs.of_step, is_first, all_outputs.kinds),
-            all_outputs.kinds + 1,
-        ),
-        tuple(columns),
-        encodes_numbers=OBSERVATION in outputs and of == OBSERVATION,
-    )
+
+def _distinct(values: Iterable[Symbol]) -> Codes:
+    """Return the code of each value: its number among the distinct ones."""
+    number: dict[Symbol, int] = {}
+    codes = [number.setdefault(value, len(number)) for value in values]
+    return Codes(np.array(codes, np.int64), len(number))
 
 
 def _step_number(
-    symbols: Sequence[Symbol], place: Place, now: Ints, after: Ints, is_first: NDArray[np.bool_]
+    symbols: Sequence[Symbol], path: Position, now: Ints, after: Ints, is_first: NDArray[np.bool_]
 ) -> StepNumber:
     parts: list[Any] = list(symbols)
-    for key in place:
-        position = key_position(parts[0], key)
-        parts = [part[position] if isinstance(key, int) else part[position][1] for part in parts]
+    for key in path:
+        index = part_index(parts[0], key)
+        parts = [part[index] if isinstance(key, int) else part[index][1] for part in parts]
     numbers = (math.nan if isinstance(part, str) else part for part in parts)
     values = np.array(list(numbers), np.float64)
     return StepNumber(_before(values[now], is_first, math.nan), values[now], values[after])
@@ -190,8 +206,12 @@ class _Cells(NamedTuple):
 class _Context(NamedTuple):
     """The context of each step, and the number of steps in each."""
 
-    codes: Codes
+    of_step: Ints
     counts: Ints
+
+    @classmethod
+    def of(cls, codes: Codes) -> "_Context":
+        return cls(codes.of_step, _counts(codes.of_step))
 
 
 class PredictiveCode:
@@ -204,12 +224,13 @@ class PredictiveCode:
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
-        n_halves = 2 * len(steps) + max(
-            [MOST_BINS + 2, *(output.kinds for output in steps.outputs)]
-        )
+        n_halves = 2 * len(steps) + max([BINS + 2, *(output.kinds for output in steps.outputs)])
         self._log_gamma = _log_gamma_of_halves(n_halves)
-        # The last result of each method by number, with the edges it was computed for.
-        self._cache: dict[tuple[Callable[..., Any], int], tuple[Any, Any]] = {}
+        # Edges of one number are varied at a time, and most parts stay as they are.
+        keep = lru_cache(maxsize=2 * len(steps.numbers))
+        self._cells_of = keep(self._cells)
+        self._rest_of = keep(self._rest)
+        self._bits_of_single = keep(self._single_bits)
 
     def bits(self, edges: Sequence[Edges], varied: int = 0) -> Bits:
         """Return the length of the code under these edges.
@@ -217,9 +238,8 @@ class PredictiveCode:
         `varied` is the number whose edges differ from those of the last calls.
         """
         steps = self.steps
-        cells = [self._cached(self._cells_of, *row) for row in enumerate(edges)]
-        rest_edges = [*edges[:varied], *edges[varied + 1 :]]
-        rest, rest_before = self._cached(self._rest_of, varied, rest_edges)
+        cells = [self._cells_of(*row) for row in enumerate(edges)]
+        rest, rest_before = self._rest_of(varied, (*edges[:varied], *edges[varied + 1 :]))
         observed = together(rest, cells[varied].now)
         columns = [
             observed,
@@ -228,8 +248,8 @@ class PredictiveCode:
         ]
         if steps.labels.kinds > 1:
             columns.append(together(observed, steps.labels))
-        contexts = [_context(column) for column in columns]
-        single_bits = [self._cached(self._bits_of_single, *row) for row in enumerate(edges)]
+        contexts = [*map(_Context.of, columns)]
+        single_bits = [self._bits_of_single(*row) for row in enumerate(edges)]
         outputs = sum(
             min([self._min_bits(output, contexts), *(bits[index] for bits in single_bits)])
             for index, output in enumerate(steps.outputs)
@@ -243,36 +263,30 @@ class PredictiveCode:
             ),
         )
 
-    def _cached(self, method: Callable[[int, E], T], number: int, edges: E) -> T:
-        cached = self._cache.get((method, number))
-        if cached is None or cached[0] != edges:
-            cached = self._cache[method, number] = edges, method(number, edges)
-        result: T = cached[1]
-        return result
-
-    def _cells_of(self, number: int, edges: Edges) -> _Cells:
+    def _cells(self, number: int, edges: Edges) -> _Cells:
         values = self.steps.numbers[number]
         return _Cells(*(_cell_codes(x, edges) for x in (values.before, values.now, values.after)))
 
-    def _rest_of(self, varied: int, edges: Sequence[Edges]) -> tuple[Codes, Codes]:
+    def _rest(self, varied: int, edges: tuple[Edges, ...]) -> tuple[Codes, Codes]:
         """Return the action and observation without one number, and the latter before the step.
 
         `edges` are those of the other numbers.
         """
         steps = self.steps
         numbers = (number for number in range(len(steps.numbers)) if number != varied)
-        cells = [self._cached(self._cells_of, *row) for row in zip(numbers, edges, strict=True)]
+        cells = [self._cells_of(*row) for row in zip(numbers, edges, strict=True)]
         constant = Codes(np.zeros(len(steps), np.int64), 1)
         return (
             together(steps.actions, steps.rest, *(cell.now for cell in cells)),
             together(constant, *(cell.before for cell in cells)),
         )
 
-    def _bits_of_single(self, number: int, edges: Edges) -> list[float]:
+    def _single_bits(self, number: int, edges: Edges) -> list[float]:
         """Return the bits of each output by the action and one number, or the outputs before."""
-        cells = self._cached(self._cells_of, number, edges)
+        cells = self._cells_of(number, edges)
         codes = together(self.steps.actions, cells.now)
-        contexts = [_context(codes), _context(together(codes, self.steps.previous_outputs))]
+        columns = [codes, together(codes, self.steps.previous_outputs)]
+        contexts = [*map(_Context.of, columns)]
         return [self._min_bits(output, contexts) for output in self.steps.outputs]
 
     def _min_bits(self, output: Codes, contexts: Sequence[_Context]) -> float:
@@ -286,7 +300,7 @@ class PredictiveCode:
         log_gamma_of_halves = self._log_gamma
         bits = []
         for context in contexts:
-            pairs = _counts(context.codes.of_step * output.kinds + output.of_step)
+            pairs = _counts(context.of_step * output.kinds + output.of_step)
             learned = (
                 log_gamma_of_halves[2 * context.counts + output.kinds]
                 - log_gamma_of_halves[output.kinds]
@@ -311,10 +325,6 @@ def _cell_codes(values: Floats, edges: Edges) -> Codes:
     is_missing = np.isnan(values)
     codes[is_missing] = len(edges) + 1
     return Codes(codes, len(edges) + 1 + bool(is_missing.any()))
-
-
-def _context(codes: Codes) -> _Context:
-    return _Context(codes, _counts(codes.of_step))
 
 
 def _counts(numbers: Ints) -> Ints:

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.text import visible
 from resolvent.errors import OptionError
-from resolvent.preprocess.samples import Histories, SampleSet
-from resolvent.preprocess.timing import NONE
+from resolvent.preprocess.samples import Histories, SampleBuilder, SampleSet, find_contradiction
+from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label, label_text
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 MIN_EVIDENCE_BITS: Final = 64.0
@@ -116,6 +117,17 @@ def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
     return histories.reduced[codes]
 
 
+def fitting_timing(
+    traces: TraceSet, build_samples: SampleBuilder, timing: LabelTiming, trivial: tuple[int, ...]
+) -> LabelTiming | None:
+    """Return another label timing under which the traces do not contradict each other."""
+    for candidate in LabelTiming:
+        histories = remove_trivial(Histories.of(traces, candidate), trivial)
+        if candidate is not timing and find_contradiction(build_samples(traces, histories)) is None:
+            return candidate
+    return None
+
+
 class Triviality(StrEnum):
     """Whether a machine can do without a label."""
 
@@ -139,15 +151,10 @@ class TrivialityTest:
 
     `agreements` counts outputs that agree after the deletion of the label made their histories
     equal; `witness` are two steps that contradict each other after it.
-
-    >>> print(TrivialityTest(frozenset({"sofa"}), Triviality.TRIVIAL, agreements=1204))
-    sofa: trivial: 1,204 answers agree without it, none disagrees
-    >>> print(TrivialityTest(frozenset({"key"}), Triviality.NEEDED, witness=((3, 5), (9, 2))))
-    key: needed: deleting it makes trace 3, step 5 and trace 9, step 2 contradict each other
     """
 
     label: Label
-    verdict: Triviality
+    triviality: Triviality
     basis: TrivialityBasis = TrivialityBasis.EVIDENCE
     agreements: int = 0
     witness: tuple[Location, Location] | None = None
@@ -164,36 +171,12 @@ class TrivialityTest:
         """Return the result as JSON values."""
         return {
             "label": sorted(self.label),
-            "verdict": str(self.verdict),
+            "triviality": str(self.triviality),
             "basis": str(self.basis),
             "agreements": self.agreements,
             "witness": self.witness
             and [{"trace": trace, "step": step} for trace, step in self.witness],
         }
-
-    def __str__(self) -> str:
-        name = f"{label_text(self.label)}: {self.verdict}"
-        if self.witness is not None:
-            first, second = (f"trace {trace}, step {step}" for trace, step in self.witness)
-            return f"{name}: deleting it makes {first} and {second} contradict each other"
-        if self.basis is TrivialityBasis.GIVEN:
-            return f"{name}: named as such"
-        is_undecided = self.verdict is Triviality.UNDECIDED
-        if self.basis is TrivialityBasis.DEFAULT:
-            return (
-                f"{name}: kept, and not judged"
-                if is_undecided
-                else f"{name}, unless shown otherwise"
-            )
-        agree = "answer agrees" if self.agreements == 1 else "answers agree"
-        evidence = f"{self.agreements:,} {agree} without it, none disagrees"
-        if self.basis is TrivialityBasis.SEARCH:
-            if self.verdict is Triviality.TRIVIAL:
-                return f"{name}: {evidence}, and the machine found without it is smaller"
-            return f"{name}, so it is kept: {evidence}, but the machine found without it is larger"
-        if is_undecided:
-            return f"{name}, so it is kept: {evidence}, but that is too little to go by"
-        return f"{name}: {evidence}"
 
 
 def declared_trivial(
@@ -230,7 +213,7 @@ def assess_labels(
         rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
         samples = select_traces(samples, among)
 
-    def place(row: int) -> Location:
+    def location(row: int) -> Location:
         row = row if rows is None else int(rows[row])
         trace = int(np.searchsorted(offsets, row, side="right")) - 1
         return trace, row - int(offsets[trace])
@@ -251,7 +234,7 @@ def assess_labels(
             Triviality.TRIVIAL if code in deletion.trivial else triviality,
             TrivialityBasis.EVIDENCE if is_tested else TrivialityBasis.DEFAULT,
             deletion.agreements.get(code, 0),
-            None if witness is None else (place(witness[0]), place(witness[1])),
+            None if witness is None else (location(witness[0]), location(witness[1])),
         )
     return tuple(tests)
 

@@ -3,12 +3,13 @@
 Input: `TraceSet`. Output: `Histories`, shared by all machines of the same traces, and a
 `SampleSet` for each machine. An alpha is an observation–action pair; its id is an index into
 `alpha_keys`, whose entries are `observation code * number of actions + action code`.
+`find_contradiction` returns two rows that no deterministic machine can explain together.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,3 +137,28 @@ def rounded(numbers: Iterable[Any], digits: int | None) -> list[float]:
     if digits is None:
         return list(numbers)
     return [round(number, digits) + 0.0 for number in numbers]
+
+
+SampleBuilder: TypeAlias = Callable[[TraceSet, Histories], SampleSet]
+"""Returns the samples for one machine, without supplement.
+
+The supplement is a function of the label history, so it neither adds nor removes contradictions.
+"""
+
+
+class ContradictoryRows(Exception):  # noqa: N818
+    """Two rows with the same label history and α-input, but different outputs.
+
+    It is the first such pair: by label history in shortlex order, then by α-input, then by row.
+    """
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(first, second)
+        self.first = first
+        self.second = second
+
+
+def find_contradiction(samples: SampleSet) -> ContradictoryRows | None:
+    """Return the first contradiction among the samples, or None if a machine can explain them."""
+    rows = _core.find_contradiction(samples.histories.tree, samples.alpha, samples.output)
+    return None if rows is None else ContradictoryRows(*rows)

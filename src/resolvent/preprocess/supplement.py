@@ -21,7 +21,7 @@ def supplement(traces: TraceSet, states: Codes) -> ObservationColumn:
     the labels read, not always up to l_{t-1}.
     """
     if np.any(states < 0):
-        trace, step = traces.place(int(np.argmax(states < 0)))
+        trace, step = traces.locate(int(np.argmax(states < 0)))
         raise ModelError(
             f"trace {trace}, step {step}: the transition machine was never shown the labels read "
             f"up to here; infer it from these traces"

@@ -19,15 +19,12 @@ from resolvent.replay.replaying import (
 from resolvent.replay.score import ShardScore, score, score_of, score_shards
 from resolvent.replay.steps import StepQueries, step_queries
 
-Kinds = CountTable
-
 __all__ = [
     "Alphabets",
     "CodedShard",
     "Corpus",
     "CountTable",
     "GroupedCounts",
-    "Kinds",
     "MachineCounts",
     "MachineTables",
     "ReplayCounts",

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from resolvent._util.math import product
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
 from resolvent.machines.belief import Belief, fill_unknown
-from resolvent.machines.knowledge import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
-from resolvent.machines.likelihood import PredictionSums, output_probabilities, smoothing_of
+from resolvent.machines.likelihood import output_probabilities, smoothing_of
+from resolvent.machines.score import PredictionSums
+from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
 from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.traces import Codes, TraceSet
 from resolvent.traces.vocabulary import codes_of
@@ -30,31 +31,31 @@ def belief_score(machines: Machines, traces: TraceSet) -> Score:
     """Return the number of steps predicted right by the belief about states before each step.
 
     >>> from resolvent.worlds import House
-    >>> from resolvent.machines.uncertainty import StateUncertainty, LabelNoise
+    >>> from resolvent.machines.augmented_state import StateUncertainty, LabelNoise
     >>> from resolvent.traces import Trace
     >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
-    >>> doubt = StateUncertainty(LabelNoise(0.1, 0.0, 0.0), starts)
-    >>> machines = House().machines().replacing(doubt=doubt)
+    >>> state_uncertainty = StateUncertainty(LabelNoise(0.1, 0.0, 0.0), starts)
+    >>> machines = House().machines().replacing(state_uncertainty=state_uncertainty)
     >>> seen = ["corridor", "orangeroom", "corridor", "cyanroom"]
     >>> missed = Trace(seen, [None] * 4, ["left", "right", "up"], [0.0] * 3)
     >>> print(belief_score(machines, TraceSet([missed])).transition)
-    right 1, wrong 1, assumed right 1, unseen 0
+    right 1, wrong 1, generalized right 1, unseen 0
     """
     belief = Belief(machines)
-    questions = [_Questions.of(machine, belief, traces) for machine in machines.values()]
-    believed = _believed(belief, traces, questions)
+    queries = [_Queries.of(machine, belief, traces) for machine in machines.values()]
+    believed = _believed(belief, traces, queries)
     return Score(
         {
-            kind: _score(machine, place, belief, traces, machine_questions, believed)
-            for place, ((kind, machine), machine_questions) in enumerate(
-                zip(machines.items(), questions, strict=True)
+            kind: _score(machine, place, belief, traces, machine_queries, believed)
+            for place, ((kind, machine), machine_queries) in enumerate(
+                zip(machines.items(), queries, strict=True)
             )
         }
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Questions:
+class _Queries:
     """The distinct queries of traces to one machine, in all joint states.
 
     `pair` is the query of each step, `number` the machine's number of a query in a joint state.
@@ -70,7 +71,7 @@ class _Questions:
     samples: SampleSet
 
     @classmethod
-    def of(cls, machine: Machine, belief: Belief, traces: TraceSet) -> "_Questions":
+    def of(cls, machine: Machine, belief: Belief, traces: TraceSet) -> "_Queries":
         seen = traces.at_step(traces.observation_codes).astype(np.int64)
         width = len(traces.actions)
         pairs, pair = np.unique(seen * width + traces.action_codes, return_inverse=True)
@@ -107,7 +108,7 @@ def _numbers(
 
 def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -> Floats:
     """Return the probabilities of outputs in all joint states; nan where there is no query."""
-    place = list(belief.machines).index(machine.kind)
+    place = list(belief.machines).index(machine.name)
     states = np.broadcast_to(belief.joint[:, place].astype(np.int32), number.shape)
     queries = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(number.ravel())
     outputs = np.repeat(output, number.shape[1])
@@ -116,28 +117,28 @@ def _chances(machine: Machine, belief: Belief, number: Numbers, output: Codes) -
     )
 
 
-def _believed(belief: Belief, traces: TraceSet, questions: list[_Questions]) -> Floats:
+def _believed(belief: Belief, traces: TraceSet, queries: list[_Queries]) -> Floats:
     """Return the belief about joint states before each step, for all traces in parallel."""
     read = Histories.of(traces, belief.machines.timing).beta
-    if belief.machines.doubt.starts:
+    if belief.machines.state_uncertainty.starts:
         read = read.copy()
         read[traces.offsets[:-1]] = -1  # the initial state is hidden
-    chances = [fill_unknown(own.chance) for own in questions]
+    chances = [fill_unknown(own.chance) for own in queries]
     lengths = np.diff(traces.offsets)
     longest = np.argsort(-lengths, kind="stable")
-    shares = np.tile(belief.begin, (len(traces), 1))
+    shares = np.tile(belief.initial, (len(traces), 1))
     believed = np.empty((traces.steps, len(belief.joint)))
     for step in range(int(lengths.max(initial=0))):
         going = longest[: int((lengths > step).sum())]
         rows = traces.offsets[going] + step
         for code in np.unique(read[rows]).tolist():
-            through = belief.through(traces.labels[code]) if code >= 0 else None
+            through = belief.transition_matrix(traces.labels[code]) if code >= 0 else None
             if through is not None:
                 those = going[read[rows] == code]
                 shares[those] = product(shares[those], through)
         believed[rows] = shares[going]
-        for machine_questions, table in zip(questions, chances, strict=True):
-            shares[going] *= table[machine_questions.answer[rows]]
+        for machine_queries, table in zip(queries, chances, strict=True):
+            shares[going] *= table[machine_queries.answer[rows]]
         shares[going] /= shares[going].sum(axis=1, keepdims=True)
     return believed
 
@@ -147,18 +148,18 @@ def _score(
     place: int,
     belief: Belief,
     traces: TraceSet,
-    questions: _Questions,
+    queries: _Queries,
     believed: Floats,
 ) -> MachineScore:
-    states = np.broadcast_to(belief.joint[:, place].astype(np.int32), questions.number.shape)
-    flat = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(questions.number.ravel())
-    main = machine.answer_many(*flat).reshape(questions.number.shape)
-    level = machine.knowledge_many(*flat).reshape(questions.number.shape)
+    states = np.broadcast_to(belief.joint[:, place].astype(np.int32), queries.number.shape)
+    flat = np.ascontiguousarray(states.ravel()), np.ascontiguousarray(queries.number.ravel())
+    main = machine.predict(*flat).reshape(queries.number.shape)
+    level = machine.basis_many(*flat).reshape(queries.number.shape)
     # Probability of the main output of each state in each state: [query, output, state].
     width = len(belief.joint)
     of_main = np.stack(
         [
-            _chances(machine, belief, questions.number, np.ascontiguousarray(main[:, column]))
+            _chances(machine, belief, queries.number, np.ascontiguousarray(main[:, column]))
             for column in range(width)
         ],
         axis=1,
@@ -166,7 +167,7 @@ def _score(
     total = MachineScore()
     for first in range(0, len(believed), _CHUNK):
         rows = np.arange(first, min(first + _CHUNK, len(believed)))
-        pair, shares = questions.pair[rows], believed[rows]
+        pair, shares = queries.pair[rows], believed[rows]
         is_answered = main[pair] >= 0
         weight = np.where(is_answered, shares, 0.0)
         mass = weight.sum(axis=1)
@@ -177,9 +178,9 @@ def _score(
         likeliest = weight.argmax(axis=1)
         each = np.arange(len(rows))
         predicted = main[pair, best]
-        right = predicted == questions.output[rows]
+        right = predicted == queries.output[rows]
         basis = np.where(is_known, level[pair, likeliest], UNSEEN_CODE)
-        actual = (weight * np.nan_to_num(questions.chance[questions.answer[rows]])).sum(axis=1)
+        actual = (weight * np.nan_to_num(queries.chance[queries.answer[rows]])).sum(axis=1)
         counts = MachineScore(
             right=int((right & (basis == OBSERVED_CODE)).sum()),
             wrong=int((~right & (basis == OBSERVED_CODE)).sum()),
@@ -193,11 +194,11 @@ def _score(
             mismatch = _mismatch(
                 machine,
                 traces,
-                questions,
+                queries,
                 row=int(rows[at]),
                 state=int(belief.joint[likeliest[at], place]),
                 predicted=int(predicted[at]),
-                assumed=bool(basis[at] == GENERALIZED_CODE),
+                generalized=bool(basis[at] == GENERALIZED_CODE),
             )
         forecasts = PredictionSums.of(
             actual[is_known],
@@ -212,17 +213,17 @@ def _score(
 def _mismatch(
     machine: Machine,
     traces: TraceSet,
-    questions: _Questions,
+    queries: _Queries,
     *,
     row: int,
     state: int,
     predicted: int,
-    assumed: bool,
+    generalized: bool,
 ) -> Mismatch:
-    trace, step = traces.place(row)
-    samples = questions.samples
+    trace, step = traces.locate(row)
+    samples = queries.samples
     return Mismatch(
-        machine=machine.kind,
+        machine=machine.name,
         trace=trace,
         step=step,
         observation=traces.observations[int(traces.observation_codes[row + trace])],
@@ -230,5 +231,5 @@ def _mismatch(
         state=state,
         predicted=machine.outputs[predicted],
         actual=samples.outputs[int(samples.output[row])],
-        assumed=assumed,
+        generalized=generalized,
     )

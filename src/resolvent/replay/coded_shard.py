@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.processes import available_cores
+from resolvent._util.parallel import available_cores
 from resolvent.preprocess.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
-from resolvent.traces.digest import content_hashes
-from resolvent.traces.sampling import core_columns
+from resolvent.traces.digest import content_hashes, core_columns
 from resolvent.traces.schema import ACTION, BASIC_COLUMNS, LABEL, OBSERVATION, TERMINATED
 from resolvent.traces.vocabulary import codes_of
 
@@ -24,7 +23,7 @@ _BOOLEANS = Vocabulary([False, True])
 class Alphabets:
     """The values of all shards together; a value's code is its position.
 
-    `columns` are the values of rewards and further columns; `answers` are the outputs of
+    `columns` are the values of rewards and further columns; `rounded` are the outputs of
     machines instead, for columns whose values are rounded.
     """
 
@@ -32,7 +31,7 @@ class Alphabets:
     labels: Vocabulary[Label]
     actions: Vocabulary[Symbol]
     columns: Mapping[str, Vocabulary[Any]]
-    answers: Mapping[str, Vocabulary[Any]] = field(default_factory=dict)
+    rounded: Mapping[str, Vocabulary[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -44,12 +43,12 @@ class Alphabets:
         """
         columns = dict(values)
         observations, labels, actions = (columns.pop(name) for name in BASIC_COLUMNS)
-        answers = {
+        rounded_columns = {
             name: Vocabulary(sorted(set(rounded(columns[name], digits))))
             for name, digits in (rounding or {}).items()
             if name in columns
         }
-        return cls(observations, labels, actions, columns, answers)
+        return cls(observations, labels, actions, columns, rounded_columns)
 
     @property
     def values(self) -> dict[str, Vocabulary[Any]]:
@@ -67,7 +66,7 @@ class Alphabets:
             return self.observations
         if column == TERMINATED:
             return _BOOLEANS
-        return self.answers[column] if column in self.answers else self.columns[column]
+        return self.rounded[column] if column in self.rounded else self.columns[column]
 
     def column_number(self, column: str) -> int:
         """Return the number of a predicted column in the compiled core."""
@@ -77,9 +76,9 @@ class Alphabets:
             return _core.WHETHER_TERMINATED
         return list(self.columns).index(column)
 
-    def in_answers(self, column: str, digits: int) -> Codes:
+    def rounded_codes(self, column: str, digits: int) -> Codes:
         """Return for each value of a column the code of its rounded value."""
-        return codes_of(rounded(self.columns[column], digits), self.answers[column], -1)
+        return codes_of(rounded(self.columns[column], digits), self.rounded[column], -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +125,7 @@ class CodedShard:
         (True, False, True)
         """
         columns, values = self.columns, self.alphabets.values
-        if self.alphabets.answers:  # `columns` are rounded, and traces may differ otherwise
+        if self.alphabets.rounded:  # `columns` are rounded, and traces may differ otherwise
             sizes = {name: len(column) for name, column in values.items()}
             columns = core_columns(self.traces, self.codes, sizes)
         return content_hashes(columns, values, available_cores())
@@ -148,9 +147,11 @@ class CodedShard:
         """The columns as the core replays them, rounded as machines see them."""
         alphabets, codes = self.alphabets, dict(self.codes)
         sizes = {name: len(values) for name, values in alphabets.values.items()}
-        for name in alphabets.answers:
-            codes[name] = _core.recode(codes[name], alphabets.in_answers(name, self.rounding[name]))
-            sizes[name] = len(alphabets.answers[name])
+        for name in alphabets.rounded:
+            codes[name] = _core.recode(
+                codes[name], alphabets.rounded_codes(name, self.rounding[name])
+            )
+            sizes[name] = len(alphabets.rounded[name])
         return core_columns(self.traces, codes, sizes)
 
     def __getstate__(self) -> dict[str, Any]:

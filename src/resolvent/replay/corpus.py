@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.cache import Store, cached
 from resolvent._util.parallel import Threads, Workers
-from resolvent.errors import TracePlace
+from resolvent.errors import StepLocation
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.scan import Numbered, Pool, PoolPass, ScanCounts, ScanPass, digested
 from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
-from resolvent.traces.digest import TraceDigest, digest_in_sequence
+from resolvent.traces.digest import TraceDigest
 from resolvent.traces.source import InMemorySource, JoinedSource, TraceSource
 from resolvent.traces.vocabulary import JointVocabularies
 
@@ -28,7 +29,7 @@ READING = "reading"
 
 
 @dataclass(frozen=True, eq=False)
-class CodedShards:
+class ShardReader:
     """Shards that are read and put into common codes one by one; picklable, to run anywhere.
 
     `first` are the numbers of their first traces among all, and at the end the number of traces.
@@ -59,13 +60,18 @@ class FetchTraces:
         number, traces = wanted
         return self.shards.read(number).take(traces)
 
+    @staticmethod
+    def result_types() -> tuple[type, ...]:
+        """Return the types of results to cache."""
+        return (TraceSet,)
+
 
 class Corpus:
     """Shards of traces under common codes, which can be read repeatedly.
 
     They are scanned once for their values. Shards in memory are coded once; those in files are read
-    by `workers` and dropped, except for a pool of traces to sample from. `rounding` is the number
-    of decimals to which machines see some of the columns.
+    by `workers` and dropped, except for a pool of traces to sample from; `cache` keeps the results.
+    `rounding` is the number of decimals to which machines see some of the columns.
 
     A corpus is immutable: `extended` returns one with more traces, at the cost of those.
     """
@@ -77,10 +83,12 @@ class Corpus:
         progress: Callable[[int], None] | None = None,
         pool_steps: int = POOL_STEPS,
         workers: Workers | None = None,
+        cache: Store | None = None,
     ) -> None:
         self.shards = shards
         self.rounding = dict(rounding or {})
         self.workers: Workers = workers or Threads()
+        self.cache = cache
         self._held: list[CodedShard] | None = None
         self._hashed: TraceDigest | None = None
         self._hashing = Lock()
@@ -93,7 +101,7 @@ class Corpus:
             self.alphabets = self._alphabets_in_memory(progress)
         else:
             look = self._look(pool_steps, progress)
-            self.shards = shards.skipping(dict(look.gaps))
+            self.shards = shards.with_facts(dict(look.facts))
             counts, self.steps, self._pool = look.traces.tolist(), look.steps, look.pool
             common = look.common(shards)
             self.alphabets = _alphabets(common.values(), self.rounding)
@@ -120,17 +128,16 @@ class Corpus:
         """
         shards, numbers = self.shards, range(len(self.shards))
         scan = ScanPass(shards, pool_steps, shards.rows)
-        look: ScanCounts = self.workers.together(
-            scan, numbers, add, called=READING, report=progress
+        look: ScanCounts = self.workers.map_reduce(
+            cached(scan, self.cache), numbers, add, called=READING, report=progress
         )
-        shards.remember(dict(look.arrangements))
         if short := look.pool.short:
             pooling = PoolPass(
-                shards.skipping(dict(look.gaps)),
+                shards.with_facts(dict(look.facts)),
                 pool_steps,
                 np.cumsum(look.traces) - look.traces,
             )
-            more = self.workers.together(pooling, short, add, called=READING)
+            more = self.workers.map_reduce(cached(pooling, self.cache), short, add, called=READING)
             look = replace(look, pool=look.pool.with_all_of(more))
         return look
 
@@ -187,20 +194,20 @@ class Corpus:
         return more
 
     @property
-    def pieces(self) -> CodedShards:
+    def reader(self) -> ShardReader:
         """The shards and their common codes, which can be read anywhere."""
-        return CodedShards(self.shards, self._first, self.alphabets, self.rounding)
+        return ShardReader(self.shards, self._first, self.alphabets, self.rounding)
 
     def _coded_shards(self) -> list[CodedShard]:
-        pieces = self.pieces
-        return [pieces.coded(number, traces) for number, traces in enumerate(self.shards)]
+        reader = self.reader
+        return [reader.coded(number, traces) for number, traces in enumerate(self.shards)]
 
     def coded(self, since: int = 0) -> Iterator[CodedShard]:
         """Iterate over the shards in common codes, from number `since` on."""
         if self._held is not None:
             return iter(self._held[since:])
-        pieces = self.pieces
-        return (pieces.read(number) for number in range(since, len(self.shards)))
+        reader = self.reader
+        return (reader.read(number) for number in range(since, len(self.shards)))
 
     def sample(self, steps: int) -> NDArray[np.int64]:
         """Return the numbers of a sample of traces, ascending, with at least this number of steps.
@@ -241,7 +248,8 @@ class Corpus:
         wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
         local = [(shard, rows - self._first[shard]) for shard, rows in wanted]
         workers: Workers = Threads(1) if self.in_memory else self.workers
-        fetched = workers.each(FetchTraces(self.shards), local, called=READING)
+        fetch = cached(FetchTraces(self.shards), self.cache)
+        fetched = workers.map(fetch, local, called=READING)
         for (_, rows), traces in zip(wanted, fetched, strict=True):
             held.append(rows)
             sets.append(traces)
@@ -250,18 +258,18 @@ class Corpus:
         order = np.argsort(np.concatenate(held))
         return TraceSet.concatenate(sets).take(order)
 
-    def together(self) -> TraceSet:
+    def as_traces(self) -> TraceSet:
         """Return all traces, which have to be in memory, as one set."""
         sets = list(self.shards)
         return sets[0] if len(sets) == 1 else TraceSet.concatenate(sets)
 
-    def place(self, trace: int, step: int) -> TracePlace:
+    def place(self, trace: int, step: int) -> StepLocation:
         """Return the place of a step; `trace` is the number among all."""
         shard = int(np.searchsorted(self._first, trace, side="right")) - 1
         source = self.shards.name(shard)
         if source is None:
-            return TracePlace(trace, step)
-        return TracePlace(trace, step, source, trace - int(self._first[shard]))
+            return StepLocation(trace, step)
+        return StepLocation(trace, step, source, trace - int(self._first[shard]))
 
     @property
     def digest(self) -> str:
@@ -273,18 +281,9 @@ class Corpus:
                 self._digest = self._hashed.hexdigest(self.alphabets.values)
             return self._digest
 
-    @property
-    def digest_in_sequence(self) -> str:
-        """The digest in files of machines of format 1; it reads all traces."""
-        parts = (
-            (shard.codes, shard.length, shard.traces.terminated, shard.traces.truncated)
-            for shard in self.coded()
-        )
-        return digest_in_sequence(self.alphabets.values, parts)
-
     def __getstate__(self) -> dict[str, Any]:
         # Workers cannot be pickled, and codes follow from the traces.
-        replaced = {"_hashing": None, "_held": None, "workers": Threads()}
+        replaced = {"_hashing": None, "_held": None, "workers": Threads(), "cache": None}
         return {**self.__dict__, "_digest": self.digest, **replaced}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

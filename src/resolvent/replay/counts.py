@@ -7,13 +7,13 @@ of occurrences of each, and its first place. `ReplayCounts` holds all counts of 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.records import ByValue
-from resolvent.machines.tables import places
+from resolvent.machines.tables import positions
 from resolvent.replay.coded_shard import Alphabets
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, Codes, distinct_pairs
 
@@ -189,7 +189,7 @@ class GroupedCounts(ByValue):
     count: Int64s
 
     @classmethod
-    def of(cls, keys: Integers, values: Integers, count: Int64s | None = None) -> "GroupedCounts":
+    def of(cls, keys: Integers, values: Integers, count: Int64s | None = None) -> Self:
         """Count values by key, or sum the counts that the rows have already."""
         table = CountTable.of({"key": keys, "value": values}, count)
         key = table["key"].astype(np.int64, copy=False)
@@ -231,7 +231,7 @@ class GroupedCounts(ByValue):
 
     def find(self, keys: Int64s) -> Int64s:
         """Return the place of each key, −1 where it does not occur."""
-        return places(self.key, keys).astype(np.int64)
+        return positions(self.key, keys).astype(np.int64)
 
     def entries(self, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Return all entries of the keys at some places; place −1 has none.
@@ -277,62 +277,63 @@ _COUNTED = [
     ("early_trace", np.int64),  # the place with the fewest steps before it, if asked for
     ("early_step", np.int32),
 ]
-ANSWER: Final = np.dtype([("state", np.int32), ("question", np.int64), *_COUNTED])
-MOVE: Final = np.dtype([("state", np.int32), ("label", np.int32), *_COUNTED])
-SITUATION: Final = np.dtype([("number", np.int64), ("count", np.int64), ("ended", np.int64)])
+OUTPUT_ROW: Final = np.dtype([("state", np.int32), ("query", np.int64), *_COUNTED])
+TRANSITION_ROW: Final = np.dtype([("state", np.int32), ("label", np.int32), *_COUNTED])
+AUGMENTED_STATE_ROW: Final = np.dtype(
+    [("number", np.int64), ("count", np.int64), ("ended", np.int64)]
+)
 
 
 @dataclass(frozen=True, eq=False)
 class MachineCounts:
     """Counts of the outputs and transitions that traces show of one machine.
 
-    `answers` has a row for each state, query and output, sorted by these, with the number of
+    `outputs` has a row for each state, query and output, sorted by these, with the number of
     occurrences and an example trace. State −1 is unknown. Traces conflict if a query has several
-    outputs in a state. `moves` has a row for each state and label; output −1 means that the machine
-    has no target, so that the state is unknown after it. `unasked` is the number of steps without
-    a query to a supplemented machine, because the state of the Transition Machine is unknown.
+    outputs in a state. `transitions` has a row for each state and label; output −1 means that the
+    machine has no target, so that the state is unknown after it. `unqueried` is the number of steps
+    without a query to a supplemented machine, because the state of the Transition Machine is
+    unknown.
     """
 
-    answers: Rows
-    moves: Rows
-    unasked: int = 0
+    outputs: Rows
+    transitions: Rows
+    unqueried: int = 0
 
     @classmethod
     def nothing(cls) -> "MachineCounts":
         """Return the counts of no traces."""
-        return cls(np.empty(0, ANSWER), np.empty(0, MOVE))
+        return cls(np.empty(0, OUTPUT_ROW), np.empty(0, TRANSITION_ROW))
 
     @property
-    def known(self) -> Rows:
-        """The answers in states that are known."""
-        return self.answers[int(np.searchsorted(self.answers["state"], 0)) :]
+    def known_outputs(self) -> Rows:
+        """The outputs in known states."""
+        return self.outputs[int(np.searchsorted(self.outputs["state"], 0)) :]
 
     @cached_property
     def conflicts(self) -> Rows:
-        """The answers of state and query pairs with several outputs.
+        """The outputs of the pairs of state and query with several outputs.
 
         They are sorted by state, query, and the length and key of their example trace.
         """
-        rows = self.known
-        same = (rows["state"][1:] == rows["state"][:-1]) & (
-            rows["question"][1:] == rows["question"][:-1]
-        )
+        rows = self.known_outputs
+        same = (rows["state"][1:] == rows["state"][:-1]) & (rows["query"][1:] == rows["query"][:-1])
         differs = np.zeros(len(rows), bool)
         differs[1:] = same
         differs[:-1] |= same
         conflicts: Rows = rows[differs]
-        return conflicts[_order(conflicts, "state", "question", "length", "key", "output")]
+        return conflicts[_order(conflicts, "state", "query", "length", "key", "output")]
 
     @property
     def missing(self) -> Rows:
         """The transitions for which the machine has no target."""
-        return self.moves[self.moves["output"] < 0]
+        return self.transitions[self.transitions["output"] < 0]
 
     def __add__(self, other: "MachineCounts") -> "MachineCounts":
         return MachineCounts(
-            _sum_rows(self.answers, other.answers, ("state", "question", "output")),
-            _sum_rows(self.moves, other.moves, ("state", "label")),
-            self.unasked + other.unasked,
+            _sum_rows(self.outputs, other.outputs, ("state", "query", "output")),
+            _sum_rows(self.transitions, other.transitions, ("state", "label")),
+            self.unqueried + other.unqueried,
         )
 
 
@@ -342,9 +343,9 @@ class ReplayCounts:
 
     A query is observation code × number of actions + action code; to a supplemented machine
     the observation's code is observation code × number of transition states + transition
-    state. `situations` count augmented states with an action, packed into one number, and the
-    terminations there. If the answers of the last machine hold these counts already (`counted`),
-    only situations with terminations are listed.
+    state. `augmented_states` count augmented states with an action, packed into one number, and the
+    terminations there. If the outputs of the last machine hold these counts already
+    (`counted_in_outputs`), only those with terminations are listed.
 
     `sizes` are the numbers of states. `states` are those at every step, if asked for.
     """
@@ -352,23 +353,25 @@ class ReplayCounts:
     alphabets: Alphabets
     machines: Mapping[str, MachineCounts]
     sizes: Mapping[str, int]
-    situations: Rows
-    counted: bool
+    augmented_states: Rows
+    counted_in_outputs: bool
     traces: int
     steps: int
     states: Mapping[str, Codes] = field(default_factory=dict)
 
     @cached_property
-    def endings(self) -> Rows:
-        """The situations that terminated traces, each with its number of occurrences."""
-        ended = self.situations[self.situations["ended"] > 0].copy()
-        if self.counted:
+    def terminations(self) -> Rows:
+        """The augmented states and actions that terminated traces, with their counts."""
+        ended = self.augmented_states[self.augmented_states["ended"] > 0].copy()
+        if self.counted_in_outputs:
             name, last = list(self.machines.items())[-1]
             actions = len(self.alphabets.actions)
-            observation, action = np.divmod(last.known["question"], actions)
-            number = (observation * self.sizes[name] + last.known["state"]) * actions + action
+            observation, action = np.divmod(last.known_outputs["query"], actions)
+            number = (
+                observation * self.sizes[name] + last.known_outputs["state"]
+            ) * actions + action
             order = np.argsort(number, kind="stable")
-            total = np.append(0, np.cumsum(last.known["count"][order]))
+            total = np.append(0, np.cumsum(last.known_outputs["count"][order]))
             first, after = (
                 np.searchsorted(number, ended["number"], side, sorter=order)
                 for side in ("left", "right")
@@ -376,8 +379,8 @@ class ReplayCounts:
             ended["count"] = total[after] - total[first]
         return ended
 
-    def situation(self, numbers: Int64s) -> tuple[Int64s, ...]:
-        """Return the observation, the states and the action that situations consist of."""
+    def unpack(self, numbers: Int64s) -> tuple[Int64s, ...]:
+        """Return the observation, the states and the action of packed augmented states."""
         parts = []
         for size in (len(self.alphabets.actions), *reversed(list(self.sizes.values()))):
             numbers, part = np.divmod(numbers, size)
@@ -406,27 +409,27 @@ class ReplayCounts:
             self.alphabets,
             {name: counts + other.machines[name] for name, counts in self.machines.items()},
             self.sizes,
-            _sum_situations(np.concatenate([self.situations, other.situations])),
-            self.counted,
+            _sum_augmented_states(np.concatenate([self.augmented_states, other.augmented_states])),
+            self.counted_in_outputs,
             self.traces + other.traces,
             self.steps + other.steps,
         )
 
 
-def answers_vary(question: Int64s, output: Codes, questions: int) -> NDArray[np.bool_]:
+def outputs_vary(query: Int64s, output: Codes, queries: int) -> NDArray[np.bool_]:
     """Return for each row whether its query has another output in some other row."""
-    if questions > MAX_TABLE_SIZE:
-        questions, question = _ranked(question)
-    example = np.empty(questions, np.int32)
-    example[question] = output  # any one of a query's outputs
-    varies = np.zeros(questions, bool)
-    varies[question[output != example[question]]] = True
-    return varies[question]
+    if queries > MAX_TABLE_SIZE:
+        queries, query = _ranked(query)
+    example = np.empty(queries, np.int32)
+    example[query] = output  # any one of a query's outputs
+    varies = np.zeros(queries, bool)
+    varies[query[output != example[query]]] = True
+    return varies[query]
 
 
-def sort_answers(answers: Rows) -> Rows:
-    """Return answers in the order of `MachineCounts`."""
-    return answers[_order(answers, "state", "question", "output")]
+def sort_outputs(outputs: Rows) -> Rows:
+    """Return output rows in the order of `MachineCounts`."""
+    return outputs[_order(outputs, "state", "query", "output")]
 
 
 def _order(rows: Rows, *fields: str) -> Int64s:
@@ -468,12 +471,12 @@ def _come_before(rows: Rows, compared: Rows, order: tuple[str, ...]) -> NDArray[
     return before
 
 
-def _sum_situations(situations: Rows) -> Rows:
-    if len(situations) == 0:
-        return situations
-    situations = situations[np.argsort(situations["number"], kind="stable")]
-    start = np.flatnonzero(np.diff(situations["number"], prepend=-1))
-    total = situations[start].copy()
+def _sum_augmented_states(augmented_states: Rows) -> Rows:
+    if len(augmented_states) == 0:
+        return augmented_states
+    augmented_states = augmented_states[np.argsort(augmented_states["number"], kind="stable")]
+    start = np.flatnonzero(np.diff(augmented_states["number"], prepend=-1))
+    total = augmented_states[start].copy()
     for name in ("count", "ended"):
-        total[name] = np.add.reduceat(situations[name], start)
+        total[name] = np.add.reduceat(augmented_states[name], start)
     return total

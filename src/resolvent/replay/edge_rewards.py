@@ -22,7 +22,7 @@ def edge_rewards(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
             "that pays: infer them with timing 'current'"
         )
     reward = pair.reward
-    states = states_at_steps(pair, traces)[reward.kind]
+    states = states_at_steps(pair, traces)[reward.name]
     _check_known(states, traces)
     # Under both timings without a lag, the label read after a step is that of the
     # observation it led to.
@@ -30,7 +30,7 @@ def edge_rewards(pair: Machines, traces: TraceSet) -> EdgeRewardMachine:
     keys, first, case = np.unique(
         states.astype(np.int64) * len(traces.labels) + read, return_index=True, return_inverse=True
     )
-    paid = np.array(rounded(traces.rewards, reward.reward_digits))[traces.reward_codes]
+    paid = np.array(rounded(traces.rewards, reward.digits))[traces.reward_codes]
     differs = paid != paid[first][case]
     if np.any(differs):
         row = int(np.argmax(differs))
@@ -67,7 +67,7 @@ def _target(reward: RewardMachine, source: int, label: Label, ends: bool) -> int
 def _check_known(states: Codes, traces: TraceSet) -> None:
     """Refuse traces that the machine cannot follow, or that do not start in one state."""
     if np.any(states < 0):
-        trace, step = traces.place(int(np.argmax(states < 0)))
+        trace, step = traces.locate(int(np.argmax(states < 0)))
         raise ModelError(
             f"trace {trace}, step {step}: the reward machine was never shown the labels before it: "
             f"give the traces it was inferred from"
@@ -86,7 +86,7 @@ def _not_a_function(
     traces: TraceSet, paid: NDArray[np.float64], state: int, rows: tuple[int, int]
 ) -> ModelError:
     label = traces.labels[int(traces.after_step(traces.label_codes)[rows[0]])]
-    places = ((*traces.place(row), paid[row]) for row in rows)
+    places = ((*traces.locate(row), paid[row]) for row in rows)
     first, second = (f"{amount:g} in trace {trace}, step {step}" for trace, step, amount in places)
     return ModelError(
         f"in state {state} of the reward machine the label {label_text(label)!r} pays {first}, and "

@@ -1,7 +1,6 @@
 """One pass over all traces, in memory or in files; the counts of shards add up."""
 
 import copy
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -12,7 +11,7 @@ from resolvent._util.progress import Listener, Progress
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
 from resolvent.replay.coded_shard import CodedShard
-from resolvent.replay.corpus import READING, CodedShards, Corpus
+from resolvent.replay.corpus import READING, Corpus, ShardReader
 from resolvent.replay.replaying import REPLAYING, check_columns, rounding_of
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.source import InMemorySource, TraceSource, warn_of_skipped
@@ -45,16 +44,16 @@ def scan_corpus(
         ModelError: when the traces have no column that a machine predicts.
     """
     shards: TraceSource = InMemorySource([traces]) if isinstance(traces, TraceSet) else traces
-    shards, rounding = machines.senses.on_shards(shards), rounding_of(machines)
+    shards, rounding = machines.preprocessor.transform_source(shards), rounding_of(machines)
     if known and known.shards.is_same(shards) and known.rounding == rounding:
         corpus = copy.copy(known)
-        corpus.workers = workers
+        corpus.workers, corpus.cache = workers, None
     else:
         report = None
         if isinstance(traces, TraceDataset):
             report = _reporter(progress, READING, len(shards), traces.rows)
         corpus = Corpus(shards, rounding, report, workers=workers)
-        warn_of_skipped(corpus.shards.gaps, corpus.traces)
+        warn_of_skipped(corpus.shards.skipped, corpus.traces)
     check_columns(machines, corpus.alphabets)
     return corpus
 
@@ -71,8 +70,8 @@ def run_pass(
         total: list[Counts] = reduce(_sum, counts) if counts else []
     else:
         shards = len(corpus.shards)
-        total = corpus.workers.together(
-            _ReadAndWork(corpus.pieces, work),
+        total = corpus.workers.map_reduce(
+            _ReadAndWork(corpus.reader, work),
             range(shards),
             _sum,
             called=REPLAYING,
@@ -87,11 +86,11 @@ def run_pass(
 class _ReadAndWork(Generic[Counts]):
     """Reads a shard and works on it; it can be pickled, to run anywhere."""
 
-    pieces: CodedShards
+    reader: ShardReader
     work: Callable[[CodedShard], Counts]
 
     def __call__(self, number: int) -> list[Counts]:
-        shard = self.pieces.read(number)
+        shard = self.reader.read(number)
         return [self.work(shard)] if len(shard.traces) else []
 
 
@@ -106,10 +105,8 @@ def _reporter(
     """Return a function that reports the number of finished shards to a listener."""
     if progress is None:
         return None
-    started = time.perf_counter()
 
     def report(done: int) -> None:
-        seconds = time.perf_counter() - started
-        progress(doing, Progress(0, 0, done, shards, 1, steps, seconds))
+        progress(doing, Progress(0, 0, done, shards, 1, steps))
 
     return report

@@ -13,23 +13,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.parallel import Threads, Workers
-from resolvent._util.processes import available_cores
+from resolvent._util.cache import cached
+from resolvent._util.parallel import Threads, Workers, available_cores
 from resolvent._util.text import listed, short
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
-from resolvent.machines.tables import TransitionTable
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.corpus import CodedShards, Corpus
+from resolvent.replay.corpus import Corpus, ShardReader
 from resolvent.replay.counts import (
-    ANSWER,
-    MOVE,
-    SITUATION,
+    AUGMENTED_STATE_ROW,
+    OUTPUT_ROW,
+    TRANSITION_ROW,
     MachineCounts,
     ReplayCounts,
     Rows,
-    sort_answers,
+    sort_outputs,
 )
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
 from resolvent.traces.schema import OBSERVATION, TERMINATED
@@ -48,7 +47,7 @@ _UNRANKED: Final = np.empty(0, np.int32)
 class MachineTable:
     """A machine as the core replays it: next states by state and common label code."""
 
-    kind: str
+    name: str
     transitions: Codes
     states: int
     column: int
@@ -59,11 +58,11 @@ class MachineTable:
         cls, machine: Machine, alphabets: Alphabets, trivial: Collection[Label]
     ) -> "MachineTable":
         """Return the table of a machine; trivial labels loop on every state."""
-        table = TransitionTable(machine.transitions, machine.labels).for_labels(alphabets.labels)
+        table = machine.transitions_for(alphabets.labels)
         loops = [alphabets.labels.code(label) for label in trivial]
         table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
         return cls(
-            machine.kind,
+            machine.name,
             table.ravel(),
             machine.states,
             alphabets.column_number(machine.predicts),
@@ -89,9 +88,9 @@ class MachineTables:
         tables = (MachineTable.of(machine, alphabets, trivial) for machine in machines.values())
         return cls(tuple(tables), machines.timing)
 
-    def transitions(self, kind: str) -> Codes:
+    def transitions(self, name: str) -> Codes:
         """Return the next states of one machine as [state, label]."""
-        table = next(table for table in self.machines if table.kind == kind)
+        table = next(table for table in self.machines if table.name == name)
         return table.transitions.reshape(table.states, -1)
 
 
@@ -122,8 +121,10 @@ def replay(
         return reduce(ReplayCounts.__add__, replays)
     # Traces that were added later are in memory.
     workers: Workers = Threads() if since else corpus.workers
-    work = ReplayPass(corpus.pieces, tables, shortest)
-    total = workers.together(work, numbers, ReplayCounts.__add__, called=REPLAYING, report=progress)
+    replay_pass = cached(ReplayPass(corpus.reader, tables, shortest), corpus.cache)
+    total = workers.map_reduce(
+        replay_pass, numbers, ReplayCounts.__add__, called=REPLAYING, report=progress
+    )
     return replace(total, alphabets=corpus.alphabets)
 
 
@@ -131,14 +132,19 @@ def replay(
 class ReplayPass:
     """Reads and replays one shard, given by its number; it can be pickled, to run anywhere."""
 
-    pieces: CodedShards
+    reader: ShardReader
     tables: MachineTables
     shortest: bool
 
     def __call__(self, number: int) -> ReplayCounts:
         """Return the counts of a shard, without alphabets."""
-        counts = replay_shard(self.tables, self.pieces.read(number), shortest=self.shortest)
+        counts = replay_shard(self.tables, self.reader.read(number), shortest=self.shortest)
         return replace(counts, alphabets=WITHOUT_ALPHABETS)
+
+    @staticmethod
+    def result_types() -> tuple[type, ...]:
+        """Return the types of results to cache, and of the records in them."""
+        return ReplayCounts, MachineCounts, Alphabets
 
 
 def replay_traces(
@@ -158,7 +164,7 @@ def replay_traces(
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
     >>> shown = replay_traces(rs.infer(traces).machines, traces)
-    >>> shown.traces, shown.consistent, int(shown.machines["reward"].answers["count"].sum())
+    >>> shown.traces, shown.consistent, int(shown.machines["reward"].outputs["count"].sum())
     (20, True, 769)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
@@ -212,15 +218,15 @@ def replay_shard(
     states: bool = False,
 ) -> ReplayCounts:
     """Replay one shard: a pure function of tables and columns, which can run anywhere."""
-    names = [table.kind for table in tables.machines]
-    sizes = {table.kind: table.states for table in tables.machines}
+    names = [table.name for table in tables.machines]
+    sizes = {table.name: table.states for table in tables.machines}
     if not len(shard.alphabets.labels):  # no traces, and tables without columns
         return ReplayCounts(
             shard.alphabets,
             {name: MachineCounts.nothing() for name in names},
             sizes,
-            np.empty(0, SITUATION),
-            counted=False,
+            np.empty(0, AUGMENTED_STATE_ROW),
+            counted_in_outputs=False,
             traces=0,
             steps=0,
             states={name: np.empty(0, np.int32) for name in names} if states else {},
@@ -231,21 +237,21 @@ def replay_shard(
         first=tables.timing.first,
         lag=tables.timing.lag,
         answers=answers,
-        situations=answers and _can_number_situations(tables, shard),
+        situations=answers and _can_number_augmented_states(tables, shard),
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
         threads=available_cores(),
     )
-    situations = np.empty(len(columns["situation_number"]), SITUATION)
-    for field in SITUATION.names or ():
-        situations[field] = columns[f"situation_{field}"]
+    augmented_states = np.empty(len(columns["situation_number"]), AUGMENTED_STATE_ROW)
+    for field in AUGMENTED_STATE_ROW.names or ():
+        augmented_states[field] = columns[f"situation_{field}"]
     by_name = dict(zip(names, columns["machines"], strict=True))
     return ReplayCounts(
         shard.alphabets,
-        {name: _sightings(own, shard, shortest) for name, own in by_name.items()},
+        {name: _machine_counts(own, shard, shortest) for name, own in by_name.items()},
         sizes,
-        situations,
+        augmented_states,
         columns["counted"],
         len(shard.traces),
         shard.traces.steps,
@@ -253,7 +259,7 @@ def replay_shard(
     )
 
 
-def _can_number_situations(tables: MachineTables, shard: CodedShard) -> bool:
+def _can_number_augmented_states(tables: MachineTables, shard: CodedShard) -> bool:
     """Return whether each observation, state of every machine and action fits into one number.
 
     If not, which is rare, only the ends of episodes are affected.
@@ -270,12 +276,14 @@ def _can_number_situations(tables: MachineTables, shard: CodedShard) -> bool:
     return False
 
 
-def _sightings(columns: dict[str, Any], shard: CodedShard, shortest: bool) -> MachineCounts:
-    answers = _rows(ANSWER, columns, "answer", shard, shortest)
-    clashes = _rows(ANSWER, columns, "clash", shard, shortest)
-    if len(clashes) or np.any(answers["state"][-1:] < 0):
-        answers = sort_answers(np.concatenate([answers, clashes]))
-    return MachineCounts(answers, _rows(MOVE, columns, "move", shard, shortest), columns["unasked"])
+def _machine_counts(columns: dict[str, Any], shard: CodedShard, shortest: bool) -> MachineCounts:
+    outputs = _rows(OUTPUT_ROW, columns, "answer", shard, shortest)
+    clashes = _rows(OUTPUT_ROW, columns, "clash", shard, shortest)
+    if len(clashes) or np.any(outputs["state"][-1:] < 0):
+        outputs = sort_outputs(np.concatenate([outputs, clashes]))
+    return MachineCounts(
+        outputs, _rows(TRANSITION_ROW, columns, "move", shard, shortest), columns["unasked"]
+    )
 
 
 def _rows(
@@ -297,9 +305,9 @@ def _rows(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InMachineCodes:
-    """Columns beside rows of answers: `question` and `output` are −1 where a machine has none."""
+    """Columns beside rows of answers: `query` and `output` are −1 where a machine has none."""
 
-    question: NDArray[np.int64]
+    query: NDArray[np.int64]
     output: Codes
 
 
@@ -311,7 +319,7 @@ def to_machine_codes(
     A query to a supplemented machine is about a pair of an observation and one of
     `transition_states`.
     """
-    seen, done = np.divmod(answers["question"], len(alphabets.actions))
+    seen, done = np.divmod(answers["query"], len(alphabets.actions))
     observed = _observation_codes(machine, seen, alphabets, transition_states)
     action = codes_of(alphabets.actions, machine.actions, -1)[done]
     query = observed.astype(np.int64) * len(machine.actions) + action

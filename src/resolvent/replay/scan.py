@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from resolvent.replay.coded_shard import CodedShard
 from resolvent.traces import TraceSet
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.source import RowOrder, SkippedRows, TraceSource
+from resolvent.traces.source import ShardFacts, SkippedRows, TraceSource
 from resolvent.traces.vocabulary import JointVocabularies
 
 Numbered = tuple[NDArray[np.int64], TraceSet]
@@ -154,7 +154,7 @@ class ScanPass:
 
     def __call__(self, number: int) -> "ScanCounts":
         """Read a shard, and return its values, sizes and pool."""
-        traces, gap, arrangement = self.shards.scan(number)
+        traces, facts = self.shards.scan(number)
         most = self.pool_steps
         if self.rows:
             share = _SPARE * self.pool_steps * traces.steps // self.rows
@@ -165,9 +165,13 @@ class ScanPass:
             digested(shard),
             ((number, {name: tuple(values) for name, values in traces.values.items()}),),
             Pool.of(shard, self.pool_steps, limit=(number, most)),
-            () if gap is None else ((number, gap),),
-            () if arrangement is None else ((number, arrangement),),
+            ((number, facts),),
         )
+
+    @staticmethod
+    def result_types() -> tuple[type, ...]:
+        """Return the types of results to cache, and of the records in them."""
+        return ScanCounts, Pool, ShardFacts, SkippedRows, TraceDigest
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +190,11 @@ class PoolPass:
         shard = CodedShard.alone(self.shards.read(number))
         return Pool.of(shard, self.pool_steps, int(self.first[number]))
 
+    @staticmethod
+    def result_types() -> tuple[type, ...]:
+        """Return the types of results to cache."""
+        return (Pool,)
+
 
 _ValuesByType = Mapping[str, Mapping[type, frozenset[Any]]]
 """Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
@@ -196,16 +205,14 @@ class ScanCounts:
     """The scan of consecutive shards; scans add up in the order of shards.
 
     `traces` are the numbers of traces of each shard. `news` are the values that first occur in a
-    shard, by its number and column. `gaps` are the unreadable parts of damaged files, and
-    `arrangements` the known orders of their rows, each by shard number.
+    shard, by its number and column. `facts` are those for later reads, by shard number.
     """
 
     traces: NDArray[np.int64]
     digest: TraceDigest
     news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
-    gaps: tuple[tuple[int, SkippedRows], ...] = ()
-    arrangements: tuple[tuple[int, RowOrder], ...] = ()
+    facts: tuple[tuple[int, ShardFacts], ...] = ()
 
     def __add__(self, other: "ScanCounts") -> "ScanCounts":
         by_type, news = self._values_by_type, list(self.news)
@@ -221,8 +228,7 @@ class ScanCounts:
             self.digest + other.digest,
             tuple(news),
             self.pool + other.pool.moved(int(self.traces.sum())),
-            self.gaps + other.gaps,
-            self.arrangements + other.arrangements,
+            self.facts + other.facts,
         )
         total.__dict__["_values_by_type"] = by_type  # saves computing it again
         return total

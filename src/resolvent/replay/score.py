@@ -1,15 +1,16 @@
 """Machines + traces → the number of steps that are predicted right, wrong, or not at all."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
-from resolvent.machines.knowledge import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
-from resolvent.machines.likelihood import PredictionSums, output_probabilities, smoothing_of
+from resolvent.machines.likelihood import output_probabilities, smoothing_of
+from resolvent.machines.score import PredictionSums
+from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
 from resolvent.replay.belief_score import belief_score
 from resolvent.replay.counts import MachineCounts, ReplayCounts
 from resolvent.replay.replaying import REPLAYING, replay_traces, to_machine_codes
@@ -25,10 +26,9 @@ def score(
 ) -> Score:
     """Replay traces, and return the number of steps predicted right, wrong, or not at all.
 
-    After an unseen label the state is unknown until the trace ends; then only outputs that are the
-    same in every state are predicted, and count as assumed. Machines with uncertain states predict
-    by their belief before each step. Files are read once, by the workers that `on` names, as for
-    `infer`.
+    After an unseen label the state is unknown until the trace ends; then only constant outputs
+    are predicted, and count as generalized. Machines with uncertain states predict by their belief
+    before each step. Files are read once, by the workers that `on` names, as for `infer`.
     """
     return score_shards(machines, as_traces(traces), on).score
 
@@ -37,13 +37,13 @@ def score(
 class ShardScore:
     """The score of machines on some traces; scores of shards add up.
 
-    `gaps` are the unreadable parts of damaged files, by shard number.
+    `skipped` are rows that are skipped because files are damaged, in the order of shards.
     """
 
     score: Score
     traces: int
     steps: int
-    gaps: Mapping[int, SkippedRows] = field(default_factory=dict)
+    skipped: tuple[SkippedRows, ...] = ()
 
     def __add__(self, later: "ShardScore") -> "ShardScore":
         """Return the sum; the traces of the second come after those of the first."""
@@ -51,7 +51,7 @@ class ShardScore:
             self.score.then(later.score, self.traces),
             self.traces + later.traces,
             self.steps + later.steps,
-            {**self.gaps, **later.gaps},
+            self.skipped + later.skipped,
         )
 
 
@@ -67,10 +67,10 @@ def score_shards(
         return _scored(machines, traces)
     work, shards = _ShardScore(machines, traces), range(len(traces))
     with get_executor(on) as workers:
-        total = workers.together(
+        total = workers.map_reduce(
             work, shards, ShardScore.__add__, called=REPLAYING, report=progress
         )
-    warn_of_skipped(total.gaps, total.traces)
+    warn_of_skipped(total.skipped, total.traces)
     return total
 
 
@@ -82,15 +82,14 @@ class _ShardScore:
     folder: TraceDataset
 
     def __call__(self, number: int) -> ShardScore:
-        if not self.folder.skips:
-            return _scored(self.machines, self.folder.read(number))
-        traces, gap, _ = self.folder.scan(number)
-        return replace(_scored(self.machines, traces), gaps={} if gap is None else {number: gap})
+        traces, facts = self.folder.scan(number)
+        skipped = () if facts.skipped is None else (facts.skipped,)
+        return replace(_scored(self.machines, traces), skipped=skipped)
 
 
 def _scored(machines: Machines, traces: TraceSet) -> ShardScore:
-    seen = machines.senses.on(traces)
-    if machines.doubt:
+    seen = machines.preprocessor.transform(traces)
+    if machines.state_uncertainty:
         total = belief_score(machines, seen)
     else:
         total = score_of(machines, replay_traces(machines, seen))
@@ -104,13 +103,13 @@ def score_of(machines: Machines, counts: ReplayCounts) -> Score:
     )
 
 
-def _score(machine: Machine, sightings: MachineCounts, replayed: ReplayCounts) -> MachineScore:
-    rows = sightings.answers
+def _score(machine: Machine, counts: MachineCounts, replayed: ReplayCounts) -> MachineScore:
+    rows = counts.outputs
     states = replayed.sizes.get("transition", 1)
     coded = to_machine_codes(machine, rows, replayed.alphabets, states)
     state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
-    predicted = machine.answer_many(state, coded.question)
-    level = machine.knowledge_many(state, coded.question)
+    predicted = machine.predict(state, coded.query)
+    level = machine.basis_many(state, coded.query)
     right = predicted == coded.output
     predicts = level != UNSEEN_CODE
 
@@ -121,11 +120,11 @@ def _score(machine: Machine, sightings: MachineCounts, replayed: ReplayCounts) -
     first = None
     if len(wrong):
         row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
-        observed, action = np.divmod(rows["question"][row], len(replayed.alphabets.actions))
+        observed, action = np.divmod(rows["query"][row], len(replayed.alphabets.actions))
         if machine.supplemented:
             observed //= states
         first = Mismatch(
-            machine=machine.kind,
+            machine=machine.name,
             trace=int(rows["trace"][row]),
             step=int(rows["step"][row]),
             observation=replayed.alphabets.observations[int(observed)],
@@ -133,19 +132,19 @@ def _score(machine: Machine, sightings: MachineCounts, replayed: ReplayCounts) -
             state=int(rows["state"][row]),
             predicted=machine.outputs[int(predicted[row])],
             actual=replayed.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
-            assumed=bool(level[row] == GENERALIZED_CODE),
+            generalized=bool(level[row] == GENERALIZED_CODE),
         )
     return MachineScore(
         steps(right & (level == OBSERVED_CODE)),
         steps(~right & (level == OBSERVED_CODE)),
         steps(right & (level == GENERALIZED_CODE)),
         steps(~right & (level == GENERALIZED_CODE)),
-        steps(level == UNSEEN_CODE) + sightings.unasked,
+        steps(level == UNSEEN_CODE) + counts.unqueried,
         first,
         _forecasts(
             machine,
             state[predicts],
-            coded.question[predicts],
+            coded.query[predicts],
             coded.output[predicts],
             count[predicts],
         ),
@@ -153,13 +152,13 @@ def _score(machine: Machine, sightings: MachineCounts, replayed: ReplayCounts) -
 
 
 def _forecasts(
-    machine: Machine, state: Codes, question: Numbers, output: Codes, count: Numbers
+    machine: Machine, state: Codes, query: Numbers, output: Codes, count: Numbers
 ) -> PredictionSums:
     """Return the probabilities of the actual outputs, each with its count."""
-    main = machine.answer_many(state, question)
+    main = machine.predict(state, query)
     smoothing = smoothing_of(machine)
     of_output, of_main = (
-        output_probabilities(machine, smoothing, state, question, outputs)
+        output_probabilities(machine, smoothing, state, query, outputs)
         for outputs in (output, main)
     )
     return PredictionSums.of(of_output, of_main, main == output, count)

@@ -22,7 +22,7 @@ class StepQueries:
     """The query to a machine at every step of some traces, in its own codes.
 
     `labels` are read before the step: −1 for none, the number of labels or more for one that
-    the machine does not know. `states` are −1 where not known, `questions` −1 where the machine
+    the machine does not know. `states` are −1 where not known, `queries` −1 where the machine
     never met the observation or action. `outputs` are those of the traces: the number of outputs
     for one that the machine does not know.
     """
@@ -30,13 +30,13 @@ class StepQueries:
     machine: Machine
     labels: Codes
     states: Codes
-    questions: NDArray[np.int64]
+    queries: NDArray[np.int64]
     outputs: Codes
 
     @property
     def predicted(self) -> Codes:
         """The machine's output at every step, generalized ones included; −1 for none."""
-        return self.machine.answer_many(self.states, self.questions)
+        return self.machine.predict(self.states, self.queries)
 
 
 def step_queries(
@@ -106,14 +106,14 @@ def count_steps(
     shard: CodedShard,
     states: Mapping[str, Codes],
     *,
-    paid: Codes | None = None,
+    reward: Codes | None = None,
     lag: bool = False,
 ) -> CountTable:
     """Return the distinct steps of a shard, in common codes, with their first places.
 
-    The columns are `observation`, `action`, `following` and `label` (after the step), `ended`,
-    the states of machines by `state_of` their names, `paid` if given, and with `lag` also `read`,
-    the label before the step.
+    The columns are `observation`, `action`, `next_observation`, `label` (after the step), `ended`,
+    the states of machines by `state_column` of their names, `reward` if given, and with `lag` also
+    `label_read`, the label before the step.
     """
     traces, codes = shard.traces, shard.codes
     ended = np.zeros(traces.steps, np.int32)
@@ -121,15 +121,15 @@ def count_steps(
     columns = {
         OBSERVATION: traces.at_step(codes[OBSERVATION]),
         ACTION: codes[ACTION],
-        "following": traces.after_step(codes[OBSERVATION]),
+        "next_observation": traces.after_step(codes[OBSERVATION]),
         LABEL: traces.after_step(codes[LABEL]),
         "ended": ended,
-        **{state_of(name): column for name, column in states.items()},
+        **{state_column(name): column for name, column in states.items()},
     }
-    if paid is not None:
-        columns["paid"] = paid
+    if reward is not None:
+        columns[REWARD] = reward
     if lag:
-        columns["read"] = traces.at_step(codes[LABEL])
+        columns["label_read"] = traces.at_step(codes[LABEL])
     trace = np.repeat(np.arange(len(shard.length)), shard.length)
     step = np.arange(traces.steps) - traces.offsets[trace]
     return CountTable.of(columns, trace=trace + shard.first, step=step)
@@ -142,12 +142,12 @@ def count_starts(shard: CodedShard, states: Mapping[str, Codes]) -> CountTable:
     columns = {
         OBSERVATION: shard.codes[OBSERVATION][rows + number],
         LABEL: shard.codes[LABEL][rows + number],
-        **{state_of(name): column[rows] for name, column in states.items()},
+        **{state_column(name): column[rows] for name, column in states.items()},
     }
     return CountTable.of(columns, trace=shard.first + number, step=np.zeros_like(number))
 
 
-def state_of(kind: str) -> str:
+def state_column(kind: str) -> str:
     """Return the column name of a machine's states; machines may have the names of columns."""
     return f"state of {kind}"
 
@@ -155,6 +155,6 @@ def state_of(kind: str) -> str:
 def reward_codes_at_steps(shard: CodedShard) -> Codes:
     """Return the reward of every step, in the codes of the outputs of a Reward Machine."""
     codes, alphabets = shard.codes[REWARD], shard.alphabets
-    if REWARD not in alphabets.answers:
+    if REWARD not in alphabets.rounded:
         return codes
-    return _core.recode(codes, alphabets.in_answers(REWARD, shard.rounding[REWARD]))
+    return _core.recode(codes, alphabets.rounded_codes(REWARD, shard.rounding[REWARD]))

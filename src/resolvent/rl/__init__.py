@@ -18,46 +18,30 @@ if TYPE_CHECKING:
     from resolvent.rl.tabular import Evaluation
     from resolvent.rl.tracker import StateTracker
     from resolvent.rl.trainer import q_learning
-    from resolvent.rl.wrappers import (
-        AugmentObservation,
-        ShapeReward,
-        VectorAugmentObservation,
-        VectorShapeReward,
-    )
-
-_MODULES = {
-    "experiment_policy": ("ExperimentPolicy",),
-    "q_table": ("Curve", "QTable"),
-    "run_plan": ("Runs",),
-    "tabular": ("Evaluation",),
-    "tracker": ("StateTracker",),
-    "trainer": ("q_learning",),
-    "wrappers": (
-        "AugmentObservation",
-        "ShapeReward",
-        "VectorAugmentObservation",
-        "VectorShapeReward",
-    ),
-}
 
 __all__ = [
-    "AugmentObservation",
     "Curve",
     "Evaluation",
     "ExperimentPolicy",
     "QTable",
     "Runs",
-    "ShapeReward",
     "StateTracker",
-    "VectorAugmentObservation",
-    "VectorShapeReward",
     "collect",
     "q_learning",
 ]
 
+_MODULES = {
+    "Curve": "q_table",
+    "Evaluation": "tabular",
+    "ExperimentPolicy": "experiment_policy",
+    "QTable": "q_table",
+    "Runs": "run_plan",
+    "StateTracker": "tracker",
+    "q_learning": "trainer",
+}
+
 
 def __getattr__(name: str) -> object:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

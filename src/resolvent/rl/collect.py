@@ -7,8 +7,8 @@ from its number, so traces do not depend on the workers.
 import copy
 import pickle
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.rl.env import AnyEnv, reported_label
 from resolvent.rl.make_env import NamedEnvironment, check_maker
 from resolvent.rl.rollout import LabelPolicy, RolloutOptions, record_episodes
-from resolvent.rl.vector_rollout import record_vector_episodes
+from resolvent.rl.vector_env import record_vector_episodes
 from resolvent.traces.schema import check_column_names
 from resolvent.traces.trace_set import TraceSet
 
@@ -41,8 +41,8 @@ def collect(
     seed: int | None = None,
     policy: Callable[[Any], Any] | None = None,
     labels: str | LabelingFunction = "given",
-    label_of: Callable[..., Any] | None = None,
-    name_of: Callable[[Any], Any] | None = None,
+    labeling_fn: Callable[..., Any] | None = None,
+    observation_fn: Callable[[Any], Any] | None = None,
     columns: Iterable[str] = (),
     max_steps: int | None = None,
     inner: bool | None = None,
@@ -51,45 +51,38 @@ def collect(
 ) -> TraceSet:
     """Play episodes in an environment and return their traces.
 
-    `policy` maps an observation to an action; without one, actions are random. The same seed
-    gives the same traces if environment and policy are deterministic: the first reset gets the
-    seed, and the random policy draws from another seed that follows from it. A policy with
+    `env` is an environment, its name, such as "resolvent/House-v0" or "module:Class", or a function
+    that makes it. `policy` maps an observation to an action; without one, actions are random. The
+    same seed gives the same traces if environment and policy are deterministic: the first reset
+    gets the seed, and the random policy draws from another seed that follows from it. A policy with
     methods `begin(label)` and `read(label)`, such as that of an experiment, receives the label
     of every reset and every step.
 
     Labels are those in `info["labels"]`, `info["label"]` or `info["events"]`, or the return of
-    the environment's `get_events()` or `labels()`. A reset without a label counts as no event.
-    For an environment without labels, `labels="observation"`, `"action"` or
-    `"action+observation"` makes them of observations and actions, and `labels="auto"` keeps
-    those that are there, for `infer(traces, labels="auto")`. Or `label_of` makes them: a
-    function of `(observation)`; of `(observation, action, next_observation)`, where a reset
-    counts as no event; or of `(observation, action, reward, next_observation, info)`, which is
-    also called at a reset, with None for the step.
+    the environment's `get_events()` or `labels()`; a reset without a label counts as no event. For
+    an environment without labels, `labels="observation"`, `"action"` or `"action+observation"`
+    makes them of observations and actions, and `labels="auto"` keeps those that are there, for
+    `infer(traces, labels="auto")`. Or `labeling_fn` makes them: a function of `(observation)`; of
+    `(observation, action, next_observation)`, where a reset counts as no event; or of
+    `(observation, action, reward, next_observation, info)`, with None for the step at a reset.
 
-    If an environment has `observation_names` or `action_names`, traces hold these names instead
-    of its integers, as "corridor" in the house's traces. They can also come from
-    `name_of(observation)`.
-
-    `columns` names further columns of the traces: `columns=["cost"]` records `info["cost"]`
-    after every step.
+    Traces hold an environment's `observation_names` and `action_names` instead of its integers, as
+    "corridor" in the house's traces, or the names that `observation_fn(observation)` returns.
+    `columns=["cost"]` also records `info["cost"]` after every step.
 
     With `inner`, an environment inside `AugmentObservation` is recorded without the wrapper's
     additions, and with the labels that the wrapper finds: such traces can be joined with others
-    of that world. A plan's `policy_in` implies it; for other policies, pass `inner=True`.
+    of that world. A plan's `policy_in` implies it.
 
     Give `max_steps` for an environment that may never end. `progress` is called with the share
     of finished episodes.
 
-    `env` may be a vector environment, in any autoreset mode; a policy then maps a batch of
-    observations to a batch of actions, while `label_of` is still called for single
-    environments. Trace k is episode k // n of environment k % n, where n is the number of
-    environments.
+    A vector environment may have any autoreset mode; a policy then maps a batch of observations to
+    a batch of actions. Trace k is episode k // n of its environment k % n, of n environments.
 
-    `env` may also be a name, such as "resolvent/House-v0" or "module:Class", or a function that
-    makes an environment. `on="processes"` or `"ray"` (or `"threads"`, for environments that wait
-    for something else) plays shards of 16 episodes side by side, each in an environment of its
-    own, made by name or function, or copied. The traces are the same for any number of workers,
-    but differ from those without `on`.
+    `on="processes"` or `"ray"` (or `"threads"`, for environments that wait for something else)
+    plays shards of 16 episodes side by side, each in an environment of its own. The traces are the
+    same for any number of workers, but differ from those without `on`.
 
     >>> from resolvent.worlds import House
     >>> traces = collect(House(), episodes=20, seed=0)
@@ -102,34 +95,52 @@ def collect(
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     column_names = check_column_names(columns)
+    labeling = LabelingFunction()
     if labels == "auto":
-        labelling, label_of = LabelingFunction(), label_of or reported_label
+        labeling_fn = labeling_fn or reported_label
     else:
-        labelling = as_labeling_function(labels, label_of, found=True)
-    if inner is None:
-        inner = getattr(policy, "acts_inside", False)
-    options = RolloutOptions(policy, label_of, labelling, name_of, column_names, max_steps, inner)
-    source = NamedEnvironment(env) if isinstance(env, str) else env
-    check_maker(source)
+        labeling = as_labeling_function(labels, labeling_fn, allow_auto=True)
+    inner = getattr(policy, "acts_inside", False) if inner is None else inner
+    options = RolloutOptions(
+        policy, labeling_fn, labeling, observation_fn, column_names, max_steps, inner
+    )
     if on is not None:
-        return _collect_on_workers(source, options, episodes, seed, on, progress)
-    if isinstance(source, gym.Env | gym.vector.VectorEnv):
-        return _collect_here(source, options, episodes, seed, progress)
-    if not callable(source):
-        raise OptionError(
-            f"collect needs a gymnasium.Env or VectorEnv, its name or a function that makes it, "
-            f"not a {type(env).__name__}: use gym.make"
-        )
-    new_env = source()
+        return _collect_on_workers(env, options, episodes, seed, on, progress)
+    with _opened(env) as opened:
+        return _collect_here(opened, options, episodes, seed, progress)
+
+
+@contextmanager
+def _opened(env: AnyEnv | str | Callable[[], AnyEnv]) -> Iterator[AnyEnv]:
+    """Yield an environment, or a new one by its name or function, which is closed afterwards."""
+    if isinstance(env, gym.Env | gym.vector.VectorEnv):
+        yield env
+        return
+    new_env = _maker(env)()
     if not isinstance(new_env, gym.Env | gym.vector.VectorEnv):
         raise OptionError(
             f"the function that makes the environment gave a {type(new_env).__name__}: it has to "
             f"return a gymnasium.Env or VectorEnv"
         )
     try:
-        return _collect_here(new_env, options, episodes, seed, progress)
+        yield new_env
     finally:
         new_env.close()
+
+
+def _maker(env: gym.Env[Any, Any] | str | Callable[[], AnyEnv]) -> Callable[[], AnyEnv]:
+    """Return a function that makes or copies the environment."""
+    if isinstance(env, gym.Env):
+        return _Copies(env)
+    if isinstance(env, str):
+        return NamedEnvironment(env)
+    if not callable(env):
+        raise OptionError(
+            f"collect needs a gymnasium.Env or VectorEnv, its name or a function that makes it, "
+            f"not a {type(env).__name__}: use gym.make"
+        )
+    check_maker(env)
+    return env
 
 
 def _collect_here(
@@ -149,7 +160,7 @@ def _collect_here(
 
 
 def _collect_on_workers(
-    env: AnyEnv | Callable[[], AnyEnv],
+    env: AnyEnv | str | Callable[[], AnyEnv],
     options: RolloutOptions,
     episodes: int,
     seed: int | None,
@@ -163,12 +174,7 @@ def _collect_on_workers(
             f"on={name!r} is for single environments, of which each worker has its own: "
             f"give one of those in the {type(env).__name__}, its name, or leave out on"
         )
-    make = _Copies(env) if isinstance(env, gym.Env) else env
-    if not callable(make):
-        raise OptionError(
-            f"collect needs a gymnasium.Env, its name or a function that makes it, "
-            f"not a {type(env).__name__}: use gym.make"
-        )
+    make = _maker(env)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     elif seed < 0:
@@ -182,7 +188,7 @@ def _collect_on_workers(
     with get_executor(on) as workers:
         work = _Shard(make, options, episodes, seed, apart=workers.name != "threads")
         _check_copies(work, workers.name)
-        return TraceSet.concatenate(workers.each(work, shards, called="collecting", report=report))
+        return TraceSet.concatenate(workers.map(work, shards, called="collecting", report=report))
 
 
 def seed_of_shard(seed: int, number: int) -> int:
@@ -238,7 +244,11 @@ def _check_copies(work: _Shard, where: str) -> None:
     copied: dict[str, object] = {"the policy": work.options.policy}
     if isinstance(work.make, _Copies):
         copied["the environment"] = work.make.env
-    sent = {**copied, "label_of": work.options.label_of, "name_of": work.options.name_of}
+    sent = {
+        **copied,
+        "labeling_fn": work.options.labeling_fn,
+        "observation_fn": work.options.observation_fn,
+    }
     if not isinstance(work.make, _Copies | NamedEnvironment):
         sent["the function that makes the environment"] = work.make
     # Ray sends functions by value, processes by name.

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, ResolventError, TraceError
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.preprocess.transform import Preprocessor
@@ -35,27 +35,28 @@ _RETURNS: Final = {
 class SymbolEncoder:
     """Translate observations or actions into symbols, and back.
 
-    A symbol is the name that the environment gives to a number, or the value that `name_of`
+    A symbol is the name that the environment gives to a number, or the value that `observation_fn`
     returns. `then` translates it further.
     """
 
     def __init__(
         self,
-        env: AnyEnv,
-        kind: str,
-        name_of: Callable[[Any], Any] | None = None,
+        env: AnyEnv | None,
+        column: str,
+        observation_fn: Callable[[Any], Any] | None = None,
         then: Callable[[Symbol], Symbol] | None = None,
     ) -> None:
         self._then = then
-        self._kind = kind
-        self._space: gym.Space[Any] | None = getattr(env, f"{kind}_space", None)
+        self._column = column
+        self._space: gym.Space[Any] | None = getattr(env, f"{column}_space", None)
         self._names: Sequence[Symbol] | None = None
-        self._name_of = name_of
-        if name_of is None:
-            self._names = env_attribute(env, f"{kind}_names")
-        elif not callable(name_of):
+        self._observation_fn = observation_fn
+        if observation_fn is None:
+            self._names = env_attribute(env, f"{column}_names")
+        elif not callable(observation_fn):
             raise OptionError(
-                f"name_of is a {type(name_of).__name__}: give a function of an observation"
+                f"observation_fn is a {type(observation_fn).__name__}: give a function of "
+                "an observation"
             )
 
     def __call__(self, value: Any) -> Symbol:
@@ -64,22 +65,22 @@ class SymbolEncoder:
         return symbol if self._then is None else self._then(symbol)
 
     def _symbol(self, value: Any) -> Symbol:
-        if self._name_of is not None:
-            return self._named(self._name_of, value)
+        if self._observation_fn is not None:
+            return self._named(self._observation_fn, value)
         symbol = as_symbol(value)
         if self._names is None or type(symbol) is not int:
             return symbol
         if not 0 <= symbol < len(self._names):
             raise TraceError(
-                f"{self._kind} {symbol} has no name: the environment's "
-                f"{self._kind}_names are {len(self._names)}"
+                f"{self._column} {symbol} has no name: the environment's "
+                f"{self._column}_names are {len(self._names)}"
             )
         return self._names[symbol]
 
-    def _named(self, name_of: Callable[[Any], Any], value: Any) -> Symbol:
-        call = f"name_of({reprlib.repr(value)})"
+    def _named(self, observation_fn: Callable[[Any], Any], value: Any) -> Symbol:
+        call = f"observation_fn({reprlib.repr(value)})"
         try:
-            name = name_of(value)
+            name = observation_fn(value)
         except Exception as error:
             raise TraceError(f"{call} {raised_text(error)}") from error
         try:
@@ -92,7 +93,7 @@ class SymbolEncoder:
         if not isinstance(space, gym.spaces.Discrete):
             return None
         values = range(int(space.start), int(space.start + space.n))
-        if self._name_of is not None or self._then is not None:
+        if self._observation_fn is not None or self._then is not None:
             return [self(value) for value in values]
         return values if self._names is None else self._names[values.start : values.stop]
 
@@ -109,32 +110,26 @@ class SymbolEncoder:
 
 
 class LabelSource:
-    """Find the label of each step: in infos, by a method of the environment, or by `label_of`.
+    """Find the label of each step: in infos, by a method of the environment, or by `labeling_fn`.
 
-    `reads` names the parameters of `label_of`; it is empty without one.
+    `are_made` says that a function makes the labels, and `of_step` that they depend on more than
+    the next observation.
     """
 
-    def __init__(self, env: gym.Env[Any, Any] | None, label_of: Callable[..., Any] | None) -> None:
+    def __init__(
+        self, env: gym.Env[Any, Any] | None, labeling_fn: Callable[..., Any] | None
+    ) -> None:
         method = None if env is None else label_method(env)
         self._method = None if method is None else env_attribute(env, method)
-        if label_of is reported_label and self._method is not None:
-            label_of = None
+        if labeling_fn is reported_label and self._method is not None:
+            labeling_fn = None
         self._function: LabelFunction | None = None
-        if label_of is not None:  # errors of `MadeOf` are ours, and say enough
+        if labeling_fn is not None:  # errors of `MadeOf` are ours, and say enough
             self._function = LabelFunction(
-                label_of, checked=not isinstance(label_of, LabelsOfSymbols)
+                labeling_fn, checked=not isinstance(labeling_fn, LabelsOfSymbols)
             )
-        self.reads = () if self._function is None else self._function.reads
-
-    @property
-    def are_made(self) -> bool:
-        """Whether a function makes the labels, not the environment."""
-        return self._function is not None
-
-    @property
-    def of_step(self) -> bool:
-        """Whether labels depend on more than the next observation."""
-        return len(self.reads) > 1
+        self.are_made = self._function is not None
+        self.of_step = self._function is not None and len(self._function.reads) > 1
 
     def at_reset(self, observation: Any, info: Info) -> Label:
         """Return the label of an episode's first observation; no event if none is reported."""
@@ -153,8 +148,8 @@ class LabelSource:
         if label is None:
             raise TraceError(
                 'the environment gives no label: pass labels="auto" (--labels auto) to have '
-                'events found, or "observation", "action" or "action+observation" to make '
-                "them of what is seen and done, or label_of=, or put a set of strings into "
+                'events discovered, or "observation", "action" or "action+observation" to make '
+                "them of observations and actions, or labeling_fn=, or put a set of strings into "
                 'info["labels"] at every step (the empty set for no event)'
             )
         return label
@@ -169,20 +164,20 @@ class LabelSource:
 def reported_label(
     observation: Any, action: Any, reward: Any, next_observation: Any, info: Info
 ) -> Any:
-    """Return the label in an info, or None: a `label_of` for worlds without labels."""
+    """Return the label in an info, or None: a `labeling_fn` for worlds without labels."""
     return next((info[key] for key in INFO_KEYS if key in info), None)
 
 
 class LabelsOfSymbols:
-    """Make labels of observations and actions, as a `LabelingFunction` says; a `label_of`."""
+    """Make labels of observations and actions, as a `LabelingFunction` says; a `labeling_fn`."""
 
     def __init__(
         self,
-        labelling: LabelingFunction,
+        labeling: LabelingFunction,
         observations: Callable[[Any], Symbol],
         actions: Callable[[Any], Symbol],
     ) -> None:
-        self._labelling = labelling
+        self._labeling = labeling
         self._observations, self._actions = observations, actions
 
     def __call__(
@@ -190,8 +185,8 @@ class LabelsOfSymbols:
     ) -> Label:
         """Return the label after a step, or after a reset, which has no action."""
         if action is None:
-            return self._labelling.at_reset(self._observations(next_observation))
-        return self._labelling.after_step(
+            return self._labeling.at_reset(self._observations(next_observation))
+        return self._labeling.after_step(
             self._actions(action), self._observations(next_observation)
         )
 
@@ -199,40 +194,45 @@ class LabelsOfSymbols:
 class LivePreprocessor:
     """Translate an environment's values into the symbols and labels that machines read.
 
-    `observations` and `actions` translate values. `label_of` makes labels; it is None if the
+    `observations` and `actions` translate values. `labeling_fn` makes labels; it is None if the
     environment reports them. `labels` says how labels are made, if the machines do not.
 
     >>> from resolvent.worlds import House
     >>> live = LivePreprocessor(House(), Preprocessor(LabelingFunction("observation")))
-    >>> live.observations(0), sorted(live.label_of(None, None, None, 0, {}))
+    >>> live.observations(0), sorted(live.labeling_fn(None, None, None, 0, {}))
     ('corridor', ['corridor'])
     """
 
     def __init__(
         self,
-        env: AnyEnv,
-        senses: Preprocessor,
+        env: AnyEnv | None,
+        preprocessor: Preprocessor,
         labels: str | LabelingFunction | None = None,
-        label_of: Callable[..., Any] | None = None,
-        name_of: Callable[[Any], Any] | None = None,
+        labeling_fn: Callable[..., Any] | None = None,
+        observation_fn: Callable[[Any], Any] | None = None,
     ) -> None:
-        labelling = senses.labelling if labels is None else as_labeling_function(labels, label_of)
-        if not senses.labelling.is_given and labelling != senses.labelling:
+        labeling = (
+            preprocessor.labeling if labels is None else as_labeling_function(labels, labeling_fn)
+        )
+        if not preprocessor.labeling.is_given and labeling != preprocessor.labeling:
             raise OptionError(
-                f"the machines make labels by themselves, of each {senses.labelling.reads}: "
+                f"the machines make labels by themselves, of each {preprocessor.labeling.reads}: "
                 f"leave out labels"
             )
-        if label_of is not None and not labelling.is_given:
+        if labeling_fn is not None and not labeling.is_given:
             raise OptionError(
-                f"the machines make labels by themselves, of each {labelling.reads}: "
-                f"leave out label_of"
+                f"the machines make labels by themselves, of each {labeling.reads}: "
+                f"leave out labeling_fn"
             )
-        then = {} if senses.discretise is None else {senses.discretise.of: senses.discretise}
-        self.observations = SymbolEncoder(env, "observation", name_of, then.get("observation"))
+        discretizer = preprocessor.discretize
+        then = {} if discretizer is None else {discretizer.of: discretizer}
+        self.observations = SymbolEncoder(
+            env, "observation", observation_fn, then.get("observation")
+        )
         self.actions = SymbolEncoder(env, "action", then=then.get("action"))
-        self.label_of = label_of
-        if not labelling.is_given:
-            self.label_of = LabelsOfSymbols(labelling, self.observations, self.actions)
+        self.labeling_fn = labeling_fn
+        if not labeling.is_given:
+            self.labeling_fn = LabelsOfSymbols(labeling, self.observations, self.actions)
 
 
 def finite_reward(reward: Any) -> float:
@@ -240,7 +240,7 @@ def finite_reward(reward: Any) -> float:
     try:
         number = float(reward)
     except (TypeError, ValueError, OverflowError):
-        raise TraceError(f"the reward is {shown(reward)}; rewards must be numbers") from None
+        raise TraceError(f"the reward is {quoted(reward)}; rewards must be numbers") from None
     if not math.isfinite(number):
         raise TraceError(f"the reward is {number}; rewards must be finite")
     return number + 0.0  # one zero, not two
@@ -318,7 +318,7 @@ def checked_flag(flag: Any, name: str) -> bool:
         return bool(flag)
     except Exception as error:  # an array of several, or an object without a truth value
         raise TraceError(
-            f"the environment's step() gives {name}={shown(flag)}: give True or False"
+            f"the environment's step() gives {name}={quoted(flag)}: give True or False"
         ) from error
 
 
@@ -331,14 +331,14 @@ def check_info(info: Any) -> None:
     """
     if not isinstance(info, Mapping):
         raise TraceError(
-            f"the info is {shown(info)}: it has to be a dict, {{}} where there is nothing"
+            f"the info is {quoted(info)}: it has to be a dict, {{}} where there is nothing"
         )
 
 
 def _checked_parts(returned: Any, method: str, count: int) -> tuple[Any, ...]:
     if not isinstance(returned, tuple) or len(returned) != count:
         raise TraceError(
-            f"the environment's {method}() has to return {_RETURNS[method]}, not {shown(returned)}"
+            f"the environment's {method}() has to return {_RETURNS[method]}, not {quoted(returned)}"
         )
     check_info(returned[-1])
     return returned
@@ -360,7 +360,7 @@ class TabularEnv(Protocol):
     """An environment whose mechanics are tables, with a fast method to play whole episodes."""
 
     mechanics: Any
-    """The tables: `following`, `reward` and `ends` by state and action; `observation_of` and
+    """The tables: `next_state`, `reward` and `ends` by state and action; `observation_of` and
     `label_of` by state; `observations`, `labels`, `actions`, `starts`, and `draws`, the number of
     random numbers of a step."""
 

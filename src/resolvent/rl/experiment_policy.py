@@ -14,8 +14,14 @@ import numpy as np
 from resolvent.errors import OptionError
 from resolvent.evaluation.experiments import Experiment
 from resolvent.inference.result import InferenceResult, machines_of_result
-from resolvent.machines import Machines
-from resolvent.planning.goals import SeenSteps, States, StepOutcome, goal_of, seen_steps
+from resolvent.machines import UNSEEN, Machines
+from resolvent.planning.experiments import (
+    ObservedSteps,
+    States,
+    StepOutcome,
+    goal_of,
+    observed_steps,
+)
 from resolvent.preprocess.timing import LabelReader
 from resolvent.rl.env import LivePreprocessor
 from resolvent.rl.tracker import StateTracker
@@ -28,8 +34,14 @@ GUESS_COST: Final = 4
 MAX_NODES: Final = 50_000
 """Maximum number of nodes in the search for a path."""
 
-Node: TypeAlias = tuple[Symbol, States | None, int]
-"""An observation, the states of the machines if known, and the progress to the goal."""
+
+class Node(NamedTuple):
+    """An observation, the states of the machines if known, and the progress to the goal."""
+
+    observation: Symbol
+    states: States | None
+    progress: int
+
 
 Path: TypeAlias = list[tuple[Node, Symbol]]
 """Nodes, and the action to take at each."""
@@ -50,7 +62,7 @@ def experiment_policy(
     machines: Machines | InferenceResult,
     traces: TraceSet | TraceDataset,
     *,
-    name_of: Callable[[Any], Any] | None = None,
+    observation_fn: Callable[[Any], Any] | None = None,
     seed: int = 0,
 ) -> "ExperimentPolicy":
     """Return a policy that runs an experiment; see `Experiment.policy`."""
@@ -59,9 +71,10 @@ def experiment_policy(
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")
     machines = machines_of_result(machines)
-    live = LivePreprocessor(env, machines.senses, None, None, name_of)
-    actions = list(live.actions.of_space(env.action_space) or ())
-    return ExperimentPolicy(experiment, machines, live, seen_steps(machines, traces), actions, seed)
+    live = LivePreprocessor(env, machines.preprocessor, observation_fn=observation_fn)
+    seen = observed_steps(machines, traces)
+    actions = dict.fromkeys([*(live.actions.of_space(env.action_space) or ()), *seen.actions])
+    return ExperimentPolicy(experiment, machines, live, seen, list(actions), seed)
 
 
 class ExperimentPolicy:
@@ -69,8 +82,8 @@ class ExperimentPolicy:
 
     It is a policy for `collect`, which passes labels to it. In a loop of your own, call `begin`
     with the label of a reset and `read` with that of each step, then call it with the
-    observation for an action. `done` says whether the query was asked after the labels, `asked` is
-    the number of times; parallel copies (`collect(..., on="processes")`) do not count here.
+    observation for an action. `done` says whether the query was made after the labels; parallel
+    copies (`collect(..., on="processes")`) do not count here.
 
     >>> import resolvent as rs
     >>> house = rs.worlds.House()
@@ -82,8 +95,6 @@ class ExperimentPolicy:
     >>> while not trial.done:
     ...     observation, reward, terminated, truncated, info = house.step(trial(observation))
     ...     trial.read(info["labels"])
-    >>> trial.asked
-    1
     """
 
     def __init__(
@@ -91,15 +102,14 @@ class ExperimentPolicy:
         experiment: Experiment,
         machines: Machines,
         live: LivePreprocessor,
-        seen: SeenSteps,
+        seen: ObservedSteps,
         actions: list[Symbol],
         seed: int,
     ) -> None:
-        self.experiment, self.asked = experiment, 0
-        self._goal, self._seen, self._live = goal_of(experiment, machines), seen, live
-        self._memory, self._reader = StateTracker(machines), LabelReader(machines.timing)
-        self._machines = machines
-        self._actions = list(dict.fromkeys([*actions, *seen.actions]))
+        self.experiment, self.done = experiment, False
+        self._goal = goal_of(experiment, machines)
+        self._machines, self._live, self._seen, self._actions = machines, live, seen, actions
+        self._tracker, self._reader = StateTracker(machines), LabelReader(machines.timing)
         self._rng = np.random.default_rng(seed)
         self._label: tuple[Label, bool] | None = None  # and whether it is that of a reset
         self._last: _LastStep | None = None
@@ -107,11 +117,6 @@ class ExperimentPolicy:
         self._outcomes: dict[Node, dict[Symbol, StepOutcome]] = {}
         self._counts: dict[Node, dict[Symbol, int]] = {}
         self._hopeless: set[Node] = set()
-
-    @property
-    def done(self) -> bool:
-        """Whether the query was asked after the labels."""
-        return self.asked > 0
 
     def begin(self, label: Any) -> None:
         """Read the label of a reset."""
@@ -126,8 +131,8 @@ class ExperimentPolicy:
         labeled, last = self._label, self._last
         if labeled is None or (last is None and not labeled[1]):
             raise OptionError(
-                "the policy of an experiment goes by labels: call begin() with that of a reset "
-                "and read() with that of a step before it is asked for an action, or have "
+                "the policy of an experiment needs labels: call begin() with that of a reset "
+                "and read() with that of a step before it is called for an action, or have "
                 "collect() do so"
             )
         if last is None:
@@ -143,42 +148,40 @@ class ExperimentPolicy:
 
     def _start(self, observation: Any, label: Label) -> Node:
         """Return the first node of an episode."""
-        if self._live.label_of is not None:
-            label = as_label(self._live.label_of(None, None, None, observation, {}))
-        self._memory.reset(label)
+        label = self._derived_label(None, None, observation, label)
         self._path = []
+        self._tracker.reset(label)
         read, states = self._reader.reset(label), (0,) * len(self._machines)
         progress = 0 if read is None else self._goal.after(0, states, read)
-        return self._live.observations(observation), self._states(), progress
+        return Node(self._live.observations(observation), self._states(), progress)
 
-    def _arrive(self, observation: Any, label: Label, last: "_LastStep") -> Node:
+    def _arrive(self, observation: Any, label: Label, last: _LastStep) -> Node:
         """Return the node that the last step led to, and note its outcome."""
-        if self._live.label_of is not None:
-            label = as_label(
-                self._live.label_of(last.observation, last.value, None, observation, {})
-            )
-        _, states, progress = last.node
-        self._memory.step(label)
+        label = self._derived_label(last.observation, last.value, observation, label)
+        self._tracker.step(label)
         read, symbol = self._reader.step(label), self._live.observations(observation)
-        outcome, outcomes = (
-            StepOutcome(symbol, read, False),
-            self._outcomes.setdefault(last.node, {}),
-        )
+        outcome = StepOutcome(symbol, read, False)
+        outcomes = self._outcomes.setdefault(last.node, {})
         if outcomes.get(last.action) != outcome:
             outcomes[last.action] = outcome
             self._hopeless.clear()
-        return symbol, self._states(), self._goal.after(progress, states, read)
+        progress = self._goal.after(last.node.progress, last.node.states, read)
+        return Node(symbol, self._states(), progress)
+
+    def _derived_label(self, before: Any, action: Any, observation: Any, label: Label) -> Label:
+        """Return the label that the machines derive, or the reported one."""
+        if self._live.labeling_fn is None:
+            return label
+        return as_label(self._live.labeling_fn(before, action, None, observation, {}))
 
     def _states(self) -> States | None:
-        return None if self._memory.unseen else self._memory.values
+        return None if self._tracker.unseen else self._tracker.values
 
     def _choose(self, node: Node) -> Symbol:
-        query = self.experiment.question
-        if not self.done and self._goal.is_reached(node[2], node[1]):
-            if query is None:
-                self.asked += 1
-            elif query[0] == node[0]:
-                self.asked += 1
+        query = self.experiment.query
+        if not self.done and self._is_goal(node):
+            self.done = True
+            if query is not None:
                 return query[1]
         if self.done:
             return self._least_tried(node)
@@ -186,22 +189,26 @@ class ExperimentPolicy:
             self._path = self._find_path(node)
         return self._path.pop(0)[1] if self._path else self._least_tried(node)
 
+    def _is_goal(self, node: Node) -> bool:
+        """Return whether the query can be made here."""
+        query = self.experiment.query
+        is_reached = self._goal.is_reached(node.progress, node.states)
+        return is_reached and (query is None or query[0] == node.observation)
+
     def _least_tried(self, node: Node) -> Symbol:
         """Draw one of the actions taken least often here, unknown ones first."""
         counts = self._counts.get(node, {})
-        outcomes = self._seen.taken.get((node[0], node[1]), {}) if not self.done else {}
-        ranks = [(counts.get(action, 0), action in outcomes) for action in self._actions]
-        lowest = min(ranks)
-        actions = [
-            action for action, rank in zip(self._actions, ranks, strict=True) if rank == lowest
-        ]
+        known = {} if self.done else self._seen.in_state.get((node.observation, node.states), {})
+        ranks = {action: (counts.get(action, 0), action in known) for action in self._actions}
+        lowest = min(ranks.values())
+        actions = [action for action, rank in ranks.items() if rank == lowest]
         return actions[int(self._rng.integers(len(actions)))]
 
     def _find_path(self, start: Node) -> Path:
         """Return the cheapest path to the query; empty if there is none."""
         if start in self._hopeless:
             return []
-        query, number = self.experiment.question, 0
+        number = 0
         parents: dict[Node, tuple[Node, Symbol] | None] = {}
         queue: list[tuple[int, int, Node, tuple[Node, Symbol] | None]] = [(0, 0, start, None)]
         while queue and len(parents) < MAX_NODES:
@@ -209,43 +216,40 @@ class ExperimentPolicy:
             if node in parents:
                 continue
             parents[node] = parent
-            is_goal = self._goal.is_reached(node[2], node[1])
-            if is_goal and (query is None or query[0] == node[0]):
+            if self._is_goal(node):
                 return _path_to(node, parents)
-            for step_cost, action, following in self._steps(node):
-                if following not in parents:
+            for step_cost, action, next_node in self._steps(node):
+                if next_node not in parents:
                     number += 1  # of equal costs, the first found
-                    heappush(queue, (cost + step_cost, number, following, (node, action)))
+                    heappush(queue, (cost + step_cost, number, next_node, (node, action)))
         self._hopeless.update(parents)
         return []
 
     def _steps(self, node: Node) -> Iterator[tuple[int, Symbol, Node]]:
         """Yield the cost, the action and the next node of each possible step."""
         observation, states, progress = node
-        outcomes = self._outcomes.get(node, {})
-        in_state = self._seen.taken.get((observation, states), {})
-        elsewhere = self._seen.elsewhere.get(observation, {})
+        observed = self._outcomes.get(node, {})
+        recorded = self._seen.in_state.get((observation, states), {})
+        elsewhere = self._seen.anywhere.get(observation, {})
         for action in self._actions:
-            if action in outcomes:
-                possible, cost = [outcomes[action]], 1
-            elif action in in_state:
-                possible, cost = [in_state[action]], 1
-            else:
-                possible, cost = elsewhere.get(action, []), GUESS_COST
+            outcome = observed.get(action) or recorded.get(action)
+            possible, cost = ([outcome], 1) if outcome else (elsewhere.get(action, []), GUESS_COST)
             for outcome in possible:
                 if not outcome.ends:
                     after = self._next_states(states, outcome.label)
                     reached = self._goal.after(progress, states, outcome.label)
-                    yield cost, action, (outcome.observation, after, reached)
+                    yield cost, action, Node(outcome.observation, after, reached)
 
     def _next_states(self, states: States | None, label: Label) -> States | None:
         if states is None:
             return None
         next_states = []
         for machine, state in zip(self._machines.values(), states, strict=True):
-            code = machine.labels.get(label)
-            next_states.append(-1 if code is None else int(machine.transitions[state, code]))
-        return tuple(next_states) if min(next_states) >= 0 else None
+            next_state = machine.step(state, label)
+            if next_state is UNSEEN:
+                return None
+            next_states.append(next_state)
+        return tuple(next_states)
 
 
 def _path_to(node: Node, parents: dict[Node, tuple[Node, Symbol] | None]) -> Path:

@@ -2,23 +2,29 @@
 
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import gymnasium as gym
 
 from resolvent._util.text import listed
-from resolvent._util.validation import needs_arguments, shown
+from resolvent._util.validation import needs_arguments, quoted
 from resolvent.errors import OptionError, ResolventError
 from resolvent.rl.env import checked_reset, checked_step, env_errors
+
+_WANTED: Final = "name a class of environments (gymnasium.Env) or a function that returns one"
 
 
 @dataclass(frozen=True)
 class NamedEnvironment:
-    """Make an environment by name, in any process.
+    """Make the environment with an id, or named module:id or module:Class, in any process.
+
+    The modules in `imports` are imported first, so that they can register environments. Calls
+    raise `OptionError` if there is no such environment, or it cannot be made.
 
     >>> NamedEnvironment("resolvent/TMaze-v0", {"length": 5})().unwrapped.length
     5
@@ -30,87 +36,58 @@ class NamedEnvironment:
 
     def __call__(self) -> gym.Env[Any, Any]:
         """Return a new environment."""
-        return make_environment(self.name, self.arguments, self.imports)
+        for module in self.imports:
+            _import(module, f"--import {module}")
+        module, colon, name = self.name.partition(":")
+        if not colon:
+            hint = "with --import MODULE if a module registers it, or module:Class"
+            return self._make(partial(gym.make, self.name), hint)
+        if not (module and name):
+            missing = "a class after" if module else "a module before"
+            raise OptionError(f"environment '{self.name}': name {missing} the colon")
+        imported = _import(module, f"environment '{self.name}'")
+        maker = getattr(imported, name, None)
+        if maker is None:
+            return self._make(partial(gym.make, name), _classes_hint(imported))
+        if isinstance(maker, type) and not issubclass(maker, gym.Env):
+            raise OptionError(
+                f"environment '{self.name}' is a class, but no gymnasium.Env: "
+                f"derive it from gymnasium.Env, or {_WANTED}"
+            )
+        if not callable(maker):
+            raise OptionError(f"environment '{self.name}' is a {type(maker).__name__}: {_WANTED}")
+        return self._make(maker)
+
+    def _make(self, maker: Callable[..., Any], hint: str = "") -> gym.Env[Any, Any]:
+        """Call a maker, and guard an environment that is not ours."""
+        try:
+            env = maker(**self.arguments)
+        except ResolventError:
+            raise
+        except Exception as error:
+            if isinstance(error, gym.error.Error) and hint:
+                raise OptionError(
+                    f"cannot make environment '{self.name}': {str(error).rstrip('.')} "
+                    f"(give a Gymnasium id such as resolvent/House-v0, {hint})"
+                ) from error
+            passed = f" with {', '.join(self.arguments)}" if self.arguments else ""
+            raise OptionError(
+                f"cannot make environment '{self.name}'{passed}: {_error_text(error)} "
+                f"(give its arguments by --set NAME=VALUE)"
+            ) from error
+        if not isinstance(env, gym.Env):
+            raise OptionError(f"environment '{self.name}' gave a {type(env).__name__}: {_WANTED}")
+        is_ours = type(env.unwrapped).__module__.startswith("resolvent.")
+        return env if is_ours else _Guarded(env)
 
 
 def check_maker(make: Any) -> None:
     """Raise `OptionError` if a function that makes environments needs arguments."""
     if callable(make) and needs_arguments(make):
         raise OptionError(
-            f"{shown(make)} cannot make the environment, for it needs arguments: give a function "
+            f"{quoted(make)} cannot make the environment, for it needs arguments: give a function "
             f"that needs none"
         )
-
-
-def make_environment(
-    environment: str, arguments: Mapping[str, Any] | None = None, imports: Sequence[str] = ()
-) -> gym.Env[Any, Any]:
-    """Return the environment with an id, or named module:id or module:Class.
-
-    The modules in `imports` are imported first, so that they can register environments.
-
-    Raises:
-        OptionError: when there is no such environment, or it cannot be made.
-    """
-    arguments = arguments or {}
-    for module in imports:
-        _import(module, f"--import {module}")
-    module, colon, name = environment.partition(":")
-    if not colon:
-        hint = "with --import MODULE if a module registers it, or module:Class"
-        return _guarded(_registered(environment, environment, arguments, hint))
-    if not (module and name):
-        missing = "a class after" if module else "a module before"
-        raise OptionError(f"environment '{environment}': name {missing} the colon")
-    imported = _import(module, f"environment '{environment}'")
-    if (maker := getattr(imported, name, None)) is not None:
-        return _guarded(_call_maker(maker, environment, arguments))
-    return _guarded(_registered(name, environment, arguments, _classes_hint(imported)))
-
-
-def _registered(
-    name: str, environment: str, arguments: Mapping[str, Any], hint: str
-) -> gym.Env[Any, Any]:
-    try:
-        return gym.make(name, **arguments)
-    except ResolventError:
-        raise
-    except gym.error.Error as error:
-        raise OptionError(
-            f"cannot make environment '{environment}': {str(error).rstrip('.')} "
-            f"(give a Gymnasium id such as resolvent/House-v0, {hint})"
-        ) from error
-    except Exception as error:
-        raise _making_error(environment, arguments, error) from error
-
-
-def _call_maker(maker: Any, environment: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]:
-    """Call an object of a module and check that it returns an environment."""
-    wanted = "name a class of environments (gymnasium.Env) or a function that returns one"
-    if isinstance(maker, type) and not issubclass(maker, gym.Env):
-        raise OptionError(
-            f"environment '{environment}' is a class, but no gymnasium.Env: "
-            f"derive it from gymnasium.Env, or {wanted}"
-        )
-    if not callable(maker):
-        raise OptionError(f"environment '{environment}' is a {type(maker).__name__}: {wanted}")
-    try:
-        env = maker(**arguments)
-    except ResolventError:
-        raise
-    except Exception as error:
-        raise _making_error(environment, arguments, error) from error
-    if not isinstance(env, gym.Env):
-        raise OptionError(f"environment '{environment}' gave a {type(env).__name__}: {wanted}")
-    return env
-
-
-def _making_error(environment: str, arguments: Mapping[str, Any], error: Exception) -> OptionError:
-    passed = f" with {', '.join(arguments)}" if arguments else ""
-    return OptionError(
-        f"cannot make environment '{environment}'{passed}: {_error_text(error)} "
-        f"(give its arguments by --set NAME=VALUE)"
-    )
 
 
 def _import(module: str, purpose: str) -> ModuleType:
@@ -164,9 +141,3 @@ class _Guarded(gym.Wrapper[Any, Any, Any, Any]):
         with env_errors("step"):
             returned = self.env.step(action)
         return checked_step(returned)
-
-
-def _guarded(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """Guard an environment that is not ours."""
-    is_ours = type(env.unwrapped).__module__.startswith("resolvent.")
-    return env if is_ours else _Guarded(env)

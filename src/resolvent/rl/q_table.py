@@ -2,40 +2,37 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, get_args
 
 import gymnasium as gym
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util import html as notebook
 from resolvent._util.files import atomic_write, read_json
 from resolvent._util.records import ByValue
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError, TraceError
+from resolvent.rl.env import finite_reward
+from resolvent.rl.rollout import Step, play_episode
 from resolvent.rl.tabular import (
     Evaluation,
     TabularView,
     best_actions,
-    evaluate_by_playing,
     evaluate_exactly,
     tabular_view,
 )
-from resolvent.rl.transfer import transferred_rows
-from resolvent.traces import TraceSet
 from resolvent.traces.symbols import Symbol, as_symbol, is_mapping, symbol_text
-from resolvent.traces.thumbnails import thumbnails_of_symbols
 
+FORMAT = "resolvent-policy"
+VERSION = 1
 CURVE_SUFFIXES = (".csv", ".json")
-
-_LATEST = 100
-"""Number of last episodes whose mean return a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,31 +70,17 @@ def check_curve_name(path: Path) -> None:
         raise OptionError(f"{path}: a learning curve is written as {' or '.join(CURVE_SUFFIXES)}")
 
 
-def _write_curve(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    check_curve_name(path)
-    with atomic_write(path) as file:
-        if path.suffix == ".json":
-            file.write(msgspec.json.encode(columns) + b"\n")
-            return
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        file.write(text.getvalue().encode())
-
-
 @dataclass(frozen=True, eq=False)
 class QTable(ByValue):
-    """The values that Q-learning found.
+    """The values that Q-learning learned.
 
-    `q[n, a]` is the value of action `a` in `situations[n]`, the symbol of an observation of the
-    environment: the discounted return, less the potential if rewards were shaped.
-    `observation_names` and `action_names` are the environment's names of the numbers from 0 on,
-    if it has names.
+    `q[n, a]` is the discounted return of action `a` for `observations[n]`, the symbol of an
+    observation of the environment. `observation_names` and `action_names` are the environment's
+    names of the numbers from 0 on, if it has names.
     """
 
     q: NDArray[np.float64]
-    situations: tuple[Symbol, ...]
+    observations: tuple[Symbol, ...]
     curve: Curve
     gamma: float
     evaluations: tuple[Evaluation, ...] = ()
@@ -105,7 +88,6 @@ class QTable(ByValue):
     first_action: int = field(default=0, repr=False)
     observation_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
     action_names: tuple[Symbol, ...] | None = field(default=None, repr=False)
-    potential: NDArray[np.float64] | None = field(default=None, repr=False)
 
     def action(self, observation: Any) -> int:
         """Return the best action for an observation of the environment.
@@ -116,10 +98,16 @@ class QTable(ByValue):
         number = self._numbers.get(as_symbol(observation))
         return self.first_action + (0 if number is None else int(self._policy[number]))
 
-    def predict(self, observation: Any, state: Any = None, **_: Any) -> tuple[int, Any]:
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[int, Any]:
         """Return the best action and `state` unchanged, as Stable-Baselines3's policies do.
 
-        One observation at a time; further arguments of theirs change nothing.
+        One observation at a time; the table needs no memory, so the other arguments change nothing.
         """
         return self.action(observation), state
 
@@ -142,114 +130,109 @@ class QTable(ByValue):
         check_arguments(QTable.evaluate, locals(), leaving=["self", "env"])
         view = tabular_view(env)
         if episodes is None and isinstance(view, TabularView):
-            tables, places = view.numbering(self.situations)
-            return evaluate_exactly(view, tables, self._policy[places], self.gamma)
-        return evaluate_by_playing(
-            env,
-            self.action,
-            self.gamma,
-            episodes=100 if episodes is None else episodes,
-            seed=seed,
-            max_steps=max_steps,
-        )
-
-    def carried(
-        self, before: gym.Env[Any, Any], after: gym.Env[Any, Any], traces: TraceSet
-    ) -> "QTable":
-        """Return the values for other machines than those they were learned with.
-
-        Both environments are the same world inside `AugmentObservation`, with the old and the
-        new machines. Replaying the traces through both finds, for each new state, the old state
-        that occurs at most of the same steps: under the same observation first, else under any.
-        `q_learning(after, start=...)` goes on from there.
-
-        >>> import gymnasium as gym, resolvent as rs
-        >>> house = gym.make("resolvent/House-v0")
-        >>> few = rs.infer(rs.collect(house, episodes=3, seed=0))
-        >>> before = rs.AugmentObservation(house, few)
-        >>> learned = rs.q_learning(before, episodes=300)
-        >>> more = few.update(rs.collect(house, episodes=100, seed=1))
-        >>> after = rs.AugmentObservation(house, more)
-        >>> carried = learned.carried(before, after, more.all_traces())
-        >>> rs.q_learning(after, episodes=1, start=carried).evaluate(after).ended
-        1.0
-        """
-        situations, rows = transferred_rows(self._numbers, before, after, traces)
-        return replace(
-            self,
-            q=self.q[rows],
-            situations=situations,
-            evaluations=(),
-            potential=None if self.potential is None else self.potential[rows],
-        )
-
-    @property
-    def returns(self) -> NDArray[np.float64]:
-        """The return of each action in each situation: `q` without the shaping of rewards."""
-        return self.q if self.potential is None else self.q + self.potential[:, None]
+            tables, rows = view.numbering(self.observations)
+            return evaluate_exactly(view, tables, self._policy[rows], self.gamma)
+        episodes = 100 if episodes is None else episodes
+        for name, number, least in (
+            ("episodes", episodes, 1),
+            ("max_steps", max_steps, 1),
+            ("seed", seed, 0),
+        ):
+            if number is not None and number < least:
+                raise OptionError(f"{name}={number}: use at least {least}")
+        actor = _Evaluator(self.action, self.gamma)
+        ends = [
+            play_episode(env, actor, seed=seed if number == 0 else None, max_steps=max_steps)[0]
+            for number in range(episodes)
+        ]
+        return Evaluation(math.fsum(actor.returns) / episodes, sum(ends) / episodes, exact=False)
 
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file, atomically."""
-        _save(self, path)
+        content = msgspec.to_builtins(self, enc_hook=np.ndarray.tolist)
+        for evaluation in content["evaluations"]:
+            if not math.isfinite(evaluation["value"]):
+                evaluation["value"] = repr(evaluation["value"])  # JSON has no infinity
+        file = {"format": FORMAT, "version": VERSION, **content}
+        with atomic_write(path) as stream:
+            stream.write(msgspec.json.encode(file) + b"\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "QTable":
         """Read a file that `save` wrote."""
-        return _load(path)
+        content = read_json(path, dict[str, Any], "a policy that Resolvent wrote")
+        header = content.pop("format", None), content.pop("version", None)
+        if header != (FORMAT, VERSION):
+            raise ModelError(
+                f"{path}: a policy is {FORMAT} {VERSION}, this is {header[0]} {header[1]}"
+            )
+        unknown = content.keys() - {each.name for each in fields(cls)}
+        if unknown:
+            raise ModelError(f"{path}: not a policy that Resolvent wrote: it has {min(unknown)!r}")
+        try:
+            table = msgspec.convert(content, cls, strict=False, dec_hook=_decoded)
+        except (ValueError, TraceError, RecursionError, OverflowError) as error:
+            raise ModelError(f"{path}: not a policy that Resolvent wrote: {error}") from error
+        if not _fits_together(table):
+            raise ModelError(f"{path}: its rows do not fit together")
+        return table
 
     def save_curve(self, path: str | Path) -> None:
         """Write the learning curve as .csv or .json, atomically.
 
         It has a row for each episode; `value` is the evaluation after it, if any.
         """
+        path = Path(path)
+        check_curve_name(path)
         columns = self.curve.columns()
         if self.evaluations:
             value = {evaluation.episode: evaluation.value for evaluation in self.evaluations}
             columns["value"] = [value.get(episode) for episode in columns["episode"]]
-        _write_curve(Path(path), columns)
+        with atomic_write(path) as file:
+            if path.suffix == ".json":
+                file.write(msgspec.json.encode(columns) + b"\n")
+                return
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+            file.write(text.getvalue().encode())
 
     def __repr__(self) -> str:
         return (
-            f"Learned({len(self.situations)} situations, {self.q.shape[1]} actions, "
+            f"QTable({len(self.observations)} observations, {self.q.shape[1]} actions, "
             f"{len(self.curve)} episodes, {int(self.curve.steps.sum())} steps)"
         )
 
     def _repr_html_(self) -> str:
-        """Show the learning and the first situations in a notebook."""
-        curve = self.curve
-        figures = [
-            ("situations", f"{len(self.situations):,}, and {self.q.shape[1]} actions"),
-            ("learned in", f"{len(curve):,} episodes, {int(curve.steps.sum()):,} steps"),
-        ]
-        if len(curve):
-            late = curve.returns[-_LATEST:]
-            figures.append((f"mean return of the last {len(late)}", f"{late.mean():.4g}"))
-        if self.evaluations:
-            figures.append(("value, by evaluation", f"{self.evaluations[-1].value:.4g}"))
-        first = self.situations[: notebook.MOST_ROWS]
-        rows = (
-            [
-                notebook.Pictured(observation_text(symbol, self.observation_names), pictures),
-                observation_text(self.action(symbol), self.action_names),
-                f"{self.q[number].max():.4g}",
-            ]
-            for number, (symbol, pictures) in enumerate(
-                zip(first, thumbnails_of_symbols(first), strict=True)
-            )
-        )
-        return notebook.panel(
-            "learned by Q-learning",
-            notebook.figures(figures),
-            notebook.table(["situation", "action", "value"], rows, len(self.situations)),
-        )
+        """Show the learning and the first observations in a notebook."""
+        from resolvent.viz.notebook import html_of_q_table
+
+        return html_of_q_table(self)
 
     @cached_property
     def _numbers(self) -> dict[Symbol, int]:
-        return {symbol: number for number, symbol in enumerate(self.situations)}
+        return {symbol: number for number, symbol in enumerate(self.observations)}
 
     @cached_property
     def _policy(self) -> NDArray[np.int64]:
         return best_actions(self.q)
+
+
+class _Evaluator:
+    """An actor that follows a policy, and sums the discounted rewards of each episode."""
+
+    def __init__(self, action: Callable[[Any], Any], gamma: float) -> None:
+        self.act, self.returns = action, list[float]()
+        self._gamma, self._weight = gamma, 1.0
+
+    def begin(self, observation: Any, info: dict[str, Any]) -> None:
+        self.returns.append(0.0)
+        self._weight = 1.0
+
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
+        self.returns[-1] += self._weight * finite_reward(step[1])
+        self._weight *= self._gamma
 
 
 def observation_text(symbol: Symbol, names: tuple[Symbol, ...] | None = None) -> str:
@@ -294,120 +277,32 @@ def observed(symbol: Symbol) -> Symbol:
     return next((value for part, value in symbol if part == "observation"), symbol)
 
 
-FORMAT = "resolvent-policy"
-VERSION = 1
-
-# Numbers that the arrays of a table can hold.
-_Number = Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
-_Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-
-
-class _Evaluation(msgspec.Struct, forbid_unknown_fields=True):
-    value: str  # as text, for JSON has no infinity
-    ended: float
-    exact: bool
-    episode: _Count | None
-    steps: _Count | None
-
-
-class _File(msgspec.Struct, forbid_unknown_fields=True):
-    format: str
-    version: int
-    gamma: Annotated[float, msgspec.Meta(ge=0, le=1)]
-    engine: str
-    first_action: _Number
-    situations: list[Any]
-    q: list[list[float]]
-    returns: list[float]
-    discounted_returns: list[float]
-    steps: list[_Count]
-    epsilons: list[float]
-    evaluations: list[_Evaluation]
-    observation_names: list[Any] | None = None
-    action_names: list[Any] | None = None
-    potential: list[float] | msgspec.UnsetType = msgspec.UNSET
-
-
-def _save(table: QTable, path: str | Path) -> None:
-    curve = table.curve
-    observation_names, action_names = table.observation_names, table.action_names
-    content = _File(
-        format=FORMAT,
-        version=VERSION,
-        gamma=table.gamma,
-        engine=table.engine,
-        first_action=table.first_action,
-        situations=list(table.situations),
-        q=table.q.tolist(),
-        returns=curve.returns.tolist(),
-        discounted_returns=curve.discounted_returns.tolist(),
-        steps=curve.steps.tolist(),
-        epsilons=curve.epsilons.tolist(),
-        evaluations=[
-            _Evaluation(repr(each.value), each.ended, each.exact, each.episode, each.steps)
-            for each in table.evaluations
-        ],
-        observation_names=None if observation_names is None else list(observation_names),
-        action_names=None if action_names is None else list(action_names),
-        potential=msgspec.UNSET if table.potential is None else table.potential.tolist(),
-    )
-    with atomic_write(path) as file:
-        file.write(msgspec.json.encode(content) + b"\n")
-
-
-def _load(path: str | Path) -> QTable:
-    content = read_json(path, _File, "a policy that Resolvent wrote")
+def _decoded(kind: Any, value: Any) -> Any:
+    """Return a symbol, or a column as an array of its type; `ValueError` for other values."""
+    if kind is Symbol:
+        return as_symbol(value)
     try:
-        situations = tuple(map(as_symbol, content.situations))
-        evaluations = tuple(
-            Evaluation(float(each.value), each.ended, each.exact, each.episode, each.steps)
-            for each in content.evaluations
-        )
-        observation_names, action_names = map(
-            _symbols, (content.observation_names, content.action_names)
-        )
-    except (ValueError, TraceError, RecursionError) as error:
-        raise ModelError(f"{path}: not a policy that Resolvent wrote: {error}") from error
-    if (content.format, content.version) != (FORMAT, VERSION):
-        raise ModelError(
-            f"{path}: a policy is {FORMAT} {VERSION}, this is {content.format} {content.version}"
-        )
-    lengths = {len(row) for row in content.q}
-    potential = None
-    if not isinstance(content.potential, msgspec.UnsetType):
-        potential = np.array(content.potential, np.float64)
-    columns = (content.returns, content.discounted_returns, content.steps, content.epsilons)
-    if (
-        len(lengths) != 1
-        or 0 in lengths
-        or not len(content.q) == len(situations) == len(set(situations))
-        or len({len(column) for column in columns}) != 1
-        or (potential is not None and len(potential) != len(content.q))
+        array = np.array(value)
+    except ValueError:
+        raise ValueError("its rows do not fit together") from None
+    (dtype,) = get_args(get_args(kind)[1])
+    if array.size and not np.can_cast(array.dtype, dtype):
+        raise ValueError(f"numbers are needed, not {short(repr(value), 60)}")
+    return array.astype(dtype)
+
+
+def _fits_together(table: QTable) -> bool:
+    """Return whether the rows of a table and of its curve are equally many, and names enough."""
+    curve = table.curve
+    columns = (curve.returns, curve.discounted_returns, curve.steps, curve.epsilons)
+    count, names = len(table.observations), table.action_names
+    return (
+        table.q.ndim == 2
+        and table.q.shape[1] > 0
+        and len(table.q) == count == len(set(table.observations))
+        and {column.shape for column in columns} == {(len(curve.steps),)}
+        and curve.steps.min(initial=0) >= 0
+        and 0 <= table.gamma <= 1
         # Every action has a name; the first name is that of action 0.
-        or (
-            action_names is not None
-            and not 0 <= content.first_action <= len(action_names) - max(lengths)
-        )
-    ):
-        raise ModelError(f"{path}: its rows do not fit together")
-    return QTable(
-        np.array(content.q, np.float64),
-        situations,
-        Curve(
-            np.array(content.returns, np.float64),
-            np.array(content.discounted_returns, np.float64),
-            np.array(content.steps, np.int64),
-            np.array(content.epsilons, np.float64),
-        ),
-        content.gamma,
-        evaluations,
-        content.engine,
-        content.first_action,
-        observation_names,
-        action_names,
-        potential,
+        and (names is None or 0 <= table.first_action <= len(names) - table.q.shape[1])
     )
-
-
-def _symbols(names: list[Any] | None) -> tuple[Symbol, ...] | None:
-    return None if names is None else tuple(map(as_symbol, names))

@@ -1,7 +1,8 @@
-"""Play episodes in one environment, and record them as traces.
+"""Play episodes in an environment, and record them as traces.
 
 Input: an environment and an actor or a policy. Output: a `TraceSet`, or the actor's result.
-`play_episode` is the only step loop over single environments.
+`play_episode` is the only step loop over single environments; that over vector environments is
+`vector_env.record_vector_episodes`.
 """
 
 import copy
@@ -12,7 +13,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, locating
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import (
@@ -30,9 +31,9 @@ from resolvent.rl.env import (
     tabular_env,
     time_limit,
 )
-from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
+from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import Label
+from resolvent.traces.symbols import Label, as_label
 from resolvent.traces.trace_set import TraceSet
 
 Step: TypeAlias = tuple[Any, Any, Any, Any, dict[str, Any]]
@@ -71,10 +72,8 @@ def play_episode(
     while not (terminated or truncated):
         action = actor.act(observation)
         step = checked_step(env.step(action))
-        terminated, truncated = (
-            checked_flag(step[2], "terminated"),
-            checked_flag(step[3], "truncated"),
-        )
+        terminated = checked_flag(step[2], "terminated")
+        truncated = checked_flag(step[3], "truncated")
         actor.observe(observation, action, step)
         observation = step[0]
         steps += 1
@@ -96,7 +95,7 @@ def random_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
     space = copy.deepcopy(env.action_space)
     if not isinstance(space, gym.Space):
         raise OptionError(
-            f"the environment's action_space is {shown(space)}: it has to be a gymnasium space"
+            f"the environment's action_space is {quoted(space)}: it has to be a gymnasium space"
         )
     if seed is not None:
         if seed < 0:
@@ -112,6 +111,51 @@ def random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
     return lambda observation: space.sample()
 
 
+class Episode:
+    """The columns of an episode while it is played."""
+
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns[ACTION])
+
+
+@dataclass(frozen=True)
+class StepEncoder:
+    """Translates the values of an environment into the columns of episodes.
+
+    `info_columns` are the names of further columns, which infos have.
+    """
+
+    observations: SymbolEncoder
+    actions: SymbolEncoder
+    info_columns: tuple[str, ...] = ()
+
+    def begin(self, observation: Any, label: Any) -> Episode:
+        """Return a new episode, which begins with an observation and its label."""
+        columns: dict[str, list[Any]] = {
+            OBSERVATION: [self.observations(observation)],
+            LABEL: [as_label(label)],
+        }
+        columns |= {name: [] for name in (ACTION, REWARD, *self.info_columns)}
+        return Episode(columns)
+
+    def step(
+        self, episode: Episode, action: Any, reward: Any, observation: Any, label: Any, info: Info
+    ) -> None:
+        """Append a step with what it led to, or nothing if a value is invalid."""
+        row = {
+            ACTION: self.actions(action),
+            REWARD: finite_reward(reward),
+            OBSERVATION: self.observations(observation),
+            LABEL: as_label(label),
+            **{name: info_column(info, name) for name in self.info_columns},
+        }
+        for name, value in row.items():
+            episode.columns[name].append(value)
+
+
 class Recorder:
     """Record the episodes of an environment as they are played.
 
@@ -123,8 +167,8 @@ class Recorder:
     >>> recorder = Recorder(house)
     >>> recorder.begin(*house.reset())
     frozenset()
-    >>> following, reward, terminated, truncated, info = house.step(2)
-    >>> recorder.step(2, following, reward, info)
+    >>> next_observation, reward, terminated, truncated, info = house.step(2)
+    >>> recorder.step(2, next_observation, reward, info)
     frozenset({'key'})
     >>> recorder.end(terminated=False, truncated=True)
     >>> recorder.trace_set()[0].observations
@@ -134,76 +178,57 @@ class Recorder:
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        label_of: Callable[..., Any] | None = None,
+        labeling_fn: Callable[..., Any] | None = None,
         columns: Sequence[str] = (),
         *,
-        labelling: LabelingFunction | None = None,
-        name_of: Callable[[Any], Any] | None = None,
+        labeling: LabelingFunction | None = None,
+        observation_fn: Callable[[Any], Any] | None = None,
         inner: bool = False,
     ) -> None:
         self._wrapper: Any = None
         if inner:
             self._wrapper = recordable_inside(env)
-            env, name_of = self._wrapper.env, name_of or self._wrapper.name_of
-            label_of = label_of or self._wrapper.label_of
-        self.observations, self.actions = (
-            SymbolEncoder(env, "observation", name_of),
-            SymbolEncoder(env, "action"),
-        )
-        if labelling is not None and not labelling.is_given:
-            label_of = LabelsOfSymbols(labelling, self.observations, self.actions)
-        self.labels = LabelSource(env, label_of)
-        self._info_columns = tuple(columns)
-        self._coder, self._episodes = ColumnEncoder(), TraceSetBuilder()
+            env, observation_fn = self._wrapper.env, observation_fn or self._wrapper.observation_fn
+            labeling_fn = labeling_fn or self._wrapper.labeling_fn
+        observations = SymbolEncoder(env, "observation", observation_fn)
+        self.encoder = StepEncoder(observations, SymbolEncoder(env, "action"), tuple(columns))
+        if labeling is not None and not labeling.is_given:
+            labeling_fn = LabelsOfSymbols(labeling, observations, self.encoder.actions)
+        self.labels = LabelSource(env, labeling_fn)
+        self._finished = EpisodeBuilder()
         self._observation: Any = None
-        self._columns: dict[str, list[Any]] = {}
+        self._episode = Episode({ACTION: []})
 
     def begin(self, observation: Any, info: Info) -> Label:
         """Record the return of a reset; return the label of the first observation."""
         self._observation = observation = self._to_record(observation)
         with locating("reset"):
-            symbol = self.observations(observation)
             label = self.labels.at_reset(observation, info)
-            self._columns = {
-                OBSERVATION: [symbol],
-                LABEL: [label],
-                ACTION: [],
-                REWARD: [],
-                **{name: [] for name in self._info_columns},
-            }
+            self._episode = self.encoder.begin(observation, label)
         return label
 
-    def step(self, action: Any, following: Any, reward: Any, info: Info) -> Label:
+    def step(self, action: Any, next_observation: Any, reward: Any, info: Info) -> Label:
         """Record an action and the return of the step; return the label it led to."""
-        columns, following = self._columns, self._to_record(following)
-        with locating(f"step {len(columns[ACTION])}"):
-            columns[ACTION].append(self.actions(action))
-            columns[REWARD].append(finite_reward(reward))
-            columns[OBSERVATION].append(self.observations(following))
-            label = self.labels.after_step(self._observation, action, reward, following, info)
-            columns[LABEL].append(label)
-            for name in self._info_columns:
-                columns[name].append(info_column(info, name))
-        self._observation = following
+        before, observation = self._observation, self._to_record(next_observation)
+        with locating(f"step {len(self._episode)}"):
+            label = self.labels.after_step(before, action, reward, observation, info)
+            self.encoder.step(self._episode, action, reward, observation, label, info)
+        self._observation = observation
         return label
 
     def end(self, *, terminated: bool, truncated: bool) -> None:
         """Close the episode."""
-        codes = self._coder.code(self._columns)
-        self._episodes.add(codes, terminated=bool(terminated), truncated=bool(truncated))
+        columns = self._episode.columns
+        self._finished.add(columns, terminated=bool(terminated), truncated=bool(truncated))
 
-    def cut(self) -> None:
-        """Close an episode without its last step, which failed."""
-        extra = {OBSERVATION: 1, LABEL: 1}  # one entry for each step, and one for the reset
-        steps = min(len(values) - extra.get(name, 0) for name, values in self._columns.items())
-        for name, values in self._columns.items():
-            del values[steps + extra.get(name, 0) :]
-        if steps:
+    def truncate(self) -> None:
+        """Close an episode whose last step failed, without that step."""
+        if self._episode:
             self.end(terminated=False, truncated=True)
 
     def trace_set(self) -> TraceSet:
         """Return all closed episodes."""
-        return self._episodes.trace_set(self._coder.values())
+        return TraceSet.from_episodes(self._finished)
 
     def _to_record(self, observation: Any) -> Any:
         return observation if self._wrapper is None else self._wrapper.inner_observation
@@ -212,8 +237,8 @@ class Recorder:
 def recordable_inside(env: gym.Env[Any, Any]) -> gym.Wrapper[Any, Any, Any, Any]:
     """Return the wrapper, from inside any others, that adds to the observations.
 
-    It has `inner_observation`, the last one that it received, and `label_of` and `name_of`, by
-    which it finds labels and names.
+    It has `inner_observation`, the last one that it received, and `labeling_fn` and
+    `observation_fn`, by which it finds labels and names.
     """
     while isinstance(env, gym.Wrapper):
         if hasattr(type(env), "inner_observation"):
@@ -253,8 +278,8 @@ class _RecordingActor:
             self._label_policy.begin(label)
 
     def observe(self, observation: Any, action: Any, step: Step) -> None:
-        following, reward, _, _, info = step
-        label = self._recorder.step(action, following, reward, info)
+        next_observation, reward, _, _, info = step
+        label = self._recorder.step(action, next_observation, reward, info)
         if self._label_policy is not None:
             self._label_policy.read(label)
 
@@ -264,9 +289,9 @@ class RolloutOptions:
     """The options of `collect` except the number of episodes and the workers."""
 
     policy: Callable[[Any], Any] | None
-    label_of: Callable[..., Any] | None
-    labelling: LabelingFunction
-    name_of: Callable[[Any], Any] | None
+    labeling_fn: Callable[..., Any] | None
+    labeling: LabelingFunction
+    observation_fn: Callable[[Any], Any] | None
     columns: tuple[str, ...]
     max_steps: int | None
     inner: bool
@@ -283,23 +308,40 @@ def record_episodes(
     if _needs_no_steps(options) and (world := tabular_env(env)) is not None:
         draws = random_actions(env, seed).np_random
         limits = options.max_steps, time_limit(env)
-        return options.labelling.on(world.rollouts(len(numbers), seed, draws, *limits, progress))
-    policy = options.policy or random_policy(env, seed)
+        played = world.rollouts(len(numbers), seed, draws, *limits, progress)
+        return options.labeling.transform(played)
     recorder = Recorder(
         env,
-        options.label_of,
+        options.labeling_fn,
         options.columns,
-        labelling=options.labelling,
-        name_of=options.name_of,
+        labeling=options.labeling,
+        observation_fn=options.observation_fn,
         inner=options.inner,
     )
-    actor = _RecordingActor(policy, recorder)
+    actor = _RecordingActor(options.policy or random_policy(env, seed), recorder)
+    return record(
+        env, actor, recorder, numbers, seed=seed, progress=progress, max_steps=options.max_steps
+    )
+
+
+def record(
+    env: gym.Env[Any, Any],
+    actor: Actor,
+    recorder: Recorder,
+    numbers: range,
+    *,
+    seed: int | None,
+    progress: Callable[[float], object] | None,
+    **options: Any,
+) -> TraceSet:
+    """Play an episode for each number with an actor that feeds a recorder; return the traces.
+
+    The seed goes to the first reset; further options are those of `play_episode`.
+    """
     for done, number in enumerate(numbers):
         with locating(f"episode {number}"):
             first_seed = seed if done == 0 else None
-            terminated, truncated = play_episode(
-                env, actor, seed=first_seed, max_steps=options.max_steps
-            )
+            terminated, truncated = play_episode(env, actor, seed=first_seed, **options)
             recorder.end(terminated=terminated, truncated=truncated)
         if progress is not None:
             progress((done + 1) / len(numbers))
@@ -308,10 +350,10 @@ def record_episodes(
 
 def _needs_no_steps(options: RolloutOptions) -> bool:
     """Return whether an environment's own rollouts suffice; they have no infos."""
-    has_labels = options.label_of in (None, reported_label)
+    has_labels = options.labeling_fn in (None, reported_label)
     return has_labels and not (
         options.policy is not None
-        or options.name_of is not None
+        or options.observation_fn is not None
         or options.inner
         or options.columns
     )

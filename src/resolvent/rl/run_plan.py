@@ -1,6 +1,6 @@
-"""Run a plan in a Gymnasium environment, and compare its returns with the plan's bounds."""
+"""Act by a plan in a Gymnasium environment, and compare its returns with the plan's bounds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from resolvent._util import html as notebook
 from resolvent._util.records import ByValue
 from resolvent._util.text import amount
-from resolvent._util.validation import check_arguments, shown
-from resolvent.errors import ModelError, OptionError, locating
-from resolvent.machines.situations import states_text
+from resolvent._util.validation import check_arguments, quoted
+from resolvent.errors import ModelError, OptionError
+from resolvent.machines.augmented_state import states_text
 from resolvent.planning.steps import acting_machines
 from resolvent.planning.value_bounds import BoundViolation, bound_violations, returns_of
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import LivePreprocessor, time_limit
-from resolvent.rl.rollout import Recorder, Step, play_episode, random_actions
-from resolvent.rl.tracker import BeliefTracker, StateTracker
+from resolvent.rl.rollout import Recorder, Step, random_actions, record
+from resolvent.rl.tracker import StateTracker, tracker_of
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.traces import TraceSet
-from resolvent.traces.symbols import Symbol, symbol_text
+from resolvent.traces.symbols import symbol_text
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan
@@ -80,14 +80,14 @@ class Runs(ByValue):
                 f"{self.returns[number]:.4g}",
                 f"{self.discounted_returns[number]:.4g}",
                 int(self.lengths[number]),
-                "yes" if self.terminated[number] else "cut",
+                "yes" if self.terminated[number] else "no",
                 "" if number not in contradicted else f"{contradicted[number].least:.4g}",
             ]
             for number in range(len(self.returns))
         )
-        header = ["episode", "return", "discounted", "steps", "ended", "promised instead"]
+        header = ["episode", "return", "discounted", "steps", "terminated", "lower bound"]
         return notebook.panel(
-            "a plan at work",
+            "episodes by a plan",
             notebook.lines(str(self)),
             notebook.table(header, rows, len(self.returns)),
         )
@@ -95,19 +95,20 @@ class Runs(ByValue):
     def __str__(self) -> str:
         terminated, episodes = int(self.terminated.sum()), len(self.returns)
         text = (
-            f"{episodes} episode{'s' * (episodes != 1)}: mean return {self.returns.mean():.4g} "
+            f"{amount(episodes, 'episode')}: mean return {self.returns.mean():.4g} "
             f"(discounted {self.discounted_returns.mean():.4g}), mean length "
-            f"{self.lengths.mean():.4g}; {terminated} ended, {episodes - terminated} were cut"
+            f"{self.lengths.mean():.4g}; {terminated} terminated, "
+            f"{episodes - terminated} truncated"
         )
         if self.random_steps:
-            text += f"; {self.random_steps} steps at random, in situations the plan does not know"
+            steps = amount(self.random_steps, "random step")
+            text += f"; {steps} in augmented states that the plan does not know"
         if self.surprises:
-            steps = amount(self.surprises, "step")
-            text += f"; {steps} led where no trace had come by the same step"
+            text += f"; {amount(self.surprises, 'step')} with an outcome that no trace has"
         if self.contradicts:
-            text += f"\nthe world contradicts the plan: {self.contradicts[0]}"
+            text += f"\nthe environment contradicts the plan: {self.contradicts[0]}"
             if len(self.contradicts) > 1:
-                text += f", and {amount(len(self.contradicts) - 1, 'other episode')} likewise"
+                text += f", and {amount(len(self.contradicts) - 1, 'more episode')} as well"
             text += "; update the machines with these episodes (runs.traces), and plan again"
         return text
 
@@ -120,8 +121,8 @@ def run(
     seed: int | None,
     options: dict[str, Any] | None,
     labels: str | LabelingFunction | None,
-    label_of: Callable[..., Any] | None,
-    name_of: Callable[[Any], Any] | None,
+    labeling_fn: Callable[..., Any] | None,
+    observation_fn: Callable[[Any], Any] | None,
     columns: Sequence[str],
     max_steps: int | None,
     on_unseen: str | None,
@@ -130,30 +131,23 @@ def run(
     """Play episodes by a plan; see `Plan.run`."""
     if not isinstance(env, gym.Env):
         raise OptionError(f"run needs one gymnasium.Env, not a {type(env).__name__}: use gym.make")
-    check_arguments(run, locals(), leaving=["plan", "env", "on_unseen", "label_of"])
+    check_arguments(run, locals(), leaving=["plan", "env", "on_unseen", "labeling_fn"])
     if episodes < 1:
         raise OptionError(f"episodes={episodes}: run at least one")
     if max_steps is not None and max_steps < 1:
         raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
     if on_unseen is None:
-        on_unseen = "raise" if plan.model.chances is None else "random"
+        on_unseen = "raise" if plan.model.outcomes is None else "random"
     if not isinstance(on_unseen, str) or on_unseen not in ("raise", "random"):
-        raise OptionError(f"on_unseen={shown(on_unseen)}: use 'raise' or 'random'")
-    live = LivePreprocessor(env, plan.machines.senses, labels, label_of, name_of)
-    recorder = Recorder(env, live.label_of, columns, name_of=name_of)
-    has_limit = max_steps is not None or time_limit(env) is not None
-    space = random_actions(env, seed)
-    actor = _PlanActor(plan, live, recorder, space, has_limit, on_unseen == "random")
-    for number in range(episodes):
-        with locating(f"episode {number}"):
-            first_seed = seed if number == 0 else None
-            terminated, truncated = play_episode(
-                env, actor, seed=first_seed, max_steps=max_steps, options=options
-            )
-            recorder.end(terminated=terminated, truncated=truncated)
-        if progress is not None:
-            progress((number + 1) / episodes)
-    traces = recorder.trace_set()
+        raise OptionError(f"on_unseen={quoted(on_unseen)}: use 'raise' or 'random'")
+    live = LivePreprocessor(env, plan.machines.preprocessor, labels, labeling_fn, observation_fn)
+    recorder = Recorder(env, live.labeling_fn, columns, observation_fn=observation_fn)
+    actor = _PlanActor(plan, live, recorder)
+    if on_unseen == "random":
+        actor.random_actions = random_actions(env, seed)
+    actor.may_cycle = max_steps is not None or time_limit(env) is not None
+    limits = {"max_steps": max_steps, "options": options}
+    traces = record(env, actor, recorder, range(episodes), seed=seed, progress=progress, **limits)
     return Runs(
         returns_of(traces),
         returns_of(traces, plan.gamma),
@@ -162,8 +156,107 @@ def run(
         actor.random_steps,
         traces,
         bound_violations(plan, traces, actor.starts),
-        None if plan.model.chances is None else actor.surprises,
+        None if plan.model.outcomes is None else actor.surprises,
     )
+
+
+class _PlanActor:
+    """Acts by a plan, and records the episodes.
+
+    `random_actions` are taken where the plan has none; without them an error is raised there.
+    `may_cycle` says that something ends an episode in which the plan goes in a circle.
+    """
+
+    def __init__(self, plan: "Plan", live: LivePreprocessor, recorder: Recorder) -> None:
+        self.random_actions: gym.Space[Any] | None = None
+        self.may_cycle = False
+        self.starts: list[int | None] = []
+        self.random_steps = self.surprises = 0
+        # If labels are noisy, it acts as if the most likely states were the true ones.
+        self._tracker = tracker_of(acting_machines(plan.machines), live)
+        self._plan, self._live, self._recorder = plan, live, recorder
+        self._symbol: Any = None
+        self._here: int | None = None
+        self._steps = self._planned = 0
+
+    def begin(self, observation: Any, info: dict[str, Any]) -> None:
+        """Read the label of a reset."""
+        self._steps = self._planned = 0
+        self._tracker.reset(self._recorder.begin(observation, info))
+        self._symbol = self._live.observations(observation)
+        self._here = self._find()
+        self.starts.append(self._here)
+
+    def act(self, observation: Any) -> Any:
+        """Return the plan's action, or a random one where the plan has none."""
+        if self._here is None:
+            if self.random_actions is None:
+                raise ModelError(self._unknown_text())
+            self.random_steps += 1
+            self._planned = 0
+            return self.random_actions.sample()
+        self._planned += 1
+        model = self._plan.model
+        if self._planned > len(model) + _CYCLE_STEPS and not self.may_cycle:
+            raise OptionError(
+                f"episode {len(self.starts) - 1}, step {self._steps}: the plan goes in a circle, "
+                f"and neither the world nor a limit ends the episode: give max_steps"
+            )
+        return self._live.actions.value(model.actions[int(self._plan.policy[self._here])])
+
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
+        """Read the label of a step, and count a surprise."""
+        next_observation, reward, terminated, _, info = step
+        before = self._here
+        if self._tracker.weighs_outcomes:
+            self._tracker.weigh(observation, action, reward, next_observation, terminated)
+            before = self._find()  # the outcome may have changed the belief
+        label = self._recorder.step(action, next_observation, reward, info)
+        self._tracker.step(label, bool(terminated))
+        self._steps += 1
+        if terminated:
+            return
+        self._symbol = self._live.observations(next_observation)
+        self._here = self._find()
+        model = self._plan.model
+        code = model.actions.get(self._live.actions(action))
+        if model.outcomes is None or before is None or code is None:
+            return
+        if model.known[before, code]:
+            row = before * len(model.actions) + code
+            self.surprises += self._here is None or self._here not in model.outcomes.next_states(
+                row
+            )
+
+    def _find(self) -> int | None:
+        """Return the number of the augmented state; None if the plan does not know it.
+
+        After an unseen label the states are guesses, used only for stochastic machines and if
+        random actions are allowed.
+        """
+        model = self._plan.model
+        may_guess = model.outcomes is not None and self.random_actions is not None
+        if self._tracker.unseen and not may_guess:
+            return None
+        return model.find(self._symbol, *self._tracker.values)
+
+    def _unknown_text(self) -> str:
+        """Return a message about the unknown augmented state and the remedy."""
+        symbol, model = self._symbol, self._plan.model
+        states, reason = states_text(self._tracker.values), "no known step leads there"
+        if self._tracker.unseen:
+            states, reason = "states unknown", "a label was read that is unseen in these machines"
+        text = (
+            f"episode {len(self.starts) - 1}, step {self._steps}: the plan does not know "
+            f"{symbol_text(symbol)} in {states}: {reason}; plan from more traces, or act at "
+            "random there: on_unseen='random' (--on-unseen random)"
+        )
+        if symbol not in model.observations:
+            text += (
+                f"; the plan's observations are such as {symbol_text(model.observations[0])}: "
+                "if observation_fn made them, give it here, too"
+            )
+        return text
 
 
 def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
@@ -174,14 +267,13 @@ def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
             f"{env} does not show the states of the machines: wrap it in AugmentObservation, "
             "or let the plan keep track of them by run()"
         )
-    names = list(augmented.machines)
-    lacking = [name for name in plan.model.states if name not in names]
+    lacking = [name for name in plan.model.states if name not in augmented.machines]
     if lacking:
         raise OptionError(
             f"{env} does not show the state of the {lacking[0]} machine: wrap it in "
             "AugmentObservation with the plan's own machines"
         )
-    return _PlanPolicy(plan, augmented, [1 + names.index(name) for name in plan.model.states])
+    return _PlanPolicy(plan, augmented)
 
 
 class _PlanPolicy:
@@ -190,114 +282,57 @@ class _PlanPolicy:
     acts_inside = True
     """Tells `collect` to record the environment inside."""
 
-    def __init__(self, plan: "Plan", augmented: AugmentObservation, places: list[int]) -> None:
-        self._plan, self._augmented, self._places = plan, augmented, places
-        self._observations, self._actions = augmented.live.observations, augmented.live.actions
+    def __init__(self, plan: "Plan", augmented: AugmentObservation) -> None:
+        self._plan, self._episode = plan, augmented.episode
 
     def __call__(self, observation: Any) -> Any:
         """Return the plan's action in the environment's augmented state."""
-        state = self._augmented.situation
-        machine_states = (state[place] for place in self._places)
-        action = self._plan.action(self._observations(state[0]), *machine_states)
-        return self._actions.value(action)
+        action = self._plan.action(*self._episode.augmented_state(self._plan.model.states))
+        return self._episode.live.actions.value(action)
 
 
-class _PlanActor:
-    """Acts by a plan, and records the episodes."""
+class PlanMemory:
+    """The states of a plan's machines in an episode, for `Plan.predict`.
 
-    def __init__(
-        self,
-        plan: "Plan",
-        live: LivePreprocessor,
-        recorder: Recorder,
-        space: gym.Space[Any],
-        has_limit: bool,
-        may_guess: bool,
-    ) -> None:
-        self.starts: list[int | None] = []
-        self.random_steps = self.surprises = 0
+    Labels are made of observations and actions, so the machines have to be inferred with
+    `labels="observation"` or the like.
+    """
+
+    def __init__(self, plan: "Plan") -> None:
         machines = acting_machines(plan.machines)
-        # If labels are noisy, it acts as if the most likely states were the true ones.
-        self._belief = BeliefTracker(machines, live) if machines.doubt else None
-        self._memory = self._belief or StateTracker(machines)
-        self._plan, self._live, self._recorder, self._space = plan, live, recorder, space
-        self._has_limit, self._may_guess = has_limit, may_guess
-        self._symbol: Any = None
-        self._situation: int | None = None
-        self._steps = self._planned = 0
-
-    def begin(self, observation: Any, info: dict[str, Any]) -> None:
-        """Read the label of a reset."""
-        self._steps = self._planned = 0
-        self._memory.reset(self._recorder.begin(observation, info))
-        self._symbol = self._live.observations(observation)
-        self._situation = self._look_up(self._symbol)
-        self.starts.append(self._situation)
-
-    def act(self, observation: Any) -> Any:
-        """Return the plan's action, or a random one where the plan has none."""
-        self._planned += 1
-        if self._situation is None:
-            if not self._may_guess:
-                raise ModelError(self._unknown_text())
-            self.random_steps += 1
-            self._planned = 0
-            return self._space.sample()
-        if self._planned > len(self._plan.model) + _CYCLE_STEPS and not self._has_limit:
+        live = LivePreprocessor(None, plan.machines.preprocessor)
+        if live.labeling_fn is None or machines.state_uncertainty:
             raise OptionError(
-                f"episode {len(self.starts) - 1}, step {self._steps}: the plan goes in a circle, "
-                f"and neither the world nor a limit ends the episode: give max_steps"
+                "predict gets observations alone, and these machines read labels that the "
+                "environment reports: give it the observations of AugmentObservation (in mode "
+                '"dict"), or use plan.run(env) or plan.policy_in(env)'
             )
-        action = self._plan.model.actions[int(self._plan.policy[self._situation])]
-        return self._live.actions.value(action)
+        self._live, self._label_of = live, live.labeling_fn
+        self._tracker = StateTracker(machines, on_unseen="raise")
+        self._action: Any = None
 
-    def observe(self, observation: Any, action: Any, step: Step) -> None:
-        """Read the label of a step, and count a surprise."""
-        following, reward, terminated, _, info = step
-        before = self._situation
-        if self._belief is not None:
-            self._belief.took(observation, action, reward, following, terminated)
-            before = self._look_up(self._symbol)  # the outcome may have changed the belief
-        self._memory.step(self._recorder.step(action, following, reward, info), bool(terminated))
-        self._steps += 1
-        if terminated:
-            return
-        self._symbol = self._live.observations(following)
-        self._situation = self._look_up(self._symbol)
-        model = self._plan.model
-        if model.chances is None or before is None:
-            return
-        code = model.actions.get(self._live.actions(action))
-        if code is not None and model.known[before, code]:
-            row, after = before * len(model.actions) + code, self._situation
-            self.surprises += after is None or after not in model.chances.leads_to(row)
+    def act(self, plan: "Plan", observation: Any) -> Any:
+        """Return the plan's action, given the next observation of the episode."""
+        label = self._label_of(None, self._action, None, observation, {})
+        if self._action is None:
+            self._tracker.reset(label)
+        else:
+            self._tracker.step(label)
+        symbol = self._live.observations(observation)
+        self._action = plan.action(symbol, *self._tracker.values)
+        return self._action
 
-    def _look_up(self, symbol: Symbol) -> int | None:
-        """Return the number of the augmented state; None if the plan does not know it.
 
-        After an unseen label the states are guesses, used only for stochastic machines and if the
-        plan may guess.
-        """
-        model = self._plan.model
-        if self._memory.unseen and (model.chances is None or not self._may_guess):
-            return None
-        return model.situation(symbol, *self._memory.values)
-
-    def _unknown_text(self) -> str:
-        """Return a message about the unknown situation and the remedy."""
-        memory, symbol, model = self._memory, self._symbol, self._plan.model
-        states, reason = states_text(memory.values), "no known step leads there"
-        if memory.unseen:
-            states = "states unknown"
-            reason = "a label was read that the machines were never shown there"
-        text = (
-            f"episode {len(self.starts) - 1}, step {self._steps}: the plan does not know "
-            f"{symbol_text(symbol)} in {states}: {reason}; plan from more traces, or act at "
-            "random there: on_unseen='random' (--on-unseen random)"
-        )
-        if symbol not in model.observations:
-            text += (
-                f"; the plan's observations are such as {symbol_text(model.observations[0])}: "
-                "if name_of made them, give it here, too"
-            )
-        return text
+def predict(
+    plan: "Plan", observation: Any, state: PlanMemory | None, episode_start: Any
+) -> tuple[Any, PlanMemory | None]:
+    """Return a plan's action for an observation, and the memory; see `Plan.predict`."""
+    names = [f"{name}_state" for name in plan.model.states]
+    if isinstance(observation, Mapping) and all(name in observation for name in names):
+        states = [int(observation[name]) for name in names]
+        visible = {f"{name}_state" for name in plan.machines}
+        inner = {name: part for name, part in observation.items() if name not in visible}
+        return plan.action(inner.get("observation", inner), *states), state
+    if state is None or (episode_start is not None and np.any(episode_start)):
+        state = PlanMemory(plan)
+    return state.act(plan, observation), state

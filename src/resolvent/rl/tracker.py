@@ -1,68 +1,74 @@
-"""Track the states of machines in live episodes: labels, one after the other → states.
+"""Track a memory in live episodes: labels, one after the other → the states of machines.
 
-`StateTracker` looks transitions up; `BeliefTracker` estimates the states if labels are noisy or
-starts are hidden. Both have a form for many environments side by side.
+`Tracker` is the interface by which wrappers, plans and policies use a memory. `StateTracker` looks
+transitions up; `BeliefTracker` estimates the states if labels are noisy or starts are hidden. For
+environments side by side there are `VectorStateTracker` and, for other trackers, `SideBySide`.
 """
 
+import copy
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.text import listed, short
-from resolvent._util.validation import shown
+from resolvent import _core
+from resolvent._util.text import short
+from resolvent._util.validation import quoted
 from resolvent.errors import ModelError, OptionError, TraceError, locating
 from resolvent.machines import Machine, Machines
 from resolvent.machines.belief import Belief
-from resolvent.preprocess.timing import LabelReader
+from resolvent.preprocess.timing import LabelReader, labels_read
 from resolvent.rl.env import LivePreprocessor, finite_reward
-from resolvent.rl.vector_env import Mask, split
+from resolvent.rl.vector_env import Mask
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.symbols import Label, as_label, label_text
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
 
 Numbers: TypeAlias = NDArray[np.int64]
+Probabilities: TypeAlias = NDArray[np.float32]
 OnUnseen: TypeAlias = Literal["stay", "raise"]
 """The treatment of a label that a machine has not seen in its state."""
 
 
-class _ByMachine:
-    """Access to the states of each machine of a set."""
+class Tracker(Protocol):
+    """The states of a memory in one live episode.
 
-    machines: Machines
-    values: tuple[Any, ...]
+    Call `reset` with the label of an episode's first observation. For each step call `weigh` with
+    its outcome, if `weighs_outcomes`, and then `step` with the label of the next observation.
+    `values` are then the states for the prediction of the next step, and `unseen` is the number of
+    labels of this episode for which the memory has no transition.
+    """
 
-    @property
-    def states(self) -> dict[str, Any]:
-        """The state of each machine, by its name."""
-        return dict(zip(self.machines, self.values, strict=True))
-
-    @property
-    def transition_state(self) -> Any:
-        """The state of the Transition Machine; `ModelError` if there is none."""
-        return self._state("transition")
+    weighs_outcomes: ClassVar[bool]
 
     @property
-    def reward_state(self) -> Any:
-        """The state of the Reward Machine; `ModelError` if there is none."""
-        return self._state("reward")
+    def values(self) -> tuple[int, ...]:
+        """The state of each part of the memory, in its order."""
 
-    def _state(self, name: str) -> Any:
-        if name not in self.machines:
-            raise ModelError(
-                f"there is no {short(name)} machine here, so that it has no state: there is "
-                f"{listed(self.machines)}"
-            )
-        return self.states[name]
+    @property
+    def probabilities(self) -> list[Probabilities]:
+        """The probability of each state of each part."""
+
+    @property
+    def unseen(self) -> int:
+        """The number of labels of this episode that were unseen."""
+
+    def reset(self, label: Any) -> None:
+        """Begin an episode whose first observation has this label."""
+
+    def weigh(
+        self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool
+    ) -> None:
+        """Weigh the states by the outcome of a step, in values of the environment."""
+
+    def step(self, label: Any, terminated: bool = False) -> None:
+        """Read the label of the observation that a step led to."""
 
 
-class StateTracker(_ByMachine):
-    """The states of all machines of a set in a live episode.
-
-    Call `reset` with the label of an episode's first observation and `step` with the label of
-    each next observation. `states` are then the states for the prediction of the next step, by the
-    set's label timing.
+class StateTracker:
+    """The states of all machines of a set in a live episode, by their label timing.
 
     A label that a machine has not seen in its state leaves that state unchanged and is counted in
     `unseen`, or raises `ModelError` if `on_unseen` is "raise". Machines do not learn from the last
@@ -70,36 +76,53 @@ class StateTracker(_ByMachine):
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    >>> memory = StateTracker(rs.infer(traces).machines)
-    >>> memory.reset(None)
-    >>> memory.step({"key"})
-    >>> memory.states, memory.transition_state, memory.unseen
-    ({'transition': 1, 'reward': 0}, 1, 0)
+    >>> tracker = StateTracker(rs.infer(traces).machines)
+    >>> tracker.reset(None)
+    >>> tracker.step({"key"})
+    >>> tracker.states
+    {'transition': 1, 'reward': 0}
     """
+
+    weighs_outcomes: ClassVar[bool] = False
 
     def __init__(self, machines: Machines, *, on_unseen: OnUnseen = "stay") -> None:
         check_on_unseen(on_unseen)
         self.machines = machines
         self.values: tuple[int, ...] = (0,) * len(machines)
-        """The states in the order of the machines."""
         self.unseen = 0
         self._raises = on_unseen == "raise"
         self._reader = LabelReader(machines.timing)
-        self._transitions = {
-            label: tuple(_next_states(machine, label) for machine in machines.values())
-            for label in _all_labels(machines)
-        }
-        self._no_transitions = tuple([-1] * machine.states for machine in machines.values())
+        labels = _all_labels(machines)
+        self._codes = {label: code for code, label in enumerate(labels)}
+        self._tables = [
+            machine.transitions_for(labels, others=True).tolist() for machine in machines.values()
+        ]
         # The next states of all machines together: one look-up for each step.
         self._next: dict[tuple[Label, tuple[int, ...]], tuple[int, ...]] = {}
+
+    @property
+    def states(self) -> dict[str, int]:
+        """The state of each machine, by its name."""
+        return dict(zip(self.machines, self.values, strict=True))
+
+    @property
+    def probabilities(self) -> list[Probabilities]:
+        """The probability of each state of each machine: 1 for its state."""
+        machines = zip(self.machines.values(), self.values, strict=True)
+        return [np.eye(machine.states, dtype=np.float32)[state] for machine, state in machines]
 
     def reset(self, label: Any) -> None:
         """Begin an episode whose first observation has this label."""
         self.values = (0,) * len(self.values)
         self.unseen = 0
         read = self._reader.reset(as_label(label))
-        if read is not None and not self.machines.doubt.starts:
+        if read is not None and not self.machines.state_uncertainty.starts:
             self._read(read, False)
+
+    def weigh(
+        self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool
+    ) -> None:
+        """Do nothing: states follow from labels alone."""
 
     def step(self, label: Any, terminated: bool = False) -> None:
         """Read the label of the observation that a step led to."""
@@ -115,8 +138,9 @@ class StateTracker(_ByMachine):
 
     def _follow(self, label: Label, terminated: bool) -> tuple[int, ...]:
         """Return the next states of all machines, and count a label that is unseen by any."""
-        transitions = self._transitions.get(label, self._no_transitions)
-        next_states = tuple(map(list.__getitem__, transitions, self.values))
+        code = self._codes.get(label, -1)
+        pairs = list(zip(self._tables, self.values, strict=True))
+        next_states = tuple(table[state][code] for table, state in pairs)
         if min(next_states) >= 0:
             self._next[label, self.values] = next_states
             return next_states
@@ -124,108 +148,44 @@ class StateTracker(_ByMachine):
             if self._raises:
                 raise _unseen_error(self.machines, label, self.values)
             self.unseen += 1
-        pairs = zip(self.values, next_states, strict=True)
-        return tuple(before if after < 0 else after for before, after in pairs)
-
-
-class VectorStateTracker(_ByMachine):
-    """The states of all machines of a set in many live episodes: `StateTracker` for arrays.
-
-    The arrays in `states` and `unseen` have an entry for each environment; they are replaced
-    and never written into.
-    """
-
-    def __init__(
-        self, machines: Machines, environments: int, *, on_unseen: OnUnseen = "stay"
-    ) -> None:
-        check_on_unseen(on_unseen)
-        self.machines = machines
-        self.unseen: Numbers = np.zeros(environments, np.int64)
-        self.values: tuple[Numbers, ...] = (self.unseen,) * len(machines)
-        """The columns of states in the order of the machines."""
-        self._raises = on_unseen == "raise"
-        labels = _all_labels(machines)
-        self._codes = _LabelCodes(labels)
-        self._tables = [_Transitions(machine, labels) for machine in machines.values()]
-        self._lagged = machines.timing.lag > 0
-        self._reads_at_reset = machines.timing.reads_at_reset and not machines.doubt.starts
-        self._last: Numbers = np.zeros(environments, np.int64)
-
-    def reset(self, labels: Sequence[Any], mask: Mask) -> None:
-        """Begin episodes in the masked environments, whose first observations have these labels."""
-        going_on = ~mask
-        self.values = tuple(column * going_on for column in self.values)
-        self.unseen = self.unseen * going_on
-        if self._reads_at_reset:
-            self._read(self._codes.of(labels), mask, None)
-        elif self._lagged:
-            self._last = np.where(mask, self._codes.of(labels), self._last)
-
-    def step(self, labels: Sequence[Any], mask: Mask | None, terminated: Mask) -> None:
-        """Read the labels that steps led to, in the masked environments or in all."""
-        codes = self._codes.of(labels)
-        if self._lagged:
-            read, self._last = self._last, codes
-            if mask is not None:
-                self._last = np.where(mask, codes, read)
-        else:
-            read = codes
-        self._read(read, mask, terminated)
-
-    def _read(self, codes: Numbers, mask: Mask | None, terminated: Mask | None) -> None:
-        unseen = np.zeros(len(codes), bool)
-        next_states = []
-        for table, states in zip(self._tables, self.values, strict=True):
-            at = table.index(states, codes)
-            unseen |= table.unseen.take(at)
-            after = table.next_state.take(at)
-            next_states.append(after if mask is None else np.where(mask, after, states))
-        if mask is not None:
-            unseen &= mask
-        if unseen.any():
-            if terminated is not None:
-                unseen &= ~terminated
-            if self._raises and unseen.any():
-                raise self._error(int(np.argmax(unseen)), codes)
-            self.unseen = self.unseen + unseen
-        self.values = tuple(next_states)
-
-    def _error(self, number: int, codes: Numbers) -> ModelError:
-        label = self._codes.labels[int(codes[number])]
-        states = [int(column[number]) for column in self.values]
-        return ModelError(f"environment {number}: {_unseen_error(self.machines, label, states)}")
+        return tuple(
+            before if after < 0 else after
+            for before, after in zip(self.values, next_states, strict=True)
+        )
 
 
 class BeliefTracker:
     """The states of all machines in a live episode, estimated instead of read: see `Belief`.
 
-    Use it like `StateTracker`, and call `took` with each step before its label. `values` are the
-    jointly most likely states, `shown` the probabilities of each machine's states. A label counts
-    as unseen if no machine has it at all.
+    `values` are the jointly most likely states, `probabilities` those of each machine's states. A
+    label counts as unseen if no machine has it at all.
 
     >>> from resolvent.worlds import House
     >>> house = House()
-    >>> tracker = BeliefTracker(house.machines(), LivePreprocessor(house, house.machines().senses))
+    >>> machines = house.machines()
+    >>> tracker = BeliefTracker(machines, LivePreprocessor(house, machines.preprocessor))
     >>> tracker.reset(None)
-    >>> tracker.took(0, 2, 0.0, 1, False)
+    >>> tracker.weigh(0, 2, 0.0, 1, False)
     >>> tracker.step({"key"})
-    >>> tracker.values, tracker.shown[0].tolist()
+    >>> tracker.values, tracker.probabilities[0].tolist()
     ((1, 0), [0.0, 1.0])
     """
 
+    weighs_outcomes: ClassVar[bool] = True
+
     def __init__(
-        self,
-        machines: Machines,
-        live: LivePreprocessor,
-        *,
-        on_unseen: OnUnseen = "stay",
-        belief: Belief | None = None,
+        self, machines: Machines, live: LivePreprocessor, *, on_unseen: OnUnseen = "stay"
     ) -> None:
         check_on_unseen(on_unseen)
-        self.machines = machines
+        self.belief = Belief(machines)
         self._live = live
         self._raises = on_unseen == "raise"
-        self.belief = Belief(machines) if belief is None else belief.another()
+
+    def another(self) -> "BeliefTracker":
+        """Return a tracker for another environment, which shares what was computed."""
+        tracker = copy.copy(self)
+        tracker.belief = self.belief.restarted()
+        return tracker
 
     @property
     def values(self) -> tuple[int, ...]:
@@ -238,7 +198,7 @@ class BeliefTracker:
         return self.belief.unseen
 
     @property
-    def shown(self) -> list[NDArray[np.float32]]:
+    def probabilities(self) -> list[Probabilities]:
         """The probability of each state of each machine, in the order of the machines."""
         return [column.astype(np.float32) for column in self.belief.probabilities.values()]
 
@@ -247,10 +207,10 @@ class BeliefTracker:
         self.belief.reset(label)
         self._check(label, 0)
 
-    def took(
+    def weigh(
         self, observation: Any, action: Any, reward: Any, next_observation: Any, terminated: bool
     ) -> None:
-        """Weigh the states by a step, in values of the environment."""
+        """Weigh the states by the outcome of a step, in values of the environment."""
         symbol = self._live.observations
         outcomes = {
             OBSERVATION: symbol(next_observation),
@@ -274,75 +234,143 @@ class BeliefTracker:
             )
 
 
-class VectorBeliefTracker:
-    """A `BeliefTracker` for each of many environments, used as `VectorStateTracker` is."""
+def tracker_of(machines: Machines, live: LivePreprocessor) -> StateTracker | BeliefTracker:
+    """Return the tracker for machines: an estimate if labels do not determine their states."""
+    return BeliefTracker(machines, live) if machines.state_uncertainty else StateTracker(machines)
+
+
+class VectorStateTracker:
+    """The states of all machines of a set in many live episodes: `StateTracker` on arrays.
+
+    `values` has a column of states for each machine. The arrays in `values` and `unseen` have an
+    entry for each environment; they are replaced and never written into.
+    """
+
+    weighs_outcomes: ClassVar[bool] = False
 
     def __init__(
-        self,
-        machines: Machines,
-        environments: int,
-        live: LivePreprocessor,
-        *,
-        on_unseen: OnUnseen = "stay",
+        self, machines: Machines, environments: int, *, on_unseen: OnUnseen = "stay"
     ) -> None:
-        belief = Belief(machines)
-        self._trackers = [
-            BeliefTracker(machines, live, on_unseen=on_unseen, belief=belief)
-            for _ in range(environments)
-        ]
+        check_on_unseen(on_unseen)
+        self.unseen: Numbers = np.zeros(environments, np.int64)
+        self.values: tuple[Numbers, ...] = (self.unseen,) * len(machines)
+        self._machines = machines
+        self._raises = on_unseen == "raise"
+        labels = _all_labels(machines)
+        self._codes = _LabelCodes(labels)
+        self._others = len(labels)
+        """Code that stands for all labels that no machine has."""
+        self._tables = [_by_state_and_label(machine, labels) for machine in machines.values()]
+        self._lagged = machines.timing.lag > 0
+        self._reads_at_reset = (
+            machines.timing.reads_at_reset and not machines.state_uncertainty.starts
+        )
+        self._last: Numbers = np.zeros(environments, np.int64)
+
+    def reset(self, labels: Sequence[Any], mask: Mask) -> None:
+        """Begin episodes in the masked environments, whose first observations have these labels."""
+        going_on = ~mask
+        self.values = tuple(column * going_on for column in self.values)
+        self.unseen = self.unseen * going_on
+        if self._reads_at_reset:
+            self._read(self._codes.of(labels), mask, None)
+        elif self._lagged:
+            self._last = np.where(mask, self._codes.of(labels), self._last)
+
+    def step(self, labels: Sequence[Any], mask: Mask, terminated: Mask) -> None:
+        """Read the labels that steps led to, in the masked environments."""
+        codes = self._codes.of(labels)
+        read = codes
+        if self._lagged:
+            read, self._last = self._last, np.where(mask, codes, self._last)
+        self._read(read, mask, terminated)
+
+    def _read(self, codes: Numbers, mask: Mask, terminated: Mask | None) -> None:
+        unseen = np.zeros(len(codes), bool)
+        known_codes, is_everywhere = np.minimum(codes, self._others), mask.all()
+        next_states = []
+        for (next_state, is_unseen), states in zip(self._tables, self.values, strict=True):
+            index = states * (self._others + 1) + known_codes
+            unseen |= is_unseen.take(index)
+            after = next_state.take(index)
+            next_states.append(after if is_everywhere else np.where(mask, after, states))
+        unseen &= mask
+        if unseen.any():
+            if terminated is not None:
+                unseen &= ~terminated
+            if self._raises and unseen.any():
+                raise self._error(int(np.argmax(unseen)), codes)
+            self.unseen = self.unseen + unseen
+        self.values = tuple(next_states)
+
+    def _error(self, number: int, codes: Numbers) -> ModelError:
+        label = self._codes.labels[int(codes[number])]
+        states = [int(column[number]) for column in self.values]
+        return ModelError(f"environment {number}: {_unseen_error(self._machines, label, states)}")
+
+
+class SideBySide:
+    """A tracker for each of many environments, used as `VectorStateTracker` is."""
+
+    weighs_outcomes: ClassVar[bool] = True
+
+    def __init__(self, trackers: Sequence[Tracker]) -> None:
+        self.trackers = trackers
 
     @property
     def values(self) -> tuple[Numbers, ...]:
-        """For each machine a column of its most likely states."""
-        rows = np.array([tracker.values for tracker in self._trackers], np.int64)
+        """For each part of the memory a column of states."""
+        rows = np.array([tracker.values for tracker in self.trackers], np.int64)
         return tuple(np.ascontiguousarray(column) for column in rows.T)
 
     @property
     def unseen(self) -> Numbers:
-        """The number of labels in each environment's episode that no machine has."""
-        return np.array([tracker.unseen for tracker in self._trackers], np.int64)
+        """The number of unseen labels in each environment's episode."""
+        return np.array([tracker.unseen for tracker in self.trackers], np.int64)
 
     @property
-    def shown(self) -> list[NDArray[np.float32]]:
+    def probabilities(self) -> list[Probabilities]:
         """For each machine the probability of its states, with a row for each environment."""
-        rows = [tracker.shown for tracker in self._trackers]
+        rows = [tracker.probabilities for tracker in self.trackers]
         return [np.stack(column) for column in zip(*rows, strict=True)]
-
-    def of(self, number: int) -> BeliefTracker:
-        """Return the tracker of one environment."""
-        return self._trackers[number]
 
     def reset(self, labels: Sequence[Any], mask: Mask) -> None:
         """Begin episodes in the masked environments, whose first observations have these labels."""
         for number in np.flatnonzero(mask).tolist():
-            self._trackers[number].reset(labels[number])
+            self.trackers[number].reset(labels[number])
 
-    def took(
-        self,
-        spaces: tuple[gym.Space[Any], gym.Space[Any]],
-        observations: Any,
-        actions: Any,
-        rewards: Any,
-        next_observations: Sequence[Any],
-        terminated: Mask,
-        mask: Mask,
-    ) -> None:
-        """Weigh by the steps of the masked environments, with the batched spaces of both."""
-        each_observation, each_action = split(spaces[0], observations), split(spaces[1], actions)
+    def weigh(self, mask: Mask, *outcomes: Sequence[Any] | Mask) -> None:
+        """Weigh by the steps of the masked environments; a column for each argument of `weigh`."""
         for number in np.flatnonzero(mask).tolist():
-            self._trackers[number].took(
-                each_observation[number],
-                each_action[number],
-                rewards[number],
-                next_observations[number],
-                terminated[number],
-            )
+            self.trackers[number].weigh(*(column[number] for column in outcomes))
 
-    def step(self, labels: Sequence[Any], mask: Mask | None, terminated: Mask) -> None:
-        """Read the labels that steps led to, in the masked environments or in all."""
-        numbers = range(len(self._trackers)) if mask is None else np.flatnonzero(mask).tolist()
-        for number in numbers:
-            self._trackers[number].step(labels[number], bool(terminated[number]))
+    def step(self, labels: Sequence[Any], mask: Mask, terminated: Mask) -> None:
+        """Read the labels that steps led to, in the masked environments."""
+        for number in np.flatnonzero(mask).tolist():
+            self.trackers[number].step(labels[number], bool(terminated[number]))
+
+
+def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
+    """Return the state of each machine at every step of recorded traces, as when tracked live.
+
+    >>> from resolvent.worlds import House
+    >>> from resolvent.traces import Trace
+    >>> labels = [None, "flood", "key", "flood"]
+    >>> walk = TraceSet([Trace(["corridor"] * 4, labels, ["up"] * 3, [0] * 3)])
+    >>> states_at_steps(House().machines(), walk)["transition"].tolist()
+    [0, 0, 1]
+    """
+    traces = machines.preprocessor.transform(traces)
+    read = labels_read(traces, machines.timing)
+    return {
+        name: _core.walk_states(
+            machine.transitions_for(traces.labels, unseen="stay").ravel(),
+            len(traces.labels),
+            read,
+            traces.offsets,
+        )
+        for name, machine in machines.items()
+    }
 
 
 class _LabelCodes(dict[Any, int]):
@@ -355,8 +383,8 @@ class _LabelCodes(dict[Any, int]):
     def of(self, labels: Sequence[Any]) -> Numbers:
         if isinstance(labels, np.ndarray):
             if labels.dtype.kind in "iu" and labels.ndim == 1:
-                values, places = np.unique(labels, return_inverse=True)
-                return self.of(values.tolist())[places]
+                values, codes = np.unique(labels, return_inverse=True)
+                return self.of(values.tolist())[codes]
             labels = labels.tolist()
         try:
             return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
@@ -379,30 +407,10 @@ class _LabelCodes(dict[Any, int]):
         return code
 
 
-class _Transitions:
-    """The next state for each state and label; an unseen label leaves the state unchanged.
-
-    Both columns are laid out by state, then label, with one entry more for all labels that no
-    machine has.
-    """
-
-    def __init__(self, machine: Machine, labels: Sequence[Label]) -> None:
-        columns = [*(_next_states(machine, label) for label in labels), [-1] * machine.states]
-        table = np.array(columns).T
-        states = np.arange(machine.states)[:, None]
-        self.unseen = np.ascontiguousarray(table < 0).ravel()
-        self.next_state: Numbers = np.where(table < 0, states, table).astype(np.int64).ravel()
-        self._labels = len(labels)
-
-    def index(self, states: Numbers, codes: Numbers) -> Numbers:
-        """Return the place of these states and labels in the columns."""
-        return states * (self._labels + 1) + np.minimum(codes, self._labels)
-
-
 def check_on_unseen(on_unseen: str) -> None:
     """Raise `OptionError` unless `on_unseen` is one of `OnUnseen`."""
     if not isinstance(on_unseen, str) or on_unseen not in get_args(OnUnseen):
-        raise OptionError(f"on_unseen={shown(on_unseen)}: use 'stay' or 'raise'")
+        raise OptionError(f"on_unseen={quoted(on_unseen)}: use 'stay' or 'raise'")
 
 
 def _all_labels(machines: Machines) -> list[Label]:
@@ -410,13 +418,13 @@ def _all_labels(machines: Machines) -> list[Label]:
     return list(dict.fromkeys(label for machine in machines.values() for label in machine.labels))
 
 
-def _next_states(machine: Machine, label: Label) -> list[int]:
-    """Return the next state for each state; −1 where the label was never seen."""
-    code = machine.labels.get(label)
-    if code is None:
-        return [-1] * machine.states
-    column: list[int] = machine.transitions[:, code].tolist()
-    return column
+def _by_state_and_label(
+    machine: Machine, labels: Sequence[Label]
+) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Return the flat table of next states, and where they are unseen and so stay the same."""
+    table = machine.transitions_for(labels, others=True)
+    states = np.arange(machine.states)[:, None]
+    return np.where(table < 0, states, table).astype(np.int64).ravel(), (table < 0).ravel()
 
 
 def _unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> ModelError:
@@ -424,7 +432,7 @@ def _unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> Mo
     never = [
         f"state {state} of the {short(name)} machine"
         for (name, machine), state in zip(machines.items(), states, strict=True)
-        if _next_states(machine, label)[state] < 0
+        if machine.transitions_for([label])[state, 0] < 0
     ]
     is_known = any(label in machine.labels for machine in machines.values())
     return ModelError(

@@ -1,7 +1,7 @@
-"""Follow the episodes and labels of a Gymnasium vector environment, in any autoreset mode.
+"""Follow the episodes of a Gymnasium vector environment, in any autoreset mode, and record them.
 
 Input: the returns of `reset` and `step`. Output: which environments took a step or began an
-episode, and the labels.
+episode, the labels, and traces.
 """
 
 import copy
@@ -17,62 +17,160 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError, locating
-from resolvent.rl.env import AnyEnv, LabelSource, label_method
-from resolvent.traces.label_function import STEP_AND_INFO
+from resolvent.rl.env import (
+    AnyEnv,
+    LabelsOfSymbols,
+    LabelSource,
+    SymbolEncoder,
+    label_method,
+    reported_label,
+)
+from resolvent.rl.rollout import Episode, RolloutOptions, StepEncoder, random_policy
+from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.symbols import INFO_KEYS
+from resolvent.traces.trace_set import TraceSet
 
 VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
 Mask: TypeAlias = NDArray[np.bool_]
 Infos: TypeAlias = Mapping[str, Any]
 
 
+class VectorEpisodes:
+    """Follow the episodes of a vector environment from its returns.
+
+    `ended` marks the environments whose last step ended an episode. With `asks_labels`, infos
+    without a label get that of the environments' method, if they have one.
+    """
+
+    def __init__(self, envs: VectorEnv, *, asks_labels: bool = True) -> None:
+        self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
+        self.all = np.ones(envs.num_envs, bool)
+        self.none = ~self.all
+        self.ended: Mask = self.none
+        self._envs = envs
+        self._method: str | None = None
+        if asks_labels:
+            with one_environment(envs) as env:
+                self._method = label_method(env) if isinstance(env, gym.Env) else None
+
+    def reset(self, mask: Mask) -> None:
+        """Begin episodes in the masked environments."""
+        self.ended = self.ended & ~mask
+
+    def step(self, terminations: Mask, truncations: Mask) -> tuple[Mask, Mask]:
+        """Return which environments took a step, and which began an episode, in this call.
+
+        After an episode's end the call may be a reset instead of a step.
+        """
+        ended_before, self.ended = self.ended, terminations | truncations
+        if self.mode is AutoresetMode.SAME_STEP:
+            return self.all, self.ended
+        if self.mode is AutoresetMode.NEXT_STEP:
+            return ~ended_before, ended_before
+        return self.all, self.none
+
+    @property
+    def reset_in_step(self) -> Mask:
+        """The environments whose last step ended an episode and began the next."""
+        return self.ended if self.mode is AutoresetMode.SAME_STEP else self.none
+
+    def final_observations(self, infos: Infos) -> dict[int, Any]:
+        """Return the last observations of environments that ended and were reset in one step."""
+        numbers = numbers_in(self.reset_in_step)
+        if not numbers:
+            return {}
+        if "final_obs" not in infos:
+            raise TraceError(
+                'the vector environment resets in the same step but gives no infos["final_obs"]: '
+                "use another autoreset mode"
+            )
+        final = infos["final_obs"]
+        if not isinstance(final, np.ndarray):
+            final = split(self._envs.observation_space, final)
+        return {number: final[number] for number in numbers}
+
+    def reached(self, observations: Any, infos: Infos) -> list[Any]:
+        """Return the observation that each environment's step led to, given the returned batch."""
+        reached = split(self._envs.observation_space, observations)
+        for number, final in self.final_observations(infos).items():
+            reached[number] = final
+        return reached
+
+    def info_after_step(self, number: int, infos: Infos) -> dict[str, Any]:
+        """Return the info of one environment's last step."""
+        if self.reset_in_step[number]:
+            infos = infos.get("final_info", {})  # the others belong to the next episode
+        return info_of(number, infos)
+
+    def infos_at_reset(self, which: Mask, infos: Infos) -> dict[int, dict[str, Any]]:
+        """Return the infos of environments that were reset, by their numbers."""
+        return self._labeled({number: info_of(number, infos) for number in numbers_in(which)})
+
+    def infos_after_step(self, which: Mask, infos: Infos) -> dict[int, dict[str, Any]]:
+        """Return the infos of the environments' last steps, by their numbers."""
+        by_number = {number: self.info_after_step(number, infos) for number in numbers_in(which)}
+        reset = numbers_in(self.reset_in_step & which)
+        if self._method and not all(has_label(by_number[number]) for number in reset):
+            raise TraceError(
+                f"{self._method}() cannot report the label at an episode's end, since the "
+                'next one has begun in the same step: put labels into info["labels"], '
+                "pass labeling_fn=, or use another autoreset mode"
+            )
+        return self._labeled(by_number)
+
+    def _labeled(self, by_number: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+        """Add the labels of the environments' method to infos that have none."""
+        if self._method and not all(map(has_label, by_number.values())):
+            labels = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
+            for number, info in by_number.items():
+                if not has_label(info):
+                    info[INFO_KEYS[0]] = labels[number]
+        return by_number
+
+
 @dataclass(frozen=True, slots=True)
 class VectorStep:
     """The meaning of one call of `step` for each environment.
 
-    `stepped` marks the environments that took a step: after an episode's end the call may be
-    a reset instead. `started` marks those whose returned observation begins an episode.
-    `labels` holds, where stepped, the label of the next observation, and `first_labels`, where
-    started, that of the episode's first observation; elsewhere they are undefined. Labels are as
-    the environments spell them.
+    `stepped` marks the environments that took a step, `started` those whose returned observation
+    begins an episode, and `begins` says whether there are any. `labels` holds, where stepped, the
+    label of the next observation, and `first_labels`, where started, that of the episode's first
+    observation; elsewhere they are undefined. Labels are as the environments spell them.
     """
 
     stepped: Mask
     started: Mask
+    begins: bool
     labels: Sequence[Any]
     first_labels: Sequence[Any]
 
 
-class VectorEpisodes:
-    """Follow the episodes of a vector environment from its returns.
+class VectorLabels:
+    """Find the labels of a vector environment's observations: `LabelSource` for its returns.
 
-    `where` names an environment, by its number, in errors.
+    `where` names an environment, by its number, in errors. With `remembers`, `observations` are
+    the last ones that were returned.
     """
 
     def __init__(
         self,
         envs: VectorEnv,
-        label_of: Callable[..., Any] | None,
+        labeling_fn: Callable[..., Any] | None,
         where: Callable[[int], str] = "environment {}".format,
+        *,
+        remembers: bool = False,
     ) -> None:
-        self.mode = AutoresetMode(envs.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
-        self._envs = envs
-        self._labels = LabelSource(None, label_of)
-        with one_environment(envs) as env:
-            self._method = label_method(env) if isinstance(env, gym.Env) else None
-        self._where = where
-        self._all = np.ones(envs.num_envs, bool)
-        self._none = ~self._all
-        self._ended = self._none
-        self._observations: Any = None
-        self._rewards: Any = None
+        self.episodes = VectorEpisodes(envs, asks_labels=labeling_fn in (None, reported_label))
+        self.observations: Any = None
+        self._envs, self._where = envs, where
+        self._source = LabelSource(None, labeling_fn)
+        self._remembers = remembers or self._source.of_step
 
-    def reset(self, observations: Any, infos: Infos, mask: Mask | None = None) -> Sequence[Any]:
-        """Take the return of a reset of all, or of the masked, environments; return the labels."""
-        mask = self._all if mask is None else mask
-        self._ended = self._ended & ~mask
+    def reset(self, observations: Any, infos: Infos, mask: Mask) -> Sequence[Any]:
+        """Take the return of a reset of the masked environments; return the labels."""
+        self.episodes.reset(mask)
         self._remember(observations)
-        return self._first_labels(mask, observations, infos)
+        return self._at_reset(mask, observations, infos)
 
     def step(
         self,
@@ -84,142 +182,62 @@ class VectorEpisodes:
         infos: Infos,
     ) -> VectorStep:
         """Take the actions and the return of a step with them."""
-        before, ended = self._ended, terminations | truncations
-        self._ended, self._rewards = ended, rewards
-        if self.mode is AutoresetMode.SAME_STEP and ended.any():
-            step = self._step_with_ends(ended, actions, observations, infos)
-        elif self.mode is AutoresetMode.NEXT_STEP and before.any():
-            labels = self._after_step(~before, actions, observations, infos)
-            first_labels = self._first_labels(before, observations, infos)
-            step = VectorStep(~before, before, labels, first_labels)
-        else:
-            labels = self._after_step(self._all, actions, observations, infos)
-            step = VectorStep(self._all, self._none, labels, labels)
+        stepped, started = self.episodes.step(terminations, truncations)
+        labels = self._column_after_step(stepped, infos)
+        if labels is None:
+            labels = self._each_after_step(stepped, actions, observations, rewards, infos)
+        begins = started is not self.episodes.none and bool(started.any())
+        first_labels = self._at_reset(started, observations, infos) if begins else ()
         self._remember(observations)
-        return step
+        return VectorStep(stepped, started, begins, labels, first_labels)
 
-    def final_observations(self, ended: Mask, infos: Infos) -> dict[int, Any]:
-        """Return the last observations of environments that ended and were reset in one step."""
-        if "final_obs" not in infos:
-            raise TraceError(
-                'the vector environment resets in the same step but gives no infos["final_obs"]: '
-                "use another autoreset mode"
-            )
-        final = infos["final_obs"]
-        if not isinstance(final, np.ndarray):
-            final = split(self._envs.observation_space, final)
-        return {number: final[number] for number in _numbers(ended)}
-
-    def reached(self, observations: Sequence[Any], ended: Mask, infos: Infos) -> list[Any]:
-        """Return the next observation of each step, from the split returned ones."""
-        reached = list(observations)
-        if self.mode is AutoresetMode.SAME_STEP and ended.any():
-            for number, final in self.final_observations(ended, infos).items():
-                reached[number] = final
-        return reached
-
-    def info_after_step(self, number: int, infos: Infos) -> dict[str, Any]:
-        """Return the info of one environment's last step."""
-        if self.mode is AutoresetMode.SAME_STEP and self._ended[number]:
-            infos = infos.get("final_info", {})  # the others belong to the next episode's reset
-        return info_of(number, infos)
-
-    def told_at_reset(self, which: Mask, infos: Infos) -> dict[int, dict[str, Any]]:
-        """Return the infos of environments that were reset, with the labels of their method."""
-        by_number = {number: info_of(number, infos) for number in _numbers(which)}
-        return self._with_labels(which, by_number)
-
-    def told_after_step(self, infos: Infos) -> dict[int, dict[str, Any]]:
-        """Return all infos of the last step, with the labels of the environments' method."""
-        by_number = {number: self.info_after_step(number, infos) for number in _numbers(self._all)}
-        if self.mode is AutoresetMode.SAME_STEP and self._method:
-            for number in _numbers(self._ended):
-                if not _has_label(by_number[number]):
-                    raise self._label_lost()
-        return self._with_labels(self._all, by_number)
-
-    def _with_labels(
-        self, which: Mask, by_number: dict[int, dict[str, Any]]
-    ) -> dict[int, dict[str, Any]]:
-        """Add the labels of the environments' method to infos that have none."""
-        if self._method and not all(map(_has_label, by_number.values())):
-            labels = self._method_labels()
-            for number in _numbers(which):
-                by_number[number].setdefault(INFO_KEYS[0], labels[number])
-        return by_number
-
-    def _method_labels(self) -> Sequence[Any]:
-        labels: Sequence[Any] = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
-        return labels
-
-    def _label_lost(self) -> TraceError:
-        return TraceError(
-            f"{self._method}() cannot be asked for the label at an episode's end, since the "
-            'next one has begun in the same step: put labels into info["labels"], '
-            "pass label_of=, or use another autoreset mode"
-        )
-
-    def _step_with_ends(
-        self, ended: Mask, actions: Any, observations: Any, infos: Infos
-    ) -> VectorStep:
-        first_labels = self._first_labels(ended, observations, infos)
-        labels = list(self._after_step(~ended, actions, observations, infos))
-        final_infos = infos.get("final_info", {})
-        if not self._labels.are_made and self._method and not _has_label(final_infos):
-            raise self._label_lost()
-        final: list[Any] = [None] * self._envs.num_envs
-        if self._labels.are_made:
-            for number, observation in self.final_observations(ended, infos).items():
-                final[number] = observation
-        final_labels = self._column(ended, final_infos)
-        if final_labels is None:
-            final_labels = self._each_after_step(ended, actions, final, final_infos)
-        for number in _numbers(ended):
-            labels[number] = final_labels[number]
-        return VectorStep(self._all, ended, labels, first_labels)
-
-    def _first_labels(self, which: Mask, observations: Any, infos: Infos) -> Sequence[Any]:
+    def _at_reset(self, which: Mask, observations: Any, infos: Infos) -> Sequence[Any]:
         column = self._column(which, infos)
         if column is not None:
             return column
         each = self._split(observations)
+        info_of_number = self.episodes.infos_at_reset(which, infos)
         labels: list[Any] = [None] * len(which)
-        for number, info in self._infos(which, infos):
+        for number, info in info_of_number.items():
             with locating(self._where(number)), locating("reset"):
-                labels[number] = self._labels.at_reset(each[number], info)
+                labels[number] = self._source.at_reset(each[number], info)
         return labels
 
-    def _after_step(
-        self, which: Mask, actions: Any, observations: Any, infos: Infos
-    ) -> Sequence[Any]:
-        column = self._column(which, infos)
-        if column is not None:
-            return column
-        return self._each_after_step(which, actions, self._split(observations), infos)
+    def _column_after_step(self, which: Mask, infos: Infos) -> Sequence[Any] | None:
+        reset = self.episodes.reset_in_step
+        if reset is self.episodes.none or not reset.any():
+            return self._column(which, infos)
+        column = self._column(which & ~reset, infos)
+        final = self._column(reset, infos.get("final_info", {}))
+        if column is None or final is None:
+            return None
+        labels = list(column)
+        for number in numbers_in(reset):
+            labels[number] = final[number]
+        return labels
 
     def _each_after_step(
-        self, which: Mask, actions: Any, next_observations: Sequence[Any], infos: Infos
+        self, which: Mask, actions: Any, observations: Any, rewards: Any, infos: Infos
     ) -> list[Any]:
-        # Observations and actions are split only if labels depend on them.
-        observations = each_action = rewards = next_observations
-        if self._labels.of_step:
-            observations, rewards = self._split(self._observations), self._rewards
+        info_of_number = self.episodes.infos_after_step(which, infos)
+        reached: Sequence[Any] = [None] * len(which)
+        if self._source.are_made:
+            reached = self.episodes.reached(observations, infos)
+        before = each_action = reached
+        if self._source.of_step:
+            before = self._split(self.observations)
             each_action = split(self._envs.action_space, actions)
         labels: list[Any] = [None] * len(which)
-        for number, info in self._infos(which, infos):
+        for number, info in info_of_number.items():
             with locating(self._where(number)):
-                labels[number] = self._labels.after_step(
-                    observations[number],
-                    each_action[number],
-                    rewards[number],
-                    next_observations[number],
-                    info,
+                labels[number] = self._source.after_step(
+                    before[number], each_action[number], rewards[number], reached[number], info
                 )
         return labels
 
     def _column(self, which: Mask, infos: Infos) -> Sequence[Any] | None:
         """Return the labels in `infos` as they are, if every environment in `which` has one."""
-        if self._labels.are_made:
+        if self._source.are_made:
             return None
         for key in INFO_KEYS:
             if key in infos:
@@ -228,32 +246,15 @@ class VectorEpisodes:
                 return infos[key] if is_full else None
         return None
 
-    def _infos(self, which: Mask, infos: Infos) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the number of each environment in `which`, and the info that its label needs."""
-        labels: Sequence[Any] | None = None
-        for number in _numbers(which):
-            if self._labels.reads == STEP_AND_INFO:
-                yield number, info_of(number, infos)
-                continue
-            info = {
-                key: infos[key][number]
-                for key in INFO_KEYS
-                if key in infos and infos.get(f"_{key}", self._all)[number]
-            }
-            if not (info or self._labels.are_made or self._method is None):
-                labels = labels or self._method_labels()
-                info = {INFO_KEYS[0]: labels[number]}
-            yield number, info
-
     def _split(self, observations: Any) -> Sequence[Any]:
         """Return the observation of each environment, or None for each if no label needs it."""
-        if not self._labels.are_made:
+        if not self._source.are_made:
             return [None] * self._envs.num_envs
         return split(self._envs.observation_space, observations)
 
     def _remember(self, observations: Any) -> None:
-        if self._labels.of_step:  # a copy: some vector environments overwrite their batches
-            self._observations = copy.deepcopy(observations)
+        if self._remembers:  # a copy: some vector environments overwrite their batches
+            self.observations = copy.deepcopy(observations)
 
 
 @contextmanager
@@ -280,7 +281,7 @@ def one_environment(envs: VectorEnv) -> Iterator[AnyEnv]:
 def info_of(number: int, infos: Infos) -> dict[str, Any]:
     """Return one environment's part of infos, by Gymnasium's masks.
 
-    Entries without a row for each environment are left out.
+    Entries without a row for each environment are omitted.
 
     >>> infos = {"cost": np.array([3, 0]), "_cost": np.array([True, False]), "at": [5, 6], "n": 2}
     >>> info_of(0, infos), info_of(1, infos)
@@ -321,10 +322,133 @@ def check_single_resets(envs: VectorEnv, purpose: str) -> None:
         )
 
 
-def _has_label(infos: Infos) -> bool:
+def has_label(infos: Infos) -> bool:
+    """Return whether an info has a label."""
     return any(key in infos for key in INFO_KEYS)
 
 
-def _numbers(which: Mask) -> list[int]:
+def numbers_in(which: Mask) -> list[int]:
+    """Return the numbers of the masked environments."""
     numbers: list[int] = np.flatnonzero(which).tolist()
     return numbers
+
+
+def record_vector_episodes(
+    envs: VectorEnv,
+    options: RolloutOptions,
+    episodes: int,
+    seed: int | None,
+    progress: Callable[[float], object] | None = None,
+) -> TraceSet:
+    """Play and record episodes in all environments side by side.
+
+    Trace k is episode k // n of environment k % n, where n is the number of environments: the
+    episodes that end first would be biased towards short ones.
+    """
+    if options.max_steps is not None:
+        check_single_resets(envs, "max_steps cannot truncate episodes")
+    policy = options.policy or random_policy(envs, seed)
+    recorder = _VectorRecorder(envs, options, episodes)
+    observations, infos = envs.reset(seed=seed)
+    recorder.begin(observations, infos, np.ones(envs.num_envs, bool))
+    reported = 0
+    while recorder.finished < episodes:
+        actions = policy(observations)
+        observations, *outcome = envs.step(actions)
+        to_reset = recorder.step(actions, observations, *outcome)
+        if to_reset.any() and recorder.finished < episodes:
+            # The environment may change the mask and the options, so it gets copies.
+            observations, infos = envs.reset(options={"reset_mask": to_reset.copy()})
+            recorder.begin(observations, infos, to_reset)
+        while progress is not None and reported < recorder.finished:
+            reported += 1
+            progress(reported / episodes)
+    return recorder.trace_set()
+
+
+class _VectorRecorder:
+    """Record the episodes of all environments."""
+
+    def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
+        with one_environment(envs) as env:
+            observations = SymbolEncoder(env, "observation", options.observation_fn)
+            self._encoder = StepEncoder(observations, SymbolEncoder(env, "action"), options.columns)
+        labeling_fn = options.labeling_fn
+        if not options.labeling.is_given:
+            labeling_fn = LabelsOfSymbols(options.labeling, observations, self._encoder.actions)
+        self.finished = 0
+        self._envs, self._options, self._wanted = envs, options, episodes
+        self._labels = VectorLabels(envs, labeling_fn, self._location)
+        self._running: list[Episode | None] = [None] * envs.num_envs
+        self._numbers = list(range(envs.num_envs))  # of the present or next traces
+        self._recorded = EpisodeBuilder()
+        self._order: list[int] = []  # the number of each recorded trace
+
+    def begin(self, observations: Any, infos: Infos, mask: Mask) -> None:
+        """Record the return of a reset of the masked environments."""
+        labels = self._labels.reset(observations, infos, mask)
+        self._begin(mask, observations, labels)
+
+    def step(
+        self,
+        actions: Any,
+        observations: Any,
+        rewards: Any,
+        terminations: Mask,
+        truncations: Mask,
+        infos: Infos,
+    ) -> Mask:
+        """Record the return of a step; return which environments the caller must reset."""
+        step = self._labels.step(actions, observations, rewards, terminations, truncations, infos)
+        episodes, ended = self._labels.episodes, terminations | truncations
+        reached = episodes.reached(observations, infos)
+        each_action = split(self._envs.action_space, actions)
+        to_reset = ended & (episodes.mode is AutoresetMode.DISABLED)
+        for number in numbers_in(step.stepped):
+            episode = self._running[number]
+            if episode is None:
+                continue
+            with locating(self._location(number)):
+                info = episodes.info_after_step(number, infos) if self._options.columns else {}
+                self._encoder.step(
+                    episode,
+                    each_action[number],
+                    rewards[number],
+                    reached[number],
+                    step.labels[number],
+                    info,
+                )
+            is_truncated = len(episode) == self._options.max_steps and not ended[number]
+            to_reset[number] |= is_truncated
+            if ended[number] or is_truncated:
+                self._end(
+                    number, bool(terminations[number]), bool(truncations[number]) or is_truncated
+                )
+        self._begin(step.started, observations, step.first_labels)
+        return to_reset
+
+    def trace_set(self) -> TraceSet:
+        """Return the wanted episodes in their order."""
+        return TraceSet.from_episodes(self._recorded).take(np.argsort(self._order))
+
+    def _begin(self, mask: Mask, observations: Any, labels: Sequence[Any]) -> None:
+        each = split(self._envs.observation_space, observations)
+        for number in numbers_in(mask):
+            self._running[number] = None
+            if self._numbers[number] < self._wanted:
+                with locating(self._location(number)):
+                    self._running[number] = self._encoder.begin(each[number], labels[number])
+
+    def _end(self, number: int, terminated: bool, truncated: bool) -> None:
+        episode, self._running[number] = self._running[number], None
+        if episode is not None:
+            with locating(self._location(number)):
+                self._recorded.add(episode.columns, terminated=terminated, truncated=truncated)
+            self._order.append(self._numbers[number])
+            self._numbers[number] += self._envs.num_envs
+            self.finished += 1
+
+    def _location(self, number: int) -> str:
+        episode = self._running[number]
+        step = "" if episode is None else f": step {len(episode)}"
+        return f"episode {self._numbers[number]} (environment {number}){step}"

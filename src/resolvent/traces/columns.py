@@ -1,21 +1,19 @@
-"""Episodes with plain Python values, one after another → `TraceSet`, and back.
-
-Used for sources that deliver episodes: files of JSON lines, Minari datasets and
-environments. Sources with tables go through `io.table` instead.
-"""
+"""Values of episodes, or arrays of a caller → encoded columns, checked; and back to values."""
 
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from resolvent.errors import TooLarge, TraceError, locating
-from resolvent.traces.column_arrays import check_labels
+from resolvent._util.validation import check_limit
+from resolvent.errors import TraceError, located
 from resolvent.traces.schema import (
     ACTION,
+    BASIC_COLUMNS,
     LABEL,
     OBSERVATION,
     OBSERVED_COLUMNS,
@@ -23,15 +21,44 @@ from resolvent.traces.schema import (
     check_same_columns,
     column_text,
 )
-from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
+from resolvent.traces.symbols import (
+    Label,
+    Symbol,
+    as_label,
+    as_symbol,
+    label_order,
+    symbol_order,
+)
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.trace_set import TraceSet, row_slices
-from resolvent.traces.vocabulary import Codes, Interner
+from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
+
+if TYPE_CHECKING:
+    from resolvent.traces.trace_set import TraceSet
+
+Column: TypeAlias = tuple[Sequence[Any], Codes]
+"""Values in any order, and the index of each entry's value among them."""
 
 _PLAIN = frozenset({bool, int, float, str})
+_SORT_KEYS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
-_JOINED_TOGETHER = 4096
-"""Number of episodes joined at a time: many short arrays need more memory than their content."""
+
+def canonical_column(
+    name: str, column: Column, *, in_order: bool = False
+) -> tuple[Vocabulary[Any], Codes]:
+    """Return a column as trace sets have it: without unused values, the others sorted.
+
+    `in_order`: they are sorted already.
+    """
+    values, codes = column
+    try:
+        return canonical(values, codes, None if in_order else _SORT_KEYS.get(name, symbol_order))
+    except TraceError as error:
+        raise located(column_text(name), error) from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TraceError(f"{column_text(name)}: values of wrong types: {error}") from error
+
+
+# --- Episodes -----------------------------------------------------------------------------------
 
 
 class LabelCodes(dict[Any, int]):
@@ -46,140 +73,142 @@ class LabelCodes(dict[Any, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sets: Interner[Label] = Interner()
+        self.labels: Interner[Label] = Interner()
 
     def __missing__(self, spelling: Any) -> int:
         if type(spelling) is tuple and len(spelling) == 1 and type(spelling[0]) is str:
             label = as_label(spelling[0])  # the common case; there may be very many
         else:
             label = as_label(list(spelling) if type(spelling) is tuple else spelling)
-        code = self[spelling] = self.sets[label]
+        code = self[spelling] = self.labels[label]
         return code
 
 
 class ColumnEncoder:
     """Encodes the columns of one episode after another, without a Python loop over steps.
 
-    >>> coder = ColumnEncoder()
-    >>> columns = {"observation": ["hall", "attic"], "label": [None, "key"], "action": ["up"]}
-    >>> for name, codes in coder.code({**columns, "reward": [1.0], "cost": [7]}).items():
-    ...     print(name, codes)
-    observation [0 1]
-    label [0 1]
-    action [0]
-    reward [0]
-    cost [0]
+    >>> encoder = ColumnEncoder()
+    >>> encoder.encode("label", [None, "key"]), encoder.encode("label", [("key",)])
+    (array([0, 1], dtype=int32), array([1], dtype=int32))
     """
 
     def __init__(self) -> None:
         self.labels = LabelCodes()
         self._labels_checked = 0
-        self._interners: dict[str, Interner[Any]] = {LABEL: self.labels.sets}
+        self._interners: dict[str, Interner[Any]] = defaultdict(Interner)
+        self._interners[LABEL] = self.labels.labels
         self._array_rows: dict[Any, dict[bytes, int]] = {}
 
-    def code(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, Codes]:
-        """Return the codes of an episode's columns; a `TraceError` names column and step."""
-        return {name: self.code_column(name, values) for name, values in columns.items()}
+    def encode(self, name: str, values: Any) -> Codes:
+        """Return the codes of one column: of a sequence of values, or an array of rows.
 
-    def code_column(self, name: str, values: Any) -> Codes:
-        """Return the codes of one column: a sequence of values, or an array of rows."""
-        interner = self._interners.setdefault(name, Interner())
-        with locating(column_text(name)):
+        A `TraceError` names the column and the step.
+        """
+        interner = self._interners[name]
+        try:
             if name == LABEL:
-                return self._code_labels(values)
+                return self._encode_labels(values)
             if name == REWARD:
                 _check_finite(values)
                 return interner.encode(values)
             if isinstance(values, np.ndarray):
-                return self._code_array(name, values)
-            return _code_symbols(interner, values)
-
-    def _code_labels(self, labels: Sequence[Any]) -> Codes:
-        try:
-            codes = np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
-            if len(self.labels.sets) > self._labels_checked:
-                self._labels_checked = len(self.labels.sets)
-                check_labels(self._labels_checked)
-            return codes
-        except TooLarge:
-            raise
-        except TraceError:
-            _each_step(as_label, labels)
-            raise
-
-    def _code_array(self, name: str, values: NDArray[Any]) -> Codes:
-        """Encode an array by converting each distinct row once, over all episodes."""
-        interner = self._interners[name]
-        if values.ndim == 1 or values.dtype.kind not in "biuf":
-            return _code_symbols(interner, values.tolist())
-        codes = self._array_rows.setdefault((name, values.dtype, values.shape[1:]), {})
-        rows = row_bytes(values)
-        for step, row in enumerate(rows):
-            if row not in codes:
-                with locating(f"step {step}"):
-                    symbol = as_symbol(values[step])
-                codes[row] = int(interner.encode([symbol])[0])
-        return np.fromiter(map(codes.__getitem__, rows), np.int32, len(rows))
-
-    def values(self) -> dict[str, list[Any]]:
-        """Return the values of each column by code."""
-        return {name: self.values_of(name) for name in self._interners}
+                return self._encode_array(name, values)
+            return _encode_symbols(interner, values)
+        except TraceError as error:
+            raise located(column_text(name), error) from error
 
     def values_of(self, name: str) -> list[Any]:
         """Return the values of one column by code."""
         values = self._interners[name].values_in_order()
         return values if name == LABEL else list(map(as_symbol, values))
 
+    def _encode_labels(self, labels: Sequence[Any]) -> Codes:
+        try:
+            codes = np.fromiter(map(self.labels.__getitem__, labels), np.int32, len(labels))
+        except TraceError:
+            _each_step(as_label, labels)  # raises the error with its step
+            raise
+        if len(self.labels.labels) > self._labels_checked:
+            self._labels_checked = len(self.labels.labels)
+            check_labels(self._labels_checked)
+        return codes
 
-class TraceSetBuilder:
-    """Collects encoded episodes into a trace set.
+    def _encode_array(self, name: str, values: NDArray[Any]) -> Codes:
+        """Encode an array by converting each distinct row once, over all episodes."""
+        interner = self._interners[name]
+        if values.ndim == 1 or values.dtype.kind not in "biuf":
+            return _encode_symbols(interner, values.tolist())
+        codes = self._array_rows.setdefault((name, values.dtype, values.shape[1:]), {})
+        rows = row_bytes(values)
+        for step, row in enumerate(rows):
+            if row not in codes:
+                try:
+                    codes[row] = int(interner.encode([as_symbol(values[step])])[0])
+                except TraceError as error:
+                    raise located(f"step {step}", error) from error
+        return np.fromiter(map(codes.__getitem__, rows), np.int32, len(rows))
 
-    >>> coder, episodes = ColumnEncoder(), TraceSetBuilder()
+
+class EpisodeBuilder:
+    """Collects episodes as encoded columns, for `TraceSet.from_episodes`.
+
+    >>> episodes = EpisodeBuilder()
     >>> columns = {"observation": [0, 1], "label": [None, "key"], "action": ["up"]}
-    >>> episodes.add(coder.code(columns), terminated=True)
-    >>> episodes.trace_set(coder.values())
-    TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions)
+    >>> episodes.add(columns, terminated=True)
+    >>> {name: codes.tolist() for name, (_, codes) in episodes.columns().items()}
+    {'observation': [0, 1], 'label': [0, 1], 'action': [0]}
     """
 
     def __init__(self) -> None:
-        self._parts: dict[str, list[Codes]] = {}
-        self._joined: dict[str, list[Codes]] = {}
+        self._encoder = ColumnEncoder()
+        self._codes = {name: array("i") for name in (*BASIC_COLUMNS, REWARD)}
         self._lengths = array("q")
         self._terminated = bytearray()
         self._truncated = bytearray()
 
+    def __len__(self) -> int:
+        return len(self._lengths)
+
     def add(
-        self, codes: Mapping[str, Codes], *, terminated: bool = False, truncated: bool = False
+        self,
+        columns: Mapping[str, Any],
+        *,
+        terminated: bool = False,
+        truncated: bool = False,
     ) -> None:
-        """Add the codes of an episode's columns, which must be those of the first episode."""
-        if not self._parts:
-            self._parts = {name: [] for name in codes}
-            self._joined = {name: [] for name in codes}
-        check_same_columns(codes, self._parts, "the first trace")
+        """Add the values of an episode's columns, which must be those of the first episode."""
+        codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
+        if not self._lengths:
+            self._codes = {name: array("i") for name in codes}
+        check_same_columns(codes, self._codes, "the first trace")
         check_column_lengths(codes)
         for name, column in codes.items():
-            self._parts[name].append(column)
+            self._codes[name].frombytes(column.tobytes())
         self._lengths.append(len(codes[ACTION]))
         self._terminated.append(terminated)
         self._truncated.append(truncated)
-        if len(self._lengths) % _JOINED_TOGETHER == 0:
-            self._join()
 
-    def trace_set(self, values: Mapping[str, list[Any]]) -> TraceSet:
-        """Return the episodes, given the values of each column by code."""
-        self._join()
-        return TraceSet.taking_over(
-            {name: (values[name], np.concatenate(parts)) for name, parts in self._joined.items()},
-            offsets=np.append(0, np.cumsum(self._lengths, dtype=np.int64)),
-            terminated=np.array(self._terminated, bool),
-            truncated=np.array(self._truncated, bool),
-        )
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of all episodes."""
+        return {
+            name: (self._encoder.values_of(name), np.array(codes, np.int32))
+            for name, codes in self._codes.items()
+        }
 
-    def _join(self) -> None:
-        for name, parts in self._parts.items():
-            if parts:
-                self._joined[name].append(np.concatenate(parts))
-                parts.clear()
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """The first step of each episode among all, and the number of steps."""
+        return np.append(0, np.cumsum(self._lengths, dtype=np.int64))
+
+    @property
+    def terminated(self) -> NDArray[np.bool_]:
+        """Whether each episode terminated."""
+        return np.array(self._terminated, bool)
+
+    @property
+    def truncated(self) -> NDArray[np.bool_]:
+        """Whether each episode was truncated."""
+        return np.array(self._truncated, bool)
 
 
 def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:
@@ -190,20 +219,20 @@ def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:
     )
 
 
-def row_bytes(array: NDArray[Any]) -> list[bytes]:
+def row_bytes(rows: NDArray[Any]) -> list[bytes]:
     """Return each row of an array as bytes, which are equal for equal rows.
 
     >>> [list(row) for row in row_bytes(np.array([[True, False], [True, True]]))]
     [[1, 0], [1, 1]]
     """
-    if not array.size:
-        return [b""] * len(array)
-    rows = np.ascontiguousarray(array).reshape(len(array), -1)
+    if not rows.size:
+        return [b""] * len(rows)
+    rows = np.ascontiguousarray(rows).reshape(len(rows), -1)
     parts: list[bytes] = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
     return parts
 
 
-def _code_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
+def _encode_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
     types = set(map(type, values))
     if types <= _PLAIN:
         return interner.encode(values, types)
@@ -217,7 +246,7 @@ def _each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[An
         try:
             results.append(function(value))
         except TraceError as error:
-            raise TraceError(f"step {step}: {error}") from error
+            raise located(f"step {step}", error) from error
     return results
 
 
@@ -229,15 +258,84 @@ def _check_finite(rewards: Sequence[float]) -> None:
                 raise TraceError(f"step {step}: the reward is {reward}; rewards must be finite")
 
 
-def episodes(traces: TraceSet, label_values: Sequence[Any]) -> Iterator[dict[str, list[Any]]]:
+def check_labels(count: int) -> None:
+    """Raise `TooLarge` if there are more labels than the limit."""
+    check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
+
+
+def values_by_episode(
+    traces: "TraceSet", label_values: Sequence[Any]
+) -> Iterator[dict[str, list[Any]]]:
     """Yield the columns of each trace by name, with labels from `label_values` by code."""
     columns = [
         (name, list(label_values if name == LABEL else values).__getitem__, codes)
         for name, (values, codes) in traces.all_columns.items()
     ]
-    for number in range(len(traces)):
-        acted, seen = row_slices(traces, number)
+    for trace in range(len(traces)):
+        steps, observed = row_slices(traces, trace)
         yield {
-            name: list(map(value_of, codes[seen if name in OBSERVED_COLUMNS else acted].tolist()))
+            name: list(
+                map(value_of, codes[observed if name in OBSERVED_COLUMNS else steps].tolist())
+            )
             for name, value_of, codes in columns
         }
+
+
+def row_slices(traces: "TraceSet", trace: int) -> tuple[slice, slice]:
+    """Return the rows of a trace: in the columns of steps, and in observations and labels."""
+    start, stop = int(traces.offsets[trace]), int(traces.offsets[trace + 1])
+    return slice(start, stop), slice(start + trace, stop + trace + 1)
+
+
+# --- Arrays of a caller -------------------------------------------------------------------------
+
+
+def own_column(name: str, column: Any) -> Column:
+    """Return a copy of a caller's column."""
+    if not (isinstance(column, tuple | list) and len(column) == 2):
+        raise TraceError(f"{column_text(name)}: give (values, codes), each code an index of one")
+    values, codes = column
+    if not isinstance(values, Sequence | np.ndarray):
+        raise TraceError(f"{column_text(name)}: {type(values).__name__} is no list of values")
+    return list(values), own_array(column_text(name), codes)
+
+
+def own_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return a copy of a caller's array."""
+    try:
+        return np.array(values)
+    except ValueError:
+        raise TraceError(f"{name} must be one row, not rows of different lengths") from None
+
+
+def as_row(name: str, values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
+    """Return a row of integers, such as offsets, or of booleans, one for each trace."""
+    row = np.asarray(values)
+    kinds, noun = ("biu", "booleans") if dtype is np.bool_ else ("iu", "integers")
+    if row.ndim != 1 or (row.dtype.kind not in kinds and row.size):
+        raise TraceError(f"{name} must be one row of {noun}")
+    return np.ascontiguousarray(row, dtype)
+
+
+def as_trace_numbers(numbers: ArrayLike, count: int) -> NDArray[np.int64]:
+    """Return the numbers of the traces that a caller selects, counted from 0."""
+    try:
+        selected = np.asarray(numbers)
+    except ValueError:  # rows of different lengths
+        selected = np.empty((0, 0))
+    if selected.ndim != 1 or (selected.dtype.kind not in "biu" and selected.size):
+        raise IndexError("give the numbers of traces as a list of integers, or a mask")
+    if selected.dtype == bool:
+        if len(selected) != count:
+            raise IndexError(f"a mask of {len(selected)} for {count} traces: give one for each")
+        return np.flatnonzero(selected)
+    if np.any(wrong := (selected < -count) | (selected >= count)):
+        raise IndexError(f"there is no trace {selected[np.argmax(wrong)]}: there are {count}")
+    selected = selected.astype(np.int64)
+    return np.where(selected < 0, selected + count, selected)
+
+
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """Make an array read-only and return it."""
+    values.flags.writeable = False
+    return values

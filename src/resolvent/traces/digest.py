@@ -1,24 +1,24 @@
-"""Hashes of traces: one for each trace, and a digest of all that adds up over shards."""
+"""Trace sets → a hash of each trace, a digest that adds up over shards, and samples by hash."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.traces.schema import BASIC_COLUMNS, LABEL, REWARD
+from resolvent.traces.schema import ACTION, BASIC_COLUMNS, LABEL, OBSERVATION
 from resolvent.traces.symbols import ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
+if TYPE_CHECKING:
+    from resolvent.traces.trace_set import TraceSet
+
 _MODULUS = 2**61 - 1
 _BASES = 0x0B1E0A5C3D7F92E5, 0x13C6EF372FE94F82
-
-Part = tuple[Mapping[str, Codes], NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]
-"""Some traces: codes of every column, lengths, whether each was terminated, and truncated."""
 
 
 @dataclass(frozen=True)
@@ -55,39 +55,59 @@ class TraceDigest:
 
     def hexdigest(self, vocabularies: Mapping[str, Vocabulary[Any]]) -> str:
         """Return the digest of all traces, given the values of every column by name."""
-        content = [*_plain(vocabularies).items()], self.traces, self.steps, self.residues
+        values = {name: list(column) for name, column in vocabularies.items()}
+        values[LABEL] = list(map(ordered_propositions, values[LABEL]))
+        content = [*values.items()], self.traces, self.steps, self.residues
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
-def digest_in_sequence(vocabularies: Mapping[str, Vocabulary[Any]], parts: Iterable[Part]) -> str:
-    """Return the first form of the digest: SHA-256 over all codes, in the order of the traces.
+def trace_hashes(traces: "TraceSet") -> NDArray[np.int64]:
+    """Return a hash of each trace: equal for equal traces, different for almost all others."""
+    return content_hashes(core_columns(traces, traces.codes), traces.values)
 
-    Unlike `TraceDigest`, it does not add up. The codes are those of the values of all parts.
+
+def core_columns(
+    traces: "TraceSet", codes: Mapping[str, Codes], sizes: Mapping[str, int] | None = None
+) -> _core.TraceColumns:
+    """Return traces as the C++ core takes them.
+
+    `codes` are those of every column by name, and `sizes` the numbers of codes of each; None
+    if they are the traces' own.
     """
-    values = _plain(vocabularies)
-    step_values = {name: column for name, column in values.items() if name not in BASIC_COLUMNS}
-    outputs = [*step_values.values()] if [*step_values] == [REWARD] else [step_values]
-    digest = hashlib.sha256(
-        msgspec.json.encode([*(values[name] for name in BASIC_COLUMNS), *outputs])
+    if sizes is None:
+        sizes = {name: len(values) for name, values in traces.values.items()}
+    outputs = [name for name in codes if name not in BASIC_COLUMNS]
+    return _core.TraceColumns(
+        observation=codes[OBSERVATION],
+        label=codes[LABEL],
+        action=codes[ACTION],
+        outputs=[codes[name] for name in outputs],
+        offsets=traces.offsets,
+        ended=traces.terminated + 2 * traces.truncated.astype(np.int32),
+        observations=sizes[OBSERVATION],
+        labels=sizes[LABEL],
+        actions=sizes[ACTION],
+        output_sizes=[sizes[name] for name in outputs],
     )
-    types = {
-        name: np.min_scalar_type(len(column)).newbyteorder("<") for name, column in values.items()
-    }
-    column_digests = [hashlib.sha256() for _ in range(len(types) + 3)]
-    for codes, lengths, terminated, truncated in parts:
-        narrow = (codes[name].astype(dtype) for name, dtype in types.items())
-        arrays = (*narrow, lengths.astype("<i8"), terminated, truncated)
-        for column_digest, array in zip(column_digests, arrays, strict=True):
-            column_digest.update(array.tobytes())
-    for column_digest in column_digests:
-        digest.update(column_digest.digest())
-    return digest.hexdigest()
 
 
-def _plain(vocabularies: Mapping[str, Vocabulary[Any]]) -> dict[str, list[Any]]:
-    values = {name: list(column) for name, column in vocabularies.items()}
-    values[LABEL] = list(map(ordered_propositions, values[LABEL]))
-    return values
+def sample_traces(traces: "TraceSet", share: float) -> NDArray[np.bool_]:
+    """Mark about this share of the traces, chosen by their content.
+
+    The order of the traces makes no difference, and of equal traces all are marked or none.
+
+    >>> from resolvent.traces import Trace, TraceSet
+    >>> traces = TraceSet([Trace([0, 1], [None, None], ["go"], [pay % 20]) for pay in range(40)])
+    >>> chosen = sample_traces(traces, 0.8)
+    >>> int(chosen.sum()), bool((chosen[:20] == chosen[20:]).all())
+    (32, True)
+    """
+    if len(traces) == 0:
+        return np.empty(0, bool)
+    keys = trace_hashes(traces)
+    largest = np.sort(keys)[max(round(share * len(traces)), 1) - 1]
+    chosen: NDArray[np.bool_] = keys <= largest
+    return chosen
 
 
 def content_hashes(

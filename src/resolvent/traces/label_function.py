@@ -26,9 +26,9 @@ class LabelFunction:
     frozenset({'key'})
     """
 
-    def __init__(self, label_of: Callable[..., Any], *, checked: bool = True) -> None:
-        self._label_of, self._checked = label_of, checked
-        self.reads = parameters_of(label_of)
+    def __init__(self, labeling_fn: Callable[..., Any], *, checked: bool = True) -> None:
+        self._labeling_fn, self._checked = labeling_fn, checked
+        self.reads = parameters_of(labeling_fn)
 
     @property
     def of_step(self) -> bool:
@@ -60,9 +60,9 @@ class LabelFunction:
 
     def _call(self, *arguments: Any) -> Label:
         if not self._checked:
-            return self._label_of(*arguments)  # type: ignore[no-any-return]
+            return self._labeling_fn(*arguments)  # type: ignore[no-any-return]
         try:
-            label = self._label_of(*arguments)
+            label = self._labeling_fn(*arguments)
         except Exception as error:
             raise TraceError(f"{_call_text(arguments)} {raised_text(error)}") from error
         try:
@@ -77,18 +77,18 @@ def raised_text(error: Exception) -> str:
     return f"raised {type(error).__name__}: {short(str(error), 400)}"
 
 
-def parameters_of(label_of: Callable[..., Any]) -> tuple[str, ...]:
+def parameters_of(labeling_fn: Callable[..., Any]) -> tuple[str, ...]:
     """Return the parameters of a labeling function: `ONE`, `STEP` or `STEP_AND_INFO`.
 
     >>> parameters_of(lambda observation: "key")
     ('observation',)
     """
-    if not callable(label_of):
+    if not callable(labeling_fn):
         raise OptionError(
-            f"label_of is a {type(label_of).__name__}: give a function of {_SIGNATURES}"
+            f"labeling_fn is a {type(labeling_fn).__name__}: give a function of {_SIGNATURES}"
         )
     try:
-        parameters = inspect.signature(label_of).parameters.values()
+        parameters = inspect.signature(labeling_fn).parameters.values()
     except ValueError:  # some built-in functions have no signature
         return ONE
     # Parameters with defaults are often constants bound to a lambda, so they do not count.
@@ -100,9 +100,9 @@ def parameters_of(label_of: Callable[..., Any]) -> tuple[str, ...]:
     ]
     signatures = {0: ONE, **{len(names): names for names in (ONE, STEP, STEP_AND_INFO)}}
     if len(required) not in signatures:
-        raise OptionError(f"label_of has {len(required)} parameters: give it {_SIGNATURES}")
+        raise OptionError(f"labeling_fn has {len(required)} parameters: give it {_SIGNATURES}")
     return signatures[len(required)]
 
 
 def _call_text(arguments: tuple[Any, ...]) -> str:
-    return f"label_of({', '.join(map(reprlib.repr, arguments))})"
+    return f"labeling_fn({', '.join(map(reprlib.repr, arguments))})"

@@ -4,14 +4,13 @@ Beside observations, labels and actions, traces have step columns, with one entr
 each step: `reward`, and further ones that the user names.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from resolvent._util.text import listed, short
-from resolvent._util.validation import is_single, shown
+from resolvent._util.validation import is_zero_dim, quoted
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import Symbol, as_symbol
 
@@ -22,14 +21,13 @@ OBSERVED_COLUMNS = (OBSERVATION, LABEL)
 """Columns with an entry before the first step and one after each step."""
 BASIC_COLUMNS = (OBSERVATION, LABEL, ACTION)
 """Columns of all traces."""
-TERMINATED = "terminated"
+TERMINATED, TRUNCATED = "terminated", "truncated"
 DEFAULT_COLUMNS = (OBSERVATION, REWARD, TERMINATED)
 """Outputs that machines can predict of all traces; other columns are read only by name."""
 
 _OWN_NAMES = (*BASIC_COLUMNS, REWARD)
 RESERVED = frozenset(
-    {*_OWN_NAMES, *(f"{name}s" for name in _OWN_NAMES)}
-    | {TERMINATED, "truncated", "episode", "step"}
+    {*_OWN_NAMES, *(f"{name}s" for name in _OWN_NAMES)} | {TERMINATED, TRUNCATED, "episode", "step"}
 )
 
 Names = str | Sequence[str]
@@ -56,7 +54,7 @@ else in traces: give it another name
     """
     if not isinstance(name, str) or not name:
         raise TraceError(
-            f"{shown(name)} cannot be the name of a column: use a string that is not empty"
+            f"{quoted(name)} cannot be the name of a column: use a string that is not empty"
         )
     if name in RESERVED:
         raise TraceError(
@@ -69,9 +67,9 @@ else in traces: give it another name
 def check_column_names(names: Iterable[Any]) -> tuple[str, ...]:
     """Return the distinct names that a caller lists, sorted; a string is not a list."""
     if isinstance(names, str):
-        raise TraceError(f"columns={shown(names)} is one string: give a list of names, [{names!r}]")
-    if not isinstance(names, Iterable) or is_single(names):
-        raise TraceError(f"columns={shown(names)}: give a list of names")
+        raise TraceError(f"columns={quoted(names)} is a string: give a list of names, [{names!r}]")
+    if not isinstance(names, Iterable) or is_zero_dim(names):
+        raise TraceError(f"columns={quoted(names)}: give a list of names")
     return tuple(sorted(set(map(check_column_name, names))))
 
 
@@ -142,40 +140,16 @@ def check_same_columns(names: Iterable[str], expected: Iterable[str], called: st
 
 
 @dataclass(frozen=True)
-class CommandLineValue:
-    """A value as typed on a command line, to be converted to the type of its column.
-
-    >>> five = CommandLineValue("5")
-    >>> five.like(7), five.like(7.5), five.like("7"), CommandLineValue("[5, 1]").like(("7", 1.5))
-    (5, 5.0, '5', ('5', 1.0))
-    """
-
-    text: str
-
-    def like(self, example: Any) -> Any:
-        """Return the value, with the type of an example if possible."""
-        if isinstance(example, bool) and self.text.lower() in ("true", "false"):
-            return self.text.lower() == "true"
-        try:
-            value = json.loads(self.text)
-        except ValueError:
-            return self.text
-        if isinstance(example, str):
-            return value if isinstance(value, str) else self.text
-        if isinstance(example, float) and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
-        if isinstance(example, tuple) and isinstance(value, list) and len(value) == len(example):
-            parts = zip(value, example, strict=True)
-            return tuple(CommandLineValue(json.dumps(part)).like(beside) for part, beside in parts)
-        return value
-
-
-@dataclass(frozen=True)
 class TableSchema:
-    """The columns of a table that hold traces; the fields are the arguments of `read_table`.
+    """The columns of a table that hold traces; most fields are arguments of `read_table`.
 
-    >>> roles = TableSchema(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
-    >>> roles.of_steps, roles.wanted, roles.column_of_output
+    Attributes:
+        layout: "table", as for `read_table`; "log", as for `read_log`, where labels are the actions
+            before them; or "traces", that of Parquet files of traces.
+        constants: Outputs that have one value in a file, also in rows that are no steps.
+
+    >>> schema = TableSchema(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
+    >>> schema.of_steps, schema.columns, schema.column_of_output
     (('move', 'COST_EUR'), ('x', 'y', 'move', 'COST_EUR'), {'cost': 'COST_EUR'})
     """
 
@@ -190,8 +164,10 @@ class TableSchema:
     truncated: str | None = None
     next_observation: Names | None = None
     next_label: Names | None = None
+    final_observation: Symbol | None = None
     label_separator: str | None = None
-    final_observation: Symbol | CommandLineValue | None = None
+    layout: Literal["table", "log", "traces"] = "table"
+    constants: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in self.column_of_output:
@@ -217,7 +193,7 @@ class TableSchema:
             raise OptionError("label and next_label both say what happened: leave out one")
         separator = self.label_separator
         if separator is not None and not (isinstance(separator, str) and separator):
-            raise OptionError(f"label_separator={shown(separator)}: give a text such as ','")
+            raise OptionError(f"label_separator={quoted(separator)}: give a text such as ','")
 
     @property
     def column_of_output(self) -> dict[str, str]:
@@ -229,18 +205,35 @@ class TableSchema:
     @property
     def of_steps(self) -> tuple[str, ...]:
         """Columns with a value for each step, null in the row of a final observation."""
-        outputs = tuple(self.column_of_output.values())
-        return as_names(self.action) + as_names(self.reward) + outputs
+        outputs = self.column_of_output.values()
+        columns = (*as_names(self.action), *as_names(self.reward), *outputs)
+        return tuple(name for name in columns if name not in self.constants)
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """The columns to read, each once."""
         columns: Iterable[Any] = (
-            *(self.episode, self.order, self.observation, self.of_steps),
+            *(self.episode, self.order, self.observation, self.of_steps, self.constants),
             *(self.label, self.terminated, self.truncated),
             *(self.next_observation, self.next_label),
         )
         return tuple(dict.fromkeys(name for names in columns for name in as_names(names)))
+
+    def without_order(self) -> "TableSchema":
+        """Return the schema for rows in order, without the columns that order them."""
+        return replace(self, order=None)
+
+    @property
+    def step_columns(self) -> tuple[str, ...]:
+        """The step columns of the traces, beside the actions."""
+        rewards = () if self.reward is None else (REWARD,)
+        return (*rewards, *self.column_of_output)
+
+
+TABLE_ARGUMENTS = tuple(
+    field.name for field in fields(TableSchema) if field.name not in ("layout", "constants")
+)
+"""Arguments of `read_table` that describe columns."""
 
 
 def as_names(names: Names | None) -> tuple[str, ...]:
@@ -254,27 +247,27 @@ def as_names(names: Names | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def table_roles(**arguments: Any) -> TableSchema:
-    """Return the roles that the arguments of `read_table` describe, checked."""
-    repeatable = ("observation", "action", "label", "next_observation", "next_label")
-    single = ("reward", "terminated", "truncated")
-    fields: dict[str, Any] = {
-        "episode": _columns(arguments.get("episode"), "episode", may_be_empty=True),
-        "order": _columns(arguments.get("order"), "order", may_be_empty=True),
-        "outputs": _output_columns(arguments.get("outputs", ()), "outputs"),
-        "label_separator": arguments.get("label_separator"),
-        "final_observation": arguments.get("final_observation"),
-    }
-    fields |= {role: _columns(arguments.get(role), role) for role in repeatable}
-    fields |= {
-        role: None if (name := arguments.get(role)) is None else _column(name, role)
-        for role in single
-    }
+def table_schema(**arguments: Any) -> TableSchema:
+    """Return the schema that the arguments of `read_table` describe, checked.
+
+    >>> table_schema(observation=[0, 1], outputs={"cost": 3}).columns
+    ('0', '1', '3')
+    """
+    fields: dict[str, Any] = {}
+    for name, value in arguments.items():
+        if name == "outputs":
+            fields[name] = _output_columns(value, name)
+        elif name in ("label_separator", "final_observation"):
+            fields[name] = value
+        elif name in ("reward", "terminated", "truncated"):
+            fields[name] = None if value is None else _column(value, name)
+        else:
+            fields[name] = _columns(value, name, may_be_empty=name in ("episode", "order"))
     return TableSchema(**fields)
 
 
-def log_roles(episode: Any, order: Any, input: Any, output: Any) -> TableSchema:  # noqa: A002
-    """Return the roles that the arguments of `read_log` describe, checked."""
+def log_schema(*, episode: Any = None, order: Any = None, input: Any, output: Any) -> TableSchema:  # noqa: A002
+    """Return the schema that the arguments of `read_log` describe, checked."""
     if input is None:
         raise OptionError("input is None: name the column with what the system is given")
     return TableSchema(
@@ -282,43 +275,38 @@ def log_roles(episode: Any, order: Any, input: Any, output: Any) -> TableSchema:
         order=_columns(order, "order", may_be_empty=True),
         action=_columns(input, "input"),
         outputs=_output_columns(output, "output"),
+        layout="log",
     )
 
 
-def schema_of_arguments(
-    table: Mapping[str, Any],
-    input: Any,  # noqa: A002
-    output: Any,
-) -> tuple[TableSchema, bool] | None:
-    """Return the roles that a caller names, and whether they are those of a log; None if none.
+def schema_of_arguments(arguments: Mapping[str, Any]) -> TableSchema | None:
+    """Return the schema of a table or a log that a caller describes; None if there is none.
 
-    >>> schema_of_arguments({"episode": "run", "reward": None}, "event", "answer")[1]
-    True
-    >>> schema_of_arguments({"episode": None, "outputs": ()}, None, None)
+    >>> schema_of_arguments({"episode": "run", "input": "event", "output": "answer"}).layout
+    'log'
+    >>> schema_of_arguments({"episode": None, "outputs": (), "input": None})
     """
-    arguments = {name: value for name, value in table.items() if not (value is None or value == ())}
-    if input is None and output is None:
-        return (table_roles(**arguments), False) if arguments else None
-    for name in arguments:
-        if name not in ("episode", "order"):
+    given = {name: value for name, value in arguments.items() if not (value is None or value == ())}
+    if not given:
+        return None
+    if "input" not in given and "output" not in given:
+        return table_schema(**given)
+    for name in given:
+        if name not in ("input", "output", "episode", "order"):
             raise OptionError(
                 f"input and output are for a log, {name} for a table of observations and "
                 f"actions: give one or the other"
             )
-    if output is None:
+    if "output" not in given:
         raise OptionError("input needs output: name the column with what the system answers")
-    return log_roles(arguments.get("episode"), arguments.get("order"), input, output), True
+    return log_schema(**{"input": None, **given})
 
 
 def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> Names | None:
-    """Return the columns that a caller names for a role, as texts; None if none.
-
-    >>> _columns("see", "observation"), _columns([0, 1], "observation")
-    ('see', ('0', '1'))
-    """
+    """Return the columns that a caller names for a role, as texts; None if none."""
     if names is None:
         return None
-    if isinstance(names, str) or not isinstance(names, Iterable) or is_single(names):
+    if isinstance(names, str) or not isinstance(names, Iterable) or is_zero_dim(names):
         return _column(names, role)
     columns = tuple(_column(name, role) for name in names)
     if not (columns or may_be_empty):
@@ -327,11 +315,7 @@ def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> Names | No
 
 
 def _output_columns(outputs: Any, role: str) -> Names | dict[str, str]:
-    """Return the columns that a caller names as outputs, by their names in the traces if given.
-
-    >>> _output_columns({"cost": 3}, "outputs"), _output_columns(3, "outputs")
-    ({'cost': '3'}, '3')
-    """
+    """Return the columns that a caller names as outputs, by their names in the traces if given."""
     if isinstance(outputs, Mapping):
         return {name: _column(column, f"{role} {name!r}") for name, column in outputs.items()}
     return _columns(outputs, role, may_be_empty=True) or ()
@@ -342,4 +326,4 @@ def _column(name: Any, role: str) -> str:
         return name
     if isinstance(name, Integral) and not isinstance(name, bool):
         return str(int(name))
-    raise OptionError(f"{role} is {shown(name)}, which names no column: give the name of one")
+    raise OptionError(f"{role} is {quoted(name)}, which names no column: give the name of one")

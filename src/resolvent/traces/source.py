@@ -6,14 +6,10 @@ vocabularies, which can be read repeatedly, in any order and in any process.
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from resolvent._util.cache import register_type
 from resolvent._util.text import amount
@@ -27,20 +23,20 @@ class SkippedRows:
     """Rows of a shard that are skipped because files are damaged.
 
     Attributes:
-        piece: Name of the shard.
+        shard: Name of the shard.
+        why: The error.
         rows: Number of rows of the shard, if all of it is skipped and the number is known.
         whole: Whether all of it is skipped.
         first: Whether its first episode is, which may begin in a damaged shard.
-        last: Whether its last episode is, which may go on in one.
-        why: The error.
+        last: Whether its last episode is, which may continue in one.
     """
 
-    piece: str
+    shard: str
+    why: str = ""
     rows: int | None = None
     whole: bool = False
     first: bool = False
     last: bool = False
-    why: str = ""
 
     @property
     def episodes(self) -> int:
@@ -48,110 +44,31 @@ class SkippedRows:
         return self.first + self.last
 
 
-def skipped_text(gaps: Mapping[int, SkippedRows]) -> str:
-    """Describe skipped rows, by shard, in one line.
-
-    >>> damaged = SkippedRows("a", 7, whole=True, why="a: damaged")
-    >>> skipped_text({3: damaged, 4: SkippedRows("b", first=True)})
-    '1 piece that cannot be read is left out, with 7 rows (a: damaged), and 1 episode beside it \
-that may lack rows'
-    """
-    skipped = [gap for gap in gaps.values() if gap.whole]
-    episodes = sum(gap.episodes for gap in gaps.values())
-    rows = sum(gap.rows or 0 for gap in skipped)
-    unknown = sum(gap.rows is None for gap in skipped)
-    parts = []
-    if skipped:
-        counted = [amount(rows, "row")] * (unknown < len(skipped))
-        counted += [f"{amount(unknown, 'file')} of unknown length"] * bool(unknown)
-        more = f", and {len(skipped) - 1:,} more" * (len(skipped) > 1)
-        be = "is" if len(skipped) == 1 else "are"
-        parts.append(
-            f"{amount(len(skipped), 'piece')} that cannot be read {be} left out, with "
-            f"{' and '.join(counted)} ({skipped[0].why}{more})"
-        )
-    if episodes:
-        beside = f" beside {'it' if len(skipped) == 1 else 'them'}" if skipped else " left out"
-        why = "" if skipped else f" ({next(gap.why for gap in gaps.values())})"
-        parts.append(f"{amount(episodes, 'episode')}{beside} that may lack rows{why}")
-    return ", and ".join(parts)
-
-
-def warn_of_skipped(gaps: Mapping[int, SkippedRows], traces: int) -> None:
-    """Warn of skipped rows, if there are any; `traces` is the number of traces that are left.
-
-    Raises:
-        DamagedFile: when no traces are left.
-    """
-    if not gaps:
-        return
-    if not traces:
-        raise DamagedFile(f"no traces are left: {skipped_text(gaps)}")
-    warnings.warn(skipped_text(gaps), TableWarning, stacklevel=4)
-
-
-class RowOrder(NamedTuple):
-    """Order of the rows of a shard, found when it is first read; files have fingerprints.
+class ShardFacts(NamedTuple):
+    """Facts that the first read of a shard finds, for all later reads.
 
     Attributes:
-        leading_rows: Number of rows at the beginning that belong to an earlier shard's episode.
-        is_sorted: Whether the other rows are in order, so that the column that orders them need
+        skipped: Its rows that are skipped because files are damaged.
+        leading_rows: Number of rows at its beginning that belong to an episode of an earlier
+            shard; None if that is unknown.
+        is_sorted: Whether its other rows are in order, so that the column that orders them need
             not be read again.
     """
 
-    leading_rows: int
-    is_sorted: bool
+    skipped: SkippedRows | None = None
+    leading_rows: int | None = None
+    is_sorted: bool = False
 
 
-class RowOrders(Mapping[int, RowOrder]):
-    """Row orders by shard, pickled as arrays: a million are small to send and quick to load.
+class Scan(NamedTuple):
+    """The result of the first read of a shard."""
 
-    >>> import pickle
-    >>> orders = RowOrders()
-    >>> orders[7] = RowOrder(3, is_sorted=True)
-    >>> sent = pickle.loads(pickle.dumps(orders))
-    >>> sent[7], sent.get(6), list(sent)
-    (RowOrder(leading_rows=3, is_sorted=True), None, [7])
-    """
-
-    def __init__(self) -> None:
-        self._new: dict[int, RowOrder] = {}
-        self._shard: NDArray[np.int64] = np.empty(0, np.int64)
-        self._leading_rows: NDArray[np.int64] = np.empty(0, np.int64)
-        self._is_sorted: NDArray[np.bool_] = np.empty(0, bool)
-
-    def __setitem__(self, shard: int, order: RowOrder) -> None:
-        self._new[shard] = order
-
-    def __getitem__(self, shard: int) -> RowOrder:
-        if shard in self._new:
-            return self._new[shard]
-        at = int(np.searchsorted(self._shard, shard))
-        if at == len(self._shard) or self._shard[at] != shard:
-            raise KeyError(shard)
-        return RowOrder(int(self._leading_rows[at]), bool(self._is_sorted[at]))
-
-    def __iter__(self) -> Iterator[int]:
-        sent = (shard for shard in self._shard.tolist() if shard not in self._new)
-        return chain(sent, list(self._new))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        if not self._new:
-            return self.__dict__
-        orders = sorted(self.items())
-        return {
-            "_new": {},
-            "_shard": np.array([shard for shard, _ in orders], np.int64),
-            "_leading_rows": np.array([order.leading_rows for _, order in orders], np.int64),
-            "_is_sorted": np.array([order.is_sorted for _, order in orders], bool),
-        }
+    traces: TraceSet
+    facts: ShardFacts = ShardFacts()
 
 
 class ShardInfo(NamedTuple):
-    """Facts about a shard that are known without reading it.
+    """What is known about a shard without reading it.
 
     Attributes:
         name: Its name in errors; None if it is the only one.
@@ -164,15 +81,38 @@ class ShardInfo(NamedTuple):
     skipped: SkippedRows | None = None
 
 
-class Scan(NamedTuple):
-    """The result of the first read of a shard: its traces, and facts for later reads."""
+def skipped_text(skipped: Sequence[SkippedRows]) -> str:
+    """Describe skipped rows in one line.
 
-    traces: TraceSet
-    skipped: SkippedRows | None = None
-    row_order: RowOrder | None = None
+    >>> damaged = SkippedRows("a", "a: damaged", 7, whole=True)
+    >>> skipped_text([damaged, SkippedRows("b", first=True)])
+    'skipped, since files are damaged: 1 shard of 7 rows, 1 episode that may lack rows (a: damaged)'
+    """
+    shards = [rows for rows in skipped if rows.whole]
+    known = [shard.rows for shard in shards if shard.rows is not None]
+    episodes = sum(rows.episodes for rows in skipped)
+    parts = []
+    if known:
+        parts.append(f"{amount(len(known), 'shard')} of {amount(sum(known), 'row')}")
+    if len(known) < len(shards):
+        parts.append(f"{amount(len(shards) - len(known), 'shard')} of unknown length")
+    if episodes:
+        parts.append(f"{amount(episodes, 'episode')} that may lack rows")
+    why = (shards or skipped)[0].why
+    return f"skipped, since files are damaged: {', '.join(parts)} ({why})"
 
 
-_NOTHING: Mapping[int, Any] = MappingProxyType({})
+def warn_of_skipped(skipped: Sequence[SkippedRows], traces: int) -> None:
+    """Warn of skipped rows, if there are any; `traces` is the number of traces that are left.
+
+    Raises:
+        DamagedFile: when no traces are left.
+    """
+    if not skipped:
+        return
+    if not traces:
+        raise DamagedFile(f"no traces are left: {skipped_text(skipped)}")
+    warnings.warn(skipped_text(skipped), TableWarning, stacklevel=4)
 
 
 class TraceSource(ABC):
@@ -183,14 +123,22 @@ class TraceSource(ABC):
         """Return the number of shards."""
 
     @abstractmethod
-    def read(self, number: int) -> TraceSet:
-        """Return one shard."""
+    def read(self, shard: int) -> TraceSet:
+        """Return the traces of one shard."""
 
     @abstractmethod
-    def info(self, number: int) -> ShardInfo:
-        """Return the facts about one shard."""
+    def info(self, shard: int) -> ShardInfo:
+        """Return what is known about one shard without reading it."""
 
-    def fingerprint(self, number: int) -> Any:
+    def scan(self, shard: int) -> Scan:
+        """Read one shard for the first time."""
+        return Scan(self.read(shard))
+
+    def with_facts(self, facts: Mapping[int, ShardFacts]) -> "TraceSource":
+        """Return the same source with the facts, by shard, that scans of its shards found."""
+        return self
+
+    def fingerprint(self, shard: int) -> Any:
         """Return all that a shard depends on, as plain data; None if it is in memory."""
         return None
 
@@ -200,28 +148,17 @@ class TraceSource(ABC):
         return None
 
     @property
-    def gaps(self) -> Mapping[int, SkippedRows]:
-        """The skipped rows by shard."""
-        return _NOTHING
-
-    def scan(self, number: int) -> Scan:
-        """Read one shard for the first time: find rows to skip, and its row order."""
-        return Scan(self.read(number))
-
-    def skipping(self, gaps: Mapping[int, SkippedRows]) -> "TraceSource":
-        """Return the same source with the skipped rows fixed that scans of its shards found."""
-        return self
-
-    def remember(self, arrangements: Mapping[int, RowOrder]) -> None:  # noqa: B027
-        """Store row orders by shard that scans in other processes found."""
+    def skipped(self) -> tuple[SkippedRows, ...]:
+        """The rows that are skipped because files are damaged, in the order of shards."""
+        return ()
 
     def is_same(self, other: "TraceSource") -> bool:
         """Whether another source reads the same traces, but for skipped rows."""
         return self is other
 
-    def name(self, number: int) -> str | None:
+    def name(self, shard: int) -> str | None:
         """Return the name of a shard in errors; None if it is the only one."""
-        return self.info(number).name
+        return self.info(shard).name
 
     def __iter__(self) -> Iterator[TraceSet]:
         return map(self.read, range(len(self)))
@@ -236,13 +173,13 @@ class InMemorySource(TraceSource):
     def __len__(self) -> int:
         return len(self.sets)
 
-    def read(self, number: int) -> TraceSet:
+    def read(self, shard: int) -> TraceSet:
         """Return one of the sets."""
-        return self.sets[number]
+        return self.sets[shard]
 
-    def info(self, number: int) -> ShardInfo:
-        """Return the facts about one shard, named by its number if there are several."""
-        return ShardInfo(f"trace set {number}" if len(self.sets) > 1 else None)
+    def info(self, shard: int) -> ShardInfo:
+        """Return the name of a shard: its number, if there are several."""
+        return ShardInfo(f"trace set {shard}" if len(self.sets) > 1 else None)
 
 
 class JoinedSource(TraceSource):
@@ -257,38 +194,34 @@ class JoinedSource(TraceSource):
     def __iter__(self) -> Iterator[TraceSet]:
         return chain.from_iterable(self.sources)
 
-    def read(self, number: int) -> TraceSet:
-        """Return one shard."""
-        source, local = self._local(number)
-        return source.read(local)
+    def read(self, shard: int) -> TraceSet:
+        """Return the traces of one shard."""
+        source, shard_of_source = self._located(shard)
+        return source.read(shard_of_source)
 
-    def info(self, number: int) -> ShardInfo:
-        """Return the facts about one shard, named after its source if it has no name there."""
-        source, local = self._local(number)
-        info = source.info(local)
+    def info(self, shard: int) -> ShardInfo:
+        """Return what is known about one shard, named after its source if it has no name there."""
+        source, shard_of_source = self._located(shard)
+        info = source.info(shard_of_source)
         return info._replace(name=info.name or f"trace set {self.sources.index(source)}")
 
-    def fingerprint(self, number: int) -> Any:
+    def fingerprint(self, shard: int) -> Any:
         """Return all that a shard depends on, as plain data; None if it is in memory."""
-        source, local = self._local(number)
-        return source.fingerprint(local)
+        source, shard_of_source = self._located(shard)
+        return source.fingerprint(shard_of_source)
 
     @property
-    def gaps(self) -> Mapping[int, SkippedRows]:
-        """The skipped rows by shard."""
-        gaps: dict[int, SkippedRows] = {}
-        first = 0
-        for source in self.sources:
-            gaps |= {first + number: gap for number, gap in source.gaps.items()}
-            first += len(source)
-        return gaps
+    def skipped(self) -> tuple[SkippedRows, ...]:
+        """The rows that are skipped because files are damaged."""
+        return tuple(chain.from_iterable(source.skipped for source in self.sources))
 
-    def _local(self, number: int) -> tuple[TraceSource, int]:
+    def _located(self, shard: int) -> tuple[TraceSource, int]:
+        """Return the source of a shard, and its number there."""
         for source in self.sources:
-            if number < len(source):
+            if shard < len(source):
                 break
-            number -= len(source)
-        return source, number
+            shard -= len(source)
+        return source, shard
 
 
 class MappedSource(TraceSource):
@@ -307,22 +240,26 @@ class MappedSource(TraceSource):
     def __iter__(self) -> Iterator[TraceSet]:
         return map(self.transform, self.source)
 
-    def read(self, number: int) -> TraceSet:
-        """Return one shard."""
-        return self.transform(self.source.read(number))
+    def read(self, shard: int) -> TraceSet:
+        """Return the traces of one shard."""
+        return self.transform(self.source.read(shard))
 
-    def scan(self, number: int) -> Scan:
+    def scan(self, shard: int) -> Scan:
         """Read one shard for the first time."""
-        scan = self.source.scan(number)
+        scan = self.source.scan(shard)
         return scan._replace(traces=self.transform(scan.traces))
 
-    def info(self, number: int) -> ShardInfo:
-        """Return the facts about one shard."""
-        return self.source.info(number)
+    def with_facts(self, facts: Mapping[int, ShardFacts]) -> "MappedSource":
+        """Return the same source with the facts, by shard, that scans of its shards found."""
+        return MappedSource(self.source.with_facts(facts), self.transform)
 
-    def fingerprint(self, number: int) -> Any:
+    def info(self, shard: int) -> ShardInfo:
+        """Return what is known about one shard without reading it."""
+        return self.source.info(shard)
+
+    def fingerprint(self, shard: int) -> Any:
         """Return all that a shard depends on, as plain data; None if it is in memory."""
-        fingerprint = self.source.fingerprint(number)
+        fingerprint = self.source.fingerprint(shard)
         return None if fingerprint is None else (fingerprint, self.transform)
 
     @property
@@ -331,17 +268,9 @@ class MappedSource(TraceSource):
         return self.source.rows
 
     @property
-    def gaps(self) -> Mapping[int, SkippedRows]:
-        """The skipped rows by shard."""
-        return self.source.gaps
-
-    def skipping(self, gaps: Mapping[int, SkippedRows]) -> "MappedSource":
-        """Return the same source with fixed skipped rows."""
-        return MappedSource(self.source.skipping(gaps), self.transform)
-
-    def remember(self, arrangements: Mapping[int, RowOrder]) -> None:
-        """Store row orders by shard that scans in other processes found."""
-        self.source.remember(arrangements)
+    def skipped(self) -> tuple[SkippedRows, ...]:
+        """The rows that are skipped because files are damaged."""
+        return self.source.skipped
 
     def is_same(self, other: TraceSource) -> bool:
         """Whether another source reads the same traces and transforms them equally."""
@@ -352,28 +281,9 @@ class MappedSource(TraceSource):
         )
 
 
-def look_at(shards: TraceSource, number: int) -> tuple[TraceSet, SkippedRows | None]:
-    """Scan one shard; return its traces and its skipped rows."""
-    scan = shards.scan(number)
-    return scan.traces, scan.skipped
-
-
-def gaps_of(shards: TraceSource) -> Mapping[int, SkippedRows]:
-    """Return the skipped rows by shard."""
-    return shards.gaps
-
-
-def _parts_of_traces(traces: TraceSet) -> Iterable[Any]:
-    columns = {name: tuple(column) for name, column in traces.all_columns.items()}
-    return columns, traces.offsets, traces.terminated, traces.truncated
-
-
-def _traces_of_parts(parts: list[Any]) -> TraceSet:
-    columns, offsets, terminated, truncated = parts
-    return TraceSet.taking_over(
-        columns, offsets=offsets, terminated=terminated, truncated=truncated
-    )
-
-
 register_type(Vocabulary, tuple, Vocabulary)
-register_type(TraceSet, _parts_of_traces, _traces_of_parts)
+register_type(
+    TraceSet,
+    lambda traces: traces.__reduce__()[1],
+    lambda parts: TraceSet.taking_over(*parts),
+)

@@ -9,14 +9,14 @@ import enum
 import hashlib
 import math
 from collections.abc import Collection, Hashable, Iterator, Mapping
-from itertools import islice, repeat
+from itertools import groupby, islice, repeat
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.text import short, visible
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import TraceError
 
 Symbol: TypeAlias = Hashable
@@ -149,7 +149,7 @@ def _as_proposition(value: Any) -> str:
         value = str(int(value))
     if not isinstance(value, str):
         raise TraceError(
-            f"{shown(value)} cannot be a proposition of a label: use strings, such as {{'key'}}"
+            f"{quoted(value)} cannot be a proposition of a label: use strings, such as {{'key'}}"
         )
     if not value:
         raise TraceError(
@@ -322,70 +322,62 @@ def difference_text(first: Symbol, second: Symbol) -> str:
     Short names of images and Dicts do not name the pixel or key that differs.
 
     >>> difference_text(((0,) * 40), ((0,) * 39 + (5,)))
-    'differ in 1 of 40 places: [39] is 0 and 5'
+    'differ in 1 of 40 values: [39] is 0 and 5'
     >>> room = {"image": ((0,) * 7,) * 7, "direction": 3}
     >>> difference_text(as_symbol(room), as_symbol(room | {"direction": 1}))
-    'differ in 1 of 50 places: direction is 3 and 1'
-    >>> difference_text(((0, 0),) * 40, ((0, 0),) * 39 + ((0, 0, 1),))
-    'differ in 1 of 79 places: [39] is (0, 0) and (0, 0, 1)'
-    >>> difference_text((1, 2), (1, 3))
-    ''
+    'differ in 1 of 50 values: direction is 3 and 1'
     """
     if first == second or not isinstance(first, tuple) or not isinstance(second, tuple):
         return ""
     if all(symbol_text(symbol) == repr(symbol) for symbol in (first, second)):
         return ""
-    if _paired_parts(first, second) is None:
+    if _keys(first) != _keys(second):
         return f"differ in form: {_form(first)} and {_form(second)}"
-    leaves = list(_paired_leaves(first, second, ()))
-    differing = [leaf for leaf in leaves if leaf[1] != leaf[2]]
+    pairs = list(_paired_values(first, second, ()))
+    differing = [pair for pair in pairs if pair[1] != pair[2]]
     texts = [
-        f"{place_text(place)} is {_difference_value(left)} and {_difference_value(right)}"
-        for place, left, right in islice(differing, _DIFFERENCES_SHOWN)
+        f"{path_text(path)} is {_short_value(left)} and {_short_value(right)}"
+        for path, left, right in islice(differing, _DIFFERENCES_SHOWN)
     ]
     if len(differing) > _DIFFERENCES_SHOWN:
         texts.append(f"and {len(differing) - _DIFFERENCES_SHOWN:,} more")
-    return f"differ in {len(differing):,} of {len(leaves):,} places: {', '.join(texts)}"
+    return f"differ in {len(differing):,} of {len(pairs):,} values: {', '.join(texts)}"
 
 
-def place_text(place: PartPath) -> str:
+def path_text(path: PartPath) -> str:
     """Return the text of a path within a symbol, keys with dots and indices in brackets.
 
-    >>> place_text((3, 2, 0)), place_text(("image", 3, 2)), place_text(("robot", "arm"))
+    >>> path_text((3, 2, 0)), path_text(("image", 3, 2)), path_text(("robot", "arm"))
     ('[3, 2, 0]', 'image[3, 2]', 'robot.arm')
     """
-    text, indices = "", list[str]()
-    for step in place:
-        if isinstance(step, int):
-            indices.append(str(step))
-            continue
-        text += f"[{', '.join(indices)}]" if indices else ""
-        indices = []
-        text += f".{short(step)}" if text else short(step)
-    return text + (f"[{', '.join(indices)}]" if indices else "")
+    text = ""
+    for is_index, keys in groupby(path, lambda key: isinstance(key, int)):
+        if is_index:
+            text += f"[{', '.join(map(str, keys))}]"
+        else:
+            text += f"{'.' if text else ''}{'.'.join(map(short, keys))}"
+    return text
 
 
-def _paired_leaves(first: Any, second: Any, place: PartPath) -> Iterator[tuple[PartPath, Any, Any]]:
-    """Yield the parts of both symbols at the same place, down to where their forms differ."""
-    parts = _paired_parts(first, second)
-    if parts is None:
-        yield place, first, second
+def _paired_values(first: Any, second: Any, path: PartPath) -> Iterator[tuple[PartPath, Any, Any]]:
+    """Yield the values of both symbols at each path, down to where their forms differ."""
+    keys = _keys(first)
+    if keys is None or keys != _keys(second):
+        yield path, first, second
         return
-    for step, left, right in parts:
-        yield from _paired_leaves(left, right, (*place, step))
+    for key, left, right in zip(keys, _parts(first), _parts(second), strict=True):
+        yield from _paired_values(left, right, (*path, key))
 
 
-def _paired_parts(first: Any, second: Any) -> list[tuple[Any, Any, Any]] | None:
-    """Return the parts of two symbols side by side; None if they are values or differ in form."""
-    if not isinstance(first, tuple) or not isinstance(second, tuple):
+def _keys(symbol: Any) -> list[Any] | None:
+    """Return the keys of a mapping, or the indices of another tuple; None for other values."""
+    if not isinstance(symbol, tuple) or not symbol:
         return None
-    if len(first) != len(second) or not first or is_mapping(first) != is_mapping(second):
-        return None
-    if not is_mapping(first):
-        return list(zip(range(len(first)), first, second, strict=True))
-    if [key for key, _ in first] != [key for key, _ in second]:
-        return None
-    return [(key, left, right) for (key, left), (_, right) in zip(first, second, strict=True)]
+    return [key for key, _ in symbol] if is_mapping(symbol) else list(range(len(symbol)))
+
+
+def _parts(symbol: Any) -> list[Any]:
+    return [part for _, part in symbol] if is_mapping(symbol) else list(symbol)
 
 
 def _form(symbol: Any) -> str:
@@ -396,6 +388,6 @@ def _form(symbol: Any) -> str:
     return f"{len(symbol):,} parts" if shape is None else "×".join(map(str, shape))
 
 
-def _difference_value(value: Any) -> str:
+def _short_value(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else symbol_text(value)
     return short(text, _DIFFERENCE_CHARACTERS)

@@ -5,9 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import TraceError
-from resolvent.traces.schema import REWARD, check_column_name, in_column_order
+from resolvent.traces.schema import (
+    ACTION,
+    LABEL,
+    OBSERVATION,
+    REWARD,
+    check_column_name,
+    in_column_order,
+)
 from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 
 
@@ -99,6 +106,16 @@ class Trace:
                 raise TraceError(f"step {step}: the reward is {reward}; rewards must be finite")
 
     @property
+    def all_columns(self) -> dict[str, tuple[Any, ...]]:
+        """All columns by name, as a `TraceSet` has them."""
+        return {
+            OBSERVATION: self.observations,
+            LABEL: self.labels,
+            ACTION: self.actions,
+            **self.step_columns,
+        }
+
+    @property
     def step_columns(self) -> dict[str, tuple[Symbol, ...]]:
         """The columns of steps beside the actions: rewards, if any, and further columns."""
         rewards = {} if self.rewards is None else {REWARD: self.rewards}
@@ -126,7 +143,9 @@ def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
         try:
             numbers.append(float(reward) + 0.0)  # turns -0.0 into 0.0
         except (TypeError, ValueError, OverflowError):
-            raise TraceError(f"step {step}: the reward is {shown(reward)}: give a number") from None
+            raise TraceError(
+                f"step {step}: the reward is {quoted(reward)}: give a number"
+            ) from None
     return tuple(numbers)
 
 

@@ -6,7 +6,7 @@ position more of `observation_codes` and `label_codes`, from
 `offsets[i] + i` on.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -17,41 +17,35 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from resolvent._util.text import short
-from resolvent._util.validation import check_arguments, shown
-from resolvent.errors import MissingExtra, OptionError, TraceError, locating
-from resolvent.traces.column_arrays import (
+from resolvent._util.validation import check_arguments, quoted
+from resolvent.errors import MissingExtra, OptionError, TraceError, located
+from resolvent.traces.columns import (
     Column,
+    EpisodeBuilder,
+    as_row,
+    as_trace_numbers,
+    canonical_column,
     check_labels,
-    encoded,
-    flags,
     frozen,
-    integers,
-    list_of_traces,
-    numbers_of_traces,
     own_array,
     own_column,
+    row_slices,
 )
-from resolvent.traces.digest import TraceDigest, digest_in_sequence
+from resolvent.traces.digest import TraceDigest, trace_hashes
 from resolvent.traces.schema import (
     ACTION,
-    BASIC_COLUMNS,
     LABEL,
     OBSERVATION,
     OBSERVED_COLUMNS,
     REWARD,
     TERMINATED,
     check_column_name,
-    check_same_columns,
-    column_text,
     in_column_order,
     missing_column_error,
 )
-from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
-from resolvent.traces.thumbnails import html_of_traces
+from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace import Trace
 from resolvent.traces.vocabulary import Codes, JointVocabularies, Vocabulary, canonical
-
-_ORDERS: dict[str, Callable[[Any], Any]] = {LABEL: label_order, REWARD: float}
 
 
 class StepColumn(NamedTuple):
@@ -87,25 +81,23 @@ class TraceSet(Sequence[Trace]):
     truncated: NDArray[np.bool_]
 
     def __init__(self, traces: Iterable[Trace] = ()) -> None:
-        traces = list_of_traces(traces)
-        columns_of_traces = [
-            {
-                OBSERVATION: trace.observations,
-                LABEL: trace.labels,
-                ACTION: trace.actions,
-                **trace.step_columns,
-            }
-            for trace in traces
-        ]
-        names = tuple(columns_of_traces[0]) if traces else (*BASIC_COLUMNS, REWARD)
-        for number, columns in enumerate(columns_of_traces):
-            with locating(f"trace {number}"):
-                check_same_columns(columns, names, "trace 0")
+        try:
+            elements = iter(traces)
+        except TypeError:
+            raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
+        episodes = EpisodeBuilder()
+        for number, trace in enumerate(elements):
+            if not isinstance(trace, Trace):
+                kind = type(trace).__name__
+                raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
+            try:
+                episodes.add(
+                    trace.all_columns, terminated=trace.terminated, truncated=trace.truncated
+                )
+            except TraceError as error:
+                raise located(f"trace {number}", error) from error
         self._take_over(
-            {name: encoded(name, [part[name] for part in columns_of_traces]) for name in names},
-            offsets=np.cumsum([0, *map(len, traces)]),
-            terminated=[trace.terminated for trace in traces],
-            truncated=[trace.truncated for trace in traces],
+            episodes.columns(), episodes.offsets, episodes.terminated, episodes.truncated
         )
 
     @classmethod
@@ -142,6 +134,13 @@ class TraceSet(Sequence[Trace]):
         return traces
 
     @classmethod
+    def from_episodes(cls, episodes: EpisodeBuilder) -> "TraceSet":
+        """Return the episodes that were collected so far."""
+        return cls.taking_over(
+            episodes.columns(), episodes.offsets, episodes.terminated, episodes.truncated
+        )
+
+    @classmethod
     def taking_over(
         cls,
         columns: Mapping[str, Column],
@@ -169,18 +168,13 @@ class TraceSet(Sequence[Trace]):
         *,
         in_order: bool = False,
     ) -> None:
-        self.offsets = frozen(integers("offsets", offsets))
-        self.terminated = frozen(flags("terminated", terminated))
-        self.truncated = frozen(flags("truncated", truncated))
+        self.offsets = frozen(as_row("offsets", offsets, np.int64))
+        self.terminated = frozen(as_row("terminated", terminated, np.bool_))
+        self.truncated = frozen(as_row("truncated", truncated, np.bool_))
         stored: dict[str, StepColumn] = {}
         check_labels(len(columns[LABEL][0]))
-        for name, (values, codes) in columns.items():
-            order = None if in_order else _ORDERS.get(name, symbol_order)
-            with locating(column_text(name)):
-                try:
-                    vocabulary, codes = canonical(values, codes, order)
-                except (KeyError, TypeError, ValueError, AttributeError) as error:
-                    raise TraceError(f"the values are not what they should be: {error}") from error
+        for name, column in columns.items():
+            vocabulary, codes = canonical_column(name, column, in_order=in_order)
             stored[name] = StepColumn(vocabulary, frozen(codes))
         self.observations, self.observation_codes = stored.pop(OBSERVATION)
         self.labels, self.label_codes = stored.pop(LABEL)
@@ -189,6 +183,8 @@ class TraceSet(Sequence[Trace]):
         self._check_lengths()
 
     def _check_lengths(self) -> None:
+        if not len(self.offsets):
+            raise TraceError("offsets is empty: give at least 0")
         count, steps = len(self), self.steps
         step_codes = (self.action_codes, *(column.codes for column in self.columns.values()))
         if not (
@@ -271,15 +267,15 @@ class TraceSet(Sequence[Trace]):
         if isinstance(index, slice):
             return self.take(np.arange(len(self))[index])
         number = range(len(self))[index]
-        acted, seen = row_slices(self, number)
+        steps, observed = row_slices(self, number)
         columns = {
-            name: [values[code] for code in codes[acted]]
+            name: [values[code] for code in codes[steps]]
             for name, (values, codes) in self.columns.items()
         }
         return Trace(
-            [self.observations[code] for code in self.observation_codes[seen]],
-            [self.labels[code] for code in self.label_codes[seen]],
-            [self.actions[code] for code in self.action_codes[acted]],
+            [self.observations[code] for code in self.observation_codes[observed]],
+            [self.labels[code] for code in self.label_codes[observed]],
+            [self.actions[code] for code in self.action_codes[steps]],
             columns.pop(REWARD, None),
             bool(self.terminated[number]),
             bool(self.truncated[number]),
@@ -308,6 +304,8 @@ class TraceSet(Sequence[Trace]):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show: sizes and the first steps of the first traces."""
+        from resolvent.viz.notebook import html_of_traces
+
         return html_of_traces(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -327,7 +325,7 @@ class TraceSet(Sequence[Trace]):
         not_first = np.roll(self._not_last, 1)  # a last entry is followed by a first one
         return codes[not_first]
 
-    def place(self, row: int) -> tuple[int, int]:
+    def locate(self, row: int) -> tuple[int, int]:
         """Return the trace, and the step within it, of a row of the step columns."""
         trace = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return trace, row - int(self.offsets[trace])
@@ -349,18 +347,40 @@ class TraceSet(Sequence[Trace]):
         >>> [trace.rewards for trace in traces.take([False, True, True])]
         [(1.0,), (2.0,)]
         """
-        chosen = numbers_of_traces(numbers, len(self))
+        chosen = as_trace_numbers(numbers, len(self))
         lengths = np.diff(self.offsets)[chosen]
-        acted = _ranges(self.offsets[chosen], lengths)
-        seen = _ranges(self.offsets[chosen] + chosen, lengths + 1)
+        return self._take_steps(chosen, lengths, self.terminated[chosen], self.truncated[chosen])
+
+    def prefixes(self, lengths: NDArray[np.int64]) -> "TraceSet":
+        """Return the first steps of each trace, `lengths` of them; shortened traces are truncated.
+
+        >>> walk = Trace(["hall", "stairs", "attic"], [None, None, "key"], ["up", "up"], [0, 1])
+        >>> TraceSet([walk]).prefixes(np.array([1]))[0].observations
+        ('hall', 'stairs')
+        """
+        is_whole = lengths == np.diff(self.offsets)
+        return self._take_steps(
+            np.arange(len(self)), lengths, self.terminated & is_whole, self.truncated | ~is_whole
+        )
+
+    def _take_steps(
+        self,
+        numbers: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        terminated: NDArray[np.bool_],
+        truncated: NDArray[np.bool_],
+    ) -> "TraceSet":
+        """Return the first steps of the traces with these numbers."""
+        steps = _ranges(self.offsets[numbers], lengths)
+        observed = _ranges(self.offsets[numbers] + numbers, lengths + 1)
         return TraceSet.taking_over(
             {
-                name: (values, codes[seen if name in OBSERVED_COLUMNS else acted])
+                name: (values, codes[observed if name in OBSERVED_COLUMNS else steps])
                 for name, (values, codes) in self.all_columns.items()
             },
-            offsets=np.concatenate([[0], np.cumsum(lengths)]),
-            terminated=self.terminated[chosen],
-            truncated=self.truncated[chosen],
+            offsets=np.append(0, np.cumsum(lengths)),
+            terminated=terminated,
+            truncated=truncated,
             in_order=True,
         )
 
@@ -374,7 +394,7 @@ class TraceSet(Sequence[Trace]):
         sets = list(sets)
         for traces in sets:
             if not isinstance(traces, TraceSet):
-                raise TraceError(f"{shown(traces)} is no TraceSet: join sets of traces")
+                raise TraceError(f"{quoted(traces)} is no TraceSet: join sets of traces")
         if names is not None and len(names) != len(sets):
             raise OptionError(f"{len(names)} names for {len(sets)} sets of traces: name each")
         names = names or [f"trace set {number}" for number in range(len(sets))]
@@ -401,15 +421,7 @@ class TraceSet(Sequence[Trace]):
 
         The same traces in shards have the same digest.
         """
-        from resolvent.traces.sampling import trace_hashes
-
         return TraceDigest.of(trace_hashes(self), self.steps).hexdigest(self.values)
-
-    @cached_property
-    def digest_in_sequence(self) -> str:
-        """The first form of the digest, which does not add up over shards."""
-        part = self.codes, np.diff(self.offsets), self.terminated, self.truncated
-        return digest_in_sequence(self.values, [part])
 
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
         """Write the traces to a file, completely or not at all.
@@ -457,12 +469,6 @@ def with_column(traces: TraceSet, name: str, values: Sequence[Any], codes: Codes
         terminated=traces.terminated,
         truncated=traces.truncated,
     )
-
-
-def row_slices(traces: TraceSet, number: int) -> tuple[slice, slice]:
-    """Return the rows of a trace: in the columns of steps, and in observations and labels."""
-    start, stop = int(traces.offsets[number]), int(traces.offsets[number + 1])
-    return slice(start, stop), slice(start + number, stop + number + 1)
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.files import atomic_write
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import MissingExtra, OptionError
 from resolvent.rl.q_table import Curve
 
@@ -99,18 +99,23 @@ def import_matplotlib() -> Any:
 
 def _measured(curve: Curve, measure: Measure) -> NDArray[Any]:
     if measure not in _COLUMNS:
-        raise OptionError(f"measure={shown(measure)}: use one of {', '.join(map(repr, _COLUMNS))}")
+        raise OptionError(f"measure={quoted(measure)}: use one of {', '.join(map(repr, _COLUMNS))}")
     column: NDArray[Any] = getattr(curve, _COLUMNS[measure])
     return column
 
 
 def _draw_line(axes: Any, name: str, rows: Numbers, color: str) -> None:
     episodes = np.arange(1, rows.shape[1] + 1)
-    mean, spread = rows.mean(axis=0), rows.std(axis=0)
+    mean, output_counts = rows.mean(axis=0), rows.std(axis=0)
     axes.plot(episodes, mean, color=color, linewidth=1.5, label=name)
     if len(rows) > 1:
         axes.fill_between(
-            episodes, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0
+            episodes,
+            mean - output_counts,
+            mean + output_counts,
+            color=color,
+            alpha=0.2,
+            linewidth=0,
         )
 
 

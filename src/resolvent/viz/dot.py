@@ -3,7 +3,6 @@
 States are shown by number, transitions by label; parallel transitions are joined into one edge.
 """
 
-import re
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,7 +10,8 @@ import numpy as np
 from resolvent._util.math import log1p
 from resolvent._util.text import percent
 from resolvent._util.validation import check_arguments
-from resolvent.machines.compare import history_texts
+from resolvent.machines.compare import access_sequence_texts
+from resolvent.machines.io.mealy_dot import graph_name
 from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import label_text
 
@@ -95,7 +95,7 @@ def to_dot(machine: Machine) -> str:
         '  start [shape=point, label=""];',
         "  start -> s0;",
     ]
-    for state, path in enumerate(history_texts(machine)):
+    for state, path in enumerate(access_sequence_texts(machine)):
         tooltip = _quoted(f"after {path}" if state else "start")
         lines.append(f'  s{state} [label="{state}", tooltip={tooltip}];')
     for edge in edges(machine):
@@ -119,12 +119,6 @@ def to_mermaid(machine: Machine) -> str:
         )
         lines.append(f"  s{edge.source} --> s{edge.target}: {text}")
     return "\n".join(lines) + "\n"
-
-
-def graph_name(machine: Machine) -> str:
-    """Return the name of a machine's graph as a DOT identifier without quotes."""
-    name = re.sub(r"\W", "_", machine.kind, flags=re.ASCII)
-    return f"{'_' if name[0].isdigit() else ''}{name}_machine"
 
 
 def _quoted(text: str) -> str:

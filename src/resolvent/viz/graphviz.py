@@ -17,7 +17,7 @@ from math import ceil
 from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, NamedTuple, TypeAlias
 
-from resolvent._util.processes import run_after_fork
+from resolvent._util.parallel import run_after_fork
 from resolvent.errors import MissingExtra, ResolventError
 
 START_DOT = 10.0

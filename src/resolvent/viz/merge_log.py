@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from resolvent._util.text import amount
-from resolvent.inference.attempts import CHOSEN
+from resolvent.inference.fit import CHOSEN
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.inference.summary import tried_lines
 from resolvent.machines import Machine, MergeDecision
 from resolvent.traces import label_text
 from resolvent.viz.text import short_name
@@ -18,11 +19,11 @@ def log_lines(result: InferenceResult) -> Iterator[str]:
     """Describe how each machine was inferred, decision by decision."""
     when = " in the last round" if result.refinement.rounds > 1 else ""
     yield f"how states were merged{when}, learned from {result.learned_from}"
-    yield from result.tried_text()
+    yield from tried_lines(result)
     for name, machine in result.machines.items():
         yield f"{machine.title}: {summary(machine)}"
         for attempt in result.tried[name]:
-            strategy = STRATEGIES.get(attempt.strategy)
+            strategy = STRATEGIES.get(attempt.name)
             if attempt.outcome == CHOSEN and strategy is not None and not strategy.merges:
                 yield merges_note(strategy)
         for line in decision_lines(machine):

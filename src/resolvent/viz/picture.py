@@ -106,16 +106,16 @@ def picture_of(machine: Machine, most_states: int = MOST_STATES) -> Picture:
 
 def _first_edges(machine: Machine, targets: Iterable[int]) -> set[tuple[int, int]]:
     """Return the last edge of the shortest path to each of the states."""
-    moves = {target: machine.first_move(target) for target in targets}
+    moves = {target: machine.access_transition(target) for target in targets}
     return {(move[0], target) for target, move in moves.items() if move is not None}
 
 
 def _box(machine: Machine, state: int, leads_out: bool, folded: list[Edge]) -> StateBox:
     moves = tuple(_move_lines(state, folded))
-    if state and machine.first_move(state) is None:
+    if state and machine.access_transition(state) is None:
         hover = f"state {state}: no labels lead here"
         return StateBox(state, ("not reached",), hover, leads_out, moves)
-    history = machine.history(state)
+    history = machine.access_sequence(state)
     after = f"after {listed([*map(label_text, history)])}" if history else "start"
     targets = [f"→ {edge.target}: {listed(edge.labels, _MOST_HOVER)}" for edge in folded]
     hover = "\n".join([f"state {state}: {after}", *targets, *_varying(machine, state)])
@@ -158,12 +158,12 @@ def _first(texts: Sequence[str], count: int) -> list[str]:
 
 def _varying(machine: Machine, state: int) -> list[str]:
     """List the varying outputs of a state, those with most exceptions first."""
-    spread = machine.spread
-    rows = np.flatnonzero(spread.state[spread.starts] == state)
-    ordered = rows[np.argsort(spread.most[rows] - spread.totals[rows], kind="stable")]
+    output_counts = machine.output_counts
+    rows = np.flatnonzero(output_counts.state[output_counts.starts] == state)
+    ordered = rows[np.argsort(output_counts.most[rows] - output_counts.totals[rows], kind="stable")]
     lines = []
     for row in ordered[:_MOST_VARYING]:
-        observation, action = machine.question(int(spread.question[spread.starts[row]]))
+        observation, action = machine.query(int(output_counts.query[output_counts.starts[row]]))
         shares = machine.distribution(state, observation, action)
         lines.append(f"{_cut_symbol(observation)}, {_cut_symbol(action)}:")
         lines += [

@@ -10,9 +10,9 @@ import numpy as np
 
 from resolvent._util.text import amount, percent, visible
 from resolvent._util.validation import check_arguments
-from resolvent.machines.compare import history_texts
-from resolvent.machines.knowledge import UNSEEN
+from resolvent.machines.compare import access_sequence_texts
 from resolvent.machines.machine import Machine
+from resolvent.machines.memory import UNSEEN
 from resolvent.traces.symbols import Symbol, label_text, symbol_text
 
 _FEWEST_STATES_LISTED = 13
@@ -41,7 +41,7 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     header, rows = _output_table(machine, most_outputs)
     if rows:
         blocks.append(table(header, rows))
-    if (left_out := len(np.unique(machine.output_question)) - most_outputs) > 0:
+    if (left_out := len(np.unique(machine.output_query)) - most_outputs) > 0:
         blocks.append(f"… and {left_out} more that depend on the state")
     constants = len(machine.constant_value)
     if constants:
@@ -93,7 +93,7 @@ def _transition_table(machine: Machine) -> tuple[list[str], list[list[str]]]:
     """Return header and rows: the path to each state, and the successor for each label."""
     codes = np.setdiff1d(np.arange(len(machine.labels)), machine.trivial)
     header = ["state", "reached after", *(label_text(machine.labels[code]) for code in codes)]
-    paths = history_texts(machine)
+    paths = access_sequence_texts(machine)
     rows = [
         [str(state), paths[state], *("·" if target < 0 else str(target) for target in targets)]
         for state, targets in enumerate(machine.transitions[:, codes].tolist())
@@ -107,8 +107,8 @@ def _output_table(machine: Machine, most: int) -> tuple[list[str], list[list[str
     seen = ["observation", "TM state"] if is_paired else ["observation"]
     header = [*seen, "action", *(f"state {state}" for state in range(machine.states))]
     rows = []
-    for number in np.unique(machine.output_question)[:most].tolist():
-        observation, action = machine.question(number)
+    for number in np.unique(machine.output_query)[:most].tolist():
+        observation, action = machine.query(number)
         outputs = (
             _output_text(machine, state, observation, action) or "·"
             for state in range(machine.states)
@@ -146,7 +146,7 @@ def _state_lines(machine: Machine, inputs: dict[int, Symbol]) -> Iterator[str]:
     Inputs unseen in a state are left out.
     """
     observation = machine.observations[0]
-    for state, path in enumerate(history_texts(machine)):
+    for state, path in enumerate(access_sequence_texts(machine)):
         yield f"state {state}, {f'after {path}' if state else 'the start'}"
         by_target: dict[int, dict[str, list[str]]] = {}
         for code, action in inputs.items():

@@ -1,4 +1,4 @@
-"""The cookie world: a distant button decides in which corner a cookie appears."""
+"""The cookie world: a distant button decides where a cookie appears."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,140 +8,135 @@ from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture
 from resolvent.worlds.env import World
 from resolvent.worlds.lrm_house import (
-    COLUMNS,
+    ACTIONS,
     CORNERS,
-    MOVES,
-    ROWS,
+    ROOM_OF,
     START,
-    WALLS,
-    moved,
-    room_of,
+    draw_house,
+    next_cell,
     seen_from,
     side,
     view,
 )
-from resolvent.worlds.mechanics import Mechanics
+from resolvent.worlds.mechanics import Mechanics, Rules
 
 BUTTON: Cell = (8, 13)
 
 _ORDER = tuple(CORNERS)
 
 
-class Baked(NamedTuple):
-    """Where the agent is, where the last cookie was put, and whether it still lies there."""
+class CookieState(NamedTuple):
+    """The agent's cell, the corner of the last cookie, and whether it still lies there.
+
+    `left` is the number of cookies until the episode ends, if it does.
+    """
 
     cell: Cell
     corner: str
-    lies: bool
+    is_there: bool
     left: int | None
     event: str = ""
 
 
-class CookieRules:
+class CookieRules(Rules[CookieState]):
     """The rules of the cookie world; see `Cookie`."""
 
-    actions = tuple(MOVES)
+    actions = ACTIONS
 
     def __init__(self, cookies: int | None) -> None:
         self.cookies = cookies
 
-    def starts(self) -> Sequence[Baked]:
+    def starts(self) -> Sequence[CookieState]:
         """Begin in the hallway, without a cookie."""
-        return [Baked(START, _ORDER[-1], False, self.cookies)]
+        return [CookieState(START, _ORDER[-1], False, self.cookies)]
 
-    def step(self, state: Baked, action: int) -> tuple[Baked, float, bool]:
+    def step(self, state: CookieState, action: int) -> tuple[CookieState, float, bool]:
         """Move; being on the button puts out the next cookie, reaching a cookie eats it."""
-        cell = moved(state.cell, MOVES[self.actions[action]])
+        cell = next_cell(state.cell, action)
         if cell == BUTTON:
             corner = _ORDER[(_ORDER.index(state.corner) + 1) % len(_ORDER)]
-            return Baked(cell, corner, True, state.left, "button"), 0.0, False
-        if not state.lies or cell != CORNERS[state.corner]:
+            return CookieState(cell, corner, True, state.left, "button"), 0.0, False
+        if not state.is_there or cell != CORNERS[state.corner]:
             return state._replace(cell=cell, event=""), 0.0, False
         left = None if state.left is None else state.left - 1
-        return Baked(cell, state.corner, False, left, "cookie"), 1.0, left == 0
+        return CookieState(cell, state.corner, False, left, "cookie"), 1.0, left == 0
 
-    def observation(self, state: Baked) -> str:
+    def observation(self, state: CookieState) -> str:
         """Show the cell, a cookie in the same room, and the number left to eat."""
         seen = []
-        if state.lies and seen_from(state.cell, state.corner):
+        if state.is_there and seen_from(state.cell, state.corner):
             seen.append(f"{side(state.corner)} cookie")
         if state.left is not None:
             seen.append(f"{state.left} left")
         return view(state.cell, seen)
 
-    def label(self, state: Baked) -> Label:
+    def label(self, state: CookieState) -> Label:
         """Return the last event."""
         return frozenset({state.event}) if state.event else NO_EVENT
 
-    def transition_memory(self, state: Baked) -> tuple[str, bool]:
-        """Where the last cookie was put, and whether it is still there."""
-        return state.corner, state.lies
-
-    def reward_memory(self, state: Baked) -> int:
-        """Nothing: a cookie that can be eaten is seen."""
-        return 0
+    def transition_memory(self, state: CookieState) -> tuple[str, bool]:
+        """Return the corner of the last cookie, and whether it is still there."""
+        return state.corner, state.is_there
 
 
-class Looked(NamedTuple):
-    """The agent's cell, the cookie's, and the rooms that may hold it given the observations.
+class PublishedCookieState(NamedTuple):
+    """The agent's cell, the cookie's corner, and the rooms that may hold it given all observations.
 
-    `maybe` is "" if there is no cookie, and "north or south" after a press.
+    `rooms` is "" if there is no cookie, and "north or south" after a press.
     """
 
     cell: Cell
     corner: str = ""
-    maybe: str = ""
+    rooms: str = ""
     event: str = ""
     has_changed: bool = False
 
 
-class PublishedCookieRules:
+class PublishedCookieRules(Rules[PublishedCookieState]):
     """The rules of the published cookie world; see `Cookie`."""
 
-    actions = tuple(MOVES)
+    actions = ACTIONS
 
-    def starts(self) -> Sequence[Looked]:
+    def starts(self) -> Sequence[PublishedCookieState]:
         """Begin in the hallway, without a cookie."""
-        return [Looked(START)]
+        return [PublishedCookieState(START)]
 
-    def step(self, state: Looked, action: int) -> tuple[Looked, float, bool]:
-        """Move; being on the button puts a cookie anywhere, reaching a cookie eats it."""
-        action, chance = divmod(action, len(CORNERS))
-        cell = moved(state.cell, MOVES[self.actions[action]])
-        corner, maybe, event = state.corner, state.maybe, ""
+    def step(
+        self, state: PublishedCookieState, action: int
+    ) -> tuple[PublishedCookieState, float, bool]:
+        """Move; being on the button puts a cookie in any corner, reaching a cookie eats it."""
+        action, outcome = divmod(action, len(CORNERS))
+        cell = next_cell(state.cell, action)
+        corner, rooms, event = state.corner, state.rooms, ""
         if cell == BUTTON:
-            corner, maybe, event = _ORDER[chance], "north or south", "button"
+            corner, rooms, event = _ORDER[outcome], "north or south", "button"
         elif corner and cell == CORNERS[corner]:
-            corner, maybe, event = "", "", "cookie eaten"
-        elif maybe and room_of(cell) in ("north", "south"):
-            maybe = corner.split("-")[0]
-        after = Looked(cell, corner, maybe, event)
+            corner, rooms, event = "", "", "cookie eaten"
+        elif rooms and ROOM_OF[cell] in ("north", "south"):
+            rooms = corner.split("-")[0]
+        after = PublishedCookieState(cell, corner, rooms, event)
         changed = self._detected(after) != self._detected(state)
         return after._replace(has_changed=changed), float(event == "cookie eaten"), False
 
-    def observation(self, state: Looked) -> str:
+    def observation(self, state: PublishedCookieState) -> str:
         """Show the cell, and a cookie in the same room."""
         return view(state.cell, [f"{side(state.corner)} cookie"] if self._sees(state) else [])
 
-    def _sees(self, state: Looked) -> bool:
+    def _sees(self, state: PublishedCookieState) -> bool:
         return state.corner != "" and seen_from(state.cell, state.corner)
 
-    def _detected(self, state: Looked) -> Label:
+    def _detected(self, state: PublishedCookieState) -> Label:
         """Return the output of the published detectors at this step."""
         seen = {"cookie"} if self._sees(state) else set()
-        return frozenset({room_of(state.cell)} | seen | ({state.event} if state.event else set()))
+        return frozenset({ROOM_OF[state.cell]} | seen | ({state.event} if state.event else set()))
 
-    def label(self, state: Looked) -> Label:
+    def label(self, state: PublishedCookieState) -> Label:
         """Return the room and its detected contents whenever they change."""
         return self._detected(state) if state.has_changed else NO_EVENT
 
-    def transition_memory(self, state: Looked) -> str:
-        """The rooms that may hold a cookie."""
-        return state.maybe
-
-    def reward_memory(self, state: Looked) -> int:
-        """Nothing: a cookie that can be eaten is seen."""
-        return 0
+    def transition_memory(self, state: PublishedCookieState) -> str:
+        """Return the rooms that may hold a cookie."""
+        return state.rooms
 
 
 class Cookie(World):
@@ -149,17 +144,17 @@ class Cookie(World):
 
     Each step that ends on the button removes the cookie, if any, and puts the next one
     in the next of four corners: north-west, north-east, south-west, south-east, and so
-    on. Eating it pays 1. The agent sees its cell, and a cookie only from within the same
-    room; pressing and eating are its two events.
+    on. The reward for eating it is 1. The agent sees its cell, and a cookie only from within
+    the same room; pressing and eating are the two events.
 
-    The world has no end, so `gym.make` cuts episodes after 5,000 steps. With `cookies=N`
+    The world has no end, so `gym.make` truncates episodes after 5,000 steps. With `cookies=N`
     the episode ends with the Nth; then the agent also sees the number left, since
     otherwise no memory would predict the end.
 
     Memory: 8 TM states, the corner of the last cookie and whether it has been
-    eaten (5 with `cookies=1`); one RM state, since a cookie that can be eaten is seen.
+    eaten (5 with `cookies=1`); one RM state, since a cookie that can be eaten is visible.
 
-    With `published=True` chance chooses the corner, and labels are as published: the
+    With `published=True` the corner is random, and labels are as published: the
     room and its detected contents, whenever they change. Then there are 4 TM states: no
     cookie, one in either room, one in the north, one in the south. The published world
     also has `slip=0.05`.
@@ -182,7 +177,7 @@ class Cookie(World):
         if cookies is not None and cookies < 1:
             raise OptionError(f"cookies={cookies}: end after at least one, or None for never")
         if published and cookies is not None:
-            raise OptionError(f"cookies={cookies}: the published world never ends, so leave it out")
+            raise OptionError(f"cookies={cookies}: the published world never ends, so omit it")
         self.cookies = cookies
         self.published = published
         mechanics = (
@@ -194,20 +189,12 @@ class Cookie(World):
 
     def picture(self, state: int) -> Picture:
         """Draw the house, with the cookie wherever it lies."""
-        now: Baked | Looked = self.mechanics.true_states[state]
-        if isinstance(now, Looked):
-            now = Baked(now.cell, now.corner, now.corner != "", None)
+        now: CookieState | PublishedCookieState = self.mechanics.true_states[state]
+        if isinstance(now, PublishedCookieState):
+            now = CookieState(now.cell, now.corner, now.corner != "", None)
         things = {BUTTON: "button"}
-        if now.lies:
+        if now.is_there:
             things[CORNERS[now.corner]] = "cookie"
-        where = f"lies {now.corner}" if now.lies else "none lies anywhere"
+        caption = f"cookie: {now.corner}" if now.is_there else "no cookie"
         left = () if now.left is None else (f"{now.left} left to eat",)
-        return Picture(
-            ROWS,
-            COLUMNS,
-            now.cell,
-            things,
-            {"button": "B", "cookie": "C"},
-            solid=WALLS,
-            captions=(f"cookie: {where}", *left),
-        )
+        return draw_house(now.cell, things, {"button": "B", "cookie": "C"}, (caption, *left))

@@ -1,4 +1,8 @@
-"""The current state of a grid world, as plain data → text or pixels."""
+"""The current state of a grid world, as plain data → text or pixels.
+
+Pictures have letters of their own, three pixels wide and five high, so that they need neither
+font files nor an imaging library.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,9 +15,10 @@ from numpy.typing import NDArray
 Cell: TypeAlias = tuple[int, int]
 """Row and column; row 0 is on top."""
 
-Colour: TypeAlias = tuple[int, int, int]
+Color: TypeAlias = tuple[int, int, int]
+Pixels: TypeAlias = NDArray[np.uint8]
 
-PALETTE: tuple[Colour, ...] = (
+PALETTE: tuple[Color, ...] = (
     (240, 173, 78),
     (86, 180, 233),
     (64, 180, 140),
@@ -29,10 +34,11 @@ PALETTE: tuple[Colour, ...] = (
 class Picture:
     """A grid, the things on it, the agent, and captions for unobserved facts.
 
-    `things` says what lies on a cell, by name; `legend` gives every name its
+    `things` are the names of what lies on cells; `legend` gives every name its
     letter. Cells in `solid` are walls, or impassable now; `walls` are pairs of
-    neighbouring cells with a wall between them, so that a door is a gap.
-    `colours` are those of names, and otherwise taken from a palette in turn.
+    neighboring cells with a wall between them, so that a door is a gap.
+    `colors` are those of names, and otherwise taken from a palette in turn. `text` replaces
+    the drawing of the grid as text.
 
     >>> picture = Picture(1, 3, (0, 0), {(0, 2): "key"}, {"key": "K"}, captions=("hand empty",))
     >>> print(picture.ansi())
@@ -51,22 +57,21 @@ class Picture:
     solid: frozenset[Cell] = frozenset()
     walls: frozenset[tuple[Cell, Cell]] = frozenset()
     captions: tuple[str, ...] = ()
-    colours: Mapping[str, Colour] = field(default_factory=dict)
+    colors: Mapping[str, Color] = field(default_factory=dict)
+    text: str | None = None
 
     def ansi(self) -> str:
         """Return the picture as text."""
-        return as_text(self)
+        return "\n".join([self.text or _as_text(self), *self.captions])
 
-    def rgb_array(self) -> NDArray[np.uint8]:
+    def rgb_array(self) -> Pixels:
         """Return the picture as height × width × 3 pixels; a world's pictures have one size."""
-        from resolvent.worlds.pixels import as_pixels
+        return _as_pixels(self)
 
-        return as_pixels(self)
-
-    def colour(self, name: str) -> Colour:
-        """Return the colour of a name in the legend."""
+    def color(self, name: str) -> Color:
+        """Return the color of a name in the legend."""
         position = list(self.legend).index(name)
-        return self.colours.get(name, PALETTE[position % len(PALETTE)])
+        return self.colors.get(name, PALETTE[position % len(PALETTE)])
 
 
 def checklist(items: Mapping[str, bool]) -> str:
@@ -78,12 +83,14 @@ def checklist(items: Mapping[str, bool]) -> str:
     return "  ".join(f"[{'x' if done else ' '}] {name}" for name, done in items.items())
 
 
-# Which line character joins which neighbours: up 1, right 2, down 4, left 8.
+# --- Text ----------------------------------------------------------------------------------------
+
 _JOINS = " │─└││┌├─┘─┴┐┤┬┼"
+"""The line character that joins its neighbors: up 1, right 2, down 4, left 8."""
 
 
-def as_text(picture: Picture) -> str:
-    """Draw the grid with a frame, then the legend, then the captions."""
+def _as_text(picture: Picture) -> str:
+    """Draw the grid with a frame, then the legend."""
     layout = _Layout.of(picture)
     canvas = _joined(_lines(picture, layout))
     for row, y in enumerate(layout.tops):
@@ -93,17 +100,15 @@ def as_text(picture: Picture) -> str:
     signs = {"agent": "@", **picture.legend}
     if any(cell in picture.things for cell in picture.solid):
         signs["impassable now"] = "#"
-    return "\n".join(
-        [*drawn, "  ".join(f"{sign} {name}" for name, sign in signs.items()), *picture.captions]
-    )
+    return "\n".join([*drawn, "  ".join(f"{sign} {name}" for name, sign in signs.items())])
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where on the canvas each row and column of cells begins, and how large it is.
+    """The first line and character of each row and column of cells, and the size of the canvas.
 
-    A cell takes two characters, a filler and its letter. Rows and columns lie
-    side by side, with room for a line only where some wall runs between them.
+    A cell takes two characters, a filler and its letter. Rows and columns are adjacent, with
+    room for a line only where some wall runs between them.
     """
 
     tops: list[int]
@@ -145,7 +150,7 @@ def _lines(picture: Picture, layout: _Layout) -> NDArray[np.bool_]:
 
 
 def _joined(lines: NDArray[np.bool_]) -> list[list[str]]:
-    """Turn lines into characters that join up with their neighbours."""
+    """Turn lines into characters that join up with their neighbors."""
     padded = np.pad(lines, 1).astype(int)
     joins = padded[:-2, 1:-1] + 2 * padded[1:-1, 2:] + 4 * padded[2:, 1:-1] + 8 * padded[1:-1, :-2]
     return [[_JOINS[join] for join in row] for row in np.where(lines, joins, 0).tolist()]
@@ -173,3 +178,159 @@ def _touches_floor(picture: Picture, cell: Cell) -> bool:
         and (row, column) not in picture.solid
         for row, column in around
     )
+
+
+# --- Pixels --------------------------------------------------------------------------------------
+
+_GLYPH_HEIGHT = 5
+_GLYPHS = """
+A25755 B65656 C34443 D65556 E74647 F74644 G34553 H55755 I72227 J11152 K55655 L44447 M57755
+N65555 O25552 P65644 Q25573 R65655 S34216 T72222 U55557 V55552 W55775 X55255 Y55222 Z71247
+075557 126227 261247 361216 455711 574616 634757 771122 875757 975716
+.00002 ,00024 :02020 ;02024 -00700 +02720 (12221 )42224 [32223 ]62226 /11244 ?61202 =07070
+>42124 <12421 '22000 !22202
+"""
+"""Each character with its five rows from top to bottom: octal digits whose bits are pixels."""
+
+_ROWS = {" ": "00000", **{glyph[0]: glyph[1:] for glyph in _GLYPHS.split()}}
+
+_PAPER: Color = (255, 255, 255)
+_FLOOR: Color = (248, 247, 243)
+_GRID: Color = (225, 223, 216)
+_WALL: Color = (66, 70, 82)
+_AGENT: Color = (30, 32, 40)
+_INK: Color = (44, 46, 56)
+
+_MARGIN = 16
+_LINE = 20
+"""Height of a line of text."""
+_DOT = 2
+"""Size of a dot of text."""
+_CHARACTER = 4 * _DOT
+"""Width of a character, with a gap."""
+_WIDTH, _SMALLEST, _LARGEST = 480, 18, 72
+"""Width of the grid, if cells between these two sizes can fill it."""
+
+
+def text_pixels(text: str, scale: int) -> NDArray[np.bool_]:
+    """Return the pixels of one line of text; unknown characters are question marks.
+
+    >>> for row in text_pixels("Hi", scale=1).tolist():
+    ...     print("".join("#" if dot else "." for dot in row))
+    #.#.###
+    #.#..#.
+    ###..#.
+    #.#..#.
+    #.#.###
+    """
+    digits = [list(map(int, _ROWS.get(character, _ROWS["?"]))) for character in text.upper()]
+    rows = np.array(digits, np.uint8).reshape(-1, _GLYPH_HEIGHT, 1)
+    dots = rows & np.array([4, 2, 1, 0], np.uint8) > 0  # the last column is a gap
+    line = dots.swapaxes(0, 1).reshape(_GLYPH_HEIGHT, -1)[:, :-1]
+    return line.repeat(scale, axis=0).repeat(scale, axis=1)
+
+
+def _as_pixels(picture: Picture) -> Pixels:
+    """Draw the grid, below it the legend, then the captions; long lines are truncated."""
+    size = max(_SMALLEST, min(_LARGEST, _WIDTH // max(picture.rows, picture.columns)))
+    width = max(_WIDTH, picture.columns * size)
+    legend = _legend_lines(picture, width)
+    grid_height = picture.rows * size
+    texts = len(legend) + len(picture.captions)
+    height = grid_height + _MARGIN + texts * _LINE
+    image = np.full((height + 2 * _MARGIN, width + 2 * _MARGIN, 3), _PAPER, np.uint8)
+    inner = image[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+
+    grid_width = picture.columns * size
+    left, line = _MARGIN + (width - grid_width) // 2, 2 * max(1, size // 20)
+    bottom, right = _MARGIN + grid_height, left + grid_width
+    image[_MARGIN - line : bottom + line, left - line : right + line] = _WALL  # the frame
+    _draw_grid(image[_MARGIN:bottom, left:right], picture, size, line)
+    rows = inner[grid_height + _MARGIN :]
+    for names in legend:
+        _draw_legend(rows, picture, names)
+        rows = rows[_LINE:]
+    for caption in picture.captions:
+        _draw_text(rows, caption, _INK, _DOT)
+        rows = rows[_LINE:]
+    return image
+
+
+def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:
+    for row in range(picture.rows):
+        for column in range(picture.columns):
+            top, left = row * size, column * size
+            _draw_cell(image[top : top + size, left : left + size], picture, (row, column))
+    half = line // 2
+    for first, second in map(sorted, picture.walls):
+        top, left = second[0] * size, second[1] * size
+        above, before = max(0, top - half), max(0, left - half)
+        if first[0] == second[0]:
+            image[above : top + size + half, before : left + half] = _WALL
+        else:
+            image[above : top + half, before : left + size + half] = _WALL
+
+
+def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
+    size = len(image)
+    name, solid = picture.things.get(cell), cell in picture.solid
+    image[:] = _WALL if solid else _FLOOR
+    if not solid:
+        image[0] = image[:, 0] = _GRID
+    if name is not None:
+        color = picture.color(name)
+        if not solid:
+            edge = max(1, size // 14)
+            image[edge:-edge, edge:-edge] = color
+        letter, dot = picture.legend[name], max(1, size // 10)
+        glyph = text_pixels(letter, dot)
+        room = image[(size - glyph.shape[0]) // 2 :, (size - glyph.shape[1]) // 2 :]
+        if cell != picture.agent:
+            _draw_text(room, letter, color if solid else _darker(color), dot)
+    if cell == picture.agent:
+        _draw_disc(image, size * 0.36, _PAPER)
+        _draw_disc(image, size * 0.29, _AGENT)
+
+
+def _legend_lines(picture: Picture, width: int) -> list[list[str]]:
+    """Spread the legend over as few lines as it takes."""
+    lines: list[list[str]] = []
+    used = width
+    for name in picture.legend:
+        length = _entry_width(name)
+        if used + length > width:
+            lines.append([])
+            used = 0
+        lines[-1].append(name)
+        used += length
+    return lines
+
+
+def _entry_width(name: str) -> int:
+    return _LINE + (len(name) + 2) * _CHARACTER
+
+
+def _draw_legend(image: Pixels, picture: Picture, names: list[str]) -> None:
+    side = _GLYPH_HEIGHT * _DOT
+    for name in names:
+        image[:side, :side] = picture.color(name)
+        _draw_text(image[:, side + 6 :], name, _INK, _DOT)
+        image = image[:, _entry_width(name) :]
+
+
+def _draw_text(image: Pixels, text: str, color: Color, dot: int) -> None:
+    dots = text_pixels(text, dot)[: image.shape[0], : image.shape[1]]
+    image[: dots.shape[0], : dots.shape[1]][dots] = color
+
+
+def _draw_disc(image: Pixels, radius: float, color: Color) -> None:
+    """Draw a disc in the middle, its rim blended with the background."""
+    across = np.arange(len(image)) - (len(image) - 1) / 2
+    distance = np.hypot(across[:, None], across[None, :])
+    share = np.clip(radius + 0.5 - distance, 0.0, 1.0)[..., None]
+    image[:] = np.round(image * (1 - share) + np.array(color) * share).astype(np.uint8)
+
+
+def _darker(color: Color) -> Color:
+    red, green, blue = (part * 2 // 5 for part in color)
+    return red, green, blue

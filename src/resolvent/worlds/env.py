@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
 from resolvent.machines import MachinePair
 from resolvent.preprocess.timing import LabelTiming
@@ -22,8 +22,8 @@ Code = int | np.int64
 """An observation or action: steps give ints, Discrete spaces draw np.int64."""
 
 
-class Picture(Protocol):
-    """Something that can be shown as text or as pixels."""
+class Drawable(Protocol):
+    """Something that can be rendered as text or as pixels."""
 
     def ansi(self) -> str:
         """Return it as text."""
@@ -58,7 +58,7 @@ class World(gym.Env[Code, Code]):
         if slip > 0:
             mechanics = replace(mechanics, slip=float(slip))
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise OptionError(f"render_mode={shown(render_mode)}: use 'ansi', 'rgb_array' or None")
+            raise OptionError(f"render_mode={quoted(render_mode)}: use 'ansi', 'rgb_array' or None")
         self.render_mode = render_mode
         self.mechanics = mechanics
         self.observation_space = spaces.Discrete(len(mechanics.observations))
@@ -67,7 +67,7 @@ class World(gym.Env[Code, Code]):
         self._chance: np.random.Generator | None = None
         self._draws = mechanics.draws
         # Plain lists: a look-up in them takes a tenth of one in an array.
-        self._following = mechanics.following.tolist()
+        self._next_state = mechanics.next_state.tolist()
         self._reward = mechanics.reward.tolist()
         self._ends = mechanics.ends.tolist()
         self._observation_of = mechanics.observation_of.tolist()
@@ -100,7 +100,7 @@ class World(gym.Env[Code, Code]):
         if seed is not None:
             self._chance = None
         if options and "start" in options:
-            self._state = start_showing(self.mechanics, options["start"])
+            self._state = find_start(self.mechanics, options["start"])
         else:
             self._state = int(self.draw_starts(1)[0])
         return self._observation_of[self._state], dict(self._info[self._state])
@@ -117,24 +117,20 @@ class World(gym.Env[Code, Code]):
             (self._chance,) = self.np_random.spawn(1)
         return self._chance
 
-    def _move(self, action: int) -> int:
-        """Return the executed action, which may slip."""
-        drawn = self.chance.random((1, self.mechanics.draws))
-        return int(self.mechanics.moves(np.array([action]), drawn)[0])
-
     def step(self, action: Code) -> tuple[Code, float, bool, bool, dict[str, Any]]:
-        """Do one of `action_names`, given by its position there."""
+        """Execute one of `action_names`, given by its position there."""
         if not self.action_space.contains(action):
             names = ", ".join(f"{code} {name}" for code, name in enumerate(self.action_names))
-            raise OptionError(f"action {shown(action)} is not one of {names}")
-        state, number = self._state, int(action)
+            raise OptionError(f"action {quoted(action)} is not one of {names}")
+        state, realized = self._state, int(action)
         if self._draws:
-            number = self._move(number)
-        self._state = self._following[state][number]
+            drawn = self.chance.random((1, self._draws))
+            realized = int(self.mechanics.realize(np.array([realized]), drawn)[0])
+        self._state = self._next_state[state][realized]
         return (
             self._observation_of[self._state],
-            self._reward[state][number],
-            self._ends[state][number],
+            self._reward[state][realized],
+            self._ends[state][realized],
             False,
             dict(self._info[self._state]),
         )
@@ -165,22 +161,26 @@ class World(gym.Env[Code, Code]):
         """Draw the world as text or as an array of pixels, as `render_mode` says."""
         if self.render_mode is None:
             return None
-        picture = self.picture(self._state)
+        return self.draw(self._state)
+
+    def draw(self, state: int) -> str | NDArray[np.uint8]:
+        """Draw a true state, as `render_mode` says."""
+        picture = self.picture(state)
         return picture.ansi() if self.render_mode == "ansi" else picture.rgb_array()
 
-    def picture(self, state: int) -> Picture:
+    def picture(self, state: int) -> Drawable:
         """Return the drawing of a true state."""
         raise NotImplementedError
 
 
-def start_showing(mechanics: Mechanics, observation: Any) -> int:
-    """Return the start with an observation, which is given as in the environment."""
-    seen = mechanics.observation_of[mechanics.starts]
-    matching = np.flatnonzero(seen == observation)
+def find_start(mechanics: Mechanics, observation: Any) -> int:
+    """Return the first start with an observation, which is given as in the environment."""
+    observations = mechanics.observation_of[mechanics.starts]
+    matching = np.flatnonzero(observations == observation)
     if not len(matching):
-        starts = ", ".join(map(str, np.unique(seen)[:10].tolist()))
+        starts = np.unique(observations).tolist()
         raise OptionError(
-            f"options['start']={shown(observation)}: no episode begins there; starts are {starts}"
-            + (", …" if len(np.unique(seen)) > 10 else "")
+            f"options['start']={quoted(observation)}: no episode begins there; starts are "
+            f"{', '.join(map(str, starts[:10]))}{', …' if len(starts) > 10 else ''}"
         )
     return int(mechanics.starts[matching[0]])

@@ -1,19 +1,19 @@
 """The house of the paper's Figure 1: four rooms, a key, a toilet and a sofa."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import Label
-from resolvent.worlds.drawing import Cell, Colour, Picture
+from resolvent.worlds.drawing import Cell, Color, Picture
 from resolvent.worlds.env import World
-from resolvent.worlds.mechanics import Mechanics
+from resolvent.worlds.mechanics import Mechanics, Rules
 
-Pays: TypeAlias = Literal["sofa", "cyanroom"]
+Goal: TypeAlias = Literal["sofa", "cyanroom"]
 
 _DOORS = {
     ("corridor", "left"): "orangeroom",
@@ -38,14 +38,14 @@ _CELLS: dict[str, Cell] = {
     "limegreenroom": (1, 2),
 }
 
-_COLOURS: dict[str, Colour] = {
+_COLORS: dict[str, Color] = {
     "key": (245, 170, 60),
     "toilet": (90, 205, 220),
     "sofa": (140, 205, 80),
 }
 
 
-class Visit(NamedTuple):
+class HouseState(NamedTuple):
     """The agent's room, and what it has done so far."""
 
     room: str
@@ -53,65 +53,65 @@ class Visit(NamedTuple):
     toilet_visited: bool = False
 
 
-class HouseRules:
+class HouseRules(Rules[HouseState]):
     """The rules of the house; see `House`."""
 
     actions = ("up", "down", "left", "right", "sit")
 
-    def __init__(self, pays: Pays) -> None:
-        self.pays = pays
+    def __init__(self, goal: Goal) -> None:
+        self.goal = goal
 
-    def starts(self) -> Sequence[Visit]:
+    def starts(self) -> Sequence[HouseState]:
         """Begin in the corridor, with the key in the orangeroom."""
-        return [Visit("corridor")]
+        return [HouseState("corridor")]
 
-    def step(self, state: Visit, action: int) -> tuple[Visit, float, bool]:
+    def step(self, state: HouseState, action: int) -> tuple[HouseState, float, bool]:
         """Go through a door, or sit."""
         name, before = self.actions[action], state.room
         room = _DOORS.get((before, name), before)
         if room == "cyanroom" and not state.key_taken:
             room = before
-        after = Visit(
+        after = HouseState(
             room,
             state.key_taken or room == "orangeroom",
             state.toilet_visited or room == "cyanroom",
         )
         on_sofa = name == "sit" and room == "limegreenroom"
-        if self.pays == "sofa":
+        if self.goal == "sofa":
             return after, float(on_sofa and after.toilet_visited), on_sofa
-        paid = room == "cyanroom" and before != "cyanroom"
-        return after, float(paid), paid or on_sofa
+        entered = room == "cyanroom" and before != "cyanroom"
+        return after, float(entered), entered or on_sofa
 
-    def observation(self, state: Visit) -> str:
+    def observation(self, state: HouseState) -> str:
         """Show the room."""
         return state.room
 
-    def label(self, state: Visit) -> Label:
+    def label(self, state: HouseState) -> Label:
         """Return the contents of the room."""
         return _LABELS[state.room]
 
-    def transition_memory(self, state: Visit) -> bool:
-        """The key: it opens the cyanroom."""
+    def transition_memory(self, state: HouseState) -> bool:
+        """Return whether the key was taken, which opens the cyanroom."""
         return state.key_taken
 
-    def reward_memory(self, state: Visit) -> bool:
-        """The toilet, if sitting pays only after it."""
-        return self.pays == "sofa" and state.toilet_visited
+    def reward_memory(self, state: HouseState) -> bool:
+        """Return whether the toilet was visited, if the reward depends on it."""
+        return self.goal == "sofa" and state.toilet_visited
 
 
 class House(World):
-    """Fetch the key, visit the toilet, sit on the sofa, seeing only the room you are in.
+    """Fetch the key, visit the toilet, sit on the sofa; only the current room is visible.
 
     The cyanroom is locked until the key has been taken. Being in the orangeroom
     takes the key, being in the cyanroom visits the toilet; neither shows in the
-    observation. Sitting in the limegreenroom ends the episode and pays 1 if the
+    observation. Sitting in the limegreenroom ends the episode, with the reward 1 if the
     toilet has been visited. `info["labels"]` holds the contents of the room.
 
-    With `pays="cyanroom"` entering the cyanroom pays 1 and ends the episode, and
-    sitting on the sofa ends it unpaid.
+    With `goal="cyanroom"` entering the cyanroom ends the episode with the reward 1, and
+    sitting on the sofa ends it without reward.
 
     Memory: two TM states, without and with the key; two RM states, before and
-    after the toilet, but one with `pays="cyanroom"`, where the key suffices.
+    after the toilet, but one with `goal="cyanroom"`, where the key suffices.
 
     Paper: Figure 1, and the example "Transition-Reward Interference".
 
@@ -126,21 +126,21 @@ class House(World):
     action_names = HouseRules.actions
 
     def __init__(
-        self, *, pays: Pays = "sofa", slip: float = 0.0, render_mode: str | None = None
+        self, *, goal: Goal = "sofa", slip: float = 0.0, render_mode: str | None = None
     ) -> None:
-        if pays not in get_args(Pays):
-            raise OptionError(f"pays={shown(pays)}: use 'sofa' or 'cyanroom'")
-        self.pays = pays
-        super().__init__(_in_order(Mechanics.explore(HouseRules(pays))), render_mode, slip=slip)
+        if goal not in get_args(Goal):
+            raise OptionError(f"goal={quoted(goal)}: use 'sofa' or 'cyanroom'")
+        self.goal = goal
+        super().__init__(_in_order(Mechanics.explore(HouseRules(goal))), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the four rooms, and the locked door as a wall."""
-        now: Visit = self.mechanics.true_states[state]
+        now: HouseState = self.mechanics.true_states[state]
         things = {_CELLS["cyanroom"]: "toilet", _CELLS["limegreenroom"]: "sofa"}
         if not now.key_taken:
             things[_CELLS["orangeroom"]] = "key"
         locked = (_CELLS["cyanroom"], _CELLS["corridor"])
-        return HousePicture(
+        return Picture(
             2,
             3,
             _CELLS[now.room],
@@ -152,34 +152,26 @@ class House(World):
                 f"key {'taken' if now.key_taken else 'not taken'}, "
                 f"toilet {'visited' if now.toilet_visited else 'not visited'}",
             ),
-            colours=_COLOURS,
-            visit=now,
+            colors=_COLORS,
+            text=_floor_plan(now, things),
         )
 
 
-@dataclass(frozen=True)
-class HousePicture(Picture):
-    """The house with its rooms' names written out in the text."""
-
-    visit: Visit = field(default=Visit("corridor"))
-
-    def ansi(self) -> str:
-        """Return the picture as text."""
-        things = {room: self.things.get(cell, "") for room, cell in _CELLS.items()}
-        cyan, orange, corridor, limegreen = (
-            [f"{line:^15}" for line in (room, things[room], "(agent)" * (room == self.visit.room))]
-            for room in _CELLS
-        )
-        wall, door = "-" * 15, "open" if self.visit.key_taken else "locked"
-        lines = [
-            f"{'':16}+{wall}+",
-            *(f"{'':16}|{line}|" for line in cyan),
-            f"+{wall}+{door:-^15}+{wall}+",
-            *(f"|{'|'.join(row)}|" for row in zip(orange, corridor, limegreen, strict=True)),
-            f"+{wall}+{wall}+{wall}+",
-            *self.captions,
-        ]
-        return "\n".join(lines)
+def _floor_plan(now: HouseState, things: dict[Cell, str]) -> str:
+    """Draw the rooms as text, with their names written out."""
+    cyan, orange, corridor, limegreen = (
+        [f"{line:^15}" for line in (room, things.get(cell, ""), "(agent)" * (room == now.room))]
+        for room, cell in _CELLS.items()
+    )
+    wall, door = "-" * 15, "open" if now.key_taken else "locked"
+    lines = [
+        f"{'':16}+{wall}+",
+        *(f"{'':16}|{line}|" for line in cyan),
+        f"+{wall}+{door:-^15}+{wall}+",
+        *(f"|{'|'.join(row)}|" for row in zip(orange, corridor, limegreen, strict=True)),
+        f"+{wall}+{wall}+{wall}+",
+    ]
+    return "\n".join(lines)
 
 
 def _in_order(mechanics: Mechanics) -> Mechanics:

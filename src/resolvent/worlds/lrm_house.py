@@ -2,14 +2,15 @@
 
 Toro Icarte, Waldie, Klassen, Valenzano, Castro and McIlraith, "Learning Reward
 Machines for Partially Observable Reinforcement Learning" (2019). There a step
-slips with probability 5%, to one of the other three directions, and things lie where
-chance puts them; here only if `slip` and `published` say so.
+slips with probability 5%, to one of the other three directions, and objects are placed at
+random; here only if `slip` and `published` say so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Final
 
-from resolvent.worlds.drawing import Cell
+from resolvent.worlds.drawing import Cell, Picture
 
 ROWS, COLUMNS = 17, 15
 START: Final[Cell] = (8, 2)
@@ -19,9 +20,10 @@ CORNERS: Final[dict[str, Cell]] = {
     "south-west": (15, 1),
     "south-east": (15, 3),
 }
-"""Where cookies and keys may lie, in the two small rooms."""
+"""The corners of the two small rooms, where cookies and keys lie."""
 
-MOVES: Final = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+_DIRECTIONS: Final = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+ACTIONS: Final = tuple(_DIRECTIONS)
 
 _ROOMS = {
     "north": {(row, column) for row in range(1, 4) for column in range(1, 4)},
@@ -29,37 +31,46 @@ _ROOMS = {
     "east": {(row, column) for row in range(6, 11) for column in range(8, 14)},
     "hallway": {(row, 2) for row in range(4, 13)} | {(8, column) for column in range(3, 8)},
 }
-_ROOM_OF = {cell: room for room, cells in _ROOMS.items() for cell in cells}
-FLOOR: Final = frozenset(_ROOM_OF)
-WALLS: Final = frozenset((row, column) for row in range(ROWS) for column in range(COLUMNS)) - FLOOR
+ROOM_OF: Final = {cell: room for room, cells in _ROOMS.items() for cell in cells}
+"""The room that each cell belongs to: north, south, east or hallway."""
 
-
-def room_of(cell: Cell) -> str:
-    """Return the room that a cell belongs to: north, south, east or hallway."""
-    return _ROOM_OF[cell]
+_WALLS: Final = frozenset(product(range(ROWS), range(COLUMNS))) - ROOM_OF.keys()
 
 
 def seen_from(cell: Cell, corner: str) -> bool:
-    """Whether a thing in a corner is seen from a cell."""
-    return room_of(cell) == room_of(CORNERS[corner])
+    """Whether an object in a corner is visible from a cell."""
+    return ROOM_OF[cell] == ROOM_OF[CORNERS[corner]]
 
 
-def view(cell: Cell, things: Sequence[str]) -> str:
-    """Return the observation of a cell and of the things seen from there.
+def view(cell: Cell, objects: Sequence[str]) -> str:
+    """Return the observation of a cell and of the objects visible from there.
 
     >>> view((8, 2), []), view((3, 2), ["west key", "east key"])
     ('8,2', '3,2: west key, east key')
     """
-    place = f"{cell[0]},{cell[1]}"
-    return f"{place}: {', '.join(things)}" if things else place
+    position = f"{cell[0]},{cell[1]}"
+    return f"{position}: {', '.join(objects)}" if objects else position
 
 
 def side(corner: str) -> str:
-    """Return which side of its room a corner is on: west or east."""
+    """Return the side of its room that a corner is on: west or east."""
     return corner.split("-")[1]
 
 
-def moved(cell: Cell, move: tuple[int, int]) -> Cell:
-    """Return the neighbouring cell, or the same one where a wall is."""
-    target = cell[0] + move[0], cell[1] + move[1]
-    return target if target in FLOOR else cell
+def next_cell(cell: Cell, action: int) -> Cell:
+    """Return the neighboring cell, or the same one at a wall."""
+    down, right = _DIRECTIONS[ACTIONS[action]]
+    target = cell[0] + down, cell[1] + right
+    return target if target in ROOM_OF else cell
+
+
+def draw_house(
+    agent: Cell,
+    things: Mapping[Cell, str],
+    legend: Mapping[str, str],
+    captions: tuple[str, ...],
+    inner_walls: frozenset[Cell] = frozenset(),
+) -> Picture:
+    """Draw the house with the things in it."""
+    solid = _WALLS | inner_walls
+    return Picture(ROWS, COLUMNS, agent, things, legend, solid=solid, captions=captions)

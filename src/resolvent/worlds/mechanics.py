@@ -1,18 +1,18 @@
 """A world over its true states: rules in, tables out.
 
-The built-in environments step by these tables; whole rollouts, exact values and the
-world's own machines are computed from them. An agent never sees a true state, only its
-observation and label.
+The built-in environments step by these tables; whole rollouts, exact values and the true
+machines are computed from them. An agent never sees a true state, only its observation and label.
 
-All chance is drawn before a step, never by the rules: the executed action (`slip`) and
-one of several equally likely outcomes (`chances`). Both together are a *move*, and the
-result of a move is deterministic.
+All chance is drawn before a step, never by the rules: the executed action (`slip`) and one of
+several equally likely outcomes (`chances`). Both together are a *realized* action, whose result is
+deterministic: its number is action · chances + outcome.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.machines import MachinePair
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.traces.symbols import Label, Symbol, label_order, symbol_order
+from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 from resolvent.worlds.true_machines import true_pair
@@ -28,37 +28,43 @@ from resolvent.worlds.true_machines import true_pair
 S = TypeVar("S", bound=Hashable)
 
 _FIRST_BLOCK, _LARGEST_BLOCK = 1 << 12, 1 << 20
+"""Number of actions that rollouts draw at first, and at most, at a time."""
+
 _ROUNDING = 1e-14
-"""Of the largest value: expected values that change by less do not change."""
+"""Expected values that change by less than this share of the largest value do not change."""
 
 
-class Rules(Protocol[S]):
-    """The rules of a world, one true state at a time."""
+class Rules(ABC, Generic[S]):
+    """The rules of a world, one true state at a time; both memories are empty by default."""
 
-    @property
-    def actions(self) -> Sequence[str]:
-        """The names of the actions."""
+    actions: Sequence[str]
 
+    @abstractmethod
     def starts(self) -> Sequence[S]:
-        """Return the states an episode may begin in, all equally likely."""
+        """Return the initial states of episodes, all equally likely."""
 
+    @abstractmethod
     def step(self, state: S, action: int) -> tuple[S, float, bool]:
         """Return the next state, the reward, and whether the episode ends.
 
-        In a world with chances, `action` is a move: action · chances + chance.
+        In a world with several chances, `action` is a realized action.
         """
 
+    @abstractmethod
     def observation(self, state: S) -> Symbol:
         """Return the agent's observation."""
 
     def label(self, state: S) -> Label:
-        """Return the events that hold there."""
+        """Return the events that hold in a state."""
+        return NO_EVENT
 
     def transition_memory(self, state: S) -> Hashable:
-        """Return the memory that, with the observation, determines the next one."""
+        """Return the memory that, with the observation, determines the next observation."""
+        return None
 
     def reward_memory(self, state: S) -> Hashable:
-        """Return the memory that, with the observation, determines the reward."""
+        """Return the memory that, with observation and TM state, determines the reward."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,15 +72,13 @@ class Mechanics:
     """A world as tables; true states are 0 … n−1.
 
     `observation_of`, `label_of`, `transition_memory` and `reward_memory` are indexed by
-    state; `following`, `reward` and `ends` by state and move, which is the action
-    if nothing else is left to chance. Episodes only go on from the first `live`
-    states; in the others they are over. `true_states` are the states as the rules
-    name them, if rules made the tables.
+    state; `next_state`, `reward` and `ends` by state and realized action. Episodes continue only
+    from the first `live` states. `true_states` are the states as the rules name them, if rules
+    made the tables.
 
-    With probability `slip` one of the other actions is executed, all equally
-    likely; then one of `chances` equally likely outcomes happens. `uncertain` says
-    that the memory does not determine every answer, since some were left to
-    chance; then the world's own machines give the most frequent answer.
+    With probability `slip` one of the other actions is executed, all equally likely; then one of
+    `chances` equally likely outcomes happens. If `uncertain`, the memory does not determine every
+    output, and the true machines give the most frequent one.
     """
 
     observations: Sequence[Symbol]
@@ -82,7 +86,7 @@ class Mechanics:
     actions: Sequence[str]
     observation_of: Codes
     label_of: Codes
-    following: Codes
+    next_state: Codes
     reward: NDArray[np.float64]
     ends: NDArray[np.bool_]
     starts: Codes
@@ -98,44 +102,44 @@ class Mechanics:
     def explore(
         cls, rules: Rules[Any], *, chances: int = 1, uncertain: bool = False
     ) -> "Mechanics":
-        """Number all states reachable from the starts."""
-        moves = len(rules.actions) * chances
+        """Number all states reachable from the starts, breadth-first."""
+        realized_actions = range(len(rules.actions) * chances)
         starts = rules.starts()
-        live = dict.fromkeys(starts)
+        live = list(dict.fromkeys(starts))
+        number = {state: code for code, state in enumerate(live)}
         steps: list[tuple[Any, float, bool]] = []
-        queue = list(live)
-        for state in queue:
-            for move in range(moves):
-                target, reward, ended = rules.step(state, move)
-                if not ended and target not in live:
-                    live[target] = None
-                    queue.append(target)
+        for state in live:
+            for action in realized_actions:
+                target, reward, ended = rules.step(state, action)
+                if not ended and target not in number:
+                    number[target] = len(live)
+                    live.append(target)
                 steps.append((target, reward, ended))
-        over = [target for target, _, _ in steps if target not in live]
-        queue += dict.fromkeys(over)
-        number = {state: code for code, state in enumerate(queue)}
-        shape = (len(queue), moves)
-        following = np.repeat(np.arange(len(queue), dtype=np.int32), shape[1])
-        reward_of, ends = np.zeros(len(following)), np.ones(len(following), np.bool_)
-        following[: len(steps)] = [number[target] for target, _, _ in steps]
+        for target, _, _ in steps:
+            number.setdefault(target, len(number))
+        states = list(number)
+        shape = (len(states), len(realized_actions))
+        next_state = np.repeat(np.arange(len(states), dtype=np.int32), shape[1])
+        reward_of, ends = np.zeros(len(next_state)), np.ones(len(next_state), np.bool_)
+        next_state[: len(steps)] = [number[target] for target, _, _ in steps]
         reward_of[: len(steps)] = [reward for _, reward, _ in steps]
         ends[: len(steps)] = [ended for _, _, ended in steps]
-        observations, observation_of = _coded(queue, rules.observation, symbol_order)
-        labels, label_of = _coded(queue, rules.label, label_order)
+        observations, observation_of = _coded(states, rules.observation, symbol_order)
+        labels, label_of = _coded(states, rules.label, label_order)
         return cls(
             observations=observations,
             labels=labels,
             actions=tuple(rules.actions),
             observation_of=observation_of,
             label_of=label_of,
-            following=following.reshape(shape),
+            next_state=next_state.reshape(shape),
             reward=reward_of.reshape(shape),
             ends=ends.reshape(shape),
             starts=np.array([number[state] for state in starts], np.int32),
-            transition_memory=_coded(queue, rules.transition_memory)[1],
-            reward_memory=_coded(queue, rules.reward_memory)[1],
+            transition_memory=_coded(states, rules.transition_memory)[1],
+            reward_memory=_coded(states, rules.reward_memory)[1],
             live=len(live),
-            true_states=tuple(queue),
+            true_states=tuple(states),
             chances=chances,
             uncertain=uncertain or chances > 1,
         )
@@ -151,37 +155,34 @@ class Mechanics:
 
     @property
     def draws(self) -> int:
-        """The number of random numbers that turn an action into a move."""
+        """The number of random numbers that turn an action into a realized one."""
         return (self.slip > 0) + (self.chances > 1)
 
-    def moves(self, actions: NDArray[np.int64], drawn: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the moves of actions: `drawn` is [step, draw], uniform from 0 to 1.
+    def realize(self, actions: NDArray[np.int64], drawn: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the realized actions: `drawn` is [step, draw], uniform from 0 to 1.
 
         >>> from dataclasses import replace
         >>> from resolvent.worlds import House
         >>> slippery = replace(House().mechanics, slip=0.2)
-        >>> slippery.moves(np.array([4, 4, 4]), np.array([[0.0], [0.199], [0.5]])).tolist()
+        >>> slippery.realize(np.array([4, 4, 4]), np.array([[0.0], [0.199], [0.5]])).tolist()
         [0, 3, 4]
         """
         alternatives = len(self.actions) - 1
-        moves = actions
+        realized = actions
         if self.slip > 0 and alternatives > 0:
             slipped = drawn[:, 0] < self.slip
             shift = (drawn[:, 0] / self.slip * alternatives).astype(np.int64)
             shift = np.minimum(shift, alternatives - 1)
-            moves = np.where(slipped, (actions + 1 + shift) % (alternatives + 1), actions)
+            realized = np.where(slipped, (actions + 1 + shift) % (alternatives + 1), actions)
         if self.chances > 1:
-            moves = moves * self.chances + (drawn[:, -1] * self.chances).astype(np.int64)
-        return moves
+            realized = realized * self.chances + (drawn[:, -1] * self.chances).astype(np.int64)
+        return realized
 
-    def expected(self, by_move: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the expectation for each action in each state, given values of moves.
-
-        `by_move` is [state, move]; the result is [state, action].
-        """
+    def expected(self, by_realized: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return expectations by state and action, given values by state and realized action."""
         actions = len(self.actions)
         by_action: NDArray[np.float64]
-        by_action = by_move.reshape(len(by_move), actions, self.chances).mean(axis=2)
+        by_action = by_realized.reshape(len(by_realized), actions, self.chances).mean(axis=2)
         if self.slip == 0 or actions == 1:
             return by_action
         slipped = (by_action.sum(axis=1, keepdims=True) - by_action) / (actions - 1)
@@ -194,10 +195,10 @@ class Mechanics:
         Value iteration until only rounding errors are left.
         """
         values = np.zeros(self.states)
-        going_on = np.where(self.ends, 0.0, gamma)
+        discount = np.where(self.ends, 0.0, gamma)
         while True:
-            by_move = self.reward + going_on * values[self.following]
-            by_action = self.expected(by_move) if self.draws else by_move
+            by_realized = self.reward + discount * values[self.next_state]
+            by_action = self.expected(by_realized) if self.draws else by_realized
             improved: NDArray[np.float64] = by_action.max(axis=1)
             rounding = _ROUNDING * np.abs(improved).max() if self.draws else 0.0
             if np.all(np.abs(improved - values) <= rounding):
@@ -226,9 +227,9 @@ class Mechanics:
             chance = np.random.default_rng(0)
         limits = [limit for limit in (max_steps, time_limit) if limit is not None]
         walk = _core.walk(
-            np.ascontiguousarray(self.following.ravel()),
+            np.ascontiguousarray(self.next_state.ravel()),
             self.ends.ravel().astype(np.int32),
-            self.following.shape[1],
+            self.next_state.shape[1],
             np.ascontiguousarray(starts, np.int32),
             min(limits, default=0),
         )
@@ -239,31 +240,32 @@ class Mechanics:
             drawn = actions.integers(len(self.actions), size=block, dtype=np.int64)
             if self.draws:
                 chosen.append(drawn)
-                drawn = self.moves(drawn, chance.random((block, self.draws)))
+                drawn = self.realize(drawn, chance.random((block, self.draws)))
             walk.feed(drawn)
             block = min(2 * block, _LARGEST_BLOCK)
             if progress is not None:
                 progress(walk.finished / len(starts))
-        states, moved, offsets, terminated = walk.take()
-        executed = moved
+        states, realized, offsets, terminated = walk.take()
+        executed = realized
         if self.draws:
             chance.bit_generator.state = before
-            chance.random(len(moved) * self.draws)
-            executed = np.concatenate(chosen)[: len(moved)].astype(np.int32)
-        after = np.arange(len(executed)) + np.repeat(np.arange(len(starts)), np.diff(offsets))
-        rewards, reward_codes = self._reward_codes
+            chance.random(len(realized) * self.draws)
+            executed = np.concatenate(chosen)[: len(realized)].astype(np.int32)
+        rows = np.arange(len(executed)) + np.repeat(np.arange(len(starts)), np.diff(offsets))
+        rewards, reward_codes = self.reward_codes
         return TraceSet.from_columns(
             (self.observations, self.observation_of[states]),
             (self.labels, self.label_of[states]),
             (self.actions, executed),
-            (rewards, reward_codes[states[after], moved]),
+            (rewards, reward_codes[states[rows], realized]),
             offsets=offsets,
             terminated=terminated,
             truncated=(terminated == 0) | (np.diff(offsets) == time_limit),
         )
 
     @cached_property
-    def _reward_codes(self) -> tuple[list[float], Codes]:
+    def reward_codes(self) -> tuple[list[float], Codes]:
+        """The distinct rewards, and the code of each by state and realized action."""
         rewards, codes = np.unique(self.reward, return_inverse=True)
         return rewards.tolist(), codes.reshape(self.reward.shape).astype(np.int32)
 

@@ -6,14 +6,14 @@ Paper: "Efficiency Comparison with Baselines", whose three grids these are.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from resolvent._util.validation import shown
+from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture, checklist
 from resolvent.worlds.env import World
-from resolvent.worlds.mechanics import Mechanics
+from resolvent.worlds.mechanics import Mechanics, Rules
 
-_MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+_DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 
 _LETTERS = {"Sofa": "S", "Stair": "T", "Coffee": "C", "TV": "V", "Grid": "G"}
 
@@ -36,7 +36,7 @@ _TASKS = {
 }
 
 
-class Phase(NamedTuple):
+class GridState(NamedTuple):
     """The agent's cell, and its progress in the task."""
 
     row: int
@@ -44,59 +44,55 @@ class Phase(NamedTuple):
     done: int
 
 
-class PhaseGridRules:
+class PhaseGridRules(Rules[GridState]):
     """The rules of a phase grid; see `PhaseGrid`."""
 
-    actions = tuple(_MOVES)
+    actions = tuple(_DIRECTIONS)
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.task = _TASKS[size]
         self.things = {cell: name for name, cells in _LABELS[size].items() for cell in cells}
 
-    def starts(self) -> Sequence[Phase]:
+    def starts(self) -> Sequence[GridState]:
         """Begin anywhere, with nothing done: the label of the first cell does not count."""
         cells = range(self.size)
-        return [Phase(row, column, 0) for row in cells for column in cells]
+        return [GridState(row, column, 0) for row in cells for column in cells]
 
-    def step(self, state: Phase, action: int) -> tuple[Phase, float, bool]:
-        """Move, or stay at the edge; either way the label of the cell counts."""
-        down, right = _MOVES[self.actions[action]]
+    def step(self, state: GridState, action: int) -> tuple[GridState, float, bool]:
+        """Move, or stay at the edge; in both cases the label of the cell counts."""
+        down, right = _DIRECTIONS[self.actions[action]]
         row, column = state.row + down, state.column + right
         if not (0 <= row < self.size and 0 <= column < self.size):
             row, column = state.row, state.column
         done = state.done + (self.things.get((row, column)) == self.task[state.done])
         ended = done == len(self.task)
-        return Phase(row, column, done), float(ended), ended
+        return GridState(row, column, done), float(ended), ended
 
-    def observation(self, state: Phase) -> Cell:
+    def observation(self, state: GridState) -> Cell:
         """Show the cell."""
         return state.row, state.column
 
-    def label(self, state: Phase) -> Label:
-        """Show what lies there."""
+    def label(self, state: GridState) -> Label:
+        """Return the name of the thing on the cell."""
         name = self.things.get((state.row, state.column))
         return NO_EVENT if name is None else frozenset({name})
 
-    def transition_memory(self, state: Phase) -> int:
-        """Moves depend on nothing but the cell."""
-        return 0
-
-    def reward_memory(self, state: Phase) -> int:
-        """The progress in the task."""
+    def reward_memory(self, state: GridState) -> int:
+        """Return the progress in the task."""
         return state.done
 
 
 class PhaseGrid(World):
-    """Visit places in the order of the task, seeing only the cell you are on.
+    """Visit cells in the order of the task; only the current cell is visible.
 
     The task is Coffee → Stair on the 3×3 grid, Coffee → Sofa → Stair on 4×4, and
-    Coffee → Sofa → TV → Stair on 5×5. The last place pays 1 and ends the episode;
-    until then the progress is not observed. Episodes begin on any cell, and its label
+    Coffee → Sofa → TV → Stair on 5×5. The last cell ends the episode with the reward 1;
+    the progress is not observed. Episodes begin on any cell, and its label
     does not count until it is read again.
 
-    Memory: one TM state, since no move depends on the task; one RM state for each
-    place of the task.
+    Memory: one TM state, since no transition depends on the task; one RM state for each
+    cell of the task.
 
     >>> grid = PhaseGrid(3)
     >>> grid.machines().transition.states, grid.machines().reward.states
@@ -105,14 +101,14 @@ class PhaseGrid(World):
 
     def __init__(self, size: int = 3, *, slip: float = 0.0, render_mode: str | None = None) -> None:
         if size not in _TASKS:
-            raise OptionError(f"size={shown(size)}: use 3, 4 or 5")
+            raise OptionError(f"size={quoted(size)}: use 3, 4 or 5")
         self.size = size
         self.rules = PhaseGridRules(size)
         super().__init__(Mechanics.explore(self.rules), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
         """Draw the grid and the progress in the task."""
-        now: Phase = self.mechanics.true_states[state]
+        now: GridState = self.mechanics.true_states[state]
         task = self.rules.task
         return Picture(
             self.size,
@@ -121,6 +117,6 @@ class PhaseGrid(World):
             self.rules.things,
             _LETTERS,
             captions=(
-                "task: " + checklist({name: place < now.done for place, name in enumerate(task)}),
+                "task: " + checklist({name: number < now.done for number, name in enumerate(task)}),
             ),
         )

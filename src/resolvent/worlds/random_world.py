@@ -1,20 +1,31 @@
 """The paper's 25×25 world, drawn from a seed or read from a file.
 
+Files are those that the paper's authors publish. A file is checked completely before it is used;
+an invalid one raises a `ModelError`.
+
 Paper: the appendix "Ablation Study Environment Generation".
 """
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any, Final, TypeVar
 
+import msgspec
+
+from resolvent._util.files import atomic_write, decode_json, read_content
+from resolvent._util.text import short
+from resolvent._util.validation import explain_memory_errors
+from resolvent.errors import ModelError
 from resolvent.worlds.drawing import Cell, Picture
 from resolvent.worlds.env import World
-from resolvent.worlds.grid_files import load_grid_world, save_grid_world
-from resolvent.worlds.grid_generator import random_grid_world
+from resolvent.worlds.grid_world import GridWorld, random_grid_world
 
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class RandomWorld(World):
-    """A grid whose labels open and close cells, and pay, according to two hidden machines.
+    """A grid whose labels open and close cells, and give rewards, by two hidden machines.
 
     The same `world_seed` draws the same world, whose machines are minimal and can
     be distinguished by walking; the other arguments are those of the paper. With
@@ -51,7 +62,7 @@ class RandomWorld(World):
         super().__init__(self.grid.mechanics(), render_mode, slip=slip)
 
     def save(self, path: str | Path) -> None:
-        """Write the world, both machines included, to a JSON file; `path=` reads it back."""
+        """Write the world, both machines included, to a JSON file; `path=` reads it again."""
         save_grid_world(self.grid, path)
 
     def picture(self, state: int) -> Picture:
@@ -79,3 +90,194 @@ class RandomWorld(World):
         """Return the row and column at which a cell is drawn: x to the right, y upwards."""
         x, y = divmod(observation, self.grid.size + 1)
         return self.grid.size - y, x
+
+
+# --- Files ---------------------------------------------------------------------------------------
+
+FORMAT: Final = "resolvent-world"
+VERSION: Final = 1
+_LARGEST = 1_000
+"""Maximum of any count, so that a wrong number does not fill the memory."""
+
+Position = tuple[int, int]
+T = TypeVar("T")
+Table = dict[str, dict[str, T]]
+"""Values by the names of states and the numbers of labels."""
+
+
+class _Environment(msgspec.Struct):
+    size: int
+
+
+class _Labels(msgspec.Struct):
+    count: int
+    mapping: dict[str, int]
+
+
+class _TransitionAutomaton(msgspec.Struct):
+    states_count: int
+    transitions: Table[str]
+    impassable_positions: dict[str, list[str]]
+
+
+class _RewardAutomaton(msgspec.Struct):
+    states_count: int
+    transitions: Table[str]
+    rewards: Table[float]
+    terminal_state: str
+
+
+class WorldFile(msgspec.Struct):
+    """A file of the authors' generator; a transition that is missing stays.
+
+    Cells are written as "(1, 3)", states as "q_2" or "q'_2". The authors' own files have neither
+    format nor version.
+    """
+
+    environment: _Environment
+    labels: _Labels
+    transition_automaton: _TransitionAutomaton
+    reward_automaton: _RewardAutomaton
+    format: str = FORMAT
+    version: int = VERSION
+
+
+def save_grid_world(world: GridWorld, path: str | Path) -> None:
+    """Write a world to a JSON file atomically."""
+
+    def position(cell: int) -> str:
+        return str(divmod(cell, world.size + 1))
+
+    def named(rows: Sequence[Sequence[Any]], name: str, value: Callable[[Any], Any]) -> Any:
+        return {
+            f"{name}_{state}": {str(label): value(entry) for label, entry in enumerate(row)}
+            for state, row in enumerate(rows)
+        }
+
+    labels = {
+        position(cell): label for cell, label in enumerate(world.label_at) if label is not None
+    }
+    content = WorldFile(
+        _Environment(world.size),
+        _Labels(world.labels, labels),
+        _TransitionAutomaton(
+            len(world.tm_transitions),
+            named(world.tm_transitions, "q", "q_{}".format),
+            {
+                f"q_{state}": [position(cell) for cell in sorted(cells)]
+                for state, cells in enumerate(world.blocked)
+            },
+        ),
+        _RewardAutomaton(
+            len(world.rm_transitions),
+            named(world.rm_transitions, "q'", "q'_{}".format),
+            named(world.rm_rewards, "q'", float),
+            f"q'_{world.terminal}",
+        ),
+    )
+    with atomic_write(path) as file:
+        file.write(msgspec.json.encode(content) + b"\n")
+
+
+def load_grid_world(path: str | Path) -> GridWorld:
+    """Read a world that `save_grid_world` or the authors' generator wrote.
+
+    Raises:
+        ModelError: when the file is missing, truncated, or does not hold a world.
+    """
+    with explain_memory_errors(f"{path} was read"):
+        content = read_content(path)
+        try:
+            return _world_of(decode_json(content, WorldFile))
+        except ValueError as error:
+            raise ModelError(f"{path}: not a world: {error}") from error
+
+
+def _world_of(file: WorldFile) -> GridWorld:
+    """Return the world of a file; `ValueError` if a count or reference is invalid."""
+    if (file.format, file.version) != (FORMAT, VERSION):
+        raise ValueError(
+            f"format {short(file.format)}, version {file.version}: this Resolvent reads {FORMAT}, "
+            f"version {VERSION}"
+        )
+    tm, rm, size = file.transition_automaton, file.reward_automaton, file.environment.size
+    n_labels, tm_states, rm_states = file.labels.count, tm.states_count, rm.states_count
+    for what, count, least in (
+        ("size", size, 1),
+        ("labels", n_labels, 1),
+        ("TM states", tm_states, 1),
+        ("RM states", rm_states, 2),
+    ):
+        if not least <= count <= _LARGEST:
+            raise ValueError(f"{what}: {count}, use {least} to {_LARGEST:,}")
+    side = size + 1
+    labeled = {_cell(name, side): label for name, label in file.labels.mapping.items()}
+    for cell, label in labeled.items():
+        if not 0 <= label < n_labels:
+            raise ValueError(f"label {label} at {divmod(cell, side)}: there are {n_labels} labels")
+    blocked: list[frozenset[int]] = [frozenset()] * tm_states
+    for name, positions in tm.impassable_positions.items():
+        cells = frozenset(_cell(position, side) for position in positions)
+        for cell in cells - labeled.keys():
+            raise ValueError(f"{divmod(cell, side)} is impassable but has no label")
+        blocked[_state(name, tm_states)] = cells
+
+    # The terminal state of a `GridWorld` is the last one, so the two are swapped.
+    terminal = _state(rm.terminal_state, rm_states)
+    order = list(range(rm_states))
+    order[terminal], order[-1] = rm_states - 1, terminal
+
+    def rm_state(name: str) -> int:
+        return order[_state(name, rm_states)]
+
+    def tm_state(name: str) -> int:
+        return _state(name, tm_states)
+
+    tm_rows = [[state] * n_labels for state in range(tm_states)]
+    for state, label, target in _entries(tm.transitions, tm_state, n_labels):
+        tm_rows[state][label] = tm_state(target)
+    rm_rows = [[state] * n_labels for state in range(rm_states)]
+    for state, label, target in _entries(rm.transitions, rm_state, n_labels):
+        rm_rows[state][label] = rm_state(target)
+    rewards = [[0.0] * n_labels for _ in range(rm_states)]
+    for state, label, reward in _entries(rm.rewards, rm_state, n_labels):
+        rewards[state][label] = reward
+    return GridWorld(
+        size,
+        tuple(labeled.get(cell) for cell in range(side * side)),
+        tuple(map(tuple, tm_rows)),
+        tuple(blocked),
+        tuple(map(tuple, rm_rows)),
+        tuple(map(tuple, rewards)),
+    )
+
+
+def _entries(
+    table: Table[T], state_of: Callable[[str], int], n_labels: int
+) -> Iterable[tuple[int, int, T]]:
+    """Yield the states, labels and values of a table."""
+    for name, row in table.items():
+        state = state_of(name)
+        for label, value in row.items():
+            if not re.fullmatch("[0-9]{1,9}", label) or int(label) >= n_labels:
+                raise ValueError(f"label {short(repr(label))}: there are {n_labels} labels")
+            yield state, int(label), value
+
+
+def _state(name: str, states: int) -> int:
+    match = re.fullmatch(r"q'?_([0-9]{1,9})", name)
+    if match is None:
+        raise ValueError(f"{short(repr(name))} is not a state such as q_0")
+    if int(match[1]) >= states:
+        raise ValueError(f"state {name}: there are {states} states")
+    return int(match[1])
+
+
+def _cell(text: str, side: int) -> int:
+    match = re.fullmatch(r"\(([0-9]{1,9}), *([0-9]{1,9})\)", text)
+    if match is None:
+        raise ValueError(f"{short(repr(text))} is not a cell such as (1, 3)")
+    x, y = int(match[1]), int(match[2])
+    if max(x, y) >= side:
+        raise ValueError(f"cell {text} is outside the grid of size {side - 1}")
+    return x * side + y

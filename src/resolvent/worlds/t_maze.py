@@ -1,4 +1,4 @@
-"""The T-maze: a cue at the start says which way to turn at the end.
+"""The T-maze: a cue at the start shows which way to turn at the end.
 
 After Bakker, "Reinforcement Learning with Long Short-Term Memory" (2001).
 """
@@ -11,12 +11,12 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture
 from resolvent.worlds.env import World
-from resolvent.worlds.mechanics import Mechanics
+from resolvent.worlds.mechanics import Mechanics, Rules
 
 _CUES = ("up", "down")
 
 
-class Walk(NamedTuple):
+class MazeState(NamedTuple):
     """The agent's position, the cue, and the turn it has made."""
 
     x: int
@@ -24,7 +24,7 @@ class Walk(NamedTuple):
     turned: str = ""
 
 
-class TMazeRules:
+class TMazeRules(Rules[MazeState]):
     """The rules of the T-maze; see `TMaze`."""
 
     actions = ("up", "right", "down", "left")
@@ -32,11 +32,11 @@ class TMazeRules:
     def __init__(self, length: int) -> None:
         self.length = length
 
-    def starts(self) -> Sequence[Walk]:
-        """Begin at the cue, whichever it is."""
-        return [Walk(0, cue) for cue in _CUES]
+    def starts(self) -> Sequence[MazeState]:
+        """Begin at one of both cues."""
+        return [MazeState(0, cue) for cue in _CUES]
 
-    def step(self, state: Walk, action: int) -> tuple[Walk, float, bool]:
+    def step(self, state: MazeState, action: int) -> tuple[MazeState, float, bool]:
         """Move along the corridor, or at its end turn up or down."""
         name = self.actions[action]
         if name in _CUES:
@@ -46,35 +46,31 @@ class TMazeRules:
         x = state.x + (1 if name == "right" else -1)
         return state._replace(x=min(max(x, 0), self.length)), 0.0, False
 
-    def observation(self, state: Walk) -> str:
-        """Show the place; the cue is visible only at the start."""
+    def observation(self, state: MazeState) -> str:
+        """Show the position; the cue is visible only at the start."""
         if state.turned:
             return f"{state.turned} end"
         if state.x == self.length:
             return "junction"
         return f"cue {state.cue}" if state.x == 0 else f"corridor {state.x}"
 
-    def label(self, state: Walk) -> Label:
+    def label(self, state: MazeState) -> Label:
         """Return the cue where it is visible."""
         return frozenset({f"cue {state.cue}"}) if state.x == 0 else NO_EVENT
 
-    def transition_memory(self, state: Walk) -> str:
-        """The cue: going back to the start shows it again."""
+    def transition_memory(self, state: MazeState) -> str:
+        """Return the cue: going back to the start shows it again."""
         return state.cue
-
-    def reward_memory(self, state: Walk) -> int:
-        """Nothing more, since the TM state already contains the cue."""
-        return 0
 
 
 class TMaze(World):
-    """Walk down a corridor and turn the way that a cue at its start said.
+    """Walk down a corridor and turn the way that a cue at its start showed.
 
-    The corridor has `length` steps. Turning at the junction ends the episode and
-    pays 1 if it was the way of the cue, which is seen at the start only.
+    The corridor has `length` steps. Turning at the junction ends the episode,
+    with the reward 1 in the direction of the cue, which is visible at the start only.
 
     Memory: two TM states, one for each cue, since going back shows it again; the
-    RM then needs one state, as it is supplemented with the TM's. The cue is the
+    RM needs one state, as it is supplemented with the TM's. The cue is the
     label of the first observation, so labels are read from the first one on:
     infer with `timing="current-with-initial"`.
 
@@ -89,13 +85,13 @@ class TMaze(World):
         self, length: int = 10, *, slip: float = 0.0, render_mode: str | None = None
     ) -> None:
         if length < 1:
-            raise OptionError(f"length={length}: the corridor takes at least one step")
+            raise OptionError(f"length={length}: the corridor has at least one step")
         self.length = length
         super().__init__(Mechanics.explore(TMazeRules(length)), render_mode, slip=slip)
 
     def picture(self, state: int) -> Picture:
-        """Draw the maze lying on its side, with the cue at its place."""
-        now: Walk = self.mechanics.true_states[state]
+        """Draw the maze on its side, with the cue at the start."""
+        now: MazeState = self.mechanics.true_states[state]
         junction = self.length
         row = {"": 1, "up": 0, "down": 2}[now.turned]
         corridor: set[Cell] = {(1, x) for x in range(junction + 1)}
@@ -107,5 +103,5 @@ class TMaze(World):
             {(1, 0): f"cue {now.cue}"},
             {"cue up": "U", "cue down": "D"},
             solid=frozenset(solid - {(0, junction), (2, junction)}),
-            captions=(f"the cue said {now.cue}",),
+            captions=(f"cue: {now.cue}",),
         )

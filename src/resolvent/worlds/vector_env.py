@@ -1,4 +1,4 @@
-"""Many copies of a built-in world at once: one NumPy look-up steps them all."""
+"""Copies of a built-in world side by side: one NumPy look-up steps them all."""
 
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from resolvent.errors import OptionError
 from resolvent.traces.vocabulary import Codes
 from resolvent.worlds.cookie import Cookie
-from resolvent.worlds.env import World, start_showing
+from resolvent.worlds.env import World, find_start
 from resolvent.worlds.house import House
 from resolvent.worlds.office import Office
 from resolvent.worlds.phase_grid import PhaseGrid
@@ -23,15 +23,20 @@ Batch = NDArray[Any]
 
 
 class VectorWorld(VectorEnv[Batch, Batch, Batch]):
-    """`num_envs` copies of a world, in any of Gymnasium's three autoreset modes.
+    """`num_envs` copies of a `world`, in any of Gymnasium's three autoreset modes.
 
-    Subclasses name the world. Infos are batched as Gymnasium does: `labels` is an
-    array of sets, `_labels` says for which copies it holds.
+    Infos are batched as in Gymnasium: `labels` is an array of sets, `_labels` marks the copies
+    for which it holds.
     """
 
     world: ClassVar[type[World]]
     resets_by_mask: ClassVar[bool] = True
-    """`options["reset_mask"]` is honoured in every mode, so collecting may cut single episodes."""
+    """`options["reset_mask"]` works in every mode, so that collecting can end single episodes."""
+
+    @classmethod
+    def of(cls, world: type[World]) -> "type[VectorWorld]":
+        """Return the class of vectors of a world, named `Vector` and the world's name."""
+        return type(f"Vector{world.__name__}", (cls,), {"world": world, "__module__": __name__})
 
     def __init__(
         self,
@@ -51,12 +56,12 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         self.metadata = {**self.world.metadata, "autoreset_mode": self.autoreset_mode}
         self.max_episode_steps = max_episode_steps
         self.render_mode = render_mode
-        self._one = self.world(render_mode=render_mode, **arguments)
-        self.mechanics = self._one.mechanics
-        self.observation_names = self._one.observation_names
-        self.action_names = self._one.action_names
-        self.single_observation_space = self._one.observation_space
-        self.single_action_space = self._one.action_space
+        self._world = self.world(render_mode=render_mode, **arguments)
+        self.mechanics = self._world.mechanics
+        self.observation_names = self._world.observation_names
+        self.action_names = self._world.action_names
+        self.single_observation_space = self._world.observation_space
+        self.single_action_space = self._world.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._label_of = _objects(self.mechanics.labels)
@@ -77,7 +82,7 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         if not isinstance(mask, np.ndarray) or mask.shape != (self.num_envs,):
             raise OptionError(f"options['reset_mask'] must be an array of {self.num_envs} bools")
         self._begin(mask.astype(np.bool_), options.get("start"))
-        return self._seen(), self._info(mask.astype(np.bool_))
+        return self._observations(), self._info(mask.astype(np.bool_))
 
     def step(self, actions: Batch) -> tuple[Batch, Batch, Batch, Batch, dict[str, Any]]:
         """Step all copies; finished ones are handled by the autoreset mode."""
@@ -92,11 +97,11 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
                 f"episode {int(np.argmax(over))} of the batch is over: reset it with "
                 "options={'reset_mask': ...} before the next step"
             )
-        before = self._state
-        moves = self._moves(actions)
-        rewards = np.where(over, 0.0, self.mechanics.reward[before, moves])
-        terminated = self.mechanics.ends[before, moves] & ~over
-        self._state = np.where(over, before, self.mechanics.following[before, moves])
+        before, tables = self._state, self.mechanics
+        realized = self._realized(actions)
+        rewards = np.where(over, 0.0, tables.reward[before, realized])
+        terminated = tables.ends[before, realized] & ~over
+        self._state = np.where(over, before, tables.next_state[before, realized])
         self._steps += 1
         truncated = np.zeros(self.num_envs, np.bool_)
         if self.max_episode_steps is not None:
@@ -107,24 +112,22 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         info = self._info(np.ones(self.num_envs, np.bool_))
         if self.autoreset_mode is AutoresetMode.SAME_STEP and self._over.any():
             info = self._restarted(info)
-        return self._seen(), rewards, terminated, truncated, info
+        return self._observations(), rewards, terminated, truncated, info
 
     def render(self) -> tuple[Any, ...] | None:
         """Draw every copy, as `render_mode` says."""
         if self.render_mode is None:
             return None
-        pictures = (self._one.picture(int(state)) for state in self._state)
-        ansi = self.render_mode == "ansi"
-        return tuple(drawing.ansi() if ansi else drawing.rgb_array() for drawing in pictures)
+        return tuple(self._world.draw(int(state)) for state in self._state)
 
-    def _moves(self, actions: Batch) -> Batch:
-        """Return the executed actions of the copies, each with its own draws."""
+    def _realized(self, actions: Batch) -> Batch:
+        """Return the realized actions of the copies, each with its own draws."""
         if not self.mechanics.draws:
             return actions
         if self._chance is None:
             (self._chance,) = self.np_random.spawn(1)
         drawn = self._chance.random((self.num_envs, self.mechanics.draws))
-        return self.mechanics.moves(actions, drawn)
+        return self.mechanics.realize(actions, drawn)
 
     def _begin(self, chosen: NDArray[np.bool_], start: Any = None) -> None:
         count = int(np.count_nonzero(chosen))
@@ -134,15 +137,15 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
         if start is None:
             self._state[chosen] = starts[self.np_random.integers(len(starts), size=count)]
         else:
-            self._state[chosen] = start_showing(self.mechanics, start)
+            self._state[chosen] = find_start(self.mechanics, start)
         self._steps[chosen] = 0
         self._over[chosen] = False
 
     def _restarted(self, info: dict[str, Any]) -> dict[str, Any]:
-        """Begin again where episodes are over; what they ended with goes into the info."""
+        """Restart finished episodes; their last observations and infos go into the info."""
         over = self._over.copy()
         final = np.full(self.num_envs, None, object)
-        final[over] = self._seen()[over]
+        final[over] = self._observations()[over]
         ended = {**info, "_labels": over}
         self._begin(over)
         return {
@@ -153,7 +156,7 @@ class VectorWorld(VectorEnv[Batch, Batch, Batch]):
             "_final_info": over,
         }
 
-    def _seen(self) -> Batch:
+    def _observations(self) -> Batch:
         return self.mechanics.observation_of[self._state].astype(np.int64)
 
     def _info(self, has_labels: NDArray[np.bool_]) -> dict[str, Any]:
@@ -168,49 +171,11 @@ def _objects(values: Any) -> Batch:
     return array
 
 
-class VectorHouse(VectorWorld):
-    """Many houses."""
-
-    world = House
-
-
-class VectorPhaseGrid(VectorWorld):
-    """Many phase grids."""
-
-    world = PhaseGrid
-
-
-class VectorRandomWorld(VectorWorld):
-    """Many copies of one random world."""
-
-    world = RandomWorld
-
-
-class VectorOffice(VectorWorld):
-    """Many offices."""
-
-    world = Office
-
-
-class VectorCookie(VectorWorld):
-    """Many cookie worlds."""
-
-    world = Cookie
-
-
-class VectorTwoKeys(VectorWorld):
-    """Many two-keys worlds."""
-
-    world = TwoKeys
-
-
-class VectorTMaze(VectorWorld):
-    """Many T-mazes."""
-
-    world = TMaze
-
-
-class VectorSymbol(VectorWorld):
-    """Many symbol worlds."""
-
-    world = Symbol
+VectorHouse = VectorWorld.of(House)
+VectorPhaseGrid = VectorWorld.of(PhaseGrid)
+VectorRandomWorld = VectorWorld.of(RandomWorld)
+VectorOffice = VectorWorld.of(Office)
+VectorCookie = VectorWorld.of(Cookie)
+VectorTwoKeys = VectorWorld.of(TwoKeys)
+VectorTMaze = VectorWorld.of(TMaze)
+VectorSymbol = VectorWorld.of(Symbol)

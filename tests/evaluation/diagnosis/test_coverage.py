@@ -15,7 +15,7 @@ def test_few_traces_and_the_histories_that_are_seen_once():
     few = rs.TraceSet([trace("abcd", [None, "x", last, None]) for last in "yz"])
     finding = found(few, "few-traces")
     assert finding.severity == "note"
-    assert finding.figures == {"traces": 2, "histories": 4, "histories_once": 2}
+    assert finding.figures == {"traces": 2, "sequences": 4, "sequences_once": 2}
     assert found(rs.TraceSet([few[0]] * 20), "few-traces") is None
     assert found(few[:1], "few-traces") is None
 
@@ -87,17 +87,17 @@ def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
         "share": 1.0,
         "unseen": 50,
         "steps": 50,
-        "questions": 50,
-        "questions_once": 50,
+        "queries": 50,
+        "queries_once": 50,
     }
-    assert finding.text.startswith("Hardly anything repeats: on fresh traces about 100%")
+    assert finding.text.startswith("Hardly anything repeats: on new traces about 100%")
 
 
 def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
-    """Every trace goes to and fro in rooms of its own: each question comes five times."""
+    """Every trace goes to and fro in rooms of its own: each query comes five times."""
     own = rs.TraceSet(trace([(one, place % 2) for place in range(11)]) for one in range(8))
     finding = found(own, "hardly-repeats")
-    assert (finding.figures["share"], finding.figures["questions_once"]) == (1.0, 0)
+    assert (finding.figures["share"], finding.figures["queries_once"]) == (1.0, 0)
     assert found(own, "unique-observations") is None
 
 
@@ -112,7 +112,7 @@ def test_the_share_is_of_steps_that_no_other_trace_knows():
     finding = found(much, "hardly-repeats")
     assert (finding.figures["unseen"], finding.figures["steps"]) == (4, 25)
     assert finding.severity == "warning"
-    assert finding.text.startswith("Much is seen just once: on fresh traces about 16%")
+    assert finding.text.startswith("Much occurs just once: on new traces about 16%")
 
 
 def test_of_one_trace_it_is_what_is_asked_once():

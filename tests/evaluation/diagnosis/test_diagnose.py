@@ -47,11 +47,11 @@ def test_a_folder_is_looked_at_from_its_first_file_on(tmp_path, monkeypatch):
     whole = rs.diagnose(folder)
     assert (whole.traces, whole.steps) == (3, 3)
     assert whole == rs.diagnose(rs.read_traces(tmp_path))
-    monkeypatch.setattr("resolvent.evaluation.diagnosis.diagnostics.MAX_STEPS", 2)
+    monkeypatch.setattr("resolvent.evaluation.diagnosis.diagnose.MAX_STEPS", 2)
     part = rs.diagnose(folder)
     assert part.traces == 2
     (note,) = [one for one in part.findings if one.kind == "part-of-folder"]
-    assert note.figures == {"files": 3, "looked_at": 2}
+    assert note.figures == {"files": 3, "examined": 2}
 
 
 def test_outputs_are_those_that_are_asked_for():

@@ -11,10 +11,10 @@ from diagnosed import trace
 
 import resolvent as rs
 from noisy_worlds import disturbed, noisy_house
-from resolvent.evaluation.diagnosis.labels import independent, shuffled_labels
+from resolvent.evaluation.diagnosis.columns import are_independent, shuffled_labels
 from resolvent.evaluation.diagnosis.memory import Feature, _over_all_queries
 
-ABOUT_CHANCE = ("noise", "missing-label", "labels-carry-nothing")
+ABOUT_CHANCE = ("noise", "missing-label", "uninformative-labels")
 
 
 @cache
@@ -22,12 +22,12 @@ def house():
     return rs.collect(gym.make("resolvent/House-v0"), episodes=300, seed=0)
 
 
-def relabelled(traces, label_of):
+def relabelled(traces, labeling_fn):
     """The traces with other labels: those that a function gives for each of theirs."""
     return rs.TraceSet(
         rs.Trace(
             one.observations,
-            [label_of(label) for label in one.labels],
+            [labeling_fn(label) for label in one.labels],
             one.actions,
             one.rewards,
             one.terminated,
@@ -67,25 +67,25 @@ def test_noise_is_called_chance():
     note = found["noise", "observation"]
     assert note.severity == "note"
     assert note.figures["share"] == pytest.approx(0.05, abs=0.01)
-    assert note.figures["looks"] > 1000
+    assert note.figures["candidates"] > 1000
 
 
 @pytest.mark.parametrize(
-    ("name", "output", "seen", "question"),
+    ("name", "output", "seen", "query"),
     [
         ("key", "observation", "orangeroom", "(corridor, up)"),
         ("toilet", "reward", "cyanroom", "(limegreenroom, sit)"),
     ],
 )
 @pytest.mark.parametrize("share", [0.0, 0.05])
-def test_a_label_that_is_missing_is_named_by_what_was_seen(name, output, seen, question, share):
+def test_a_label_that_is_missing_is_named_by_what_was_seen(name, output, seen, query, share):
     traces = disturbed(without(house(), name), share, Random(1))
     finding = findings(traces)["missing-label", output]
     assert finding.severity == "warning"
     (first, *_) = finding.figures["depends_on"]
     assert seen in first["of"]
-    assert first["question"] == question
-    assert first["explained"] > 0.8 * first["odd"]
+    assert first["query"] == query
+    assert first["explained"] > 0.8 * first["deviating"]
     assert f"depend on whether {first['of']} was" in finding.text
 
 
@@ -114,7 +114,7 @@ def test_slip_is_chance():
 
 def test_labels_at_random_carry_nothing():
     found = findings(at_random(house()))
-    finding = found["labels-carry-nothing", None]
+    finding = found["uninformative-labels", None]
     assert finding.severity == "warning"
     assert finding.figures == {"labels": 3, "at_random": True, "depends_on_past": True}
     assert found["missing-label", "observation"].figures["depends_on"][0]["of"] == "orangeroom"
@@ -125,8 +125,8 @@ def test_a_random_world_without_memory_needs_no_labels():
     random = Random(0)
     throws = [[random.choice("123456") for _ in range(20)] for _ in range(50)]
     finding = findings(rs.TraceSet(trace(["table", *shown], [None, *shown]) for shown in throws))
-    assert finding["labels-carry-nothing", None].severity == "note"
-    assert not finding["labels-carry-nothing", None].figures["at_random"]
+    assert finding["uninformative-labels", None].severity == "note"
+    assert not finding["uninformative-labels", None].figures["at_random"]
 
 
 def test_random_labels_that_change_the_world_carry_something():
@@ -156,7 +156,7 @@ def test_what_is_drawn_at_the_start_of_an_episode_shows_the_last_time():
     )
     finding = findings(traces)["missing-label", "observation"]
     (first, *_) = finding.figures["depends_on"]
-    assert first["question"] == "(hall, in)"
+    assert first["query"] == "(hall, in)"
     assert first["explained"] > 0
 
 
@@ -181,8 +181,10 @@ def test_shuffled_labels_are_the_same_labels_elsewhere():
 def test_columns_that_are_drawn_apart_are_independent():
     random = np.random.default_rng(0)
     one, other = (random.integers(0, 30, 2000).astype(np.int32) for _ in range(2))
-    assert independent(one, other)
-    assert not independent(one, np.where(random.random(2000) < 0.2, one, other).astype(np.int32))
+    assert are_independent(one, other)
+    assert not are_independent(
+        one, np.where(random.random(2000) < 0.2, one, other).astype(np.int32)
+    )
 
 
 def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
@@ -192,7 +194,7 @@ def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
     )
     depots = {0: "red", 4: "green", 20: "yellow", 23: "blue"}
     traces = rs.collect(
-        env, episodes=150, seed=0, label_of=lambda seen, action, now: depots.get(now // 4)
+        env, episodes=150, seed=0, labeling_fn=lambda seen, action, now: depots.get(now // 4)
     )
     (found,) = (one for one in rs.diagnose(traces).warnings if one.kind == "missing-label")
     assert found.figures["output"] == "reward"

@@ -53,7 +53,7 @@ def test_rewards_that_go_by_the_clock(pay, direction):
         "direction": direction,
         "changes": 29,
         "in_that_direction": 29,
-        "question": "(room, leave)",
+        "query": "(room, leave)",
         "rewards": 30,
     }
 

@@ -6,7 +6,7 @@ from diagnosed import trace
 
 import resolvent as rs
 import vending_machine
-from resolvent.evaluation.diagnosis import inference_warnings
+from resolvent.evaluation.diagnosis import diagnose as inference_warnings
 
 
 def kinds(result):
@@ -36,7 +36,7 @@ def test_a_machine_that_explains_all_since_nothing_repeats_says_so():
 
 
 def test_what_repeats_within_traces_alone_is_seen_through():
-    """Every trace goes to and fro in rooms of its own, so each question comes five times."""
+    """Every trace goes to and fro in rooms of its own, so each query comes five times."""
     own = rs.TraceSet(
         trace([(one, place % 2) for place in range(11)], rewards=[0, 1] * 5) for one in range(8)
     )
@@ -100,7 +100,7 @@ def test_folders_are_warned_about_likewise(tmp_path):
     scanned = rs.infer(rs.scan_traces(tmp_path))
     # The seven of the second file are among the ten of the first: three are alone, with 12 steps.
     assert kinds(scanned) == ["hardly-repeats"]
-    assert scanned.warnings[0].figures["questions_once"] == 12
+    assert scanned.warnings[0].figures["queries_once"] == 12
 
 
 def test_an_update_is_judged_by_all_traces():
@@ -120,7 +120,7 @@ def drinks(sessions):
 def test_a_machine_that_is_larger_than_the_world_says_so():
     few, many = rs.infer(drinks(20)), rs.infer(drinks(400))
     assert many.machines["response"].states == 15 < few.machines["response"].states
-    assert (kinds(few), kinds(many)) == (["rare-moves"], [])
+    assert (kinds(few), kinds(many)) == (["rare-transitions"], [])
     (rare,) = few.warnings
     assert rare.figures["states"] == few.machines["response"].states
     assert rare.figures["machine"] == "response"
@@ -131,11 +131,11 @@ def test_a_machine_that_is_larger_than_the_world_says_so():
         for label in one.labels[1:-1]:  # after the last nothing is answered
             made[state, label] += 1
             state = machine.step(state, label)
-    assert rare.figures["moves"] == len(made)
+    assert rare.figures["transitions"] == len(made)
     assert rare.figures["rare"] == sum(count <= 2 for count in made.values())
 
 
 @pytest.mark.slow
 def test_search_needs_few_traces_and_is_not_told_that_they_are_few():
     result = rs.infer(drinks(50), strategy="search")
-    assert "rare-moves" not in kinds(result)
+    assert "rare-transitions" not in kinds(result)

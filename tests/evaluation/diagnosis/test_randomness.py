@@ -28,9 +28,9 @@ def test_first_steps_that_differ_are_told_with_their_outcomes():
     assert finding.severity == "error"
     assert finding.figures == {
         "output": "observation",
-        "question": "(hall, go)",
+        "query": "(hall, go)",
         "outcomes": {"attic": 3, "cellar": 2},
-        "questions": 1,
+        "queries": 1,
         "first_labels_help": False,
     }
     assert "attic (3×) or cellar (2×)" in finding.text
@@ -72,8 +72,8 @@ def test_how_much_is_left_open_once_the_labels_are_read():
         "differing": 2,
         "share": 0.125,
         "rate_where_it_happens": 0.25,
-        "questions": 1,
-        "question": "(hall, open)",
+        "queries": 1,
+        "query": "(hall, open)",
         "outcomes": {"attic": 6, "hall": 2},
         "explained_by_counting_steps": False,
         "fitting_timing": None,
@@ -135,7 +135,7 @@ def rooms(drawn_once):
 def test_layouts_drawn_anew_agree_within_episodes():
     finding = findings(rs.TraceSet(rooms(drawn_once=True)), "layouts-differ")["observation"]
     assert finding.severity == "warning"
-    assert finding.figures["questions"] == 2  # either door of the hall
+    assert finding.figures["queries"] == 2  # either door of the hall
     assert finding.figures["differing_within"] == 0
     assert finding.figures["differing_between"] > 30
     assert "drawn anew at each reset" in finding.text
@@ -149,6 +149,6 @@ def test_a_random_world_is_no_layout():
 
 def test_missing_labels_are_no_layout():
     house = gym.make("resolvent/House-v0")
-    traces = rs.collect(house, episodes=100, seed=0, label_of=lambda room: set())
+    traces = rs.collect(house, episodes=100, seed=0, labeling_fn=lambda room: set())
     assert findings(traces, "contradictions").keys() == {"observation", "reward"}
     assert findings(traces, "layouts-differ") == {}

@@ -1,32 +1,32 @@
-"""Tasks for hidden Markov models, random ones too, and what all their hidden paths add up to."""
+"""Tasks for hidden Markov models, and their likelihoods as sums over all hidden paths."""
 
 from itertools import pairwise, product
 
 import numpy as np
 from hypothesis import strategies as st
 
-from resolvent.paper.baselines.reach_task import ReachTask
+from resolvent.paper.baselines.hmm_em import FinalRewardTask
 
 
-def task_of(*walks, places=None):
-    """A task of traces that are given as (places, paid)."""
-    count = places or 1 + max(place for walk, _ in walks for place in walk)
+def task_of(*walks, n_observations=None):
+    """A task of traces that are given as (observations, completed)."""
+    count = n_observations or 1 + max(max(walk) for walk, _ in walks)
     lengths = [len(walk) - 1 for walk, _ in walks]
-    return ReachTask(
-        places=np.array([place for walk, _ in walks for place in walk], np.int32),
+    return FinalRewardTask(
+        observations=np.array([seen for walk, _ in walks for seen in walk], np.int32),
         offsets=np.cumsum([0, *lengths]),
-        paid=np.array([paid for _, paid in walks]),
-        labels=tuple(frozenset({f"label {place}"}) for place in range(count)),
+        completed=np.array([completed for _, completed in walks]),
+        labels=tuple(frozenset({f"label {code}"}) for code in range(count)),
         reward=1.0,
     )
 
 
 @st.composite
 def tasks(draw, longest=12, most_walks=6):
-    places = draw(st.integers(1, 4))
-    walk = st.lists(st.integers(0, places - 1), min_size=2, max_size=longest)
+    n_observations = draw(st.integers(1, 4))
+    walk = st.lists(st.integers(0, n_observations - 1), min_size=2, max_size=longest)
     walks = draw(st.lists(st.tuples(walk, st.booleans()), min_size=1, max_size=most_walks))
-    return task_of(*walks, (draw(walk), True), places=places)
+    return task_of(*walks, (draw(walk), True), n_observations=n_observations)
 
 
 def random_transitions(task, states, seed):
@@ -36,15 +36,15 @@ def random_transitions(task, states, seed):
 
 def over_all_paths(task, states, transitions):
     """The log-likelihood and expected transitions, by listing every hidden path."""
-    places, last = len(task.labels), states - 1
+    n_observations, last = len(task.labels), states - 1
     log_likelihood, counts = 0.0, np.zeros_like(transitions)
-    for number, paid in enumerate(task.paid):
+    for number, completed in enumerate(task.completed):
         first, end = task.offsets[number] + number, task.offsets[number + 1] + number + 1
-        walk = task.places[first:end].tolist()
-        fitting = [[0], *([range(last)] * (len(walk) - 2)), [last] if paid else range(last)]
+        walk = task.observations[first:end].tolist()
+        fitting = [[0], *([range(last)] * (len(walk) - 2)), [last] if completed else range(last)]
         total, expected = 0.0, np.zeros_like(transitions)
         for layers in product(*fitting):
-            path = [q * places + s for q, s in zip(layers, walk, strict=True)]
+            path = [q * n_observations + s for q, s in zip(layers, walk, strict=True)]
             probability = np.prod([transitions[step] for step in pairwise(path)])
             total += probability
             for step in pairwise(path):

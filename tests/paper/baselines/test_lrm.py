@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent.errors import OptionError, TraceError
 from resolvent.paper.baselines import lrm
-from resolvent.paper.baselines.lrm import Compressed, neighbours
+from resolvent.paper.baselines.lrm import Compressed, neighbors
 from resolvent.traces import Trace, TraceSet
 
 NOTHING = frozenset({"nothing"})
@@ -104,11 +104,11 @@ def test_repeated_labels_change_nothing(traces, first_counts):
 
 @given(words(), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_neighbours_keep_the_rules(traces, random):
+def test_neighbors_keep_the_rules(traces, random):
     data = Compressed.of(traces)
     table = np.zeros((1, data.labels), np.int32)
     for _ in range(4):
-        around = list(neighbours(table, data, 3))
+        around = list(neighbors(table, data, 3))
         for one in around:
             assert len(one) <= 3
             for state, row in enumerate(one):
@@ -139,15 +139,13 @@ def test_grids_that_begin_on_every_label_leave_one_state():
 
 def test_no_machine_is_visited_twice():
     traces = TraceSet([trace_of("xayc"), trace_of("xbyd")])
-    told = []
-    lrm(traces, steps=30, most_states=2, progress=lambda *news: told.append(news))
     data = Compressed.of(traces)
     everything, queue = set(), [np.zeros((1, data.labels), np.int32)]
     while queue:
         table = queue.pop()
         if table.tobytes() not in everything:
             everything.add(table.tobytes())
-            queue.extend(neighbours(table, data, 2))
+            queue.extend(neighbors(table, data, 2))
     assert lrm(traces, steps=10_000, most_states=2).details["steps"] < len(everything)
 
 
@@ -157,20 +155,9 @@ def test_a_time_limit_gives_the_best_so_far():
     assert (outcome.status, outcome.states) == ("time limit", 1)
 
 
-def test_progress_may_stop_the_search():
-    def stop(text, fraction):
-        assert "cost" in text
-        assert 0 <= fraction <= 1
-        raise KeyboardInterrupt
-
-    traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    with pytest.raises(KeyboardInterrupt):
-        lrm(traces, steps=1000, progress=stop)
-
-
 def test_options_that_make_no_sense_are_refused():
     traces = TraceSet([trace_of("xa")])
-    for wrong in ({"most_states": 0}, {"steps": -1}, {"tabu": -1}, {"time_limit": -1.0}):
+    for wrong in ({"most_states": 0}, {"steps": -1}, {"time_limit": -1.0}):
         with pytest.raises(OptionError, match=next(iter(wrong))):
             lrm(traces, **wrong)
     with pytest.raises(TraceError, match="no traces"):

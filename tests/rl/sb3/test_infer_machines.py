@@ -1,4 +1,4 @@
-"""Machines inferred while learners train: what was learned is carried over."""
+"""Machines inferred while learners train: weights and stored steps are transferred."""
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from resolvent.rl.sb3 import InferMachines, OnlineMachineWrapper
 from resolvent.rl.sb3.infer_machines import transfer_weights
-from resolvent.rl.sb3.positions import assign_positions
+from resolvent.rl.sb3.online_machines import assign_slots
 
 ROOMS, MOST = 4, 3
 
@@ -40,7 +40,7 @@ SMALL = {"policy_kwargs": {"net_arch": [8, ROOMS + 3 * MOST]}, "device": "cpu", 
 
 
 def outputs(model, row):
-    """All that the networks of a learner say to what is shown."""
+    """Return all outputs of a learner's networks for an observation."""
     with torch.no_grad():
         shown = torch.tensor(np.array([row]), dtype=torch.float32)
         if isinstance(model, DQN):
@@ -52,32 +52,32 @@ def outputs(model, row):
 
 
 @pytest.mark.parametrize("learner", [PPO, DQN])
-def test_a_state_that_splits_off_is_valued_as_before(learner):
+def test_a_split_state_starts_with_the_same_values(learner):
     envs = growing(1)
     model = learner("MlpPolicy", envs, **SMALL)
-    old = np.array([1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0])  # the second place of the first
+    old = np.array([1, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0])  # the second slot of the first machine
     new = np.array([1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0])  # the third
     before = outputs(model, old)
     assert not np.allclose(outputs(model, new), before)
     transfer_weights(
         model.policy,
         envs,
-        {"transition": assign_positions(np.array([[9, 0, 0], [0, 5, 4], [0, 0, 0]]))},
+        {"transition": assign_slots(np.array([[9, 0, 0], [0, 5, 4], [0, 0, 0]]))},
     )
     assert np.allclose(outputs(model, old), before)
     assert np.allclose(outputs(model, new), before)
 
 
 def held(buffer, envs):
-    """Go through a buffer in order and check each step's states by what happened in the house."""
-    transition, reward = (envs.shown.positions[one].tolist() for one in ("transition", "reward"))
+    """Check the states of all steps in a buffer by the rooms visited; return their number."""
+    transition, reward = (envs.shown.slots[one].tolist() for one in ("transition", "reward"))
     rooms = house().unwrapped.mechanics.observations
     key, toilet = rooms.index("orangeroom"), rooms.index("cyanroom")
     size = buffer.buffer_size if buffer.full else buffer.pos
     rows = [(buffer.pos - size + at) % buffer.buffer_size for at in range(size)]
     checked = 0
     for env in range(buffer.n_envs):
-        began = not buffer.full  # a full one begins in the midst of an episode
+        began = not buffer.full  # a full one begins within an episode
         has_key = has_been = False
         for row in rows:
             here, led = buffer.observations[row, env], buffer.next_observations[row, env]
@@ -95,7 +95,7 @@ def held(buffer, envs):
 
 
 @pytest.mark.parametrize("buffer_size", [10_000, 300])
-def test_steps_in_a_replay_buffer_are_shown_as_new_machines_see_them(buffer_size):
+def test_steps_in_a_replay_buffer_are_relabeled(buffer_size):
     envs = growing(2)
     model = DQN(
         "MlpPolicy", envs, buffer_size=buffer_size, learning_starts=5_000, gradient_steps=1, **SMALL
@@ -107,7 +107,7 @@ def test_steps_in_a_replay_buffer_are_shown_as_new_machines_see_them(buffer_size
     assert held(model.replay_buffer, envs) > min(buffer_size, 1_200)
 
 
-def test_a_buffer_that_shares_rows_is_emptied():
+def test_a_buffer_with_shared_rows_is_emptied():
     envs = growing(2)
     model = DQN(
         "MlpPolicy",
@@ -126,8 +126,8 @@ def test_a_buffer_that_shares_rows_is_emptied():
 
 
 @pytest.mark.parametrize("normalized", [False, True])
-def test_the_learner_looks_again(normalized):
-    """What it acts by next is what the new machines show."""
+def test_the_last_observation_is_renewed(normalized):
+    """The next action is chosen by the states of the new machines."""
     envs = growing(2)
     outer = VecNormalize(envs, norm_reward=False) if normalized else envs
     model = PPO("MlpPolicy", outer, n_steps=64, batch_size=64, n_epochs=1, **SMALL)
@@ -145,7 +145,7 @@ def test_the_learner_looks_again(normalized):
     assert all(looks)
 
 
-def test_machines_may_stay_as_they_are_after_a_while():
+def test_until_stops_updates():
     envs = growing(2)
     model = PPO("MlpPolicy", envs, n_steps=64, batch_size=64, n_epochs=1, **SMALL)
     callback = InferMachines(every=128, until=256)
@@ -154,7 +154,7 @@ def test_machines_may_stay_as_they_are_after_a_while():
     assert all(steps <= 256 for steps in callback.changes)
 
 
-def test_a_learner_that_goes_on_need_not_wait_anew():
+def test_continued_learning_keeps_the_schedule():
     envs = growing(2)
     model = PPO("MlpPolicy", envs, n_steps=64, batch_size=64, n_epochs=1, **SMALL)
     callback = InferMachines(every=300)
@@ -163,9 +163,11 @@ def test_a_learner_that_goes_on_need_not_wait_anew():
     assert envs.machines is not None
 
 
-def test_without_a_growing_memory_a_line_says_what_to_do():
+def test_the_callback_needs_the_wrapper():
     model = PPO("MlpPolicy", make_vec_env(house, n_envs=1), n_steps=8, batch_size=8, **SMALL)
-    with pytest.raises(rs.OptionError, match=r"give the learner GrowingMemory\(make_vec_env"):
+    with pytest.raises(
+        rs.OptionError, match=r"give the learner OnlineMachineWrapper\(make_vec_env"
+    ):
         model.learn(8, callback=InferMachines())
     with pytest.raises(rs.OptionError, match="every=0: use at least 1"):
         InferMachines(every=0)
@@ -173,8 +175,8 @@ def test_without_a_growing_memory_a_line_says_what_to_do():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_ppo_solves_the_house_from_nothing(seed):
-    """It sees the room, and machines that are inferred on the way: six steps are enough."""
+def test_ppo_solves_the_house_with_inferred_machines(seed):
+    """The learner observes the room and the inferred states: six steps are enough."""
     envs = OnlineMachineWrapper(make_vec_env(house, n_envs=8, seed=seed), most_states=4)
     model = PPO(
         "MlpPolicy",

@@ -1,8 +1,10 @@
-"""Memory that grows in a fixed space: it shows the states of its machines, wherever envs live."""
+"""States of growing machines in a fixed space, for environments here and in other processes."""
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.rl.tracker import StateTracker
@@ -12,6 +14,7 @@ pytest.importorskip("stable_baselines3")
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
 from resolvent.rl.sb3 import OnlineMachineWrapper
+from resolvent.rl.sb3.online_machines import assign_slots
 
 ROOMS = 4
 
@@ -21,7 +24,7 @@ def house():
 
 
 def played(envs, steps, seed=0):
-    """Act at random; give what is shown, what was done, and what came of it."""
+    """Act at random; yield each observation, the actions, and the return of the step."""
     draw = np.random.default_rng(seed)
     shown = envs.reset()
     for _ in range(steps):
@@ -32,13 +35,13 @@ def played(envs, steps, seed=0):
 
 
 def places(row, most, kinds=3):
-    """The place that is shown for each machine."""
+    """Return the slot that is shown for each machine."""
     shown = row[-kinds * most :].reshape(kinds, most)
     assert (shown.sum(axis=1) == 1).all()
     return shown.argmax(axis=1).tolist()
 
 
-def test_before_machines_are_inferred_all_is_one_state():
+def test_before_inference_the_first_slots_are_shown():
     envs = OnlineMachineWrapper(DummyVecEnv([house] * 2), most_states=3)
     assert envs.observation_space.shape == (ROOMS + 9,)
     assert envs.infer() is None  # nothing has ended yet
@@ -50,25 +53,33 @@ def test_before_machines_are_inferred_all_is_one_state():
 @pytest.mark.parametrize(
     "kind", [DummyVecEnv, lambda made: SubprocVecEnv(made, start_method="fork")]
 )
-def test_it_shows_the_states_of_its_machines(kind):
+def test_the_states_of_the_machines_are_shown(kind):
     envs = OnlineMachineWrapper(kind([house] * 2), most_states=4)
     for _ in played(envs, 400):
         pass
     assert envs.infer() is not None
     assert (envs.machines.transition.states, envs.machines.reward.states) == (2, 2)
     assert envs.machines.transition.observations[0] in ("corridor", "orangeroom", "cyanroom")
-    of_state = [envs.shown.positions[one].tolist() for one in ("transition", "reward")]
+    of_state = [envs.shown.slots[one].tolist() for one in ("transition", "reward")]
     memories = [StateTracker(envs.machines) for _ in range(2)]
     for memory in memories:
         memory.reset(None)
     ends = 0
     for shown, _, following, _, dones, infos in played(envs, 100, seed=1):
         for number, memory in enumerate(memories):
-            expected = [of_state[0][memory.transition_state], of_state[1][memory.reward_state], 0]
+            expected = [
+                of_state[0][memory.states["transition"]],
+                of_state[1][memory.states["reward"]],
+                0,
+            ]
             assert places(shown[number], 4) == expected
             memory.step(infos[number]["labels"])
             last = infos[number]["terminal_observation"] if dones[number] else following[number]
-            expected = [of_state[0][memory.transition_state], of_state[1][memory.reward_state], 0]
+            expected = [
+                of_state[0][memory.states["transition"]],
+                of_state[1][memory.states["reward"]],
+                0,
+            ]
             assert places(last, 4) == expected
             if dones[number]:
                 memory.reset(None)
@@ -77,7 +88,7 @@ def test_it_shows_the_states_of_its_machines(kind):
     envs.close()
 
 
-def test_its_traces_are_those_that_collect_would_have_recorded():
+def test_traces_are_those_of_collect():
     envs = OnlineMachineWrapper(DummyVecEnv([house]), most_states=4)
     actions = [int(done[0]) for _, done, *_ in played(envs, 300)]
     envs.infer()
@@ -88,7 +99,7 @@ def test_its_traces_are_those_that_collect_would_have_recorded():
     assert len(recorded) > 8
 
 
-def test_machines_are_updated_and_states_keep_their_places():
+def test_machines_are_updated_and_states_keep_their_slots():
     envs = OnlineMachineWrapper(DummyVecEnv([house] * 4), most_states=5)
     changes = 0
     for number, _ in enumerate(played(envs, 600)):
@@ -104,8 +115,8 @@ def test_machines_are_updated_and_states_keep_their_places():
     assert envs.result.refinement.all_traces == sum(map(len, envs.traces))
 
 
-def test_episodes_that_go_on_are_shown_as_new_machines_see_them():
-    """Inferred in the midst of an episode after the key was found: at once that is shown."""
+def test_running_episodes_are_shown_by_new_machines():
+    """Machines inferred during an episode show its states at once, such as the key."""
     envs = OnlineMachineWrapper(DummyVecEnv([house]), most_states=3)
     for _ in played(envs, 600):
         pass
@@ -116,12 +127,12 @@ def test_episodes_that_go_on_are_shown_as_new_machines_see_them():
     envs.infer()
     (row,) = envs.current()
     transition, reward, _ = places(row, 3)
-    assert transition == envs.shown.positions["transition"][1]
-    assert reward == envs.shown.positions["reward"][0]
+    assert transition == envs.shown.slots["transition"][1]
+    assert reward == envs.shown.slots["reward"][0]
     assert row[:ROOMS].tolist() == shown[0][:ROOMS].tolist()
 
 
-def test_another_one_follows_but_teaches_nothing():
+def test_a_wrapper_for_evaluation_follows_the_machines():
     envs = OnlineMachineWrapper(DummyVecEnv([house] * 2), most_states=3)
     look = envs.around(DummyVecEnv([house]))
     for _ in played(envs, 400):
@@ -133,10 +144,10 @@ def test_another_one_follows_but_teaches_nothing():
     look.reset()
     shown, *_ = look.step(np.array([2]))  # to the key
     assert look.machines is envs.machines
-    assert places(shown[0], 3)[0] == envs.shown.positions["transition"][1]
+    assert places(shown[0], 3)[0] == envs.shown.slots["transition"][1]
 
 
-def test_labels_may_be_made_of_what_is_seen():
+def test_labels_may_be_derived_from_observations():
     def unlabelled():
         return gym.wrappers.TransformObservation(house(), lambda seen: seen, None)
 
@@ -148,10 +159,10 @@ def test_labels_may_be_made_of_what_is_seen():
     envs.reset()
     shown, *_ = envs.step(np.array([2, 0]))  # to the key; a wall
     one, other = (places(row, 4)[0] for row in shown)
-    assert [one, other] == envs.shown.positions["transition"][[1, 0]].tolist()
+    assert [one, other] == envs.shown.slots["transition"][[1, 0]].tolist()
 
 
-def test_where_there_are_more_states_than_places_the_last_is_shared():
+def test_surplus_states_share_the_last_slot():
     def symbol():
         return gym.make("resolvent/Symbol-v0", max_episode_steps=60)
 
@@ -159,14 +170,67 @@ def test_where_there_are_more_states_than_places_the_last_is_shared():
     machines = symbol().unwrapped.machines()
     envs.shown.change(machines, [rs.collect(symbol(), episodes=100, seed=0)])
     assert machines.transition.states == 10
-    found = envs.shown.positions["transition"].tolist()
+    found = envs.shown.slots["transition"].tolist()
     assert sorted(found) == [0, 1, *[2] * 8]
 
 
-def test_what_does_not_fit_is_refused():
+def test_invalid_arguments_are_refused():
     with pytest.raises(rs.OptionError, match="venv is a TimeLimit: give a vector env"):
         OnlineMachineWrapper(house())
     with pytest.raises(rs.OptionError, match="most_states=0: use at least 1"):
         OnlineMachineWrapper(DummyVecEnv([house]), most_states=0)
     with pytest.raises(rs.OptionError, match="outputs come as a list"):
         OnlineMachineWrapper(DummyVecEnv([house]), outputs="reward")
+
+
+# ---- slots -------------------------------------------------------------------
+
+counts = st.integers(1, 5).flatmap(
+    lambda slots: st.integers(1, 7).flatmap(
+        lambda states: st.lists(
+            st.lists(st.integers(0, 9), min_size=states, max_size=states),
+            min_size=slots,
+            max_size=slots,
+        )
+    )
+)
+
+
+@given(counts)
+def test_slots_are_shared_only_if_there_are_too_few(rows):
+    together = np.array(rows)
+    slots, states = together.shape
+    found = assign_slots(together).of_state.tolist()
+    assert all(0 <= slot < slots for slot in found)
+    own = found if states <= slots else [one for one in found if one != slots - 1]
+    assert len(set(own)) == len(own)
+    if states > slots:
+        assert len(own) == slots - 1
+
+
+@given(st.permutations(range(6)), st.integers(6, 8))
+def test_renumbered_states_keep_their_slots(order, slots):
+    together = np.zeros((slots, 6), int)
+    together[np.arange(6), order] = [5, 1, 9, 2, 2, 7]
+    found = assign_slots(together)
+    assert found.of_state[order].tolist() == list(range(6))
+    assert found.changes == {}
+
+
+def test_a_split_state_has_the_slot_before():
+    """Of two states at slot 1, the more frequent one stays; the other was there before."""
+    found = assign_slots(np.array([[8, 0, 0], [0, 3, 6], [0, 0, 0], [0, 0, 0]]))
+    assert found.of_state.tolist() == [0, 2, 1]
+    assert found.before.tolist() == [0, 1, 1]
+    assert found.changes == {2: 1}
+
+
+def test_an_unvisited_state_has_no_slot_before():
+    found = assign_slots(np.array([[4, 0], [0, 0]]))
+    assert found.of_state.tolist() == [0, 1]
+    assert found.changes == {}
+
+
+def test_the_last_slot_is_shared():
+    found = assign_slots(np.array([[5, 9, 3, 0], [0, 0, 0, 4]]))
+    assert found.of_state.tolist() == [1, 0, 1, 1]

@@ -1,4 +1,4 @@
-"""Imagined steps: what DQN is told of other states is what really happens there."""
+"""Counterfactual steps in DQN's buffer are those that happen in the environment."""
 
 import gymnasium as gym
 import numpy as np
@@ -27,7 +27,7 @@ def plan():
 
 
 def happens(env):
-    """Every step of the wrapped house, by playing each way of up to six steps that is new."""
+    """Return every step of the wrapped house, by playing all paths to new states."""
     found, paths, met = {}, [()], set()
     while paths:
         path = paths.pop(0)
@@ -68,7 +68,7 @@ def buffer_of(env, plan, **options):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("count", [1, 3])
-def test_imagined_steps_are_those_that_happen(plan, mode, count):
+def test_counterfactual_steps_are_true(plan, mode, count):
     env = rs.AugmentObservation(house(), plan.machines, mode=mode)
     truth = happens(env)
     buffer = buffer_of(env, plan, n_envs=count)
@@ -87,13 +87,13 @@ def test_imagined_steps_are_those_that_happen(plan, mode, count):
         seen = following
     steps = dict(stored(buffer))
     assert steps.items() <= truth.items()
-    assert len(steps) == len(truth)  # from all of them, though few were taken
-    assert buffer.pos * count == real + buffer.imagined
-    assert buffer.imagined > real / 2
+    assert len(steps) == len(truth)  # all steps, though few were taken
+    assert buffer.pos * count == real + buffer.counterfactual_steps
+    assert buffer.counterfactual_steps > real / 2
 
 
-def test_of_one_step_every_other_state_is_told_once(plan):
-    """The corridor is a situation without the key, with it, and after the toilet."""
+def test_a_step_adds_one_counterfactual_step_for_each_other_state(plan):
+    """The corridor occurs without the key, with it, and after the toilet."""
     env = rs.AugmentObservation(house(), plan.machines, mode="flatten")
     buffer = buffer_of(env, plan)
     shown, _ = env.reset()
@@ -102,7 +102,7 @@ def test_of_one_step_every_other_state_is_told_once(plan):
         shown[None], following[None], np.array([0]), np.array([reward]), np.array([False]), [{}]
     )
     assert buffer.pos == 3
-    assert buffer.imagined == 2
+    assert buffer.counterfactual_steps == 2
     for number, (transition, paid) in enumerate([(1, 0), (1, 1)], 1):
         assert buffer.observations[number, 0].tolist() == env.encode(0, transition, paid).tolist()
         rooms = house().unwrapped.mechanics.observations
@@ -111,8 +111,8 @@ def test_of_one_step_every_other_state_is_told_once(plan):
 
 
 @pytest.mark.parametrize("gamma", [None, 0.8])
-def test_imagined_steps_are_paid_as_those_that_are_taken(plan, gamma):
-    """Around `ShapeReward` imagined steps were paid as without it: DQN learned nothing then."""
+def test_counterfactual_rewards_are_shaped_as_real_ones(plan, gamma):
+    """Counterfactual rewards once were unshaped inside `ShapeReward`: DQN then learned nothing."""
 
     def shaped():
         env = rs.AugmentObservation(house(), plan.machines, mode="flatten")
@@ -126,7 +126,7 @@ def test_imagined_steps_are_paid_as_those_that_are_taken(plan, gamma):
         rows = seen[None], following[None], np.array([action])
         buffer.add(*rows, np.array([reward]), np.array([ended]), [info])
         seen = env.reset()[0] if ended or cut else following
-    assert buffer.imagined > 100
+    assert buffer.counterfactual_steps > 100
     for step, (led, paid, ended) in stored(buffer):
         assert (led, ended) == (truth[step][0], truth[step][2])
         assert paid == pytest.approx(truth[step][1], abs=1e-6)
@@ -140,10 +140,10 @@ def test_imagined_steps_are_paid_as_those_that_are_taken(plan, gamma):
         rs.q_learning(env, episodes=1, model=plan.model, counterfactual=True)
 
 
-def test_what_is_not_known_is_left_out(plan):
+def test_unknown_steps_are_omitted(plan):
     few = rs.collect(house(), episodes=2, seed=0)
     model = Model.of(plan.machines, few)
-    assert model.unknown > 0
+    assert model.unknown_steps > 0
     env = rs.AugmentObservation(house(), plan.machines, mode="flatten")
     truth, buffer = happens(env), buffer_of(env, model)
     seen, _ = env.reset()
@@ -157,7 +157,7 @@ def test_what_is_not_known_is_left_out(plan):
     assert dict(stored(buffer)).items() <= truth.items()
 
 
-def test_what_does_not_fit_is_refused(plan):
+def test_invalid_arguments_are_refused(plan):
     flat = rs.AugmentObservation(house(), plan.machines, mode="flatten")
     spaces = flat.observation_space, flat.action_space
     shown = rs.AugmentObservation(house(), plan.machines)

@@ -357,31 +357,31 @@ def test_rewards_of_ints_and_negative_zero():
 
 def test_labels_missing_from_a_dataset_are_made_by_a_function(collector):
     name = collector(Corridor(text), record_infos=False)
-    assert read_traces(name, label_of=LABELS.__getitem__) == TRACES
+    assert read_traces(name, labeling_fn=LABELS.__getitem__) == TRACES
 
 
 def test_a_label_function_comes_before_the_infos():
     (trace,) = read_traces(
-        create([episode()]), label_of=lambda place: {"end"} if place == 2 else ()
+        create([episode()]), labeling_fn=lambda place: {"end"} if place == 2 else ()
     )
     assert trace.labels == (frozenset(), frozenset(), frozenset({"end"}))
 
 
-def test_a_label_function_is_asked_once_an_observation():
-    asked = []
+def test_a_label_function_is_called_for_each_observation():
+    observed = []
     name = create([episode(infos=None), episode(infos=None)])
-    read_traces(name, label_of=lambda place: asked.append(int(place)))
-    assert asked == [0, 1, 2]
+    read_traces(name, labeling_fn=lambda place: observed.append(int(place)))
+    assert observed == [0, 1, 2] * 2
 
 
 def test_a_label_function_of_a_whole_step():
     steps = []
 
-    def label_of(observation, action, following):
+    def labeling_fn(observation, action, following):
         steps.append((int(observation), int(action), int(following)))
         return {"back"} if action == 0 else None
 
-    (trace,) = read_traces(create([episode(infos=None)]), label_of=label_of)
+    (trace,) = read_traces(create([episode(infos=None)]), labeling_fn=labeling_fn)
     assert steps == [(0, 1, 1), (1, 0, 2)]
     assert trace.labels == (frozenset(), frozenset(), frozenset({"back"}))
 
@@ -394,13 +394,13 @@ def test_a_label_function_sees_what_the_environment_shows(collector):
     def show(place):
         return {"image": np.full((2, 2), place, np.uint8), "more": ("abc"[: place + 1],)}
 
-    def label_of(observation):
+    def labeling_fn(observation):
         assert observation["image"].shape == (2, 2)
         (word,) = observation["more"]
         return {word} if observation["image"].max() == 2 else ()
 
     (trace,) = read_traces(
-        collector(Corridor(text, space, show), record_infos=False), label_of=label_of
+        collector(Corridor(text, space, show), record_infos=False), labeling_fn=labeling_fn
     )
     assert trace.labels == (frozenset(), frozenset(), frozenset({"abc"}))
 
@@ -409,22 +409,22 @@ def test_a_label_function_sees_symbols_where_codes_stand_for_them():
     mixed = TraceSet([Trace([("hall", 1), ("attic", 2)], [[], []], ["up"], [0])])
     name = f"minari:{new_id()}"
     mixed.save(name)
-    (trace,) = read_traces(name, label_of=lambda seen: seen[0])
+    (trace,) = read_traces(name, labeling_fn=lambda seen: seen[0])
     assert trace.labels == (frozenset({"hall"}), frozenset({"attic"}))
 
 
 def test_what_is_wrong_with_a_label_function(tmp_path):
     name = create([episode(infos=None)])
-    where = f"^{name}, episode 0: step 0: label_of"
+    where = f"^{name}, episode 0: reset: labeling_fn"
     with pytest.raises(TraceError, match=where + r"\(.*\) gave 0.5: 0.5 cannot be a proposition"):
-        read_traces(name, label_of=lambda place: 0.5)
+        read_traces(name, labeling_fn=lambda place: 0.5)
     with pytest.raises(TraceError, match=where + r"\(.*\) raised ZeroDivisionError"):
-        read_traces(name, label_of=lambda place: 1 / 0)
-    with pytest.raises(OptionError, match="label_of has 2 parameters"):
-        read_traces(name, label_of=lambda place, action: None)
+        read_traces(name, labeling_fn=lambda place: 1 / 0)
+    with pytest.raises(OptionError, match="labeling_fn has 2 parameters"):
+        read_traces(name, labeling_fn=lambda place, action: None)
     TRACES.save(tmp_path / "traces.jsonl")
     with pytest.raises(OptionError, match=r"traces\.jsonl holds its labels already"):
-        read_traces(tmp_path / "traces.jsonl", label_of=lambda place: None)
+        read_traces(tmp_path / "traces.jsonl", labeling_fn=lambda place: None)
 
 
 # What cannot be read
@@ -444,7 +444,7 @@ def test_no_labels_were_recorded(infos):
     message = refused(create([episode(), episode(infos=infos)]))
     assert message.startswith(", episode 1: the infos hold no labels: record them by DataCollector")
     assert "record_infos=True" in message
-    assert "pass label_of=" in message
+    assert "pass labeling_fn=" in message
 
 
 def test_where_no_episode_has_labels_there_is_no_event(collector):
@@ -502,8 +502,8 @@ def test_observations_that_are_no_symbols():
 @pytest.mark.parametrize(
     ("codes", "space", "message"),
     [
-        ([0, 1, 2], spaces.Discrete(3), "step 2: the code is 2, but the metadata tell only"),
-        ([0.5, 1, 0], spaces.Box(0, 1, ()), "the metadata tell what codes mean, but these"),
+        ([0, 1, 2], spaces.Discrete(3), "step 2: the code is 2, but the metadata list only"),
+        ([0.5, 1, 0], spaces.Box(0, 1, ()), "the metadata list the meanings of codes, but these"),
     ],
 )
 def test_codes_without_a_meaning(codes, space, message):

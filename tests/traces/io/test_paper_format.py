@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.io import paper_format as module
-from resolvent.traces.io.lines import Line
 from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
+from resolvent.traces.io.text import Line
 from strategies import paper_trace_sets
 
 
@@ -92,8 +92,8 @@ def test_looking_up_text_gives_what_decoding_gives(traces):
 @pytest.mark.parametrize(
     ("label", "message"),
     [
-        (["key", "door"], 'trace 1, step 2: .*cannot hold "door & key": write jsonl or parquet'),
-        ("None", 'trace 1, step 2: .*keeps "None" for no event'),
+        (["key", "door"], 'the label "door & key" cannot be written .*: write jsonl or parquet'),
+        ("None", 'the label "None" cannot .*keeps "None" for no event'),
     ],
 )
 def test_labels_the_format_cannot_hold(label, message):
@@ -141,7 +141,7 @@ def test_bad_lines_say_where_and_what(text, message):
 
 @pytest.mark.parametrize("length", [3, 20, 40, 60])
 def test_a_last_line_without_end_looks_cut_short(length):
-    with pytest.raises(TraceError, match=r"line 1: the last line has no end .* looks cut short"):
+    with pytest.raises(TraceError, match=r"line 1: the last line has no end .* looks truncated"):
         read_paper_lines([Line("line 1", json.dumps(EPISODE).encode()[:length])])
 
 
@@ -157,7 +157,5 @@ def test_columns_the_format_cannot_hold(rewards, columns, held):
 
 def test_columns_cannot_be_read_from_it():
     line = Line("f, line 1", b'[[["None", 7], "up", 0.5], [["key", 8], "up", 0.5]]')
-    with pytest.raises(
-        TraceError, match="f, line 1: the traces have no column `cost`: there are no"
-    ):
+    with pytest.raises(TraceError, match="the traces have no column `cost`: there are no"):
         read_paper_lines([line], ["cost"])

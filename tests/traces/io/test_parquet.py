@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from resolvent.errors import TraceError
-from resolvent.traces import Trace, TraceSet
-from resolvent.traces.io.parquet import read_parquet, write_parquet
+from resolvent.traces import Trace, TraceSet, read_traces
+from resolvent.traces.io.parquet import write_parquet
 from strategies import trace_sets
 
 ROWS = [
@@ -44,7 +44,7 @@ def with_cell(row, name, value):
 def read(tmp_path):
     def read(one, columns=()):
         pq.write_table(one, tmp_path / "f.parquet", row_group_size=2)
-        return read_parquet(tmp_path / "f.parquet", columns=columns)
+        return read_traces(tmp_path / "f.parquet", columns=columns)
 
     return read
 
@@ -99,17 +99,17 @@ def test_written_columns_are_read_unasked(tmp_path):
     assert written.column_names == [*NAMES[:5], *NAMES[6:], "cost", "fault"]
     assert written["cost"].to_pylist() == [5, 6, None]
     assert written.schema.metadata[b"resolvent.columns"] == b'["cost","fault"]'
-    assert read_parquet(tmp_path / "f.parquet") == traces
+    assert read_traces(tmp_path / "f.parquet") == traces
     # A column that somebody took out is not asked for.
     pq.write_table(written.drop_columns(["fault"]), tmp_path / "f.parquet")
-    assert list(read_parquet(tmp_path / "f.parquet").columns) == ["cost"]
+    assert list(read_traces(tmp_path / "f.parquet").columns) == ["cost"]
 
 
 def test_files_of_one_folder_have_the_same_columns(tmp_path):
     for name, one in (("a", table()), ("b", table(drop=["reward"]))):
         pq.write_table(one, tmp_path / f"{name}.parquet")
-    with pytest.raises(TraceError, match=r"b\.parquet: no rewards, but .*a\.parquet has: give"):
-        read_parquet(tmp_path)
+    with pytest.raises(TraceError, match=r"a\.parquet has `reward`, and .*b\.parquet has not"):
+        read_traces(tmp_path)
 
 
 def test_flags_may_be_left_out_or_null_or_on_any_row(read):
@@ -162,8 +162,13 @@ def test_kinds_of_observations(read, column, symbols):
     assert repr(list(read(table(observation=column)).observations)) == repr(symbols)
 
 
-def test_episodes_named_by_strings_come_in_order_of_first_sight(read):
-    assert read(table(episode=["z", "z", "z", "a", "a"])) == TRACES
+def test_episodes_named_by_texts_come_in_the_order_of_the_texts(read):
+    assert read(table(episode=["z", "z", "z", "a", "a"])) == TRACES[::-1]
+
+
+def test_rewards_and_flags_may_be_numbers_in_other_types(read):
+    assert read(table(reward=["0", "0.5", None, "0.5", None])) == TRACES
+    assert read(table(truncated=[0, 0, 0, 0, 1])) == TRACES
 
 
 def test_whole_rewards(read):
@@ -177,13 +182,13 @@ def test_a_folder_s_files_in_order_of_their_names(tmp_path):
             write_parquet(trace, file)
     (tmp_path / "README.txt").write_text("not traces")
     reported = []
-    assert read_parquet(tmp_path, reported.append) == TRACES[::-1]
-    assert reported == [0.0, 0.5]
+    assert read_traces(tmp_path, progress=reported.append) == TRACES[::-1]
+    assert reported == [0.0, 0.5, 1.0]
 
 
 def test_a_folder_without_parquet_files(tmp_path):
     with pytest.raises(TraceError, match=r"is a folder without \.parquet files"):
-        read_parquet(tmp_path)
+        read_traces(tmp_path)
 
 
 @settings(max_examples=40, deadline=None)
@@ -192,7 +197,7 @@ def test_round_trip(tmp_path_factory, traces):
     path = tmp_path_factory.mktemp("parquet") / "traces.parquet"
     with path.open("wb") as file:
         write_parquet(traces, file)
-    assert read_parquet(path) == traces
+    assert read_traces(path) == traces
 
 
 @pytest.mark.parametrize("observations", [[(1, "a"), (2, "b")], [(1, 2.5), (2, 3.5)], [2**70, 1]])
@@ -207,15 +212,15 @@ OWN = table(cost=COSTS).replace_schema_metadata({"resolvent.columns": '["cost"]'
 BAD = {
     "null cost": (
         OWN.set_column(8, "cost", [[5, None, None, 5, None]]),
-        "episode 0, step 1: the cost is null: only the last row",
+        "row 1: the column `cost` has no value: give it one; only the last row",
     ),
     "cost at the end": (
         OWN.set_column(8, "cost", [[5, 6, 7, 5, None]]),
-        "episode 0, step 2: the cost is 7 on the episode's last row",
+        "row 2: the cost is 7 in the last row of episode 0: end each episode with",
     ),
     "cost of dates": (
         OWN.set_column(8, "cost", [[day and datetime.date(2024, 1, day) for day in COSTS]]),
-        "episode 0, step 0: the cost: a date cannot be a symbol",
+        "row 0, column `cost`: a date cannot be a symbol",
     ),
     "names that are none": (
         OWN.replace_schema_metadata({"resolvent.columns": "cost"}),
@@ -229,61 +234,57 @@ BAD = {
         OWN.append_column("cost", [COSTS]),
         "there are several columns `cost`: rename all but one",
     ),
-    "no rows": (table().slice(0, 0), "holds no traces"),
+    "no rows": (table().slice(0, 0), "holds no traces: the table has no rows"),
     "missing column": (table(drop=["action"]), r"no column `action`: .* this file has episode, st"),
     "no final row": (
         table(ROWS[:2] + ROWS[3:]),
-        r"episode 0, step 1: the action is 0 on the episode's last row: end each episode with",
+        r"row 1: the action is 0 in the last row of episode 0: end each episode with",
     ),
-    "null action": (with_cell(1, "action", None), "episode 0, step 1: the action is null: only"),
-    "null reward": (with_cell(3, "reward", None), "episode 1, step 0: the reward is null: only"),
-    "reward at the end": (with_cell(4, "reward", 1.0), "episode 1, step 1: the reward is 1.0 on"),
-    "null observation": (with_cell(1, "observation", None), "step 1: the observation is null"),
-    "null episode": (with_cell(1, "episode", None), "row 1: the episode is null"),
-    "null step": (with_cell(2, "step", None), "row 2: the step is null"),
-    "gap": (with_cell(2, "step", 3), "episode 0: step 3 stands where step 2 should"),
-    "repeat": (with_cell(2, "step", 1), "episode 0: step 1 stands where step 2 should"),
-    "no start": (table(ROWS[1:]), "episode 0: step 1 stands where step 0 should"),
+    "null action": (with_cell(1, "action", None), "row 1: the column `action` has no value"),
+    "null reward": (with_cell(3, "reward", None), "row 3: the column `reward` has no value"),
+    "reward at the end": (with_cell(4, "reward", 1.0), "row 4: the reward is 1.0 in the last row"),
+    "null observation": (with_cell(1, "observation", None), "row 1, column `observation`: no"),
+    "null episode": (with_cell(1, "episode", None), "row 1: the column `episode` has no value"),
+    "null step": (with_cell(2, "step", None), "row 2: the column `step` has no value"),
+    "missing step": (with_cell(2, "step", 3), "row 2: step 3 of episode 0 stands where step 2"),
+    "repeated step": (with_cell(2, "step", 1), "row 2: the same `step` and `episode` as .* row 1"),
+    "no start": (table(ROWS[1:]), "row 0: step 1 of episode 0 stands where step 0 should"),
     "one step": (
         table([*ROWS, (2, 0, "hall", [], None, None, True, False)]),
-        "episode 2: the trace has one observation and no action",
+        "row 5: episode 2 has this one row",
     ),
-    "NaN": (with_cell(1, "reward", float("nan")), "episode 0, step 1: the reward: nan cannot"),
-    "infinity": (with_cell(1, "reward", float("inf")), "step 1: the reward: inf cannot"),
-    "text rewards": (
-        table(reward=["1", "1", None, "1", None]),
-        "`reward` is of type string: rewards must be num",
-    ),
-    "text steps": (table(step=["1"] * 5), "`step` is of type string: steps must be integers"),
-    "number flags": (table(truncated=[0] * 5), "`truncated` is of type int64: use booleans"),
+    "NaN": (with_cell(1, "reward", float("nan")), "row 1, column `reward`: the reward is nan"),
+    "infinity": (with_cell(1, "reward", float("inf")), "row 1, column `reward`: the reward is inf"),
+    "text steps": (table(step=["1"] * 5), "the same `step` and `episode`"),
+    "steps that are texts": (table(step=list("01201")), "`step` is of type .*: use integers"),
     "not text": (
         table(observation=pa.array([b"\xff"] * 5).view(pa.string())),
         "a text is not in UTF-8",
     ),
     "dates": (
         table(observation=[datetime.date(2024, 1, 1)] * 5),
-        "episode 0, step 0: the observation: a date cannot be a symbol",
+        "row 0, column `observation`: a date cannot be a symbol",
     ),
     "null inside": (
         table(observation=[[1], [2], [None], [1], [1]]),
-        "episode 0, step 2: the observation: a NoneType cannot be a symbol",
+        "row 2, column `observation`: a NoneType cannot be a symbol",
     ),
     "null proposition": (
         table(label=[[], ["a", None], [], [], []]),
-        "episode 0, step 1: None cannot be a proposition",
+        "row 1, column `label`: None cannot be a proposition",
     ),
     "empty proposition": (
         table(label=[[], [], [], [], ["a", ""]]),
-        "episode 1, step 1: a proposition of a label is the empty string",
+        "row 4, column `label`: a proposition of a label is the empty string",
     ),
-    "number labels": (table(label=[0.5] * 5), "episode 0, step 0: 0.5 cannot be a proposition"),
-    "nested labels": (table(label=[[["a"]]] * 5), r"episode 0, step 0: \['a'\] cannot be"),
+    "number labels": (table(label=[0.5] * 5), "row 0, column `label`: 0.5 cannot be a proposition"),
+    "nested labels": (table(label=[[["a"]]] * 5), r"row 0, column `label`: \['a'\] cannot be"),
 }
 
 
 @pytest.mark.parametrize(("one", "message"), BAD.values(), ids=BAD)
 def test_bad_tables_say_where_and_what(read, one, message):
-    with pytest.raises(TraceError, match=rf"f\.parquet: .*{message}") as caught:
+    with pytest.raises(TraceError, match=rf"f\.parquet[:, ].*{message}") as caught:
         read(one)
     assert "\n" not in str(caught.value)
 
@@ -294,7 +295,7 @@ def test_a_damaged_file(tmp_path, length):
     pq.write_table(table(), path)
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(TraceError, match=r"f\.parquet: cannot be read as Parquet") as caught:
-        read_parquet(path)
+        read_traces(path)
     assert "\n" not in str(caught.value)
 
 
@@ -302,4 +303,4 @@ def test_types_that_differ_between_files(tmp_path):
     pq.write_table(table(), tmp_path / "a.parquet")
     pq.write_table(table(observation=[1] * 5), tmp_path / "b.parquet")
     with pytest.raises(TraceError, match=r"b\.parquet, joined .*: observations: .*1 is an int"):
-        read_parquet(tmp_path)
+        read_traces(tmp_path)

@@ -93,9 +93,9 @@ def test_a_missing_output_is_refused():
         rs.read_log(rows, input="in", output="out")
 
 
-def test_an_empty_last_row_is_left_out_with_a_warning():
+def test_an_empty_last_row_is_skipped_with_a_warning():
     rows = pa.table({"run": [1, 1, 2], "in": ["a", None, "b"], "out": [0, None, 1]})
-    said = r"^row 1: the last row has no value for `in`, `out`, in 1 of 2 episodes: it is left out"
+    said = r"^row 1: the last row has no value for `in`, `out`, in 1 of 2 episodes: it is skipped"
     with pytest.warns(rs.errors.TableWarning, match=said) as caught:
         traces = rs.read_log(rows, episode="run", input="in", output="out")
     assert caught[0].filename == __file__

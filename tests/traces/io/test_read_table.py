@@ -405,7 +405,7 @@ BAD = {
     "a missing observation": (
         {"see": [1, None]},
         {"observation": "see"},
-        "row 1: the column `see` has no value: give it one",
+        "row 1, column `see`: no value: give it one",
     ),
     "a missing action": (
         {"see": [1, 2, 3], "do": ["a", None, "b"]},
@@ -425,7 +425,7 @@ BAD = {
     "a missing mark": (
         {"see": [1, 2], "key": [True, None], "door": [True, True]},
         {"observation": "see", "label": ["key", "door"]},
-        "row 1: the column `key` has no value",
+        "row 1, column `key`: no value",
     ),
     "an infinite reward": (
         {"see": [1, 2, 3], "pay": [1.0, float("inf"), None]},
@@ -569,7 +569,7 @@ BAD_FILES = {
         b"see,do\na,1\nb,\xff,3\n",
         r", line 3: 3 fields where the header has 2",
     ),
-    "a missing value": (b"see,do\na,1\n,2\nc,\n", r", line 3: the column `see` has no value"),
+    "a missing value": (b"see,do\na,1\n,2\nc,\n", r", line 3, column `see`: no value"),
     "nothing": (b"", " is empty"),
     "a header alone": (b"see,do\n", " holds no rows"),
     "another encoding": ("see,do\ncafé,1\n".encode("latin-1"), " is not UTF-8: save it as UTF-8"),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from resolvent import _core
 from resolvent.traces.io.arrow import distinct
-from resolvent.traces.io.episodes import rows_in_order
 
 SMALL = st.integers(-3, 3)
 LARGE = 1 << 18  # codes whose memory is taken up again
@@ -114,11 +113,3 @@ def test_a_dictionary_may_hold_values_that_do_not_occur():
     found, codes = distinct(pa.chunked_array([array]))
     assert [found[code] for code in codes] == ["a", "c", "a"]
     assert len(found) == 2
-
-
-def test_of_texts_and_gaps_nobody_says_that_they_are_in_order():
-    runs = pa.array([1, 1, 2])
-    assert not rows_in_order(pa.table({"run": runs, "time": ["1", "2", "1"]}), ["run"], ["time"])
-    assert not rows_in_order(pa.table({"run": runs, "time": [1, None, 1]}), ["run"], ["time"])
-    times = pa.array([1, 2, 1], pa.timestamp("us"))
-    assert rows_in_order(pa.table({"run": runs, "time": times}), ["run"], ["time"])

@@ -9,7 +9,7 @@ collect_ignore = ["conftest.py"]  # of doctests, for there is another of that na
 
 
 class Bucket:
-    """A bucket on the server: addresses of what is in it, and ways to change that."""
+    """A bucket on the server."""
 
     def __init__(self, system: fs.S3FileSystem, host: str) -> None:
         self.system, self.host = system, host
@@ -24,7 +24,7 @@ class Bucket:
 
 @pytest.fixture(autouse=True)
 def _credentials(monkeypatch):
-    """Those of nobody, so that no test looks for any elsewhere."""
+    """Set credentials, so that no test looks for any elsewhere."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

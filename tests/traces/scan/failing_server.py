@@ -1,4 +1,4 @@
-"""A server in front of another, which fails as storage does now and then."""
+"""A server in front of another that fails as storage does now and then."""
 
 import threading
 from http.client import HTTPConnection
@@ -11,14 +11,14 @@ BUSY = (
 
 
 class FailingServer:
-    """Passes requests on to a server; `fails` says of each request, by its number, how it fails.
+    """Forwards requests to a server; `fails` returns how a request fails, given its number.
 
-    That is 500 or 503 for an answer that says so, "cut" for one that ends in the midst, or None.
+    That is a status of 500 or 503, "cut" for a truncated answer, or None.
     """
 
     def __init__(self, behind, fails):
         self.behind, self.fails = behind, fails
-        self.asked = self.failed = 0
+        self.requests = self.failed = 0
         self._lock = threading.Lock()
         outer = self
 
@@ -37,20 +37,20 @@ class FailingServer:
                         self.wfile.write(BUSY)
                     return
                 connection = HTTPConnection(outer.behind)
-                told = {
+                headers = {
                     name: value
                     for name, value in self.headers.items()
                     if name.lower() not in ("transfer-encoding", "content-length", "expect")
                 }
-                connection.request(self.command, self.path, body, told)
-                found = connection.getresponse()
-                content = found.read()
-                self.send_response(found.status)
-                for name, value in found.getheaders():
+                connection.request(self.command, self.path, body, headers)
+                response = connection.getresponse()
+                content = response.read()
+                self.send_response(response.status)
+                for name, value in response.getheaders():
                     if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                         self.send_header(name, value)
-                told = found.getheader("Content-Length") if self.command == "HEAD" else None
-                self.send_header("Content-Length", told or str(len(content)))
+                length = response.getheader("Content-Length") if self.command == "HEAD" else None
+                self.send_header("Content-Length", length or str(len(content)))
                 self.end_headers()
                 if how == "cut":
                     self.wfile.write(content[: len(content) // 2])
@@ -71,7 +71,7 @@ class FailingServer:
 
             do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = answer  # noqa: N815
 
-            def log_message(self, *told):
+            def log_message(self, *arguments):
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -81,10 +81,10 @@ class FailingServer:
 
     def how(self):
         with self._lock:
-            self.asked += 1
-            found = self.fails(self.asked)
-            self.failed += found is not None
-            return found
+            self.requests += 1
+            failure = self.fails(self.requests)
+            self.failed += failure is not None
+            return failure
 
     def close(self):
         self.server.shutdown()

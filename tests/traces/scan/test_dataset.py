@@ -19,17 +19,17 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_shards_come_in_the_order_of_their_names_and_again(folder):
+def test_shards_come_in_the_order_of_names_at_each_pass(folder):
     shards = rs.scan_traces(folder)
     expected = [WORLD.rollouts(4, number) for number in range(5)]
     assert [*shards] == [*shards] == expected
     assert shards.read(3) == expected[3]
     assert len(shards) == 5
-    assert shards.rows == sum(one.steps + len(one) for one in expected)
+    assert shards.rows == sum(traces.steps + len(traces) for traces in expected)
     assert "5 files" in repr(shards)
 
 
-def test_stopping_half_way_leaves_no_reader_behind(folder):
+def test_no_reader_stays_after_an_interrupted_pass(folder):
     before = threading.active_count()
     for traces in rs.scan_traces(folder):
         assert len(traces) == 4
@@ -48,19 +48,19 @@ def test_an_unreadable_shard_is_named(folder):
         rs.scan_traces(folder)
 
 
-@pytest.mark.parametrize("what", ["missing", "file", "empty"])
-def test_what_cannot_be_scanned(tmp_path, what):
+@pytest.mark.parametrize("kind", ["missing", "file", "empty"])
+def test_locations_that_cannot_be_scanned(tmp_path, kind):
     path = tmp_path / "traces"
-    if what == "file":
+    if kind == "file":
         path.write_text("{}")
-    elif what == "empty":
+    elif kind == "empty":
         path.mkdir()
     message = {
         "missing": "does not exist",
         "file": "is no Parquet file: read it with read_traces",
         "empty": r"without \.parquet files",
     }
-    with pytest.raises(rs.TraceError, match=message[what]):
+    with pytest.raises(rs.TraceError, match=message[kind]):
         rs.scan_traces(path)
 
 
@@ -79,29 +79,19 @@ def test_columns_of_a_folder_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "odd", [3, b"logs", np.array(3), "9" * 400, "a\0b", [], [3]], ids=lambda odd: repr(odd)[:12]
+    "location",
+    [3, b"logs", np.array(3), "9" * 400, "a\0b", [], [3]],
+    ids=lambda location: repr(location)[:12],
 )
-def test_what_is_no_place_is_refused(odd):
+def test_values_that_are_no_location(location):
     with pytest.raises(rs.TraceError):
-        rs.scan_traces(odd)
+        rs.scan_traces(location)
 
 
 @pytest.mark.parametrize("given", [{"columns": 5}, {"damaged": np.array([])}, {"damaged": None}])
-def test_odd_options_are_refused(folder, given):
+def test_wrong_options(folder, given):
     with pytest.raises(rs.ResolventError):
         rs.scan_traces(folder, **given)
-
-
-def test_episodes_are_iterated_and_sampled(folder):
-    dataset = rs.scan_traces(folder)
-    episodes = [trace for number in range(5) for trace in WORLD.rollouts(4, number)]
-    assert [*dataset.iterate_episodes()] == episodes
-    assert dataset.sample_episodes(7, seed=3) == dataset.sample_episodes(7, seed=3)
-    sample = dataset.sample_episodes(7, seed=3)
-    assert len(sample) == 7
-    assert all(episode in episodes for episode in sample)
-    assert dataset.sample_episodes(100) == episodes
-    assert dataset.sample_episodes(0) == []
 
 
 def test_info_names_shards_and_states_their_rows(folder):

@@ -45,7 +45,7 @@ def check(
     The exit code is 0 if no prediction is wrong, and 1 if one is, or more than the noise of the
     machines explains, or if a machine predicts no step at all: the traces are of another world.
 
-    An assumed prediction is the only output that was ever observed for its observation and
+    A generalized prediction is the only output that was ever observed for its observation and
     action, but in other states. An unseen step is neither right nor wrong. If a state has
     several outputs, the most likely one is the prediction, and log loss measures the
     probability of the outputs that occurred.
@@ -85,7 +85,7 @@ class _Checked:
         score, noise = self.score[kind], self.machines[kind].noise
         predicted = score.all_wrong + score.all_right
         expected, variance = noise * predicted, noise * (1 - noise) * predicted
-        if self.machines.doubt:
+        if self.machines.state_uncertainty:
             rows = score.calibration
             expected = sum(row.steps * (1 - row.predicted) for row in rows)
             variance = sum(row.steps * row.predicted * (1 - row.predicted) for row in rows)
@@ -127,7 +127,7 @@ def _check(
     if evidence:  # it includes the counts of a replay
         evaluation = evaluate(machines, traces, on=on, progress=shown_by(bar))
         scoring = time.perf_counter()
-        score = score_of(machines, evaluation.shown)
+        score = score_of(machines, evaluation.replay)
         seconds["evidence"] = scoring - read
         counts = evaluation.traces, evaluation.steps
     else:
@@ -144,7 +144,7 @@ def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[i
     if isinstance(traces, TraceSet):
         return None
     rows, shards = Amount(traces.rows, "rows"), len(traces)
-    show = bar.stage(f"replaying {Path(traces.place).name}", rows)
+    show = bar.stage(f"replaying {Path(traces.location).name}", rows)
     return lambda done: show(done / shards)
 
 
@@ -166,7 +166,7 @@ def _print_score(checked: _Checked) -> None:
 
     print(f"{amount(checked.traces, 'trace')}, {amount(checked.steps, 'step')}\n")
     score = checked.score
-    header = ["", "right", "wrong", "assumed right", "assumed wrong", "unseen"]
+    header = ["", "right", "wrong", "generalized right", "generalized wrong", "unseen"]
     rows = []
     noisy = any(machine.is_noisy for machine in checked.machines.values())
     if noisy:

@@ -78,7 +78,7 @@ def collect(
                 "terminated": int(traces.terminated.sum()),
                 "observations": len(traces.observations),
                 "actions": len(traces.actions),
-                "labelling": labels,
+                "labeling": labels,
                 "labels": [sorted(label) for label in traces.labels],
                 "columns": list(traces.columns),
                 "output": str(output),

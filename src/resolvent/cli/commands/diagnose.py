@@ -11,7 +11,7 @@ from resolvent.cli.inputs import (
 )
 from resolvent.cli.options import Json, Traces, takes
 from resolvent.cli.output import name_text, print_json, saying_warnings
-from resolvent.evaluation.diagnosis.diagnostics import diagnose as findings_in
+from resolvent.evaluation.diagnosis.diagnose import diagnose as findings_in
 from resolvent.traces.scan.listing import uri_text
 from resolvent.viz.terminal import ProgressBar
 

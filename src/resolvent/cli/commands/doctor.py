@@ -1,20 +1,45 @@
 """`resolvent doctor`: this installation → versions, the core's build, extras, a trial run."""
 
+import importlib
 import os
+import platform
 import shutil
+import sys
+import warnings
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from importlib import metadata
+from typing import Annotated
 
 import typer
+from packaging.requirements import Requirement
 
-from resolvent._util import startup as global_lock
-from resolvent._util.parallel import ray_named
-from resolvent._util.runtime import EXTRAS, Package, core, dependencies, extra, system
+from resolvent import _core
+from resolvent._util import startup
+from resolvent._util.parallel import executor_named
+from resolvent._util.ray import Ray
+from resolvent._util.records import to_builtins
 from resolvent.cli.options import Json, option
 from resolvent.cli.output import print_json
-from resolvent.errors import ResolventError
-from resolvent.inference.engine import ENGINES
+from resolvent.errors import OptionError, ResolventError
+from resolvent.inference.strategy import ENGINES
 from resolvent.viz.terminal import ProgressBar
+
+EXTRAS = {
+    "aalpy": "AALpy among the baselines",
+    "baselines": "the ILP, LRM and HMM baselines",
+    "discretize": "intervals around centers, by k-means",
+    "drawings": "pictures of machines, as SVG and PNG",
+    "exact": "strategy exact: machines proven to be the smallest",
+    "figures": "learning curves as pictures",
+    "minari": "Minari datasets as traces, and traces as Minari datasets",
+    "ray": 'inference over a cluster, on="ray"',
+    "stable-baselines": "Stable-Baselines3 with the memory of machines",
+}
+"""The purpose of each extra."""
+
+_MODULES = {"pillow": "PIL", "python-sat": "pysat", "scikit-learn": "sklearn"}
+"""Names of modules that differ from the package's."""
 
 _MISSING = "not installed"
 
@@ -38,7 +63,7 @@ def doctor(
     """
     findings = _examine(on)
     if json:
-        print_json(findings.as_dict())
+        print_json(to_builtins(findings))
     else:
         _print(findings)
     if findings.faults:
@@ -46,45 +71,52 @@ def doctor(
 
 
 @dataclass(frozen=True)
+class Package:
+    """A package that Resolvent uses: the wanted and the installed version.
+
+    `version` is None if it is not installed; `trouble` is empty if it can be used.
+    """
+
+    name: str
+    wanted: str
+    version: str | None
+    trouble: str
+
+    @property
+    def fault(self) -> str:
+        """The trouble with its name and version."""
+        version = "" if self.version is None else f" {self.version}"
+        return f"{self.name}{version}: {self.trouble}"
+
+
+@dataclass(frozen=True)
 class _Findings:
-    needed: list[Package]
+    system: dict[str, str]
+    core: dict[str, str]
+    dependencies: list[Package]
     extras: dict[str, list[Package]]
+    programs: dict[str, str | None]
     trial: str
     cluster: str | None
     faults: list[str]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return them as JSON values."""
-        return {
-            "system": system(),
-            "core": core(),
-            "dependencies": [package.as_dict() for package in self.needed],
-            "extras": {
-                name: [package.as_dict() for package in packages]
-                for name, packages in self.extras.items()
-            },
-            "programs": {"dot": shutil.which("dot")},
-            "trial": self.trial,
-            "cluster": self.cluster,
-            "faults": self.faults,
-        }
-
 
 def _examine(on: str | None) -> _Findings:
     with ProgressBar() as bar:
-        needed = list(dependencies())
+        needed = list(map(look_at, requirements_of("resolvent")))
         extras = {}
         for number, name in enumerate(EXTRAS):
             bar.show(f"looking at extra {name}", number / len(EXTRAS))
-            extras[name] = list(extra(name))
-    faults = [_fault(package) for package in needed if package.trouble]
-    if global_lock.is_off():
-        faults.append(f"Python's global lock is off: {global_lock.ADVICE}")
+            extras[name] = list(map(look_at, requirements_of("resolvent", [name])))
+    faults = [package.fault for package in needed if package.trouble]
+    if startup.is_gil_off():
+        faults.append(f"Python's global lock is off: {startup.GIL_ADVICE}")
     for name, packages in extras.items():
-        unusable = (
-            package for package in packages if package.trouble and package.version is not None
-        )
-        faults += [f"{_fault(package)} (extra {name})" for package in unusable]
+        faults += [
+            f"{package.fault} (extra {name})"
+            for package in packages
+            if package.trouble and package.version is not None
+        ]
     try:
         trial = _trial()
     except Exception as error:  # any failure is a finding
@@ -93,16 +125,81 @@ def _examine(on: str | None) -> _Findings:
     cluster = None
     if on is not None or os.environ.get("RAY_ADDRESS"):
         try:
-            cluster = ray_named(on or "ray").reached()
+            cluster = _reached(on or "ray")
         except ResolventError as error:
             cluster = f"not reached: {error}"
             faults.append(str(error))
-    return _Findings(needed, extras, trial, cluster, faults)
+    programs = {"dot": shutil.which("dot")}
+    core = dict(_core.BUILD)
+    return _Findings(system(), core, needed, extras, programs, trial, cluster, faults)
 
 
-def _fault(package: Package) -> str:
-    version = "" if package.version is None else f" {package.version}"
-    return f"{package.name}{version}: {package.trouble}"
+def system() -> dict[str, str]:
+    """Describe the system."""
+    lock = "on"
+    if startup.is_gil_off():
+        lock = f"off: Resolvent does not run without it; {startup.GIL_ADVICE}"
+    return {
+        "resolvent": metadata.version("resolvent"),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "platform": platform.platform(),
+        "encoding": f"{sys.stdout.encoding}",
+        "global lock": lock,
+    }
+
+
+def requirements_of(name: str, extras: Collection[str] = ()) -> Iterator[Requirement]:
+    """Yield the requirements of a package: the unconditional ones, or those of some extras."""
+    for requirement in map(Requirement, metadata.requires(name) or ()):
+        marker = requirement.marker
+        is_wanted = marker is None or marker.evaluate({"extra": ""})
+        if extras:
+            of_extras = marker is not None and any(
+                marker.evaluate({"extra": extra}) for extra in extras
+            )
+            is_wanted = not is_wanted and of_extras
+        if is_wanted:
+            yield requirement
+            if requirement.extras and _installed(requirement.name) is not None:
+                yield from requirements_of(requirement.name, requirement.extras)
+
+
+def look_at(requirement: Requirement) -> Package:
+    """Check that a requirement is installed and can be imported."""
+    version = _installed(requirement.name)
+    if version is None:
+        trouble = _MISSING
+    elif not requirement.specifier.contains(version, prereleases=True):
+        trouble = f"{requirement.specifier} is needed"
+    else:
+        trouble = _import_trouble(requirement.name)
+    return Package(requirement.name, str(requirement.specifier), version, trouble)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _import_trouble(name: str) -> str:
+    module = _MODULES.get(name.lower(), name.replace("-", "_"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module(module)
+    except Exception as error:  # what a broken package does is not known beforehand
+        text = " ".join(str(error).split())
+        return f"cannot be imported: {type(error).__name__}: {text}"
+    return ""
+
+
+def _reached(on: str) -> str:
+    workers = executor_named(on)
+    if not isinstance(workers, Ray):
+        raise OptionError(f"--on {on} is no Ray cluster: write ray or ray:ADDRESS")
+    return workers.reached()
 
 
 def _trial() -> str:
@@ -131,21 +228,22 @@ def _trial() -> str:
 def _print(findings: _Findings) -> None:
     from resolvent.viz.terminal import show, table
 
-    for title, facts in (("Resolvent", system()), ("Compiled core", core())):
-        show(table([title, ""], facts.items()))
-        print()
     rows = [
         [package.name, package.version or "", package.wanted, package.trouble]
-        for package in findings.needed
+        for package in findings.dependencies
     ]
-    show(table(["Dependencies", "version", "wanted", ""], rows))
-    print()
-    rows = [_extra_row(name, packages) for name, packages in findings.extras.items()]
-    show(table(["Extras", "", "for"], rows))
-    print()
-    if missing := next((row[0] for row in rows if row[1] == _MISSING), None):
+    extras = [_extra_row(name, packages) for name, packages in findings.extras.items()]
+    for header, body in (
+        (["Resolvent", ""], findings.system.items()),
+        (["Compiled core", ""], findings.core.items()),
+        (["Dependencies", "version", "wanted", ""], rows),
+        (["Extras", "", "for"], extras),
+    ):
+        show(table(header, body))
+        print()
+    if missing := next((row[0] for row in extras if row[1] == _MISSING), None):
         print(f'to add one: pip install "resolvent[{missing}]"')
-    print(f"program dot: {shutil.which('dot') or 'not found'}")
+    print(f"program dot: {findings.programs['dot'] or 'not found'}")
     print("shell completion: resolvent --install-completion")
     if findings.cluster is not None:
         print(f"Ray cluster: {findings.cluster}")
@@ -159,5 +257,5 @@ def _print(findings: _Findings) -> None:
 def _extra_row(name: str, packages: list[Package]) -> list[str]:
     if any(package.version is None for package in packages):
         return [name, _MISSING, EXTRAS[name]]
-    there = ", ".join(f"{package.name} {package.version}" for package in packages)
-    return [name, there, EXTRAS[name]]
+    installed = ", ".join(f"{package.name} {package.version}" for package in packages)
+    return [name, installed, EXTRAS[name]]

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from resolvent._util.docstrings import descriptions
 from resolvent._util.progress import Progress
-from resolvent._util.text import amount, short
+from resolvent._util.text import amount, descriptions, short
 from resolvent.cli.inputs import (
     LABELING_FLAGS,
     TableOptions,
@@ -40,13 +39,19 @@ from resolvent.cli.output import (
 )
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import Weakness, weaknesses
-from resolvent.inference.cross_validation import MAX_SECONDS, SHARE, HoldoutReport, holdout_report
-from resolvent.inference.engine import ENGINES
-from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
+from resolvent.inference.cross_validation import (
+    MAX_SECONDS,
+    SHARE,
+    HoldoutScore,
+    holdout_if_fast,
+)
 from resolvent.inference.infer import infer as infer_traces
+from resolvent.inference.infer import infer_with
+from resolvent.inference.label_discovery import DISCOVERING_LABELS
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.inference.strategy import STRATEGIES, Strategy
+from resolvent.inference.strategy import ENGINES, STRATEGIES, Strategy
+from resolvent.inference.summary import noise_lines, tried_lines, trivial_lines
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.replay.replaying import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
@@ -60,7 +65,7 @@ _MOST_WEAK = 100
 """Maximum number of weak states of a machine in the JSON."""
 
 _RARE = {
-    "discretise": "Intervals for numbers in observations: auto, or quantile, uniform or kmeans "
+    "discretize": "Intervals for numbers in observations: auto, or quantile, uniform or kmeans "
     "with their number, such as quantile:6.",
     **{name: first_sentence(descriptions(InferenceOptions)[name]) for name in ("effort", "refine")},
     "held_out": f"Share of the traces to test on, after inferring once more without them; 0 for "
@@ -140,31 +145,36 @@ def infer(
             bar.announce(f"waiting for Ray{address}", at_once=True)
         result = infer_with(chosen, traces, show)
         took = time.perf_counter() - started
-        held_out = HoldoutReport()
+        held_out: HoldoutScore | str | None = None
+        started = time.perf_counter()
         if share != 0:
             bar.announce("held out: choosing traces")
-            held_out = holdout_report(
+            held_out = holdout_if_fast(
                 result,
                 traces,
                 share,
                 took,
                 lambda machine, now: show(machine, now, "held out: "),
             )
+        seconds_testing = time.perf_counter() - started
         weak = weaknesses(result.machines, traces) if isinstance(traces, TraceSet) else {}
     if output is not None:
         result.machines.save(output)
-    total = seconds_reading + took + held_out.seconds
+    total = seconds_reading + took + seconds_testing
     if json:
         figures = result.as_dict()
-        measured = {"held_out": held_out.seconds, "total": total}
+        measured = {"held_out": seconds_testing, "total": total}
         seconds = rounded({"read": seconds_reading}) | figures["seconds"] | rounded(measured)
         weak_states = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in weak.items()}
-        figures |= held_out.figures() | {"weak": weak_states, "seconds": seconds}
+        figures |= _holdout_figures(held_out) | {"weak": weak_states, "seconds": seconds}
         print_json({**figures, "output": None if output is None else str(output)})
         return
     print(f"{name_text(uri_text(source))}: ", end="")
     _print_summary(result)
-    for line in (*held_out.lines(), *_weak_lines(weak)):
+    if held_out is not None:
+        is_tested = isinstance(held_out, HoldoutScore)
+        print(f"held out: {held_out if is_tested else f'nothing, {held_out}'}")
+    for line in _weak_lines(weak):
         print(line)
     print(f"read in {seconds_reading:.3f} s, {total:.3f} s in all")
     _print_notes(result, held_out)
@@ -179,8 +189,8 @@ def infer(
 def _rare_setting(text: str) -> tuple[str, Any]:
     """Return an option of `--set` with its value.
 
-    >>> _rare_setting("effort=2"), _rare_setting("discretise=uniform:4")
-    (('effort', 2), ('discretise', Discretizer('uniform', bins=4)))
+    >>> _rare_setting("effort=2"), _rare_setting("discretize=uniform:4")
+    (('effort', 2), ('discretize', Discretizer('uniform', bins=4)))
     """
     name, value = setting(text)
     if name == "held_out":
@@ -190,7 +200,7 @@ def _rare_setting(text: str) -> tuple[str, Any]:
         raise OptionError(
             f"--set {text}: there is no option {name}: choose one of {', '.join(_RARE)}"
         )
-    elif name == "discretise" and isinstance(value, str):
+    elif name == "discretize" and isinstance(value, str):
         return name, _intervals(value)
     return name, value
 
@@ -202,7 +212,7 @@ def _intervals(method: str) -> Discretizer | Literal["auto"]:
     method, colon, count = method.partition(":")
     if colon and not count.isdecimal():
         raise OptionError(
-            f"discretise={method}:{count}: write a number of intervals, as quantile:6"
+            f"discretize={method}:{count}: write a number of intervals, as quantile:6"
         )
     return Discretizer(method, int(count)) if colon else Discretizer(method)
 
@@ -258,21 +268,28 @@ def _print_summary(result: InferenceResult) -> None:
     header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 6)))
     print()
-    if result.machines.senses.labelling.is_given:
-        for line in result.trivial_labels():
+    if result.machines.preprocessor.labeling.is_given:
+        for line in trivial_lines(result):
             print(f"labels {line}")
     else:
         print(f"events, made of what is seen and done\n{result.events}")
     for name, certificate in result.certificates.items():
         print(f"{result.machines[name].title}: {certificate}")
-    for title, lines in (
-        ("tried", result.tried_text()),
-        ("side by side", result.ran_text()),
-        ("noise", result.noise_text()),
-    ):
+    for title, lines in (("tried", tried_lines(result)), ("noise", noise_lines(result))):
         for line in lines:
             print(f"{title}: {line}")
     print(f"learned from {result.learned_from}")
+
+
+def _holdout_figures(held_out: HoldoutScore | str | None) -> dict[str, Any]:
+    """Return the held-out test, or the reason why there is none, as JSON values."""
+    score = held_out if isinstance(held_out, HoldoutScore) else None
+    part = None if score is None else score.part
+    return {
+        "held_out": None if score is None else score.as_dict(),
+        "held_out_part": None if part is None else part._asdict(),
+        "held_out_skipped": held_out if isinstance(held_out, str) else None,
+    }
 
 
 def _weak_lines(weak: Mapping[str, Weakness]) -> list[str]:
@@ -284,14 +301,17 @@ def _weak_lines(weak: Mapping[str, Weakness]) -> list[str]:
     return lines
 
 
-def _print_notes(result: InferenceResult, held_out: HoldoutReport) -> None:
+def _print_notes(result: InferenceResult, held_out: HoldoutScore | str | None) -> None:
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
     if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
     most = max(statistics.states for statistics in result.statistics.values())
     is_scarce = result.options.strategy.merges and most > 4 and result.steps < 100_000
-    if is_scarce and not (held_out.is_all_right or result.unfinished):
+    is_all_right = isinstance(held_out, HoldoutScore) and not any(
+        machine.score.all_wrong for machine in held_out.values()
+    )
+    if is_scarce and not (is_all_right or result.unfinished):
         harder = "--set effort=10" if result.options.strategy.searches else "--strategy search"
         print(f"few traces for so many states: with more of them or {harder} there may be fewer")
     for warning in result.warnings:

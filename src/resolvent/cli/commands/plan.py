@@ -90,7 +90,7 @@ def plan(
         choice(
             "--on-unseen",
             ("raise", "random"),
-            "In a situation that the plan does not know, raise an error or act at random.",
+            "In an augmented state that the plan does not know, raise an error or act at random.",
             show_default="raise, or random if outputs are noisy",
         ),
     ] = None,
@@ -174,4 +174,4 @@ def _print_plan(
     if runs is not None:
         print(f"\nin {environment}: {runs}")
     if output is not None:
-        print(f"\nwrote {name_text(output)}: {amount(len(result.model), 'situation')}")
+        print(f"\nwrote {name_text(output)}: {amount(len(result.model), 'augmented state')}")

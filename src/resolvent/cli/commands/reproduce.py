@@ -1,6 +1,7 @@
 """`resolvent reproduce`: the paper's experiments → a folder of results, tables and figures."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,12 +11,11 @@ from resolvent._util.text import amount
 from resolvent.cli.inputs import check_folder
 from resolvent.cli.options import Json, OnIfAsked, option
 from resolvent.cli.output import command, name_text, print_json
-from resolvent.paper.experiments.methods import METHODS
-from resolvent.paper.report import troubles, write_report
-from resolvent.paper.reproduce import EXPERIMENTS
+from resolvent.paper.experiments import EXPERIMENTS, METHODS
+from resolvent.paper.report import problems, write_report
 from resolvent.paper.reproduce import reproduce as run_all
 from resolvent.paper.reproduce import settings as chosen_settings
-from resolvent.paper.run import Run
+from resolvent.paper.runs import Run
 from resolvent.paper.store import Store
 from resolvent.paper.tables import tables
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
@@ -95,11 +95,11 @@ def reproduce(
     ]
     again_with = [word for name in methods or () for word in ("--method", name)]
     again_with += [] if on is None else ["--on", on]
-    store = Store(output, settings.as_dict(), " ".join(["resolvent", *words]))
+    store = Store(output, asdict(settings), " ".join(["resolvent", *words]))
     log = sys.stderr if json else sys.stdout
     with ProgressBar() as bar:
 
-        def going_on(done: int, of: int, run: Run) -> None:
+        def progress(done: int, of: int, run: Run) -> None:
             bar.show(str(run), done / of, of=Amount(of, "runs"), stage="runs")
 
         def finished(done: int, of: int, run: Run, record: dict[str, Any]) -> None:
@@ -113,13 +113,13 @@ def reproduce(
                 dict.fromkeys(experiments or EXPERIMENTS),
                 methods=methods or None,
                 on=on,
-                going_on=going_on,
+                progress=progress,
                 finished=finished,
             )
         except KeyboardInterrupt:
             again = command(*words, *again_with, *(experiments or ()), "-o", output)
             bar.clear()
-            print(f"resolvent: what is done is kept; to go on: {again}", file=sys.stderr)
+            print(f"resolvent: finished runs are kept; to continue: {again}", file=sys.stderr)
             raise
     written = write_report(output, results)
     if json:
@@ -130,7 +130,7 @@ def reproduce(
     for paper_table in (full.for_terminals() for full in tables(results)):
         print(f"\n{paper_table.title}\n")
         show(table(paper_table.header, paper_table.rows, right=range(1, len(paper_table.header))))
-    for line in troubles(results):
+    for line in problems(results):
         print(f"did not run: {line}")
     print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")
 
@@ -142,8 +142,8 @@ def _outcome_text(record: dict[str, Any]) -> str:
         parts.append(str(record["error"]))
     if "seconds" in record:
         parts.append(f"{record['seconds']:.3g} s")
-    if "verdict" in record:
-        parts.append(f"{amount(record['states'], 'state')}, {record['verdict']}")
+    if "correctness" in record:
+        parts.append(f"{amount(record['states'], 'state')}, {record['correctness']}")
     return ", ".join(parts)
 
 

@@ -15,7 +15,7 @@ from resolvent.cli.output import name_text, print_json
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
 from resolvent.machines.io.reward_machine_text import encode_reward_machine
-from resolvent.machines.knowledge import TableEntry
+from resolvent.machines.tables import TableEntry
 from resolvent.traces import read_traces
 from resolvent.viz.terminal import ProgressBar
 
@@ -77,7 +77,7 @@ def show(
     chosen = _chosen(loaded, machine, machines)
     _check_chosen(format, chosen, loaded)
     if json:
-        machine_tables = {selected.kind: _tables(selected) for selected in chosen}
+        machine_tables = {selected.name: _tables(selected) for selected in chosen}
         print_json({"timing": str(loaded.timing), **machine_tables})
         return
     if traces is not None:
@@ -132,7 +132,7 @@ def _check_chosen(
     machines: Machines,
 ) -> None:
     """Refuse more machines than the format can show, or another one."""
-    kinds = listed((selected.kind for selected in chosen), " or ")
+    kinds = listed((selected.name for selected in chosen), " or ")
     if format == "mealy" and len(chosen) > 1:
         raise OptionError(f"a Mealy machine is one machine: add --machine {kinds}")
     if format in _PICTURES and len(chosen) > 1:
@@ -170,7 +170,7 @@ def _tables(machine: Machine) -> dict[str, Any]:
         "reached_after": _reached_after(machine),
         "reached_by": [
             None if move is None else {"from": move[0], "label": sorted(move[1])}
-            for move in map(machine.first_move, range(machine.states))
+            for move in map(machine.access_transition, range(machine.states))
         ],
         "trivial_labels": [sorted(label) for label in machine.trivial_labels],
         "transitions": [
@@ -180,7 +180,7 @@ def _tables(machine: Machine) -> dict[str, Any]:
             if row[code] >= 0
         ],
         "outputs": [
-            {**answer._asdict(), **_shares(machine, answer)} for answer in machine.answers()
+            {**answer._asdict(), **_shares(machine, answer)} for answer in machine.entries()
         ],
     }
 
@@ -192,8 +192,8 @@ def _reached_after(machine: Machine) -> list[list[list[str]] | None]:
     """
     paths: list[list[list[str]] | None] = [None] * machine.states
     paths[0] = []
-    for state in machine.nearest_first():
-        if (move := machine.first_move(state)) is not None:
+    for state in machine.reachable():
+        if (move := machine.access_transition(state)) is not None:
             before = paths[move[0]]
             if before is not None and len(before) < _LONGEST:
                 paths[state] = [*before, sorted(move[1])]

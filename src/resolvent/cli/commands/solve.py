@@ -1,4 +1,4 @@
-"""`resolvent solve`: an environment → the best policy, or the open questions, in a folder."""
+"""`resolvent solve`: an environment → the best policy, or the open queries, in a folder."""
 
 import sys
 from contextlib import redirect_stdout
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from resolvent._util.folders import recover
+from resolvent._util.files import recover
 from resolvent.cli.inputs import check_folder
 from resolvent.cli.options import (
     LABEL_SOURCES,
@@ -100,7 +100,7 @@ def solve(
             words = [*_typed({"set": settings, "import": imports, **again}), "--resume"]
             print(f"\nnext: {command('solve', environment, '-o', output, *words)}")
         elif solved.statement.kind == "readings":
-            arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretise=auto"
+            arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretize=auto"
             print(f"\nnext: {command('infer', output / TRACES, *arguments)}")
         else:
             files = output / MACHINES, output / TRACES

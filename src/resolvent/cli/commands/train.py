@@ -161,7 +161,7 @@ class _Report:
         return {
             "episodes": len(self.learned.curve),
             "steps": int(self.learned.curve.steps.sum()),
-            "situations": len(self.learned.situations),
+            "observations": len(self.learned.observations),
             "engine": self.learned.engine,
             "first": self._mean(slice(_AT_THE_ENDS)),
             "last": self._mean(slice(-_AT_THE_ENDS, None)),
@@ -191,7 +191,7 @@ class _Report:
         lines += [
             f"{'what was learned':<20} {self._worth()}",
             f"{'it took':<20} {amount(steps, 'step')}, {self.seconds:.2f} s ({rate})",
-            f"{'it met':<20} {amount(len(self.learned.situations), 'situation')}",
+            f"{'it met':<20} {amount(len(self.learned.observations), 'observation')}",
         ]
         return "\n".join(lines)
 

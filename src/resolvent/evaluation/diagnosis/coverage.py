@@ -15,7 +15,7 @@ from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import Steps, shortened
 from resolvent.replay.counts import Int64s
 from resolvent.traces import Symbol, TraceSet
-from resolvent.traces.sampling import trace_hashes
+from resolvent.traces.digest import trace_hashes
 
 FEW_TRACES: Final = 20
 """Number of traces below which most label histories occur once, even with two states."""
@@ -27,7 +27,7 @@ MOSTLY_REPEATED: Final = 0.5
 """Share of traces equal to an earlier one from which on that is reported."""
 
 FEW_DISTINCT: Final = 5
-"""Maximum number of distinct traces that look like one policy, recorded again and again."""
+"""Maximum number of distinct traces that look like repeated recordings of one policy."""
 
 UNSEEN_WARNING: Final = 0.1
 """Expected share of unseen steps from which on machines are of little use: if one step in ten is
@@ -66,7 +66,7 @@ def coverage(steps: Steps) -> Iterator[Finding]:
             "never-terminated",
             Severity.NOTE,
             f"No trace is terminated ({truncated:,} of {len(traces):,} are truncated): what ends "
-            f"an episode is not known, and plans take it that none ends.",
+            f"an episode is not known, and plans assume that none ends.",
             {"traces": len(traces), "truncated": truncated},
         )
     yield from _repeated_traces(traces)
@@ -78,56 +78,42 @@ def one_long_log(traces: int, steps: int) -> Iterator[Finding]:
         yield Finding(
             "one-long-log",
             Severity.WARNING,
-            f"There is one trace, of {amount(steps, 'step')}: without restarts no two histories "
-            f"are alike, and merging goes by little. Take strategy='search' (--strategy search), "
-            f"or cut the log where the world starts afresh.",
+            f"There is one trace, of {amount(steps, 'step')}: without resets no two label "
+            f"sequences are alike, so merging has little evidence. Use strategy='search' "
+            f"(--strategy search), or split the log where the system was reset.",
             {"steps": steps},
         )
 
 
 def _few_traces(steps: Steps) -> Finding:
-    """Report the number of traces, and of label histories that occur in only one of them."""
-    pairs = np.unique(steps.history * np.int64(len(steps.traces)) + steps.trace)
+    """Report the number of traces, and of label sequences that occur in only one of them."""
+    pairs = np.unique(steps.sequence * np.int64(len(steps.traces)) + steps.trace)
     trace_counts = np.bincount(pairs // len(steps.traces))
-    histories = int(np.count_nonzero(trace_counts))
+    sequences = int(np.count_nonzero(trace_counts))
     once = int(np.count_nonzero(trace_counts == 1))
     return Finding(
         "few-traces",
         Severity.NOTE,
-        f"There are {len(steps.traces)} traces, and {once:,} of {histories:,} label histories "
-        f"occur in one of them alone: expect machines with wrong or missing states. "
+        f"There are {len(steps.traces)} traces, and {once:,} of {sequences:,} label sequences "
+        f"occur in only one of them: expect machines with wrong or missing states. "
         f"strategy='search' (--strategy search) needs fewer traces; hundreds are usual.",
-        {"traces": len(steps.traces), "histories": histories, "histories_once": once},
+        {"traces": len(steps.traces), "sequences": sequences, "sequences_once": once},
     )
 
 
 def _repeated_traces(traces: TraceSet) -> Iterator[Finding]:
     """Report that many traces are equal to others."""
-    most = (1 - MOSTLY_REPEATED) * len(traces)
-    if _least_distinct(traces) > most:
-        return
     distinct = len(np.unique(trace_hashes(traces)))
-    if distinct > most:
+    if distinct > (1 - MOSTLY_REPEATED) * len(traces):
         return
     is_monotonous = distinct <= FEW_DISTINCT and len(traces) >= FEW_TRACES
     yield Finding(
         "repeated-traces",
         Severity.WARNING if is_monotonous else Severity.NOTE,
-        f"Of {len(traces):,} traces {distinct:,} are different: the others say nothing new. "
-        f"Act in more ways, at random for instance.",
+        f"Of {len(traces):,} traces {distinct:,} are different: the others add nothing. Use a more "
+        f"varied policy, for example a random one.",
         {"traces": len(traces), "different": distinct},
     )
-
-
-def _least_distinct(traces: TraceSet) -> int:
-    """Return a lower bound on the number of distinct traces, which is fast to compute.
-
-    Traces that differ in length or in the sum of their codes are distinct.
-    """
-    actions = np.add.reduceat(traces.action_codes, traces.offsets[:-1], dtype=np.int64)
-    starts = traces.offsets[:-1] + np.arange(len(traces))
-    observations = np.add.reduceat(traces.observation_codes, starts, dtype=np.int64)
-    return len(np.unique(np.stack([np.diff(traces.offsets), actions, observations]), axis=1).T)
 
 
 def repetition(steps: Steps) -> Iterator[Finding]:
@@ -178,13 +164,13 @@ def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> 
     text = f"{once:,} of {len(values):,} observations occur once, such as {example}: "
     if fractions:
         text += (
-            "they look like continuous readings. Round them, or put them into intervals, by "
-            "discretise='auto' (--set discretise=auto), so that equal situations look equal."
+            "they look like continuous measurements. Round them, or put them into intervals, by "
+            "discretize='auto' (--set discretize=auto), so that equal states look equal."
         )
     else:
         text += (
-            "they may hold a clock, a counter or an id. Leave out what is different every "
-            "time, so that equal situations look equal."
+            "they may hold a clock, a counter or an id. Remove what is different every time, so "
+            "that equal states look equal."
         )
     figures = {"values": len(values), "once": once, "positions": positions, "fractions": fractions}
     yield Finding("unique-observations", Severity.WARNING, text, figures)
@@ -204,12 +190,12 @@ def hardly_repeats(unseen: int, steps: int, once: int, queries: int) -> Iterator
     )
     if share < UNSEEN_WARNING:
         severity = Severity.NOTE
-        text = f"On fresh traces about {share:.0%} of the steps will be unseen {counts}."
+        text = f"On new traces about {share:.0%} of the steps will be unseen {counts}."
     else:
         severity = Severity.WARNING
-        extent = "Hardly anything repeats" if share >= MOSTLY else "Much is seen just once"
+        extent = "Hardly anything repeats" if share >= MOSTLY else "Much occurs just once"
         text = (
-            f"{extent}: on fresh traces about {share:.0%} of the steps will be unseen {counts}, "
+            f"{extent}: on new traces about {share:.0%} of the steps will be unseen {counts}, "
             f"even by machines that explain all of these traces. Make observations coarser, or "
             f"collect more traces."
         )
@@ -217,8 +203,8 @@ def hardly_repeats(unseen: int, steps: int, once: int, queries: int) -> Iterator
         "share": share,
         "unseen": unseen,
         "steps": steps,
-        "questions": queries,
-        "questions_once": once,
+        "queries": queries,
+        "queries_once": once,
     }
     yield Finding("hardly-repeats", severity, text, figures)
 

@@ -6,12 +6,13 @@ from textwrap import fill
 from typing import Any, Final
 
 from resolvent._util import html as notebook
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount, short
 
 _WIDTH: Final = 80
 """Number of characters in a line."""
 
-_NO_FINDINGS: Final = "nothing stands out"
+_NO_FINDINGS: Final = "no findings"
 
 
 class Severity(StrEnum):
@@ -48,12 +49,8 @@ class Finding:
     figures: dict[str, Any] = field(hash=False)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as JSON values.
-
-        >>> Finding("no-labels", Severity.NOTE, "No step has a label.", {}).as_dict()["severity"]
-        'note'
-        """
-        return {**vars(self), "severity": str(self.severity)}
+        """Return the finding as JSON values."""
+        return to_builtins(self)
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.text} [{self.kind}]"
@@ -71,7 +68,7 @@ class Diagnosis:
     >>> print(Diagnosis(3, 12, ()))
     3 traces, 12 steps
     <BLANKLINE>
-    nothing stands out
+    no findings
     """
 
     traces: int
@@ -84,13 +81,8 @@ class Diagnosis:
         return tuple(finding for finding in self.findings if finding.severity is not Severity.NOTE)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the diagnosis as JSON values, as `resolvent diagnose --json` prints it.
-
-        >>> Diagnosis(3, 12, ()).as_dict()
-        {'traces': 3, 'steps': 12, 'findings': []}
-        """
-        findings = [finding.as_dict() for finding in self.findings]
-        return {"traces": self.traces, "steps": self.steps, "findings": findings}
+        """Return the diagnosis as JSON values, as `resolvent diagnose --json` prints it."""
+        return to_builtins(self)
 
     def __repr__(self) -> str:
         kinds = ", ".join(finding.kind for finding in self.findings) or _NO_FINDINGS

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.math import log
 from resolvent._util.text import amount, listed, odds_text, short
+from resolvent.evaluation.diagnosis.columns import are_labels_random, shuffled_labels
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
-from resolvent.evaluation.diagnosis.labels import labels_at_random, shuffled_labels
 from resolvent.evaluation.diagnosis.steps import OutputTally, Steps, shortened
-from resolvent.noise import LikelyMachine, fit_likely_machine
+from resolvent.noise import LikelyMachine, SearchLimits, fit_likely_machine
 from resolvent.replay.counts import Int64s
 from resolvent.traces import NO_EVENT, Codes, label_text
 from resolvent.traces.schema import OBSERVATION
@@ -37,8 +37,8 @@ MAX_STATES: Final = 12
 MIN_LOG_ODDS: Final = log(1000)
 """Minimum log odds of a dependence, beyond those expected by chance from all candidates."""
 
-MIN_ODD: Final = 3
-"""Minimum number of odd outputs of a state to a query to examine it."""
+MIN_DEVIATING: Final = 3
+"""Minimum number of deviating outputs of a state to a query to examine it."""
 
 MIN_SHARE: Final = 0.85
 """Share of the largest gain from which on a simpler feature is preferred."""
@@ -71,31 +71,27 @@ class Feature:
     of: str | None
     text: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the feature as JSON values."""
-        return {"kind": self.kind, "of": self.of}
-
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
     """Outputs that depend on a feature of the past, which no state represents.
 
-    `rows` are the numbers of the states and queries split by it; `odd` is the number of their
-    outputs that are not the most frequent one, `explained` that of those that are, after the
-    split.
+    `rows` are the numbers of the states and queries split by it, `query` is the one with the most
+    evidence. `deviating` is the number of their outputs that are not the most frequent one,
+    `explained` that of those that are, after the split.
     """
 
     feature: Feature
     rows: Int64s
     log_odds: float
-    odd: int
+    deviating: int
     explained: int
     query: int
 
 
 @dataclass(frozen=True, eq=False)
 class _States:
-    """The most likely machine for one output, the state of each step, and the odd steps.
+    """The most likely machine for one output, the state of each step, and the deviating steps.
 
     `row` is the number of each step's state and query, for outputs other than the observation
     together with the state of the Transition Machine.
@@ -105,7 +101,7 @@ class _States:
     state: Codes
     query: Codes
     row: Int64s
-    is_odd: NDArray[np.bool_]
+    is_deviating: NDArray[np.bool_]
 
     @classmethod
     def of(cls, steps: Steps, output: str, observed: "_States | None" = None) -> "_States":
@@ -115,25 +111,29 @@ class _States:
             width *= observed.likely.states
             keys = np.arange(width, dtype=np.int64)
             samples = replace(samples, alpha=paired, alpha_keys=keys)
-        likely = fit_likely_machine(samples, effort=EFFORT, most_states=MAX_STATES)
+        likely = fit_likely_machine(samples, SearchLimits(effort=EFFORT, most_states=MAX_STATES))
         targets = np.ascontiguousarray(np.maximum(likely.transitions, 0))
-        state = np.zeros(len(samples.alpha), np.int32)
-        if targets.shape[1]:
-            labels = targets.shape[1]
+        state, labels = np.zeros(len(samples.alpha), np.int32), targets.shape[1]
+        if labels:
             state = _core.walk_states(targets.ravel(), labels, samples.beta, samples.offsets)
         row = state.astype(np.int64) * width + samples.alpha
         tally = OutputTally.of(row, samples.output)
         most_first = np.lexsort((-tally.count, tally.row))
         usual = tally.value[most_first][tally.offset[:-1]]
-        is_odd = usual[np.searchsorted(tally.key, row)] != samples.output
-        return cls(likely, state, samples.alpha, row, is_odd)
+        is_deviating = usual[np.searchsorted(tally.key, row)] != samples.output
+        return cls(likely, state, samples.alpha, row, is_deviating)
+
+    @property
+    def gain(self) -> float:
+        """The gain in log evidence over one state, in nats."""
+        return self.likely.log_evidence - self.likely.sizes[1]
 
 
 def memory(steps: Steps) -> Iterator[Finding]:
     """Report for each output with contradictions whether it is noisy or depends on the past.
 
-    With the states of the most likely machine, an output is odd if it is not the most frequent
-    one of its state. If earlier observations, actions or labels determine when outputs are odd,
+    With the states of the most likely machine, an output deviates if it is not the most frequent
+    one of its state. If earlier observations, actions or labels determine when outputs deviate,
     and not only their rate, a label is missing; otherwise it is noise.
     """
     steps = _leading_traces(steps)
@@ -147,14 +147,14 @@ def memory(steps: Steps) -> Iterator[Finding]:
         else _States.of(steps, output, observed)
         for output in outputs
     }
-    misread = _after_odd_observation(steps, observed)
+    misread = _after_deviating_observation(steps, observed)
     is_missing = False
     for output, states in states_by_output.items():
         dependences, candidates = _dependences(steps, output, states, misread)
         is_missing |= bool(dependences)
         if dependences:
             yield _missing_label(steps, output, states, dependences)
-        elif states.is_odd.any():
+        elif states.is_deviating.any():
             yield _noise(output, states, candidates)
     if any(label != NO_EVENT for label in steps.traces.labels):
         yield from _labels_without_effect(steps, states_by_output, is_missing)
@@ -179,16 +179,19 @@ def _observation_states(steps: Steps) -> _States | None:
     return _States.of(steps, OBSERVATION) if _varies(steps, OBSERVATION) else None
 
 
-def _after_odd_observation(steps: Steps, observed: _States | None) -> NDArray[np.bool_]:
-    """Return for each step whether its observation was odd, so that it may be misread.
+def _after_deviating_observation(steps: Steps, observed: _States | None) -> NDArray[np.bool_]:
+    """Return for each step whether its observation deviated, so that it may be misread.
 
-    An odd output after it is noise as well, although the step before explains it.
+    A deviating output after it is noise as well, although the step before explains it.
     """
     if observed is None:
         return np.zeros(steps.traces.steps, bool)
-    is_odd = np.roll(observed.is_odd, 1)
-    is_odd[steps.number == 0] = False
-    return is_odd
+    deviated = np.roll(observed.is_deviating, 1)
+    deviated[steps.number == 0] = False
+    return deviated
+
+
+# --- Dependences on the past ---------------------------------------------------------------------
 
 
 def _dependences(
@@ -198,11 +201,11 @@ def _dependences(
     samples, width = steps.samples[output], int(states.query.max(initial=0)) + 1
     width = -(-width // steps.queries) * steps.queries
     rows, index = np.unique(states.row, return_inverse=True)
-    odd = np.bincount(index, states.is_odd & ~misread, minlength=len(rows))
-    examined = np.flatnonzero((odd >= MIN_ODD)[index] & ~misread)
-    open_rows = int(np.count_nonzero(odd >= MIN_ODD))
-    if not open_rows:
+    deviating = np.bincount(index, states.is_deviating & ~misread, minlength=len(rows))
+    is_open = deviating >= MIN_DEVIATING
+    if not is_open.any():
         return [], 0
+    examined = np.flatnonzero(is_open[index] & ~misread)
     queries, number = np.unique(states.query[examined], return_inverse=True)
     columns = number.astype(np.int32), samples.output[examined], states.state[examined]
     features: list[Feature] = []
@@ -214,12 +217,12 @@ def _dependences(
             *columns, values=values, states=states.likely.states, least=-inf
         )
         # As in `_States.row`, up to a multiple of the number of queries.
-        row = split["state"] * np.int64(width) + queries[split["question"]]
+        row = split["state"] * np.int64(width) + queries[split["query"]]
         feature = split["feature"] + len(features)
         fields = (feature, row, split["log_odds"], split["odd"], split["odd_apart"])
         splits.append(np.array(fields, np.float64).reshape(5, -1))
         features += [feature for feature, _ in batch]
-    candidates = open_rows * len(features)
+    candidates = int(np.count_nonzero(is_open)) * len(features)
     table = np.concatenate(splits, axis=1)
     certain = table[:, table[2] > MIN_LOG_ODDS + log(candidates)]
     if not certain.shape[1]:
@@ -244,11 +247,11 @@ def _over_all_queries(features: list[Feature], table: NDArray[np.float64]) -> ND
 
 
 def _strongest(features: list[Feature], table: NDArray[np.float64]) -> Iterator[Dependence]:
-    """Yield the feature with the largest gain, leave out its states and queries, and repeat."""
+    """Yield the feature with the largest gain, remove its states and queries, and repeat."""
     for _ in range(_MAX_DEPENDENCES):
         if not table.shape[1]:
             return
-        feature, row, log_odds, odd, odd_apart = table
+        feature, row, log_odds, deviating, deviating_after = table
         gain = np.bincount(feature.astype(np.int64), log_odds)
         # Features are in order of simplicity.
         best = int(np.flatnonzero(gain >= MIN_SHARE * gain.max())[0])
@@ -257,42 +260,46 @@ def _strongest(features: list[Feature], table: NDArray[np.float64]) -> Iterator[
             features[best],
             row[is_best].astype(np.int64),
             float(gain[best]),
-            int(odd[is_best].sum()),
-            int((odd - odd_apart)[is_best].sum()),
+            int(deviating[is_best].sum()),
+            int((deviating - deviating_after)[is_best].sum()),
             int(row[is_best][np.argmax(log_odds[is_best])]),
         )
         table = table[:, ~np.isin(row, row[is_best])]
+
+
+# --- Findings ------------------------------------------------------------------------------------
 
 
 def _missing_label(
     steps: Steps, output: str, states: _States, dependences: list[Dependence]
 ) -> Finding:
     first, *rest = dependences
-    queries = amount(len(first.rows), "question")
     also = ""
     if rest:
-        texts = [f"{steps.question_text(more.query)} on {more.feature.text}" for more in rest]
+        texts = [f"{steps.query_text(more.query)} on {more.feature.text}" for more in rest]
         also = f" Others depend on more: {listed(texts)}."
+    queries = "query" if len(first.rows) == 1 else "queries"
     return Finding(
         "missing-label",
         Severity.WARNING,
-        f"Answers of the {_machine(output)} machine to {steps.question_text(first.query)} depend "
-        f"on {first.feature.text}, which no "
-        f"state tells: {first.explained:,} of {first.odd:,} odd answers to {queries} are explained "
-        f"by that ({odds_text(-first.log_odds)} by chance).{also} {_advice(first.feature)}",
+        f"Outputs of the {_machine(output)} machine to {steps.query_text(first.query)} depend "
+        f"on {first.feature.text}, which no state represents: this explains "
+        f"{first.explained:,} of {first.deviating:,} deviating outputs to {len(first.rows):,} "
+        f"{queries} ({odds_text(-first.log_odds)} by chance).{also} {_advice(first.feature)}",
         {
             "output": output,
             "states": states.likely.states,
-            "questions": sum(len(dependence.rows) for dependence in dependences),
-            "odd": int(states.is_odd.sum()),
+            "queries": sum(len(dependence.rows) for dependence in dependences),
+            "deviating": int(states.is_deviating.sum()),
             "explained": sum(dependence.explained for dependence in dependences),
             "depends_on": [
                 {
-                    **dependence.feature.as_dict(),
-                    "question": steps.question_text(dependence.query),
-                    "questions": len(dependence.rows),
+                    "kind": dependence.feature.kind,
+                    "of": dependence.feature.of,
+                    "query": steps.query_text(dependence.query),
+                    "queries": len(dependence.rows),
                     "log_odds": dependence.log_odds,
-                    "odd": dependence.odd,
+                    "deviating": dependence.deviating,
                     "explained": dependence.explained,
                 }
                 for dependence in dependences
@@ -310,34 +317,35 @@ def _advice(feature: Feature) -> str:
             "set, or show in the first observation what was drawn."
         )
     if feature.kind.startswith("previous-"):
-        return "The observation does not hold all that matters: put that into it, or label it."
+        return "The observation does not hold all that matters: extend it, or label the rest."
     if feature.kind == "time":
-        return "The world changes in the course of an episode: label the moment when it does."
+        return "The environment changes in the course of an episode: label the moment of change."
     return "Label that event, or have events found: labels='auto' (--labels auto)."
 
 
 def _noise(output: str, states: _States, candidates: int) -> Finding:
-    odd, answers = int(states.is_odd.sum()), len(states.is_odd)
-    explanation = "so far as can be told, that is chance"
-    if states.likely.states == MAX_STATES:
-        explanation = "it is chance, or there are more states or events than labels tell"
-    reason = "they are too few of a kind to tell which"
+    deviating, outputs = int(states.is_deviating.sum()), len(states.is_deviating)
+    reason = "there are too few of a kind to examine them"
     if candidates:
-        reason = f"nothing that came before tells which ({amount(candidates, 'look')})"
+        reason = f"no earlier event explains them ({amount(candidates, 'candidate')})"
+    explanation = "this looks like chance"
+    if states.likely.states == MAX_STATES:
+        explanation = "this is chance, or there are more states or events than labels show"
     return Finding(
         "noise",
         Severity.NOTE,
-        f"With {amount(states.likely.states, 'state')} of the {_machine(output)} machine {odd:,} "
-        f"of {answers:,} answers ({odd / answers:.1%}) are others than most of their state, and "
-        f"{reason}: {explanation}. noise='auto' (--noise auto) finds such machines.",
+        f"With {amount(states.likely.states, 'state')} of the {_machine(output)} machine "
+        f"{deviating:,} of {outputs:,} outputs ({deviating / outputs:.1%}) deviate from the most "
+        f"frequent one of their state, and {reason}: {explanation}. noise='auto' (--noise auto) "
+        f"finds such machines.",
         {
             "output": output,
             "states": states.likely.states,
-            "questions": len(np.unique(states.row[states.is_odd])),
-            "answers": answers,
-            "odd": odd,
-            "share": odd / answers,
-            "looks": candidates,
+            "queries": len(np.unique(states.row[states.is_deviating])),
+            "outputs": outputs,
+            "deviating": deviating,
+            "share": deviating / outputs,
+            "candidates": candidates,
         },
     )
 
@@ -356,21 +364,21 @@ def _labels_without_effect(
         states.likely.states == 1 for states in states_by_output.values()
     )
     if one_state:
-        why = "one state explains all answers as well as any number does"
-    elif labels_at_random(steps) and _as_good_shuffled(steps, states_by_output, consistent):
+        why = "one state explains all outputs as well as any number does"
+    elif are_labels_random(steps) and _as_good_shuffled(steps, states_by_output, consistent):
         why = (
-            "they have nothing to do with what is seen and done, and others at random tell as much"
+            "they are independent of observations and actions, and shuffled labels predict as well"
         )
     else:
         return
     if is_missing:
-        advice = "Yet answers depend on the past: label the events that change what happens later."
+        advice = "Yet outputs depend on the past: label the events that change what happens later."
     else:
-        advice = "Either the world needs no memory, or what it has to remember has no label."
+        advice = "Either the environment needs no memory, or the events to remember have no label."
     yield Finding(
-        "labels-carry-nothing",
+        "uninformative-labels",
         Severity.WARNING if is_missing or not one_state else Severity.NOTE,
-        f"The {amount(labels, 'label')} carry nothing: {why}. {advice}",
+        f"The {amount(labels, 'label')} add no information: {why}. {advice}",
         {"labels": labels, "at_random": not one_state, "depends_on_past": is_missing},
     )
 
@@ -384,19 +392,17 @@ def _as_good_shuffled(
     added = {output: _States.of(steps, output, observed) for output in consistent}
     for output, states in (states_by_output | added).items():
         paired = None if output == OBSERVATION else observed_shuffled
-        likely, random = states.likely, _States.of(shuffled, output, paired).likely
-        if _gain(likely) > MIN_GAIN * _gain(random) + 2 * likely.price:
+        random = _States.of(shuffled, output, paired)
+        if states.gain > MIN_GAIN * random.gain + 2 * states.likely.price:
             return False
     return True
 
 
-def _gain(likely: LikelyMachine) -> float:
-    """Return the gain in log evidence over one state, in nats."""
-    return likely.log_evidence - likely.sizes[1]
-
-
 def _machine(output: str) -> str:
     return "transition" if output == OBSERVATION else listed([output])
+
+
+# --- Features of the past ------------------------------------------------------------------------
 
 
 def _features(steps: Steps, output: str) -> Iterator[tuple[Feature, Codes]]:
@@ -413,29 +419,27 @@ def _features(steps: Steps, output: str) -> Iterator[tuple[Feature, Codes]]:
     ):
         previous = np.roll(column, 1).astype(np.int32)
         previous[is_first] = -1
-        yield Feature(kind, None, f"which {kind.partition('-')[2]} came just before"), previous
-    text = "what came of it the last time in the same episode"
+        yield Feature(kind, None, f"the {kind.replace('-', ' ')}"), previous
+    text = "the last output to the same query in the same episode"
     yield Feature("last-time", None, text), _previous_output(steps, output)
     bounds = np.quantile(steps.number, _QUARTILES)
     quarter = np.searchsorted(bounds, steps.number, side="left").astype(np.int32)
-    yield Feature("time", None, "how many steps were taken before"), quarter
+    yield Feature("time", None, "the number of steps before"), quarter
 
 
 def _occurred_features(steps: Steps) -> Iterator[tuple[Feature, Codes]]:
     """Yield for each observation, action, query and label whether it occurred before."""
-    traces = steps.traces
-    observation_codes = traces.at_step(traces.observation_codes)
+    traces, samples = steps.traces, steps.samples[OBSERVATION]
     observations, actions = [*traces.observations], [*traces.actions]
-    for code, value in _occurred(steps, observation_codes):
+    for code, value in _occurred(steps, traces.at_step(traces.observation_codes)):
         name = shortened(observations[code])
-        yield Feature("seen", name, f"whether {name} was seen before"), value
+        yield Feature("seen", name, f"whether {name} was observed before"), value
     for code, value in _occurred(steps, traces.action_codes):
         name = shortened(actions[code])
         yield Feature("done", name, f"whether {name} was done before"), value
     for code, value in _occurred(steps, steps.query):
-        name = steps.question_text(code)
-        yield Feature("asked", name, f"whether {name} was tried before"), value
-    samples = steps.samples[OBSERVATION]
+        name = steps.query_text(code)
+        yield Feature("queried", name, f"whether {name} was tried before"), value
     for code, value in _occurred(steps, samples.beta, inclusive=True):
         if samples.labels[code] != NO_EVENT:
             name = short(label_text(samples.labels[code]))
@@ -456,7 +460,7 @@ def _occurred(
     code, trace = np.divmod(pairs, traces)
     number = steps.number[rows[first_row]]
     codes, starts, trace_counts = np.unique(code, return_index=True, return_counts=True)
-    never = np.iinfo(np.int64).max
+    never: Any = np.iinfo(np.int64).max
     for index in np.argsort(-trace_counts, kind="stable")[:MAX_CODES].tolist():
         range_ = slice(starts[index], starts[index] + trace_counts[index])
         first = np.full(traces, never)

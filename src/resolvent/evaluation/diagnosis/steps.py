@@ -1,6 +1,6 @@
 """Prepare the columns of traces that findings are counted from, each computed once.
 
-Input: traces and a label timing. Output: queries, outputs and label histories of every step.
+Input: traces and a label timing. Output: queries, outputs and label sequences of every step.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from resolvent import _core
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
 from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay.counts import GroupedCounts, Int64s, Integers
+from resolvent.replay.counts import GroupedCounts, Int64s
 from resolvent.traces import Codes, Symbol, TraceSet, symbol_text
 from resolvent.traces.schema import OBSERVATION
 
@@ -38,15 +38,9 @@ class OutputTally(GroupedCounts):
     >>> tally = OutputTally.of(np.array([7, 7, 7, 2]), np.array([0, 1, 1, 0], np.int32))
     >>> tally.key.tolist(), tally.value.tolist(), tally.count.tolist()
     ([2, 7], [0, 0, 1], [1, 1, 2])
-    >>> tally.repeated, tally.differing.tolist(), tally.contradicted.tolist()
-    (3, [0, 1], [7])
+    >>> tally.repeated, tally.differing.tolist(), tally.contradicted.tolist(), tally.worst()
+    (3, [0, 1], [7], (7, [(1, 2), (0, 1)]))
     """
-
-    @classmethod
-    def of(cls, keys: Integers, values: Integers, count: Int64s | None = None) -> "OutputTally":
-        """Count the outputs to each query, or sum the counts that the rows have already."""
-        counts = super().of(keys, values, count)
-        return cls(counts.key, counts.offset, counts.value, counts.count)
 
     @cached_property
     def differing(self) -> Int64s:
@@ -67,9 +61,6 @@ class OutputTally(GroupedCounts):
         """Return the query with the most differing steps, and its outputs with their counts.
 
         The most frequent output comes first.
-
-        >>> OutputTally.of(np.array([7, 7, 7, 2]), np.array([0, 1, 1, 0], np.int32)).worst()
-        (7, [(1, 2), (0, 1)])
         """
         row = int(np.argmax(self.differing))
         start, stop = self.offset[row : row + 2].tolist()
@@ -82,8 +73,8 @@ class OutputTally(GroupedCounts):
 class Steps:
     """The steps of traces in order: the query and output of each, and the labels read before.
 
-    A query is an observation and the action taken there. `history` stands for the labels read
-    before a step without "no event", `full_history` for all of them. `outputs` are the columns
+    A query is an observation and the action taken there. `sequence` stands for the labels read
+    before a step without "no event", `full_sequence` for all of them. `outputs` are the columns
     that machines should predict.
     """
 
@@ -113,14 +104,14 @@ class Steps:
         return len(self.samples[OBSERVATION].alpha_keys)
 
     @cached_property
-    def history(self) -> Codes:
+    def sequence(self) -> Codes:
         """A number for the labels read before each step, without "no event"."""
-        return _history_numbers(self.samples[OBSERVATION].histories)
+        return _core.history_columns(self.samples[OBSERVATION].histories.tree)[0]
 
     @cached_property
-    def full_history(self) -> Codes:
+    def full_sequence(self) -> Codes:
         """A number for all the labels read before each step."""
-        return _history_numbers(self._histories)
+        return _core.history_columns(self._histories.tree)[0]
 
     @cached_property
     def trace(self) -> Int64s:
@@ -132,9 +123,9 @@ class Steps:
         """The number of steps before each step in its trace."""
         return np.arange(self.traces.steps) - self.traces.offsets[self.trace]
 
-    def after(self, history: Codes) -> Int64s:
-        """Return a number for each step that stands for a history and the query."""
-        return history.astype(np.int64) * self.queries + self.query
+    def after(self, sequence: Codes) -> Int64s:
+        """Return a number for each step that stands for a label sequence and the query."""
+        return sequence.astype(np.int64) * self.queries + self.query
 
     def tally(
         self, output: str, queries: Int64s, rows: NDArray[np.int64] | None = None
@@ -146,11 +137,11 @@ class Steps:
         return OutputTally.of(queries, codes)
 
     def has_contradictions(self, output: str) -> bool:
-        """Return whether steps with equal history and query have different outputs."""
-        return len(self.tally(output, self.after(self.history)).contradicted) > 0
+        """Return whether steps with equal labels and query have different outputs."""
+        return len(self.tally(output, self.after(self.sequence)).contradicted) > 0
 
-    def question_text(self, query: int) -> str:
-        """Write the observation and the action of a query, or of a history and query."""
+    def query_text(self, query: int) -> str:
+        """Write the observation and the action of a query, or of labels and a query."""
         samples = self.samples[OBSERVATION]
         key = int(samples.alpha_keys[query % self.queries])
         observation, action = divmod(key, len(samples.actions))
@@ -185,8 +176,3 @@ def shortened(symbol: Symbol) -> str:
     """
     text = symbol_text(symbol)
     return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
-
-
-def _history_numbers(histories: Histories) -> Codes:
-    number, _, _ = _core.history_columns(histories.tree)
-    return number

@@ -1,4 +1,4 @@
-"""Reward machines with rewards on their edges, as those of Toro Icarte et al.
+"""Reward machines with rewards on their edges, guarded by formulas, as those of Toro Icarte et al.
 
 A label determines the next state and the reward. A `RewardMachine` predicts the reward from the
 state, the observation and the action, and so is more expressive; `from_pair` converts it where
@@ -6,16 +6,18 @@ the reward follows from state and label alone. There is no conversion back.
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from resolvent._util.text import short
 from resolvent.errors import ModelError, OptionError
-from resolvent.machines.io.guards import Guard
 from resolvent.machines.machine_set import Machines
 from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
@@ -23,14 +25,136 @@ from resolvent.traces.trace_set import TraceSet
 ENDED: Final = -1
 """State after a label without an edge: the episode is over."""
 
-MOST_TERMS: Final = 10_000
+MAX_TERMS: Final = 4096
 """Maximum number of terms in all guards together."""
 
-MOST_LITERALS: Final = 500_000
-"""Maximum number of literals in all terms together."""
+MAX_TERM_TABLE: Final = 20_000_000
+"""Maximum number of terms times propositions."""
 
 _MAX_PROPOSITIONS: Final = 12
 """Maximum number of propositions over which all labels are enumerated."""
+
+_CONSTANTS = ("True", "False")
+_SYNTAX = "&|()\\"
+_LITERAL = re.compile(r"((?:!\s*)*)(.*)", re.DOTALL)
+
+
+class Term(NamedTuple):
+    """One conjunction: the propositions that must be in a label, and those that must not."""
+
+    required: frozenset[str]
+    forbidden: frozenset[str]
+
+    def holds(self, label: Label) -> bool:
+        """Return whether a label has all required propositions and no forbidden one."""
+        return self.required <= label and self.forbidden.isdisjoint(label)
+
+    def __str__(self) -> str:
+        names = sorted(self.required | self.forbidden)
+        signed = [name if name in self.required else f"!{name}" for name in names]
+        return "&".join(signed) or "True"
+
+
+@dataclass(frozen=True, repr=False)
+class Guard:
+    """A formula in disjunctive normal form; one without terms holds for no label.
+
+    It is written as in reward-machine files: `a&!b|c` holds for a label with a and without b, and
+    for any label with c; `True` holds always and `False` never.
+
+    >>> guard = Guard.parse("e&!n | !g")
+    >>> str(guard), guard.holds(frozenset({"e", "g"})), guard.holds(frozenset({"g"}))
+    ('e&!n|!g', True, False)
+    """
+
+    terms: tuple[Term, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Guard":
+        """Read a formula; terms that contradict themselves are dropped, as are repeated ones."""
+        terms = (_term(part, text) for part in text.split("|"))
+        return cls(tuple(dict.fromkeys(term for term in terms if term is not None)))
+
+    @classmethod
+    def exactly(cls, labels: Iterable[Label], propositions: Iterable[str]) -> "Guard":
+        """Return the guard that holds for exactly these labels over these propositions.
+
+        >>> str(Guard.exactly([frozenset(), frozenset({"key"})], ["key", "sofa"]))
+        '!key&!sofa|key&!sofa'
+        """
+        names = frozenset(propositions)
+        return cls(tuple(Term(label, names - label) for label in labels))
+
+    @property
+    def propositions(self) -> frozenset[str]:
+        """All propositions of the formula."""
+        return frozenset().union(*(term.required | term.forbidden for term in self.terms))
+
+    def holds(self, label: Label) -> bool:
+        """Return whether some term holds for a label."""
+        return any(term.holds(label) for term in self.terms)
+
+    def overlap(self, other: "Guard") -> Label | None:
+        """Return a smallest label of two terms for which both guards hold, or None.
+
+        >>> sorted(Guard.parse("a&!b").overlap(Guard.parse("b|c")))
+        ['a', 'c']
+        """
+        for first, second in product(self.terms, other.terms):
+            required, forbidden = map(frozenset.union, first, second)
+            if required.isdisjoint(forbidden):
+                return required
+        return None
+
+    def __str__(self) -> str:
+        return "|".join(map(str, self.terms)) or "False"
+
+    def __repr__(self) -> str:
+        return f"Guard({str(self)!r})"
+
+
+def check_proposition(name: str) -> None:
+    """Raise `ModelError` for a name that cannot be written in a formula."""
+    if name in _CONSTANTS:
+        raise ModelError(f"a formula takes the proposition {name!r} for a constant: rename it")
+    if (
+        not name
+        or name != name.strip()
+        or name.startswith("!")
+        or not name.isprintable()
+        or any(sign in name for sign in _SYNTAX)
+    ):
+        raise ModelError(
+            f"a formula cannot hold the proposition {short(repr(name))}: rename it without "
+            f"{' '.join(_SYNTAX)}, a leading !, spaces at its ends and control characters"
+        )
+
+
+def _term(text: str, formula: str) -> Term | None:
+    """Read a conjunction; None if it holds for no label."""
+    required: set[str] = set()
+    forbidden: set[str] = set()
+    possible = True
+    for literal in text.split("&"):
+        signs, name = _LITERAL.fullmatch(literal.strip()).groups()  # type: ignore[union-attr]
+        holds = signs.count("!") % 2 == 0
+        if not name:
+            raise ModelError(
+                f"the formula {short(repr(formula))} lacks a proposition beside one of its signs"
+            )
+        if name in _CONSTANTS:
+            possible &= holds is (name == "True")
+            continue
+        if "(" in name or ")" in name:
+            raise ModelError(
+                f"the formula {short(repr(formula))} has parentheses: write terms of & and !, "
+                f"joined by |"
+            )
+        check_proposition(name)
+        (required if holds else forbidden).add(name)
+    if not possible or not required.isdisjoint(forbidden):
+        return None
+    return Term(frozenset(required), frozenset(forbidden))
 
 
 @dataclass(frozen=True)
@@ -63,21 +187,22 @@ class EdgeRewardMachine:
     edges: tuple[Edge, ...]
 
     def __post_init__(self) -> None:
-        if sum(len(edge.guard.terms) for edge in self.edges) > MOST_TERMS:
-            raise ModelError(f"the machine has more than {MOST_TERMS:,} terms in its guards")
-        terms = [term for edge in self.edges for term in edge.guard.terms]
-        if sum(len(term.required) + len(term.forbidden) for term in terms) > MOST_LITERALS:
+        terms = sum(len(edge.guard.terms) for edge in self.edges)
+        if terms > MAX_TERMS or terms * len(self.propositions) > MAX_TERM_TABLE:
             raise ModelError(
-                f"the machine's guards name propositions more than {MOST_LITERALS:,} times"
+                f"the guards have {terms:,} terms over {len(self.propositions):,} propositions, "
+                f"more than can be compared: use fewer"
             )
         for number, edge in enumerate(self.edges):
             if edge.source in self.terminal:
                 raise ModelError(
                     f"{_name(edge, number)} leaves state {edge.source}, which is terminal: "
-                    f"leave out one of the two"
+                    f"remove one of the two"
                 )
             if not math.isfinite(edge.reward):
-                raise ModelError(f"{_name(edge, number)} pays {edge.reward}: pay a finite number")
+                raise ModelError(
+                    f"{_name(edge, number)} has the reward {edge.reward}: make it finite"
+                )
             if ENDED in (self.initial, edge.source):
                 raise ModelError(f"{ENDED} stands for an ended episode: number states from 0")
         for leaving in self._leaving.values():
@@ -167,7 +292,7 @@ class EdgeRewardMachine:
 
         >>> import resolvent as rs
         >>> from resolvent.worlds import House
-        >>> traces = rs.collect(House(pays="cyanroom"), episodes=200, seed=0)
+        >>> traces = rs.collect(House(goal="cyanroom"), episodes=200, seed=0)
         >>> machine = EdgeRewardMachine.from_pair(rs.infer(traces).machines, traces)
         >>> machine.step(0, {"key"}), machine.step(0, {"toilet"})
         ((0, 0.0), (1, 1.0))
@@ -201,8 +326,8 @@ def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
     raise ModelError(
         f"{_name(edge, number)} and {_name(second, second_number)} both hold in state "
         f"{edge.source} for the label {short(repr(label_text(label)))} and disagree: "
-        f"'{short(str(edge.guard))}' leads to {edge.target} and pays {edge.reward:g}, "
-        f"'{short(str(second.guard))}' to {second.target} and {second.reward:g}; make one formula "
+        f"'{short(str(edge.guard))}' leads to {edge.target} with reward {edge.reward:g}, "
+        f"'{short(str(second.guard))}' to {second.target} with {second.reward:g}; make one formula "
         f"exclude the other"
     )
 
@@ -210,34 +335,25 @@ def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
 def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
     """Return the first two edges, by number, that hold for one label and disagree; None if none.
 
-    Terms exclude each other by a proposition that one requires and the other forbids. Sets of
-    terms are bit sets, so that a term is compared with all others at once.
+    Terms exclude each other by a proposition that one requires and the other forbids.
     """
     terms = [(number, term) for number, edge in enumerate(edges) for term in edge.guard.terms]
-    requiring: dict[str, int] = {}
-    forbidding: dict[str, int] = {}
-    agreeing: dict[tuple[int, float], int] = {}
-    up_to: list[int] = [0] * len(edges)  # the terms of an edge and of those before it
-    for place, (number, term) in enumerate(terms):
-        bit = 1 << place
-        for names, held in ((term.required, requiring), (term.forbidden, forbidding)):
-            for name in names:
-                held[name] = held.get(name, 0) | bit
-        result = edges[number].target, edges[number].reward
-        agreeing[result] = agreeing.get(result, 0) | bit
-        up_to[number] = 2 * bit - 1
-    every = (1 << len(terms)) - 1
-    first: dict[int, int] = {}
-    for number, term in terms:
-        excluded = agreeing[edges[number].target, edges[number].reward] | up_to[number]
-        for name in term.required:
-            excluded |= forbidding.get(name, 0)
-        for name in term.forbidden:
-            excluded |= requiring.get(name, 0)
-        if overlapping := every & ~excluded:
-            second = terms[(overlapping & -overlapping).bit_length() - 1][0]
-            first[number] = min(second, first.get(number, second))
-    return min(first.items(), default=None)
+    names = sorted(frozenset().union(*(edge.guard.propositions for edge in edges)))
+    column = {name: at for at, name in enumerate(names)}
+    required, forbidden = np.zeros((2, len(terms), len(names)), np.float32)
+    for row, (_, term) in enumerate(terms):
+        required[row, [column[name] for name in term.required]] = 1
+        forbidden[row, [column[name] for name in term.forbidden]] = 1
+    excludes = required @ forbidden.T > 0
+    results: dict[tuple[int, float], int] = {}
+    result = [
+        results.setdefault((edges[number].target, edges[number].reward), len(results))
+        for number, _ in terms
+    ]
+    differs = np.not_equal.outer(result, result)
+    first, second = np.nonzero(np.triu(differs & ~excludes & ~excludes.T))
+    pairs = ((terms[one][0], terms[two][0]) for one, two in zip(first, second, strict=True))
+    return min(pairs, default=None)
 
 
 def _all_labels(first: EdgeRewardMachine, second: EdgeRewardMachine) -> list[Label]:

@@ -4,7 +4,7 @@ Everything in a file is checked before any of it is used: a file that was cut sh
 written by another version raises a `ModelError`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -20,25 +20,35 @@ from resolvent._util.validation import (
     check_arguments,
     check_limit,
     check_table,
-    telling_of_memory,
+    explain_memory_errors,
 )
 from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
-from resolvent.machines.counts import OutputCounts, Support
+from resolvent.machines.augmented_state import Termination
 from resolvent.machines.io import schema
-from resolvent.machines.io.schema import doubt_in, senses_in, stored_doubt, stored_senses
-from resolvent.machines.knowledge import MergeDecision
+from resolvent.machines.io.schema import (
+    preprocessor_in,
+    stored_preprocessor,
+    stored_uncertainty,
+    uncertainty_in,
+)
 from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
-from resolvent.machines.situations import Termination
-from resolvent.machines.tables import is_member
-from resolvent.machines.uncertainty import AlternativeTransitions
+from resolvent.machines.tables import (
+    AlternativeTransitions,
+    MergeDecision,
+    OutputCounts,
+    Support,
+    is_member,
+    no_codes,
+    no_numbers,
+)
 from resolvent.traces.symbols import as_symbol, ordered_propositions
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 FORMAT = "resolvent-machines"
 VERSION = 2
 
-_ASKED_BYTES = 24
+_PAIR_BYTES = 24
 """Bytes for each pair of a state and a constant query while a file is read."""
 
 _CELL_BYTES = 12
@@ -70,49 +80,27 @@ def load(path: str | Path) -> Machines:
             not consistent in itself.
     """
     check_arguments(load, locals())
-    with telling_of_memory(f"{path} was read"):
+    with explain_memory_errors(f"{path} was read"):
         return decode(read_content(path), str(path))
 
 
 def encode(machines: Machines) -> bytes:
     """Return the bytes that `save` writes; the same machines give the same bytes."""
+    termination = machines.termination
     content = schema.File(
         format=FORMAT,
         version=VERSION,
         timing=machines.timing,
-        machines=[
-            schema.Machine(
-                machine.predicts,
-                machine.supplemented,
-                machine.digits,
-                _stored_tables(machine),
-                _observed_sets(machine),
-                _stored_spread(machine),
-            )
-            for machine in machines.values()
-        ],
+        machines=[_stored_machine(machine) for machine in machines.values()],
         termination=schema.Termination(
-            *(
-                _stored_situations(machines, situations)
-                for situations in (machines.termination.ends, machines.termination.ambiguous)
-            )
+            _stored_steps(machines, termination.ends),
+            _stored_steps(machines, termination.ambiguous),
         ),
-        support={
-            name: _stored_support(machine, machine.support)
-            for name, machine in machines.items()
-            if machine.support is not None
-        },
-        decisions={
-            name: _stored_decisions(machine, machine.decisions)
-            for name, machine in machines.items()
-            if machine.decisions is not None
-        }
-        or UNSET,
-        senses=stored_senses(machines.senses),
-        doubt=stored_doubt(machines.doubt),
+        preprocessor=stored_preprocessor(machines.preprocessor),
+        state_uncertainty=stored_uncertainty(machines.state_uncertainty),
         provenance=machines.provenance,
     )
-    return _in_lines(content)
+    return _in_lines(msgspec.to_builtins(content)) + b"\n"
 
 
 def decode(data: bytes, source: str = "machines") -> Machines:
@@ -158,91 +146,82 @@ def decode(data: bytes, source: str = "machines") -> Machines:
         raise ModelError(f"{source} is damaged: {error}; infer it again") from error
 
 
-def _in_lines(content: schema.File) -> bytes:
-    """Encode with each entry that may be long on a separate line."""
-    lines = []
-    for name, value in _entries(content):
-        if name == "machines":
-            objects = (_object(_entries(machine), b"  ", "tables") for machine in value)
-            encoded = b"[" + b", ".join(objects) + b"]"
-        elif name in ("support", "decisions"):
-            encoded = _object(value.items(), b"  ")
-        else:
-            encoded = msgspec.json.encode(value)
-        lines.append(msgspec.json.encode(name) + b": " + encoded)
-    return b"{\n" + b",\n".join(lines) + b"\n}\n"
-
-
-def _entries(struct: msgspec.Struct) -> list[tuple[str, Any]]:
-    """Return the fields of a struct that are set."""
-    fields = ((name, getattr(struct, name)) for name in struct.__struct_fields__)
-    return [(name, value) for name, value in fields if value is not UNSET]
-
-
-def _object(entries: Iterable[tuple[str, Any]], indent: bytes, nested: str = "") -> bytes:
-    """Encode an object with a line for each entry, and for each in the entry named `nested`."""
-    lines = []
-    for name, value in entries:
-        is_nested = name == nested
-        encoded = (
-            _object(_entries(value), indent + b"  ") if is_nested else msgspec.json.encode(value)
-        )
-        lines.append(indent + msgspec.json.encode(name) + b": " + encoded)
-    return b"{\n" + b",\n".join(lines) + b"\n" + indent[2:] + b"}" if lines else b"{}"
+def _in_lines(value: Any, indent: bytes = b"") -> bytes:
+    """Encode with each entry of an object on a line of its own."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return b"[" + b", ".join(_in_lines(item, indent) for item in value) + b"]"
+    if not isinstance(value, dict) or not value:
+        return msgspec.json.encode(value)
+    inner = indent + b"  "
+    lines = [
+        inner + msgspec.json.encode(name) + b": " + _in_lines(item, inner)
+        for name, item in value.items()
+    ]
+    return b"{\n" + b",\n".join(lines) + b"\n" + indent + b"}"
 
 
 def _rows(*columns: NDArray[Any]) -> list[Any]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _stored_tables(machine: Machine) -> schema.Tables:
+def _stored_machine(machine: Machine) -> schema.Machine:
     actions = len(machine.actions)
     state, label = np.nonzero(machine.transitions >= 0)
-    return schema.Tables(
-        states=machine.states,
-        labels=cast("list[list[str]]", list(map(ordered_propositions, machine.labels))),
-        observations=list(machine.observations),
-        actions=list(machine.actions),
-        outputs=list(machine.outputs),
-        trivial=list(machine.trivial),
-        transitions=_rows(state, label, machine.transitions[state, label]),
-        by_state=_rows(
-            machine.output_state, *np.divmod(machine.output_question, actions), machine.output_value
+    output_counts = machine.output_counts
+    return schema.Machine(
+        predicts=machine.predicts,
+        supplemented=machine.supplemented,
+        digits=machine.digits,
+        tables=schema.Tables(
+            states=machine.states,
+            labels=cast("list[list[str]]", list(map(ordered_propositions, machine.labels))),
+            observations=list(machine.observations),
+            actions=list(machine.actions),
+            outputs=list(machine.outputs),
+            trivial=list(machine.trivial),
+            transitions=_rows(state, label, machine.transitions[state, label]),
+            by_state=_rows(
+                machine.output_state,
+                *np.divmod(machine.output_query, actions),
+                machine.output_value,
+            ),
+            constant=_rows(*np.divmod(machine.constant_query, actions), machine.constant_value),
         ),
-        constant=_rows(*np.divmod(machine.constant_question, actions), machine.constant_value),
+        observed_constants=_stored_pairs(machine),
+        output_counts=_rows(machine.output_count_rows, output_counts.value, output_counts.count)
+        or UNSET,
+        support=UNSET if machine.support is None else _stored_support(machine, machine.support),
+        decisions=UNSET
+        if machine.decisions is None
+        else _stored_decisions(machine, machine.decisions),
     )
 
 
-def _observed_sets(machine: Machine) -> schema.Asked | UnsetType:
-    if not len(machine.asked_state):
+def _stored_pairs(machine: Machine) -> schema.ObservedConstants | UnsetType:
+    if not len(machine.observed_constant_state):
         return UNSET
-    states_of: dict[int, list[int]] = {query: [] for query in machine.constant_question.tolist()}
-    for state, query in _rows(machine.asked_state, machine.asked_question):
+    states_of: dict[int, list[int]] = {query: [] for query in machine.constant_query.tolist()}
+    for state, query in _rows(machine.observed_constant_state, machine.observed_constant_query):
         states_of[query].append(state)
     numbers: dict[tuple[int, ...], int] = {}
     rows = [numbers.setdefault(tuple(states), len(numbers)) for states in states_of.values()]
-    return schema.Asked(sets=[list(states) for states in numbers], rows=rows)
-
-
-def _stored_spread(machine: Machine) -> list[tuple[int, int, int]] | UnsetType:
-    spread = machine.spread
-    return _rows(machine.spread_rows, spread.value, spread.count) if len(spread) else UNSET
+    return schema.ObservedConstants(sets=[list(states) for states in numbers], rows=rows)
 
 
 def _stored_support(machine: Machine, support: Support) -> schema.Support:
     is_known = machine.transitions >= 0
     alternatives: list[tuple[int, int, float]] = []
-    if support.rivals is not None:
-        target = support.rivals.target[is_known]
-        log_odds = np.round(support.rivals.log_odds[is_known], _ODDS_DECIMALS)
+    if support.alternatives is not None:
+        target = support.alternatives.target[is_known]
+        log_odds = np.round(support.alternatives.log_odds[is_known], _ODDS_DECIMALS)
         row = np.flatnonzero(target >= 0)
         alternatives = _rows(row, target[row], log_odds[row])
     return schema.Support(
         transitions=support.transitions[is_known].tolist(),
         by_state=support.outputs.tolist(),
         constant=support.constants.tolist(),
-        asked=support.asked.tolist() or UNSET,
-        rivals=alternatives or UNSET,
+        constant_by_state=support.constants_by_state.tolist() or UNSET,
+        alternatives=alternatives or UNSET,
     )
 
 
@@ -257,45 +236,36 @@ def _stored_decisions(machine: Machine, decisions: Sequence[MergeDecision]) -> s
     )
 
 
-def _stored_situations(
-    machines: Machines, situations: Iterable[tuple[Any, ...]]
-) -> list[list[int]]:
-    """Return situations as codes; observation and action in those of the first machine.
+def _stored_steps(machines: Machines, steps: Iterable[tuple[Any, ...]]) -> list[list[int]]:
+    """Return steps as codes; observation and action in those of the first machine.
 
     That machine is not supplemented, so its observations are the recorded ones.
     """
     first = machines.machines[0]
     return sorted(
         [first.observations.code(observation), *states, first.actions.code(action)]
-        for observation, *states, action in situations
+        for observation, *states, action in steps
     )
 
 
 def _machines(content: schema.File) -> Machines:
-    decisions = {} if isinstance(content.decisions, UnsetType) else content.decisions
-    stored = [_machine(machine, content.support, decisions) for machine in content.machines]
+    stored = [_machine(machine) for machine in content.machines]
     machines = machines_of(stored, content.timing, provenance=content.provenance)
-    if list(machines) != [machine.kind for machine in stored]:
+    if list(machines) != [machine.name for machine in stored]:
         raise ValueError(f"the machines are not in their order, {', '.join(machines)}")
-    sections: dict[str, Mapping[str, Any]] = {"support": content.support, "decisions": decisions}
-    for section, entries in sections.items():
-        if unknown := [name for name in entries if name not in machines]:
-            raise ValueError(f"{section} tells of a machine {unknown[0]!r} that is not there")
+    termination = Termination(
+        _steps(machines, content.termination.ends, "ends"),
+        _steps(machines, content.termination.ambiguous, "ambiguous"),
+    )
     return machines.replacing(
-        termination=Termination(
-            _situations(machines, content.termination.ends, "ends"),
-            _situations(machines, content.termination.ambiguous, "ambiguous"),
-        ),
-        senses=senses_in(content.senses),
-        doubt=doubt_in(content.doubt, machines),
+        termination=termination,
+        preprocessor=preprocessor_in(content.preprocessor),
+        state_uncertainty=uncertainty_in(content.state_uncertainty, machines),
     )
 
 
-def _machine(
-    stored: schema.Machine,
-    support: Mapping[str, schema.Support],
-    decisions: Mapping[str, schema.Decisions],
-) -> Machine:
+def _machine(stored: schema.Machine) -> Machine:
+    """Return a machine, its tables checked."""
     tables, name = stored.tables, f"the machine that predicts {stored.predicts!r}"
     n = tables.states
     if n < 1:
@@ -312,25 +282,24 @@ def _machine(
         Vocabulary(map(as_symbol, symbols))
         for symbols in (tables.observations, tables.actions, tables.outputs)
     )
-    n_labels, n_observations, n_actions = len(labels), len(observations), len(actions)
-    if any(not 0 <= code < n_labels for code in tables.trivial):
-        raise ValueError("trivial names a label that does not exist")
+    if stored.predicts == "reward" and not all(isinstance(output, float) for output in outputs):
+        raise ValueError("the reward machine has an output that is not a number with a point")
 
-    transitions = np.full((n, n_labels), -1, np.int32)
-    source, label, target = _columns(tables.transitions, (n, n_labels, n), "transitions")
+    queries = len(observations), len(actions)
+    source, label, target = _columns(tables.transitions, (n, len(labels), n), "transitions")
+    state, *query, value = _columns(tables.by_state, (n, *queries, len(outputs)), "by_state")
+    *constant, constant_value = _columns(tables.constant, (*queries, len(outputs)), "constant")
+    output_query, constant_query = (
+        observation * len(actions) + action for observation, action in (query, constant)
+    )
+    _check_rising(source * len(labels) + label, "transitions")
+    _check_rising(state * (len(observations) * len(actions)) + output_query, "by_state")
+    _check_rising(constant_query, "constant")
+    if is_member(constant_query, output_query).any():
+        raise ValueError("a constant output depends on the state as well")
+    transitions = np.full((n, len(labels)), -1, np.int32)
     transitions[source, label] = target
-    state, observation, action, value = _columns(
-        tables.by_state, (n, n_observations, n_actions, len(outputs)), "by_state"
-    )
-    query = observation * n_actions + action
-    observation, action, constant_value = _columns(
-        tables.constant, (n_observations, n_actions, len(outputs)), "constant"
-    )
-    constant = observation * n_actions + action
-    _check_rising(source * n_labels + label, "transitions")
-    _check_rising(state * (n_observations * n_actions) + query, "by_state")
-    _check_rising(constant, "constant")
-    observed_state, observed_query = _observed_pairs(stored.asked, constant, n)
+    observed_state, observed_query = _observed_pairs(stored.observed_constants, constant_query, n)
     machine = machine_class(stored.predicts)(
         labels=labels,
         observations=observations,
@@ -339,100 +308,101 @@ def _machine(
         transitions=transitions,
         trivial=tuple(tables.trivial),
         output_state=state.astype(np.int32),
-        output_question=query,
+        output_query=output_query,
         output_value=value.astype(np.int32),
-        constant_question=constant,
+        constant_query=constant_query,
         constant_value=constant_value.astype(np.int32),
-        asked_state=observed_state,
-        asked_question=observed_query,
+        observed_constant_state=observed_state,
+        observed_constant_query=observed_query,
         predicts=stored.predicts,
         supplemented=stored.supplemented,
         digits=stored.digits,
     )
-    if not isinstance(stored.spread, UnsetType):
-        machine = replace(machine, spread=_spread(stored.spread, machine))
-    if is_member(constant, query).any():
-        raise ValueError("a constant answer depends on the state as well")
-    if machine.kind == "reward" and not all(isinstance(output, float) for output in outputs):
-        raise ValueError("the reward machine has an output that is not a number with a point")
+    if any(not 0 <= code < len(labels) for code in tables.trivial):
+        raise ValueError("trivial names a label that does not exist")
     if unreachable := n - len(machine.reachable()):
-        raise ValueError(f"{unreachable} states of the {machine.kind} machine cannot be reached")
+        raise ValueError(f"{unreachable} states of the {machine.name} machine cannot be reached")
     if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
         raise ValueError("a trivial label changes a state")
-    if machine.kind in support:
-        machine = replace(machine, support=_support(machine, support[machine.kind]))
-    if machine.kind in decisions:
-        machine = replace(machine, decisions=_decisions(machine, decisions[machine.kind]))
+    return _with_evidence(machine, stored)
+
+
+def _with_evidence(machine: Machine, stored: schema.Machine) -> Machine:
+    """Return the machine with its output counts, support and decisions, each checked."""
+    if not isinstance(stored.output_counts, UnsetType):
+        machine = replace(machine, output_counts=_output_counts(stored.output_counts, machine))
+    if not isinstance(stored.support, UnsetType):
+        machine = replace(machine, support=_support(machine, stored.support))
+    if not isinstance(stored.decisions, UnsetType):
+        machine = replace(machine, decisions=_decisions(machine, stored.decisions))
     return machine
 
 
 def _observed_pairs(
-    stored: schema.Asked | UnsetType, queries: _Numbers, states: int
+    stored: schema.ObservedConstants | UnsetType, queries: _Numbers, states: int
 ) -> tuple[Codes, _Numbers]:
     """Return the states and the constant queries observed in them, sorted by both."""
     if isinstance(stored, UnsetType):
-        return np.empty(0, np.int32), np.empty(0, np.int64)
+        return no_codes(), no_numbers()
     if len(stored.rows) != len(queries):
-        raise ValueError("asked does not fit the constant answers")
+        raise ValueError("observed_constants does not fit the constant outputs")
     if list(dict.fromkeys(stored.rows)) != list(range(len(stored.sets))):
-        raise ValueError("asked names its sets in another order than they have")
+        raise ValueError("observed_constants names its sets in another order than they have")
     for members in stored.sets:
-        (column,) = _columns([(state,) for state in members], (states,), "asked")
-        _check_rising(column, "asked")
+        (column,) = _columns([(state,) for state in members], (states,), "observed_constants")
+        _check_rising(column, "observed_constants")
     sizes = np.array([len(members) for members in stored.sets], np.int64)[stored.rows]
-    check_table(int(sizes.sum()), 1, _ASKED_BYTES, "asked: the pairs of a state and a question")
+    what = "observed_constants: the pairs of a state and a query"
+    check_table(int(sizes.sum()), 1, _PAIR_BYTES, what)
     state = np.array([state for row in stored.rows for state in stored.sets[row]], np.int32)
     order = np.argsort(state, kind="stable")  # within a state, queries stay in their order
     return state[order], np.repeat(queries, sizes)[order]
 
 
-def _spread(stored: Sequence[tuple[int, int, int]], machine: Machine) -> OutputCounts:
-    row, value, count = np.array(stored, np.int64).reshape(len(stored), 3).T
-    if len(row) == 0:
-        raise ValueError("spread is there, and holds nothing")
-    outputs = len(machine.outputs)
-    if np.any((row < 0) | (row >= len(machine.output_value)) | (value < 0) | (value >= outputs)):
-        raise ValueError("spread holds a number out of range")
-    _check_rising(row * outputs + value, "spread")
-    if np.any((count < 1) | (count > _MAX_COUNT)):
-        raise ValueError(f"spread holds a count that is not from 1 to {_MAX_COUNT:,}")
-    spread = OutputCounts(
+def _output_counts(stored: Sequence[tuple[int, int, int]], machine: Machine) -> OutputCounts:
+    sizes = len(machine.output_value), len(machine.outputs), _MAX_COUNT + 1
+    row, value, count = _columns(stored, sizes, "output_counts")
+    _check_rising(row * len(machine.outputs) + value, "output_counts")
+    if len(row) == 0 or count.min() < 1:
+        raise ValueError("output_counts holds no counts, or a count of 0")
+    counts = OutputCounts(
         machine.output_state[row],
-        machine.output_question[row],
+        machine.output_query[row],
         value.astype(np.int32),
         np.ascontiguousarray(count),
     )
-    if np.any(np.diff(spread.starts, append=len(row)) < 2):
-        raise ValueError("spread has a row of by_state with only one answer")
-    if not np.array_equal(spread.main, machine.output_value[row[spread.starts]]):
-        raise ValueError("by_state does not hold the most frequent answer of spread")
-    return spread
+    if np.any(np.diff(counts.starts, append=len(row)) < 2):
+        raise ValueError("output_counts has a row of by_state with only one output")
+    if not np.array_equal(counts.main, machine.output_value[row[counts.starts]]):
+        raise ValueError("by_state does not hold the most frequent output of output_counts")
+    return counts
 
 
 def _support(machine: Machine, stored: schema.Support) -> Support:
     is_known = machine.transitions >= 0
-    by_observed = [] if isinstance(stored.asked, UnsetType) else stored.asked
+    observed = [] if isinstance(stored.constant_by_state, UnsetType) else stored.constant_by_state
     if (len(stored.transitions), len(stored.by_state), len(stored.constant)) != (
         int(np.count_nonzero(is_known)),
         len(machine.output_value),
         len(machine.constant_value),
-    ) or len(by_observed) not in (0, len(machine.asked_state)):
+    ) or len(observed) not in (0, len(machine.observed_constant_state)):
         raise ValueError("support does not fit the tables")
-    counts = [*stored.transitions, *stored.by_state, *stored.constant, *by_observed]
+    counts = [*stored.transitions, *stored.by_state, *stored.constant, *observed]
     if counts and not 0 <= min(counts) <= max(counts) <= _MAX_COUNT:
         raise ValueError(f"support holds a count that is not from 0 to {_MAX_COUNT:,}")
     by_state = np.array(stored.by_state, np.int64)
-    spread = machine.spread
-    if not np.array_equal(by_state[machine.spread_rows[spread.starts]], spread.totals):
-        raise ValueError("support does not fit the spread")
+    varying = machine.output_counts
+    if not np.array_equal(by_state[machine.output_count_rows[varying.starts]], varying.totals):
+        raise ValueError("support does not fit output_counts")
     table = np.zeros(machine.transitions.shape, np.int64)
     table[is_known] = stored.transitions
+    alternatives = stored.alternatives
     return Support(
         table,
         by_state,
         np.array(stored.constant, np.int64),
-        np.array(by_observed, np.int64),
-        None if isinstance(stored.rivals, UnsetType) else _alternatives(stored.rivals, machine),
+        np.array(observed, np.int64),
+        None if isinstance(alternatives, UnsetType) else _alternatives(alternatives, machine),
     )
 
 
@@ -445,10 +415,10 @@ def _alternatives(
     last = -1
     for row, state, odds in stored:
         if not last < row < len(cells) or not 0 <= state < machine.states or not isfinite(odds):
-            raise ValueError("rivals do not fit the transitions")
+            raise ValueError("alternatives do not fit the transitions")
         cell = tuple(cells[row])
         if state == machine.transitions[cell]:
-            raise ValueError("rivals name the state that a move leads to as its rival")
+            raise ValueError("alternatives name the present target of a transition")
         target[cell], log_odds[cell] = state, odds
         last = row
     return AlternativeTransitions(target, log_odds)
@@ -473,7 +443,7 @@ def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[MergeDecisio
         target = int(machine.transitions[state, label])
         is_new = target not in reached
         if state not in reached:
-            raise ValueError(f"decisions leave state {state} before they find it")
+            raise ValueError(f"decisions leave state {state} before they reach it")
         if is_new == (folded > 0) or (is_new and agreeing > 0):
             raise ValueError(f"decisions fold nothing into state {target}, or too much")
         reached.add(target)
@@ -481,11 +451,11 @@ def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[MergeDecisio
             MergeDecision(state, machine.labels[label], target, is_new, agreeing, folded)
         )
     if len(reached) < machine.states:
-        raise ValueError("decisions never find some of the states")
+        raise ValueError("decisions never reach some of the states")
     return tuple(decisions)
 
 
-def _situations(
+def _steps(
     machines: Machines, rows: Sequence[Sequence[int]], name: str
 ) -> frozenset[tuple[Any, ...]]:
     first = machines.machines[0]

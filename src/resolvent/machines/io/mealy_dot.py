@@ -16,8 +16,8 @@ from typing import Any
 from urllib.parse import quote
 
 from resolvent._util.validation import check_arguments
-from resolvent.machines.knowledge import UNSEEN, State
 from resolvent.machines.machine import Machine
+from resolvent.machines.memory import UNSEEN, State
 from resolvent.traces.symbols import Symbol, as_label, as_symbol
 
 READ = "ok"
@@ -51,7 +51,7 @@ def to_mealy_dot(machine: Machine, *, complete: bool = False) -> str:
     states: list[State] = list(range(machine.states))
     if complete and (machine.transitions < 0).any():
         states.append(UNSEEN)
-    lines = [f"digraph {_graph_name(machine)} {{"]
+    lines = [f"digraph {graph_name(machine)} {{"]
     lines += [f'  {_node(state)} [label="{_node(state)}"];' for state in states]
     for state in states:
         for name, target, output in _edges(machine, state, complete):
@@ -69,10 +69,10 @@ def label_input(label: Iterable[str]) -> str:
     return "label:" + "&".join(quote(name, safe="") for name in sorted(as_label(label)))
 
 
-def question_input(observation: Any, action: Any) -> str:
+def query_input(observation: Any, action: Any) -> str:
     """Return the input of an observation and an action.
 
-    >>> question_input("corridor", "up"), question_input((3, 4), 1)
+    >>> query_input("corridor", "up"), query_input((3, 4), 1)
     ('ask:corridor:up', 'ask:[3,4]:1')
     """
     return f"ask:{symbol_name(as_symbol(observation))}:{symbol_name(as_symbol(action))}"
@@ -111,21 +111,21 @@ def _edges(machine: Machine, state: State, complete: bool) -> Iterator[tuple[str
     for observation, action in _queries(machine):
         output = machine.output(state, observation, action)
         if output is not UNSEEN:
-            yield question_input(observation, action), state, symbol_name(output)
+            yield query_input(observation, action), state, symbol_name(output)
         elif complete:
-            yield question_input(observation, action), state, NEVER_SEEN
+            yield query_input(observation, action), state, NEVER_SEEN
 
 
 def _queries(machine: Machine) -> list[tuple[Symbol, Symbol]]:
-    numbers = {*machine.constant_question.tolist(), *machine.output_question.tolist()}
-    return [machine.question(number) for number in sorted(numbers)]
+    numbers = {*machine.constant_query.tolist(), *machine.output_query.tolist()}
+    return [machine.query(number) for number in sorted(numbers)]
 
 
 def _node(state: State) -> str:
     return _UNKNOWN_STATE if state is UNSEEN else f"s{state}"
 
 
-def _graph_name(machine: Machine) -> str:
-    """Return the name of a machine's graph, valid in DOT without quotes."""
-    name = re.sub(r"\W", "_", machine.kind, flags=re.ASCII)
+def graph_name(machine: Machine) -> str:
+    """Return the name of a machine's graph as a DOT identifier without quotes."""
+    name = re.sub(r"\W", "_", machine.name, flags=re.ASCII)
     return f"{'_' if name[0].isdigit() else ''}{name}_machine"

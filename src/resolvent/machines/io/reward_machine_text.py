@@ -14,29 +14,32 @@ line, the format of their earlier code, a state without edges except a `True` lo
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple
 
-from resolvent._util.files import atomic_write
+from resolvent._util.files import atomic_write, read_content
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
-from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine
-from resolvent.machines.io.guards import Guard, check_proposition
+from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, Guard, check_proposition
 
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _CONSTANT = "ConstantRewardFunction"
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)
-            |(?P<string>'[^'\\]*'|"[^"\\]*")
-            |(?P<name>[^\W\d]\w*)
-            |(?P<sign>[][(),])
-            |(?P<end>(?:\#.*)?$))""",
+
+_END = r"\s*(?:\#.*)?"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_BLANK_LINE = re.compile(_END)
+_INITIAL_LINE = re.compile(rf"\s*(\d{{1,9}}){_END}")
+_TERMINAL_LINE = re.compile(rf"\s*\[((?:\s*+\d{{1,9}}\s*+(?:,|(?=\])))*)\s*\]{_END}")
+_EDGE_LINE = re.compile(
+    rf"""\s*\(\s*(?P<source>\d{{1,9}})\s*,\s*(?P<target>\d{{1,9}})\s*,
+    \s*(?P<formula>'[^'\\]*'|"[^"\\]*")\s*,
+    \s*(?P<function>\w+)\s*\((?P<argument>[^()]*)\)\s*\){_END}""",
     re.VERBOSE,
 )
-_STATE = re.compile(r"-?\d{1,9}")
 _INITIAL = "the first line is the initial state, such as 0"
-_LIST = "the second line lists the terminal states, such as [2] or []"
+_TERMINAL = "the second line lists the terminal states, such as [2] or []"
 _EDGE = f"an edge is written (0,1,'coffee&!plant',{_CONSTANT}(1))"
 
 
@@ -57,24 +60,16 @@ def read_reward_machine(path: str | Path) -> EdgeRewardMachine:
             or has two edges that hold for the same label and disagree.
     """
     check_arguments(read_reward_machine, locals())
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except FileNotFoundError:
-        raise ModelError(f"{path} does not exist") from None
-    except OSError as error:
-        raise ModelError(
-            f"{path} cannot be read: {(error.strerror or str(error)).lower()}"
-        ) from error
-    if len(data) > _MOST_BYTES:
-        raise ModelError(f"{path} is larger than {_MOST_BYTES >> 20} MiB: not a reward machine")
+    data = read_content(path)
+    if len(data) > _MAX_BYTES:
+        raise ModelError(f"{path} is larger than {_MAX_BYTES >> 20} MiB: not a reward machine")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ModelError(f"{path} is not UTF-8 text: not a reward machine") from None
-    lines = [_Line(number, text) for number, text in enumerate(text.split("\n"), 1)]
+    lines = [_Line(number, line.rstrip()) for number, line in enumerate(text.split("\n"), 1)]
     try:
-        return _machine([line for line in lines if not line.is_blank])
+        return _machine([line for line in lines if not _BLANK_LINE.fullmatch(line.text)])
     except ModelError as error:
         raise ModelError(f"{path}, {error}") from error
 
@@ -98,8 +93,8 @@ def encode_reward_machine(machine: EdgeRewardMachine) -> bytes:
         formula, reward = _quoted(str(edge.guard)), _number(float(edge.reward))
         lines.append(f"({edge.source},{edge.target},{formula},{_CONSTANT}({reward}))")
     data = ("\n".join(lines) + "\n").encode()
-    if len(data) > _MOST_BYTES:
-        raise ModelError(f"the file would be larger than {_MOST_BYTES >> 20} MiB")
+    if len(data) > _MAX_BYTES:
+        raise ModelError(f"the file would be larger than {_MAX_BYTES >> 20} MiB")
     return data
 
 
@@ -122,35 +117,38 @@ def _number(reward: float) -> str:
     return str(int(reward)) if reward.is_integer() and abs(reward) < 1e15 else repr(reward)
 
 
-def _machine(lines: list["_Line"]) -> EdgeRewardMachine:
+class _Line(NamedTuple):
+    number: int
+    text: str
+
+    def parse(self, form: re.Pattern[str], meaning: str) -> re.Match[str]:
+        """Match the whole line, or raise an error that says what the line should be."""
+        match = form.fullmatch(self.text)
+        if match is None:
+            raise self.error(f"{short(self.text.strip())!r} cannot be read: {meaning}")
+        return match
+
+    def error(self, reason: str) -> ModelError:
+        """Return an error that names the line."""
+        return ModelError(f"line {self.number}: {reason}")
+
+
+def _machine(lines: Sequence[_Line]) -> EdgeRewardMachine:
     if not lines:
         raise ModelError(f"line 1: the file is empty; {_INITIAL}")
-    first = lines[0]
-    first.form = _INITIAL
-    initial = first.state("the initial state")
-    first.finish()
-    rest = lines[1:]
-    terminal = _terminal(rest.pop(0)) if rest and rest[0].starts_with("[") else None
+    first, *rest = lines
+    initial = int(first.parse(_INITIAL_LINE, _INITIAL)[1])
+    terminal = None
+    if rest and rest[0].text.lstrip().startswith("["):
+        listed = rest.pop(0).parse(_TERMINAL_LINE, _TERMINAL)[1]
+        terminal = frozenset(int(state) for state in listed.split(",") if state.strip())
     edges = [_edge(line) for line in rest]
     if not edges:
-        lines[-1].fail(f"no edge comes after it: {_EDGE}")
+        raise lines[-1].error(f"no edge comes after it: {_EDGE}")
     if terminal is None:
         terminal = _dead_ends(edges)
     leaving = tuple(edge for edge in edges if edge.source not in terminal)
     return EdgeRewardMachine(initial, terminal, leaving)
-
-
-def _terminal(line: "_Line") -> frozenset[int]:
-    line.form = _LIST
-    states = []
-    line.sign("[")
-    while not line.starts_with("]"):
-        states.append(line.state("a terminal state or ]"))
-        if not line.starts_with("]"):
-            line.sign(",")
-    line.sign("]")
-    line.finish()
-    return frozenset(states)
 
 
 def _dead_ends(edges: list[Edge]) -> frozenset[int]:
@@ -166,89 +164,20 @@ def _dead_ends(edges: list[Edge]) -> frozenset[int]:
     )
 
 
-def _edge(line: "_Line") -> Edge:
-    line.sign("(")
-    source = line.state("the state it leaves")
-    line.sign(",")
-    target = line.state("the state it leads to")
-    line.sign(",")
-    formula = line.take("string", "a formula in quotes")[1:-1]
-    line.sign(",")
-    function = line.take("name", f"{_CONSTANT}(…)")
-    if function != _CONSTANT:
-        line.fail(
-            f"the reward is {short(function)}(…), which depends on more than the label: only "
-            f"{_CONSTANT} can be read"
+def _edge(line: _Line) -> Edge:
+    parts = line.parse(_EDGE_LINE, _EDGE)
+    if parts["function"] != _CONSTANT:
+        raise line.error(
+            f"the reward is {short(parts['function'])}(…), which depends on more than the label: "
+            f"only {_CONSTANT} can be read"
         )
-    line.sign("(")
-    reward = float(line.take("number", "the reward, a number"))
-    line.sign(")")
-    line.sign(")")
-    line.finish()
-    if not math.isfinite(reward):
-        line.fail(f"the reward is {reward}; rewards must be finite")
+    argument = parts["argument"].strip()
+    if not re.fullmatch(_NUMBER, argument) or not math.isfinite(float(argument)):
+        raise line.error(f"the reward is {short(argument)!r}: give a finite number")
     try:
-        guard = Guard.parse(formula)
+        guard = Guard.parse(parts["formula"][1:-1])
     except ModelError as error:
-        line.fail(str(error))
-    return Edge(source, target, guard, reward + 0.0, origin=f"line {line.number}")
-
-
-class _Line:
-    """One line as tokens, read from left to right."""
-
-    def __init__(self, number: int, text: str) -> None:
-        self.number = number
-        self.form = _EDGE
-        self._text = text.rstrip()
-        self._at = 0
-
-    @property
-    def is_blank(self) -> bool:
-        """Whether the line is empty except for a comment."""
-        return self._next()[0] == "end"
-
-    def starts_with(self, sign: str) -> bool:
-        """Return whether the next token is this sign."""
-        return self._next()[1] == sign
-
-    def sign(self, sign: str) -> None:
-        """Consume a bracket or a comma."""
-        if not self.starts_with(sign):
-            self._expected(repr(sign))
-        self._at = self._next()[2]
-
-    def take(self, kind: str, name: str) -> str:
-        """Consume a token of a kind; errors call it `name`."""
-        next_kind, text, end = self._next()
-        if next_kind != kind:
-            self._expected(name)
-        self._at = end
-        return text
-
-    def state(self, name: str) -> int:
-        """Consume the number of a state."""
-        text = self.take("number", name)
-        if not _STATE.fullmatch(text):
-            self.fail(f"{short(text)} is no state: number them 0, 1, 2, …")
-        return int(text)
-
-    def finish(self) -> None:
-        """Refuse further tokens."""
-        if self._next()[0] != "end":
-            self._expected("the end of the line")
-
-    def fail(self, reason: str) -> NoReturn:
-        """Raise an error that names the line."""
-        raise ModelError(f"line {self.number}: {reason}")
-
-    def _next(self) -> tuple[str, str, int]:
-        match = _TOKEN.match(self._text, self._at)
-        if match is None or match.lastgroup is None:
-            return "other", self._text[self._at :].strip(), self._at
-        return match.lastgroup, match[match.lastgroup], match.end()
-
-    def _expected(self, name: str) -> NoReturn:
-        kind, text, _ = self._next()
-        actual = "the line ends" if kind == "end" else f"found {text[:40]!r}"
-        self.fail(f"expected {name}, but {actual}; {self.form}")
+        raise line.error(str(error)) from error
+    reward = float(argument) + 0.0
+    source, target = int(parts["source"]), int(parts["target"])
+    return Edge(source, target, guard, reward, origin=f"line {line.number}")

@@ -5,44 +5,19 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
 from resolvent.machines.machine_set import Machines, Provenance
-from resolvent.machines.uncertainty import LabelNoise, StateUncertainty
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.preprocess.reward_levels import RewardLevels
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.preprocess.transform import Preprocessor
+from resolvent.preprocess.transform import Preprocessor, RewardLevels
 from resolvent.traces.symbols import Label, as_symbol
 
 StoredShares: TypeAlias = list[tuple[list[str], float]]
 """Pairs of a label and its share; shares add up to 1."""
 
-
 _SHARE_TOLERANCE = 1e-6
 """Largest deviation from 1 of a sum of shares."""
-
-
-class Support(msgspec.Struct, forbid_unknown_fields=True):
-    """How often the traces showed each row of the tables.
-
-    `asked` counts the pairs of state and constant query that the machine's `asked` lists, sorted
-    by both. `rivals` are alternative targets of `transitions` under noise: the row, the likeliest
-    other state, and the logarithm of the odds of the present target against that state.
-    """
-
-    transitions: list[int]
-    by_state: list[int]
-    constant: list[int]
-    asked: list[int] | UnsetType = UNSET
-    rivals: list[tuple[int, int, float]] | UnsetType = UNSET
-
-
-class Decisions(msgspec.Struct, forbid_unknown_fields=True):
-    """In order, the rows of `transitions` that were decided, and the evidence for each."""
-
-    transitions: list[int]
-    agreeing: list[int]
-    folded: list[int]
 
 
 class Tables(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,7 +34,7 @@ class Tables(msgspec.Struct, forbid_unknown_fields=True):
     constant: list[tuple[int, int, int]]  # observation, action, output
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class ObservedConstants(msgspec.Struct, forbid_unknown_fields=True):
     """For each row of `constant`, the number of the set of states with this query.
 
     Many rows share one set, so each set is written once, in the order of its first row.
@@ -69,23 +44,48 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
     rows: list[int]
 
 
+class Support(msgspec.Struct, forbid_unknown_fields=True):
+    """How often the traces showed each row of the tables.
+
+    `constant_by_state` counts the pairs of state and query of `observed_constants`, sorted by
+    both. `alternatives` are other targets of `transitions` under noise: the row, the likeliest
+    other state, and the logarithm of the odds of the present target against that state.
+    """
+
+    transitions: list[int]
+    by_state: list[int]
+    constant: list[int]
+    constant_by_state: list[int] | UnsetType = UNSET
+    alternatives: list[tuple[int, int, float]] | UnsetType = UNSET
+
+
+class Decisions(msgspec.Struct, forbid_unknown_fields=True):
+    """In order, the rows of `transitions` that were decided, and the evidence for each."""
+
+    transitions: list[int]
+    agreeing: list[int]
+    folded: list[int]
+
+
 class Machine(msgspec.Struct, forbid_unknown_fields=True):
     """A machine: the column it predicts, how it reads observations, and its tables.
 
-    `spread` lists all outputs of the rows of `by_state` that have more than one: the row, the
-    output, and its count. The row itself holds the most frequent of them.
+    `output_counts` lists all outputs of the rows of `by_state` that have more than one: the row,
+    the output, and its count. The row itself holds the most frequent of them.
     """
 
     predicts: str
     supplemented: bool
     digits: int | None
     tables: Tables
-    asked: Asked | UnsetType = UNSET
-    spread: list[tuple[int, int, int]] | UnsetType = UNSET
+    observed_constants: ObservedConstants | UnsetType = UNSET
+    output_counts: list[tuple[int, int, int]] | UnsetType = UNSET
+    support: Support | UnsetType = UNSET
+    decisions: Decisions | UnsetType = UNSET
 
 
 class Termination(msgspec.Struct, forbid_unknown_fields=True):
-    """The situations whose step ended an episode, always or sometimes.
+    """The steps that ended an episode, always or sometimes.
 
     Each is an observation and an action of the first machine, with the states of all
     machines between them.
@@ -95,7 +95,7 @@ class Termination(msgspec.Struct, forbid_unknown_fields=True):
     ambiguous: list[list[int]]
 
 
-class StoredDoubt(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class StoredUncertainty(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Why states are uncertain.
 
     `label_noise` holds the share of events that are missed, the share of steps without an event
@@ -104,23 +104,23 @@ class StoredDoubt(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     initial state, given as the label that leads there.
     """
 
-    label_noise: tuple[float, float, float] | None = None
+    label_noise: LabelNoise | None = None
     label_shares: StoredShares = []
     starts: StoredShares = []
 
 
-class StoredSenses(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class StoredPreprocessor(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The preprocessing of raw steps before the machines read them.
 
     `labels` names the source of labels; `events` groups these sources, as pairs of a source and
     the name, or names, of its event. Without `events`, each source is a separate event.
-    `discretise` describes the intervals that numbers are put into before that, and `rewards`
+    `discretize` describes the intervals that numbers are put into before that, and `rewards`
     the levels of rewards that vary.
     """
 
     labels: str
     events: list[tuple[Any, str | list[str]]] | None = None
-    discretise: dict[str, Any] | None = None
+    discretize: dict[str, Any] | None = None
     rewards: dict[str, Any] | None = None
 
 
@@ -132,36 +132,34 @@ class Header(msgspec.Struct):
 
 
 class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The whole file; `support` and `decisions` by the name of the machine."""
+    """The whole file."""
 
     format: str
     version: int
     timing: LabelTiming
     machines: list[Machine]
     termination: Termination
-    support: dict[str, Support]
-    decisions: dict[str, Decisions] | UnsetType = UNSET
-    senses: StoredSenses | UnsetType = UNSET
-    doubt: StoredDoubt | UnsetType = UNSET
+    preprocessor: StoredPreprocessor | UnsetType = UNSET
+    state_uncertainty: StoredUncertainty | UnsetType = UNSET
     provenance: Provenance | None
 
 
-def stored_senses(preprocessor: Preprocessor) -> StoredSenses | UnsetType:
+def stored_preprocessor(preprocessor: Preprocessor) -> StoredPreprocessor | UnsetType:
     """Return the preprocessing as a file holds it; `UNSET` if raw steps are read as they are."""
-    if preprocessor.are_plain:
+    if preprocessor.is_identity:
         return UNSET
-    labeling = preprocessor.labelling
-    discretizer, levels = preprocessor.discretise, preprocessor.rewards
-    return StoredSenses(
+    labeling = preprocessor.labeling
+    discretizer, levels = preprocessor.discretize, preprocessor.rewards
+    return StoredPreprocessor(
         labels=labeling.reads,
-        events=None if labeling.events is None else labeling.plain_events(),
-        discretise=None if discretizer is None else discretizer.as_dict(),
+        events=None if labeling.events is None else labeling.event_pairs(),
+        discretize=None if discretizer is None else discretizer.as_dict(),
         rewards=None if levels is None else levels.as_dict(),
     )
 
 
-def senses_in(stored: StoredSenses | UnsetType) -> Preprocessor:
-    """Return the preprocessing that `stored_senses` encoded.
+def preprocessor_in(stored: StoredPreprocessor | UnsetType) -> Preprocessor:
+    """Return the preprocessing that `stored_preprocessor` encoded.
 
     Raises:
         ValueError: when one event has two entries.
@@ -175,32 +173,27 @@ def senses_in(stored: StoredSenses | UnsetType) -> Preprocessor:
     if stored.events is not None:
         events = {as_symbol(source): name for source, name in stored.events}
         if len(events) < len(stored.events):
-            raise ValueError("senses name an event twice")
+            raise ValueError("preprocessor names an event twice")
     return Preprocessor(
         LabelingFunction(stored.labels, events),  # type: ignore[arg-type]  # it checks
-        None if stored.discretise is None else Discretizer.from_dict(stored.discretise),
+        None if stored.discretize is None else Discretizer.from_dict(stored.discretize),
         None if stored.rewards is None else RewardLevels.from_dict(stored.rewards),
     )
 
 
-def stored_doubt(uncertainty: StateUncertainty) -> StoredDoubt | UnsetType:
+def stored_uncertainty(uncertainty: StateUncertainty) -> StoredUncertainty | UnsetType:
     """Return the uncertainty of states as a file holds it; `UNSET` if there is none."""
     if not uncertainty:
         return UNSET
-    noise = uncertainty.label_noise
     label_shares, starts = (
         [(sorted(label), share) for label, share in shares.items()]
         for shares in (uncertainty.label_shares, uncertainty.starts)
     )
-    return StoredDoubt(
-        label_noise=None if noise is None else (noise.missed, noise.false, noise.swapped),
-        label_shares=label_shares,
-        starts=starts,
-    )
+    return StoredUncertainty(uncertainty.label_noise, label_shares, starts)
 
 
-def doubt_in(stored: StoredDoubt | UnsetType, machines: Machines) -> StateUncertainty:
-    """Return the uncertainty of states that `stored_doubt` encoded.
+def uncertainty_in(stored: StoredUncertainty | UnsetType, machines: Machines) -> StateUncertainty:
+    """Return the uncertainty of states that `stored_uncertainty` encoded.
 
     Raises:
         ValueError: when shares are invalid, or name labels that no machine knows.
@@ -209,12 +202,14 @@ def doubt_in(stored: StoredDoubt | UnsetType, machines: Machines) -> StateUncert
         return StateUncertainty()
     labels = {label for machine in machines.values() for label in machine.labels}
     noise = stored.label_noise
-    if noise is not None and (min(noise) < 0 or max(noise) > 1 or noise[0] + noise[2] > 1):
-        raise ValueError("label_noise holds a share that is not from 0 to 1")
+    if noise is not None:
+        shares = noise.missed, noise.false, noise.swapped
+        if min(shares) < 0 or max(shares) > 1 or noise.missed + noise.swapped > 1:
+            raise ValueError("label_noise holds a share that is not from 0 to 1")
     if (noise is None) != (not stored.label_shares):
         raise ValueError("label_noise and label_shares must be there together")
     return StateUncertainty(
-        label_noise=None if noise is None else LabelNoise(*noise),
+        label_noise=noise,
         label_shares=_shares(stored.label_shares, labels, "label_shares"),
         starts=_shares(stored.starts, labels, "starts"),
     )

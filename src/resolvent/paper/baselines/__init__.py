@@ -4,10 +4,9 @@ Input: a `TraceSet`. Output: an `Outcome`.
 """
 
 from resolvent.paper.baselines.aalpy import aalpy
-from resolvent.paper.baselines.edge_machine import KeyedRewardMachine
 from resolvent.paper.baselines.hmm import hmm
 from resolvent.paper.baselines.ilp import ilp
 from resolvent.paper.baselines.lrm import lrm
 from resolvent.paper.baselines.outcome import Outcome
 
-__all__ = ["KeyedRewardMachine", "Outcome", "aalpy", "hmm", "ilp", "lrm"]
+__all__ = ["Outcome", "aalpy", "hmm", "ilp", "lrm"]

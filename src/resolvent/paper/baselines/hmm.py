@@ -1,188 +1,62 @@
-"""Fitted transitions → the automaton that explains the traces best, at which threshold."""
+"""Hidden Markov models: traces of a task with one final reward → its automaton.
 
-import time
-from collections.abc import Collection, Iterable
+Abate, Almulla, Fox, Hyland and Wooldridge, "Learning Task Automata for Reinforcement Learning
+Using Hidden Markov Models" (2023).
+"""
+
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, Final, Literal
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from resolvent import _core
-from resolvent._util.validation import shown
 from resolvent.errors import OptionError
-from resolvent.machines.io.edge_rewards import EdgeRewardMachine
-from resolvent.paper.baselines.hmm_distillation import Distillation, distil
-from resolvent.paper.baselines.hmm_em import (
-    Deadline,
-    DenseEngine,
-    Fit,
-    Listener,
-    Numbers,
-    SparseEngine,
-    baum_welch,
-)
-from resolvent.paper.baselines.outcome import Outcome, Status
-from resolvent.paper.baselines.reach_task import ReachTask
-from resolvent.traces.symbols import Label, as_label
+from resolvent.machines import EdgeRewardMachine
+from resolvent.paper.baselines.edge_machine import guarded_machine, wrong_rewards
+from resolvent.paper.baselines.hmm_em import Expectation, FinalRewardTask, Fit, Numbers, baum_welch
+from resolvent.paper.baselines.outcome import Clock, Outcome, Status
+from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
 
 PUBLISHED_THRESHOLD: Final = 1e-3
 """The published probability up to which a transition is taken for noise."""
 
 _THRESHOLDS: Final = tuple(PUBLISHED_THRESHOLD * 2 ** (rung / 2) for rung in range(17))
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """The result from one initial guess.
-
-    `published` is the contradiction at the published threshold, if any; `of_moves` says that
-    the threshold applied to shares of moves, not of rows; without a machine, `wrong_rewards`
-    is None.
-    """
-
-    fit: Fit
-    seconds: float
-    published: str | None
-    of_moves: bool
-    threshold: float
-    distillation: Distillation
-    wrong_rewards: int | None
-
-    @classmethod
-    def of(
-        cls,
-        traces: TraceSet,
-        task: ReachTask,
-        fit: Fit,
-        irrelevant: Collection[Label],
-        seconds: float,
-    ) -> "Attempt":
-        """Distil at the first threshold whose automaton gets fewest rewards wrong.
-
-        The published one comes first, then higher ones of the same probabilities. Then
-        come thresholds on each transition's share in the move between its two places: a
-        rarely left state may have likely transitions that are wrong, but their share is small.
-        """
-        attempts: list[Attempt] = []
-        for of_moves, threshold in product((False, True), _THRESHOLDS):
-            weights = shares_of_moves(fit.counts, task) if of_moves else fit.transitions
-            distillation = distil(weights, task, threshold=threshold, irrelevant=irrelevant)
-            wrong = (
-                None
-                if distillation.machine is None
-                else count_wrong_rewards(distillation.machine, traces)
-            )
-            published = attempts[0].published if attempts else distillation.contradiction
-            attempts.append(cls(fit, seconds, published, of_moves, threshold, distillation, wrong))
-            if wrong == 0:
-                break
-        return min(attempts, key=cls.rank)
-
-    def rank(self) -> tuple[bool, int, float]:
-        """Sort the best first: one that explains the traces, then one that is likely."""
-        wrong = self.wrong_rewards
-        return wrong is None, wrong or 0, -self.fit.log_likelihood
-
-    def report(self) -> dict[str, Any]:
-        """Return the attempt's details as JSON values."""
-        steps = asdict(self.distillation)
-        del steps["machine"]
-        return {
-            "iterations": self.fit.iterations,
-            "log_likelihood": self.fit.log_likelihood,
-            "converged": self.fit.converged,
-            "seconds_per_iteration": self.seconds / self.fit.iterations,
-            "wrong_rewards": self.wrong_rewards,
-            "threshold": self.threshold,
-            "threshold_of": "moves" if self.of_moves else "rows",
-            "contradiction_at_published_threshold": self.published,
-            "distillation": steps,
-        }
-
-
-def shares_of_moves(counts: Numbers, task: ReachTask) -> Numbers:
-    """Divide each expected count by that of all transitions between the same places."""
-    places = len(task.labels)
-    by_place = counts.reshape(len(counts) // places, places, -1, places)
-    moves = by_place.sum(axis=(0, 2), keepdims=True)
-    shares: Numbers = by_place / np.where(moves > 0, moves, 1.0)
-    return shares.reshape(counts.shape)
-
-
-def count_wrong_rewards(machine: EdgeRewardMachine, traces: TraceSet) -> int:
-    """Return the same as `wrong_rewards`, in compiled code, for a machine of `distil`."""
-    (end,) = machine.terminal
-    table = np.full((end + 1, len(traces.labels)), -1, np.int32)
-    reward = max((edge.reward for edge in machine.edges), default=0.0)
-    for state in range(end):
-        for code, label in enumerate(traces.labels):
-            table[state, code], _ = machine.step(state, label)
-    reached = _core.walk_states(
-        table.ravel(), len(traces.labels), traces.after_step(traces.label_codes), traces.offsets
-    )
-    rewards = np.array(list(traces.rewards))[traces.reward_codes]
-    return int(np.count_nonzero(np.where(reached == end, reward, 0.0) != rewards))
-
-
-_MOST_HIDDEN_STATES: Final = 5_000
-
-EngineName = Literal["sparse", "dense"]
-_ENGINES: Final[dict[str, type[SparseEngine] | type[DenseEngine]]] = {
-    "sparse": SparseEngine,
-    "dense": DenseEngine,
-}
+_TOLERANCE: Final = 1e-6
+"""Change below which expectation-maximization has converged; see `baum_welch`."""
+_MAX_HIDDEN_STATES: Final = 5_000
 
 
 def hmm(
     traces: TraceSet,
     *,
     states: int,
-    irrelevant: Iterable[Any] = (None,),
     seed: int = 0,
     restarts: int = 10,
-    tolerance: float = 1e-6,
     iterations: int = 25_000,
-    engine: EngineName = "sparse",
     time_limit: float | None = None,
-    progress: Listener | None = None,
 ) -> Outcome:
-    """Learn the automaton of a task that pays once, at its end, by expectation-maximisation.
+    """Learn the automaton of a task with one reward, at its end, by expectation-maximization.
 
     `states` counts all states of the automaton including the end, as published. So it is
     one more than a Reward Machine of the same task has: 3, 4 and 5 on the three phase
     grids, whose Reward Machines have 2, 3 and 4 states.
 
-    Actions are left out. The hidden state is a state of the automaton, called a
-    layer, and a place; the place and, at the end, the completion are observed.
-    Transitions start as the empirical chain over places, once in every layer, with a
-    small mass on all else; then the likelihood is raised until it hardly changes.
-    `distil` describes how the automaton is read off.
-
-    Departures from the publication, made to find more automata:
-
-    - With one small mass for all entries, two layers in the middle stay equal. From
-      4 states on, the mass of each entry is drawn from an exponential distribution,
-      and up to `restarts` such guesses are tried. The first one whose automaton
-      predicts all rewards is used, otherwise the one with the fewest wrong rewards.
-    - If the automaton contradicts itself at the published threshold, or predicts wrong
-      rewards, other thresholds are tried; see `Attempt.of`. The likeliest transitions
-      overfit rarely left states, and one wrong edge is enough.
-    - The sparse engine considers only hidden states consistent with the observations. It
-      computes the same numbers as the dense one, which is as published.
+    Actions are omitted. The hidden state is a state of the automaton, called a
+    layer, and an observation; the observation and, at the end, the completion are emitted.
+    Transitions start as the empirical chain over observations, once in every layer, with a
+    small mass on all others; then the likelihood is raised until it hardly changes.
+    `distill` describes how the automaton is read off. Random guesses with restarts and further
+    thresholds are departures from the publication that find more automata
+    (docs/decisions/worlds-and-paper.md).
 
     Args:
-        traces: traces of a random policy; rewards are 0 except in the last step.
-        states: the number of states of the automaton, including the end.
-        irrelevant: labels known to change nothing; by default, no event.
-        seed: the seed of the small masses.
-        restarts: the number of initial guesses to try.
-        tolerance: the convergence threshold; see `baum_welch`.
-        iterations: the maximal number of iterations for each guess.
-        engine: "sparse" or "dense".
-        time_limit: in seconds, for everything.
-        progress: called with the iteration of the current guess and the log-likelihood.
+        traces: Traces of a random policy; rewards are 0 except in the last step.
+        states: The number of states of the automaton, including the end.
+        seed: The seed of the small masses.
+        restarts: The number of initial guesses to try.
+        iterations: The maximal number of iterations for each guess.
+        time_limit: Seconds for everything.
 
     Returns:
         A machine has the status "found" even if it predicts wrong rewards: see
@@ -200,88 +74,37 @@ def hmm(
 
     Raises:
         TraceError: when the traces are not of such a task.
-        OptionError: when an option cannot be honoured.
+        OptionError: when an option is out of range.
     """
-    began = time.perf_counter()
-    deadline = Deadline(time_limit)
-    task = ReachTask.of(traces)
-    _check_options(task, states, restarts, iterations, engine, time_limit)
-    labels = {as_label(label) for label in irrelevant}
-    expectation = _ENGINES[engine](task, states)
+    clock = Clock(time_limit)
+    task = FinalRewardTask.of(traces)
+    _check_options(task, states, restarts, iterations)
+    expectation = Expectation(task, states)
     attempts: list[Attempt] = []
     out_of_time = False
     for number in range(restarts):
-        guessed = time.perf_counter()
-        draws = _draws(states, seed, number)
-        fit = baum_welch(
-            expectation,
-            first_guess(task, states, draws),
-            tolerance=tolerance,
-            iterations=iterations,
-            deadline=deadline,
-            progress=progress,
-        )
+        started = clock.seconds
+        guess = first_guess(task, states, _generator(states, seed, number))
+        fit = baum_welch(expectation, guess, clock, tolerance=_TOLERANCE, iterations=iterations)
         out_of_time = fit.out_of_time
         if fit.iterations:
-            seconds = time.perf_counter() - guessed
-            attempts.append(Attempt.of(traces, task, fit, labels, seconds))
+            attempts.append(Attempt.of(traces, task, fit, clock.seconds - started))
         if out_of_time or attempts[-1].wrong_rewards == 0:
             break
     best = min(attempts, key=Attempt.rank, default=None)
-    return Outcome(
-        "hmm",
-        _status(best, out_of_time),
-        time.perf_counter() - began,
-        None if best is None else best.distillation.machine,
-        {
-            "states": states,
-            "hidden_states": states * len(task.labels),
-            "symbols": 2 * len(task.labels),
-            "engine": engine,
-            **({} if best is None else best.report()),
-            "attempts": [attempt.report() for attempt in attempts],
-        },
-    )
+    machine = None if best is None else best.distillation.machine
+    status: Status = "found" if machine is not None else "no solution"
+    details = {
+        "states": states,
+        "hidden_states": states * len(task.labels),
+        "seed": seed,
+        **({} if best is None else best.report()),
+        "attempts": [attempt.report() for attempt in attempts],
+    }
+    return Outcome("hmm", "time limit" if out_of_time else status, clock.seconds, machine, details)
 
 
-def first_guess(task: ReachTask, states: int, draws: np.random.Generator | None) -> Numbers:
-    """Return transitions that stay in their layer, with a small mass on all unseen ones.
-
-    That mass is 1 / (N - 4) before rows are normalised, as published, times a random
-    number for each entry if there is a generator.
-    """
-    places = len(task.labels)
-    steps = np.zeros((places, places))
-    np.add.at(steps, (task.moves_from, task.moves_to), 1.0)
-    visits = steps.sum(axis=1, keepdims=True)
-    guess = np.kron(np.eye(states), steps / np.maximum(visits, 1.0))
-    size = len(guess)
-    drawn = np.ones((size, size)) if draws is None else draws.exponential(size=(size, size))
-    guess = np.where(guess == 0, drawn / max(size - 4, 1), guess)
-    normalised: Numbers = guess / guess.sum(axis=1, keepdims=True)
-    return normalised
-
-
-def _draws(states: int, seed: int, start: int) -> np.random.Generator | None:
-    """Return the generator of an initial guess; None for the published one, which comes first."""
-    separable = states < 4
-    return None if separable and start == 0 else np.random.default_rng([seed, start])
-
-
-def _status(best: Attempt | None, out_of_time: bool) -> Status:
-    if out_of_time:
-        return "time limit"
-    return "no solution" if best is None or best.distillation.machine is None else "found"
-
-
-def _check_options(
-    task: ReachTask,
-    states: int,
-    restarts: int,
-    iterations: int,
-    engine: str,
-    time_limit: float | None,
-) -> None:
+def _check_options(task: FinalRewardTask, states: int, restarts: int, iterations: int) -> None:
     for name, value, least in (
         ("states", states, 2),
         ("restarts", restarts, 1),
@@ -289,13 +112,280 @@ def _check_options(
     ):
         if value < least:
             raise OptionError(f"{name}={value}: it must be at least {least}")
-    if engine not in _ENGINES:
-        raise OptionError(f"engine={shown(engine)}: use {' or '.join(map(repr, _ENGINES))}")
-    if time_limit is not None and not time_limit > 0:
-        raise OptionError(f"the time limit is {time_limit:g} s: it must be above 0")
     hidden = states * len(task.labels)
-    if hidden > _MOST_HIDDEN_STATES:
+    if hidden > _MAX_HIDDEN_STATES:
         raise OptionError(
-            f"{states} states at {len(task.labels):,} places are {hidden:,} hidden states: at most "
-            f"{_MOST_HIDDEN_STATES:,} are tried; use fewer states or traces of a smaller world"
+            f"{states} states with {len(task.labels):,} observations are {hidden:,} hidden states, "
+            f"more than {_MAX_HIDDEN_STATES:,}: use fewer states or traces of a smaller world"
         )
+
+
+def first_guess(
+    task: FinalRewardTask, states: int, generator: np.random.Generator | None
+) -> Numbers:
+    """Return transitions that stay in their layer, with a small mass on all unseen ones.
+
+    That mass is 1 / (N - 4) before rows are normalized, as published, times a random
+    number for each entry if there is a generator.
+    """
+    n_observations = len(task.labels)
+    steps = np.zeros((n_observations, n_observations))
+    np.add.at(steps, (task.sources, task.targets), 1.0)
+    visits = steps.sum(axis=1, keepdims=True)
+    guess = np.kron(np.eye(states), steps / np.maximum(visits, 1.0))
+    size = len(guess)
+    drawn = np.ones((size, size)) if generator is None else generator.exponential(size=(size, size))
+    guess = np.where(guess == 0, drawn / max(size - 4, 1), guess)
+    normalized: Numbers = guess / guess.sum(axis=1, keepdims=True)
+    return normalized
+
+
+def _generator(states: int, seed: int, start: int) -> np.random.Generator | None:
+    """Return the generator of an initial guess; None for the published one, which comes first."""
+    separable = states < 4
+    return None if separable and start == 0 else np.random.default_rng([seed, start])
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The result from one initial guess.
+
+    `published` is the contradiction at the published threshold, if any; `of_pairs` says that
+    the threshold applied to shares of `pair_shares`, not to probabilities; without a machine,
+    `wrong_rewards` is None.
+    """
+
+    fit: Fit
+    seconds: float
+    published: str | None
+    of_pairs: bool
+    threshold: float
+    distillation: "Distillation"
+    wrong_rewards: int | None
+
+    @classmethod
+    def of(cls, traces: TraceSet, task: FinalRewardTask, fit: Fit, seconds: float) -> "Attempt":
+        """Distill at the first threshold whose automaton predicts fewest rewards wrongly.
+
+        The published one comes first, then higher ones of the same probabilities. Then
+        come thresholds on each transition's share of all between its two observations: a
+        rarely left state may have likely transitions that are wrong, but their share is small.
+        """
+        attempts: list[Attempt] = []
+        for of_pairs, threshold in product((False, True), _THRESHOLDS):
+            weights = pair_shares(fit.counts, task) if of_pairs else fit.transitions
+            distillation = distill(weights, task, threshold)
+            machine = distillation.machine
+            wrong = None if machine is None else wrong_rewards(machine, traces)
+            published = attempts[0].published if attempts else distillation.contradiction
+            attempts.append(cls(fit, seconds, published, of_pairs, threshold, distillation, wrong))
+            if wrong == 0:
+                break
+        return min(attempts, key=cls.rank)
+
+    def rank(self) -> tuple[bool, int, float]:
+        """Return the sorting key, best first: few wrong rewards, then a high likelihood."""
+        wrong = self.wrong_rewards
+        return wrong is None, wrong or 0, -self.fit.log_likelihood
+
+    def report(self) -> dict[str, Any]:
+        """Return the attempt's details as JSON values."""
+        merges = asdict(self.distillation)
+        del merges["machine"]
+        return {
+            "iterations": self.fit.iterations,
+            "log_likelihood": self.fit.log_likelihood,
+            "converged": self.fit.converged,
+            "seconds_per_iteration": self.seconds / self.fit.iterations,
+            "wrong_rewards": self.wrong_rewards,
+            "threshold": self.threshold,
+            "threshold_of": "pairs" if self.of_pairs else "rows",
+            "contradiction_at_published_threshold": self.published,
+            "distillation": merges,
+        }
+
+
+def pair_shares(counts: Numbers, task: FinalRewardTask) -> Numbers:
+    """Divide each expected count by that of all transitions between the same observations."""
+    n_observations = len(task.labels)
+    layers = len(counts) // n_observations
+    by_observation = counts.reshape(layers, n_observations, layers, n_observations)
+    totals = by_observation.sum(axis=(0, 2), keepdims=True)
+    shares: Numbers = by_observation / np.where(totals > 0, totals, 1.0)
+    return shares.reshape(counts.shape)
+
+
+# --- Distillation --------------------------------------------------------------------------------
+
+_Arrow: TypeAlias = tuple[int, Label, int]
+_Table: TypeAlias = dict[int, dict[Label, int]]
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """The automaton, or the reason for its absence, with counts of merges.
+
+    `merged_by_label` counts merges of the targets of one label, `merged_by_no_event` merges
+    of the two ends of an edge without event, and `folded` states merged afterwards.
+    """
+
+    machine: EdgeRewardMachine | None
+    contradiction: str | None
+    edges: int
+    merged_by_label: int = 0
+    merged_by_no_event: int = 0
+    folded: int = 0
+
+
+class _Contradiction(Exception):  # noqa: N818
+    """A label would both end the task and not end it."""
+
+
+class _Classes:
+    """Classes of merged states. The end has the largest number and is never merged."""
+
+    def __init__(self, end: int) -> None:
+        self._parent = list(range(end + 1))
+        self.end = end
+
+    def copy(self) -> "_Classes":
+        twin = _Classes(self.end)
+        twin._parent = list(self._parent)
+        return twin
+
+    def find(self, state: int) -> int:
+        while self._parent[state] != state:
+            self._parent[state] = self._parent[self._parent[state]]
+            state = self._parent[state]
+        return state
+
+    def merge(self, first: int, second: int, label: Label) -> bool:
+        """Merge two targets of a label; return whether they were separate."""
+        root, absorbed = sorted((self.find(first), self.find(second)))
+        if root == absorbed:
+            return False
+        if absorbed == self.end:
+            raise _Contradiction(
+                f"after one label sequence, {label_text(label)!r} both ends the task and does not"
+            )
+        self._parent[absorbed] = root
+        return True
+
+
+def distill(weights: Numbers, task: FinalRewardTask, threshold: float) -> Distillation:
+    """Read the automaton of a task off fitted transitions, whose probabilities are the weights.
+
+    1. Transitions above the threshold that are reachable from the starts are edges, with the
+       label of the observation that they lead to; all states of the last layer are one, the end.
+    2. Cone lumping: while a label leads from one state to two, these are merged.
+       The initial states are merged first, as nothing has been read yet.
+    3. Bias removal: the ends of an edge without event are merged, until nothing changes.
+    4. A state is folded into an earlier one that no label distinguishes from it. This is
+       not in the published method. It changes no output for label sequences that are possible
+       with these observations, and prevents an observation that only some labels can follow
+       from counting as a separate state.
+    """
+    arrows = _likely_arrows(weights, task, threshold)
+    classes = _Classes(len(weights) - len(task.labels))
+    start = int(task.starts.min())
+    try:
+        for observation in np.unique(task.starts).tolist():
+            classes.merge(start, observation, NO_EVENT)
+        by_label, by_no_event = _merge_to_fixpoint(arrows, classes)
+    except _Contradiction as contradiction:
+        return Distillation(None, str(contradiction), len(arrows))
+    table, end = _numbered(arrows, classes, start)
+    folded, end_after = _folded(table, end)
+    labels_of: dict[tuple[int, int, float], list[Label]] = {}
+    for source, row in folded.items():
+        for label, target in row.items():
+            reward = task.reward if target == end_after else 0.0
+            labels_of.setdefault((source, target, reward), []).append(label)
+    names = frozenset[str]().union(*(label for row in folded.values() for label in row))
+    machine = guarded_machine(labels_of, end_after, names)
+    return Distillation(machine, None, len(arrows), by_label, by_no_event, end - end_after)
+
+
+def _likely_arrows(weights: Numbers, task: FinalRewardTask, threshold: float) -> list[_Arrow]:
+    """Return the edges that can be reached, in the order of a breadth-first search."""
+    end = len(weights) - len(task.labels)
+    queue = np.unique(task.starts).tolist()
+    reached = {*queue, end}
+    arrows = []
+    for source in queue:
+        for state in np.flatnonzero(weights[source] > threshold).tolist():
+            target = min(state, end)
+            arrows.append((source, task.labels[state % len(task.labels)], target))
+            if target not in reached:
+                reached.add(target)
+                queue.append(target)
+    return arrows
+
+
+def _merge_to_fixpoint(arrows: list[_Arrow], classes: _Classes) -> tuple[int, int]:
+    """Merge as steps 2 and 3 of `distill` say; return the number of merges of each."""
+    total_by_label = total_by_no_event = 0
+    while True:
+        by_label = by_no_event = 0
+        targets: dict[tuple[int, Label], int] = {}
+        for source, label, target in arrows:
+            if label == NO_EVENT:
+                by_no_event += classes.merge(source, target, label)
+            first = targets.setdefault((classes.find(source), label), target)
+            by_label += classes.merge(first, target, label)
+        total_by_label += by_label
+        total_by_no_event += by_no_event
+        if not (by_label or by_no_event):
+            return total_by_label, total_by_no_event
+
+
+def _numbered(arrows: list[_Arrow], classes: _Classes, start: int) -> tuple[_Table, int]:
+    """Number classes breadth-first from 0 in label order; the end comes last and has no row."""
+    rows: _Table = {}
+    for source, label, target in arrows:
+        rows.setdefault(classes.find(source), {})[label] = classes.find(target)
+    number = {classes.find(start): 0}
+    queue = list(number)
+    for state in queue:
+        row = rows.get(state, {})
+        for label in sorted(row, key=label_order):
+            if row[label] != classes.end and row[label] not in number:
+                number[row[label]] = len(number)
+                queue.append(row[label])
+    end = number[classes.end] = len(number)
+    table = {
+        number[state]: {label: number[target] for label, target in rows.get(state, {}).items()}
+        for state in queue
+    }
+    return table, end
+
+
+def _folded(table: _Table, end: int) -> tuple[_Table, int]:
+    """Fold each state into the first earlier one that no label distinguishes from it."""
+    classes, rows = _Classes(end), dict(table)
+    for later in range(1, end):
+        for earlier in range(later):
+            if classes.find(later) != later or classes.find(earlier) != earlier:
+                continue
+            trial = classes.copy()
+            try:
+                changed = _fold(rows, trial, earlier, later)
+            except _Contradiction:
+                continue
+            classes = trial
+            rows |= changed
+    arrows = [(source, label, to) for source, row in table.items() for label, to in row.items()]
+    return _numbered(arrows, classes, 0)
+
+
+def _fold(rows: _Table, classes: _Classes, left: int, right: int) -> _Table:
+    """Merge two states and all that this forces; return the changed rows."""
+    changed: _Table = {}
+    pairs: list[tuple[int, int, Label]] = [(left, right, NO_EVENT)]
+    for first, second, read in pairs:
+        root, absorbed = sorted((classes.find(first), classes.find(second)))
+        if classes.merge(root, absorbed, read):
+            row = changed[root] = dict(changed.get(root, rows[root]))
+            for label, target in changed.get(absorbed, rows[absorbed]).items():
+                pairs.append((row.setdefault(label, target), target, label))
+    return changed

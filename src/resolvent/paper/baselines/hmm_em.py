@@ -1,181 +1,200 @@
-"""Expectation-maximisation: a task and transition probabilities → expected transition counts.
+"""Expectation-maximization: a task and transition probabilities → the likeliest transitions.
 
-Hidden states are a layer (a state of the task's automaton) and a place; the state
-of layer q at place s has the number q · places + s. Traces begin in layer 0, and
-are in the last layer exactly when they were paid. The emission is the place and
-whether it was paid, so each hidden state shows one symbol with certainty: emissions
-are known, and maximising the likelihood could not change them.
-
-Both engines below run the scaled forward and backward passes over all traces.
+A hidden state is a layer, which is a state of the task's automaton, and an observation: layer q
+with observation s has the number q · observations + s. Traces begin in layer 0, and are in the
+last layer exactly when their last step had the reward. A hidden state emits its observation, and
+whether the task is complete, with certainty: so emissions are known, and maximizing the likelihood
+could not change them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.math import log
-from resolvent.errors import TimeLimitReached
-from resolvent.paper.baselines import clock
-from resolvent.paper.baselines.reach_task import ReachTask
+from resolvent.errors import TimeLimitReached, TraceError
+from resolvent.paper.baselines.outcome import Clock
+from resolvent.traces.symbols import Label, label_text
+from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes
 
 Numbers = NDArray[np.float64]
-States = NDArray[np.intp]
 
 _STEPS_AT_ONCE: Final = 200_000
-_NUMBERS_AT_ONCE: Final = 16_000_000
+"""Number of steps between two looks at the clock."""
 
 
-class Deadline:
-    """The time at which a computation has to stop."""
+@dataclass(frozen=True)
+class FinalRewardTask:
+    """Traces of a task whose only reward is at its end, as a hidden Markov model reads them.
 
-    def __init__(self, time_limit: float | None) -> None:
-        self._at = None if time_limit is None else clock.now() + time_limit
+    Trace `i` has `observations[offsets[i] + i : offsets[i + 1] + i + 1]`, one more than it has
+    steps. Actions are omitted: under the policy that made the traces, observation and state of
+    the task are a Markov chain.
+    """
 
-    def check(self) -> None:
-        """Raise `TimeLimitReached` after the deadline."""
-        if self._at is not None and clock.now() > self._at:
-            raise TimeLimitReached("time ran out: raise the time limit")
+    observations: Codes
+    offsets: NDArray[np.int64]
+    completed: NDArray[np.bool_]
+    labels: tuple[Label, ...]
+    reward: float
+
+    @classmethod
+    def of(cls, traces: TraceSet) -> "FinalRewardTask":
+        """Read traces of such a task.
+
+        Raises:
+            TraceError: when the traces are of another kind of task.
+        """
+        completed, reward = _final_rewards(traces)
+        labels = _labels_of_observations(traces)
+        return cls(traces.observation_codes, traces.offsets, completed, labels, reward)
+
+    @property
+    def sources(self) -> Codes:
+        """The observation before each step."""
+        return np.delete(self.observations, self.offsets[1:] + np.arange(len(self.completed)))
+
+    @property
+    def targets(self) -> Codes:
+        """The observation after each step."""
+        return np.delete(self.observations, self.offsets[:-1] + np.arange(len(self.completed)))
+
+    @property
+    def starts(self) -> Codes:
+        """The first observation of each trace."""
+        starts: Codes = self.observations[self.offsets[:-1] + np.arange(len(self.completed))]
+        return starts
 
 
-class Engine(Protocol):
-    """Expected transitions. Entry `e` of its arrays is that from `source[e]` to `target[e]`."""
+def _final_rewards(traces: TraceSet) -> tuple[NDArray[np.bool_], float]:
+    """Return the traces with a final reward, and that reward."""
+    if not len(traces):
+        raise TraceError("there are no traces: give some of a task with a reward at its end")
+    rewards = np.array(list(traces.rewards))[traces.reward_codes]
+    last = np.zeros(traces.steps, bool)
+    last[traces.offsets[1:] - 1] = True
+    completed = rewards[last] > 0
+    for wrong, why in (
+        (rewards < 0, "no reward may be negative"),
+        ((rewards != 0) & ~last, "only the last step may have a reward"),
+        (
+            (rewards > 0) & (rewards != rewards.max()),
+            f"all ends must have the same reward, here {rewards.max():g}",
+        ),
+    ):
+        if np.any(wrong):
+            row = int(np.argmax(wrong))
+            trace, step = traces.locate(row)
+            raise TraceError(
+                f"trace {trace}, step {step} has reward {rewards[row]:g}: hidden Markov models "
+                f"learn tasks whose only reward is at the end, so {why}"
+            )
+    failed = traces.terminated & ~completed
+    if np.any(failed):
+        raise TraceError(
+            f"trace {int(np.argmax(failed))} terminates without a reward: hidden Markov models "
+            f"learn tasks that end only when they are complete"
+        )
+    if not np.any(completed):
+        raise TraceError("no trace has a reward: give some in which the task is completed")
+    return completed, float(rewards.max())
 
-    source: States
-    target: States
 
-    def expect(self, probabilities: Numbers, deadline: Deadline) -> tuple[float, Numbers]:
-        """Return the log-likelihood of all steps, and the expected count of each entry."""
-        ...
+def _labels_of_observations(traces: TraceSet) -> tuple[Label, ...]:
+    """Return the one label of each observation."""
+    label_of = np.empty(len(traces.observations), np.int32)
+    label_of[traces.observation_codes] = traces.label_codes
+    differs = label_of[traces.observation_codes] != traces.label_codes
+    if np.any(differs):
+        at = int(np.argmax(differs))
+        code = int(traces.observation_codes[at])
+        both = (traces.labels[int(label)] for label in (traces.label_codes[at], label_of[code]))
+        texts = " and ".join(repr(label_text(label)) for label in both)
+        raise TraceError(
+            f"the observation {traces.observations[code]!r} has the labels {texts}: hidden Markov "
+            f"models infer the label from the observation, so use one observation for each"
+        )
+    return tuple(traces.labels[int(code)] for code in label_of)
 
 
-class SparseEngine:
-    """Considers only hidden states consistent with the symbols: steps · layers² a round."""
+class Expectation:
+    """The forward and backward passes over all traces, scaled.
 
-    def __init__(self, task: ReachTask, states: int) -> None:
-        places, layers = len(task.labels), states - 1
-        steps = task.moves_from.astype(np.int64) * places + task.moves_to
+    Only hidden states consistent with the emissions are considered, which takes steps · layers²
+    for one pass instead of steps · states². Entry `e` of probabilities and counts is the
+    transition from hidden state `source[e]` to `target[e]`.
+    """
+
+    def __init__(self, task: FinalRewardTask, states: int) -> None:
+        n_observations, layers = len(task.labels), states - 1
+        steps = task.sources.astype(np.int64) * n_observations + task.targets
         ends = np.zeros(len(steps), bool)
-        ends[task.offsets[1:] - 1] = task.paid
-        self._move = np.empty(len(steps), np.int32)
-        onward, self._move[~ends] = np.unique(steps[~ends], return_inverse=True)
-        ending, self._move[ends] = np.unique(steps[ends], return_inverse=True)
+        ends[task.offsets[1:] - 1] = task.completed
+        step_codes = np.empty(len(steps), np.int32)
+        onward, step_codes[~ends] = np.unique(steps[~ends], return_inverse=True)
+        ending, step_codes[ends] = np.unique(steps[ends], return_inverse=True)
         self._layers = layers
         self._onward = len(onward) * layers * layers
-        self._parts = list(_parts(task, self._move))
+        self._parts = list(_parts(task, step_codes))
 
         before, after = np.divmod(np.arange(layers * layers), layers)
         last = np.full(layers, layers)
         pieces = ((onward, before, after), (ending, np.arange(layers), last))
         self.source = np.concatenate(
-            [np.add.outer(moves // places, q * places).ravel() for moves, q, _ in pieces]
+            [
+                np.add.outer(pairs // n_observations, q * n_observations).ravel()
+                for pairs, q, _ in pieces
+            ]
         )
         self.target = np.concatenate(
-            [np.add.outer(moves % places, q * places).ravel() for moves, _, q in pieces]
+            [
+                np.add.outer(pairs % n_observations, q * n_observations).ravel()
+                for pairs, _, q in pieces
+            ]
         )
 
-    def expect(self, probabilities: Numbers, deadline: Deadline) -> tuple[float, Numbers]:
-        """Return what `Engine.expect` does."""
+    def counts(self, probabilities: Numbers, clock: Clock) -> tuple[float, Numbers]:
+        """Return the log-likelihood of all steps, and the expected count of each entry."""
         onward, ending = probabilities[: self._onward], probabilities[self._onward :]
         log_likelihood, counts = 0.0, np.zeros_like(probabilities)
-        for move, offsets, paid in self._parts:
-            deadline.check()
-            more, *counted = _core.expected_layers(
-                move, offsets, paid, layers=self._layers, onward=onward, ending=ending
+        for step_codes, offsets, completed in self._parts:
+            clock.check()
+            part, *counted = _core.expected_layers(
+                step_codes, offsets, completed, layers=self._layers, onward=onward, ending=ending
             )
-            log_likelihood += more
+            log_likelihood += part
             counts += np.concatenate(counted)
         return log_likelihood, counts
 
-
-class DenseEngine:
-    """Considers every hidden state at every step, as published: steps · states² a round."""
-
-    def __init__(self, task: ReachTask, states: int) -> None:
-        places = len(task.labels)
-        self._size = places * states
-        self.source, self.target = np.divmod(np.arange(self._size**2), self._size)
-        self._shows = np.zeros((2 * places, self._size))
-        for layer in range(states):
-            seen = np.arange(places) + (places if layer == states - 1 else 0)
-            self._shows[seen, layer * places + np.arange(places)] = 1.0
-        symbols = task.places.astype(np.intp)
-        symbols[task.offsets[1:] + np.arange(len(task.paid))] += places * task.paid
-        self._batches = list(_batches(symbols, np.diff(task.offsets), self._size))
-
-    def expect(self, probabilities: Numbers, deadline: Deadline) -> tuple[float, Numbers]:
-        """Return what `Engine.expect` does."""
-        matrix = probabilities.reshape(self._size, self._size)
-        log_likelihood, counts = 0.0, np.zeros_like(matrix)
-        for batch in self._batches:
-            log_likelihood += self._expect_batch(batch, matrix, counts, deadline)
-        return log_likelihood, (counts * matrix).ravel()
-
-    def _expect_batch(
-        self, batch: list[States], matrix: Numbers, counts: Numbers, deadline: Deadline
-    ) -> float:
-        """Run the forward and backward passes on traces in lock-step, the longest first.
-
-        Adds to `counts` the factor that the transition matrix is multiplied with.
-        """
-        first = np.zeros((len(batch[0]), self._size))
-        first[np.arange(len(batch[0])), batch[0]] = 1.0  # layer 0, where state and place coincide
-        forward, scales, log_likelihood = [first], [], 0.0
-        for symbols in batch[1:]:
-            deadline.check()
-            now = (forward[-1][: len(symbols)] @ matrix) * self._shows[symbols]
-            scale = now.sum(axis=1, keepdims=True)
-            forward.append(now / scale)
-            scales.append(scale)
-            log_likelihood += float(log(scale).sum())
-        later = np.empty((0, self._size))
-        for before, symbols, scale in zip(
-            reversed(forward[:-1]), reversed(batch[1:]), reversed(scales), strict=True
-        ):
-            deadline.check()
-            ended = np.ones((len(symbols) - len(later), self._size))
-            later = np.concatenate([later, ended]) * self._shows[symbols] / scale
-            counts += before[: len(symbols)].T @ later
-            later = later @ matrix.T
-        return log_likelihood
+    def by_source(self, values: Numbers, size: int) -> Numbers:
+        """Return the sum of values for each hidden state that transitions start in."""
+        return np.bincount(self.source, values, size).astype(np.float64, copy=False)
 
 
 def _parts(
-    task: ReachTask, move: NDArray[np.int32]
+    task: FinalRewardTask, step_codes: NDArray[np.int32]
 ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]]:
-    """Split traces into parts of limited size, so that the deadline is checked between them."""
+    """Split traces into parts of limited size, so that the clock is checked between them."""
     first = 0
-    while first < len(task.paid):
+    while first < len(task.completed):
         limit = task.offsets[first] + _STEPS_AT_ONCE
         last = max(first + 1, int(np.searchsorted(task.offsets, limit, side="right")) - 1)
         offsets = task.offsets[first : last + 1]
-        steps = move[offsets[0] : offsets[-1]]
-        yield steps, offsets - offsets[0], task.paid[first:last].astype(np.int32)
+        steps = step_codes[offsets[0] : offsets[-1]]
+        yield steps, offsets - offsets[0], task.completed[first:last].astype(np.int32)
         first = last
-
-
-def _batches(symbols: States, lengths: NDArray[np.int64], size: int) -> Iterator[list[States]]:
-    """Yield, for each time, the symbols of the traces that last so long."""
-    starts = np.cumsum(lengths + 1) - (lengths + 1)
-    order = np.argsort(-lengths, kind="stable")
-    batch = np.cumsum(lengths[order] + 1) * size // _NUMBERS_AT_ONCE
-    for group in np.split(order, np.flatnonzero(np.diff(batch)) + 1):
-        alive = (group[lengths[group] >= at] for at in range(int(lengths[group[0]]) + 1))
-        yield [symbols[starts[traces] + at] for at, traces in enumerate(alive)]
-
-
-Listener: TypeAlias = Callable[[int, float], object]
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The result of expectation-maximisation.
+    """The result of expectation-maximization.
 
-    `counts` is the expected number of times each transition was made, by state before and
-    after, and `log_likelihood` that of all steps. Both use the probabilities before the last
+    `counts` is the expected number of each transition, by hidden state before and after, and
+    `log_likelihood` that of all steps. Both are those of the probabilities before the last
     update, for which no further pass is needed.
     """
 
@@ -194,13 +213,12 @@ class Fit:
 
 
 def baum_welch(
-    engine: Engine,
+    expectation: Expectation,
     guess: Numbers,
+    clock: Clock,
     *,
     tolerance: float,
     iterations: int,
-    deadline: Deadline,
-    progress: Listener | None = None,
 ) -> Fit:
     """Improve the transitions of a hidden Markov model until they hardly change.
 
@@ -209,42 +227,29 @@ def baum_welch(
     states, the same of the emissions, which never change here, and the relative
     change of the log-likelihood.
     """
-    size = len(guess)
-    probabilities = guess[engine.source, engine.target]
-    elsewhere = np.clip(guess.sum(axis=1) - _by_row(engine, probabilities, size), 0.0, None)
+    size, source = len(guess), expectation.source
+    probabilities = guess[source, expectation.target]
+    impossible = np.clip(guess.sum(axis=1) - expectation.by_source(probabilities, size), 0.0, None)
     visited = np.zeros(size, bool)
     counts = np.zeros_like(probabilities)
     log_likelihood, done, converged, out_of_time = -np.inf, 0, False, False
     while done < iterations and not converged:
         try:
-            likelier, counts = engine.expect(probabilities, deadline)
+            improved, counts = expectation.counts(probabilities, clock)
         except TimeLimitReached:
             out_of_time = True
             break
-        updated, in_use = _maximised(engine, counts, probabilities, size)
-        # What no step can have been is never expected: in rows that are, it goes at once.
-        moved = _by_row(engine, np.abs(updated - probabilities), size)
-        moved += np.where(in_use & ~visited, elsewhere, 0.0)
-        gain = abs(likelier - log_likelihood) / (1 + abs(log_likelihood)) if done else np.inf
-        converged = max(float(moved.max()) / size, gain) < tolerance
-        visited |= in_use
-        probabilities, log_likelihood, done = updated, likelier, done + 1
-        if progress is not None:
-            progress(done, log_likelihood)
+        visits = expectation.by_source(counts, size)
+        is_visited = visits > 0
+        shares = counts / np.where(is_visited, visits, 1.0)[source]
+        updated = np.where(is_visited[source], shares, probabilities)
+        # The first update of a row removes all that no step can have been.
+        change = expectation.by_source(np.abs(updated - probabilities), size)
+        change += np.where(is_visited & ~visited, impossible, 0.0)
+        gain = abs(improved - log_likelihood) / (1 + abs(log_likelihood)) if done else np.inf
+        converged = max(float(change.max()) / size, gain) < tolerance
+        visited |= is_visited
+        probabilities, log_likelihood, done = updated, improved, done + 1
     by_state = np.zeros_like(guess)
-    by_state[engine.source, engine.target] = counts
+    by_state[source, expectation.target] = counts
     return Fit(by_state, log_likelihood, done, converged, out_of_time)
-
-
-def _maximised(
-    engine: Engine, counts: Numbers, probabilities: Numbers, size: int
-) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Return each transition's share of its row, and the visited rows; other rows stay."""
-    visits = _by_row(engine, counts, size)
-    visited = visits > 0
-    shares = counts / np.where(visited, visits, 1.0)[engine.source]
-    return np.where(visited[engine.source], shares, probabilities), visited
-
-
-def _by_row(engine: Engine, values: Numbers, size: int) -> Numbers:
-    return np.bincount(engine.source, values, size).astype(np.float64, copy=False)

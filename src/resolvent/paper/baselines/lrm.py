@@ -1,4 +1,4 @@
-"""LRM: traces → a machine that helps to predict the next label; rewards are averaged afterwards.
+"""LRM: traces → a machine that predicts the next label; rewards are averaged afterwards.
 
 Toro Icarte, Waldie, Klassen, Valenzano, Castro and McIlraith, "Learning Reward
 Machines for Partially Observable Reinforcement Learning" (2019).
@@ -8,22 +8,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.math import log
-from resolvent.errors import OptionError, TimeLimitReached, TraceError
-from resolvent.paper.baselines.clock import Clock, Listener
-from resolvent.paper.baselines.edge_machine import canonical, edges_used, label_machine, renumbered
-from resolvent.paper.baselines.outcome import Outcome, Status
+from resolvent.errors import OptionError, TimeLimitReached
+from resolvent.paper.baselines.edge_machine import EdgesUsed, canonical, labels_read, renumbered
+from resolvent.paper.baselines.outcome import Clock, Outcome, Status, check_not_empty
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
 Table = Codes
-"""Where each state and label lead; a label that is not there stays."""
+"""The target of each state and label; a label without a transition stays."""
+
+_TABU: Final = 10_000
+"""Number of recent machines that the search does not return to, as published."""
 
 
 def lrm(
@@ -31,35 +34,30 @@ def lrm(
     *,
     most_states: int = 10,
     steps: int = 100,
-    tabu: int = 10_000,
     first_counts: bool = True,
     seed: int = 0,
     time_limit: float | None = None,
-    progress: Listener | None = None,
 ) -> Outcome:
     """Search for a machine whose state best predicts the next label.
 
     The cost of a machine is Σ log |N_{x, l}| over all labels l that are followed by
     another, x being the state once l is read and N_{x, l} the labels that ever follow l
-    in x. Rewards do not count; each edge pays the mean of its observed rewards.
-    A tabu search starts at the machine of one state and moves to the best machine with
+    in x. Rewards do not count; the reward of each edge is the mean of its observed rewards.
+    A tabu search starts at the machine of one state and goes to the best machine with
     one transition more or less that is not tabu, even if it is worse than the last one.
 
     Args:
         traces: The traces. Immediate repetitions of a label are dropped.
         most_states: The maximal number of states.
-        steps: The number of moves of the search.
-        tabu: The number of recent machines that the search does not return to.
+        steps: The number of steps of the search.
         first_counts: Treat a trace's first label like all others, as published: then
-            no first label leads on from the first state, since it may be repeated.
+            the first state has no transition with a first label, since it may be repeated.
             Otherwise it is replaced by a label that never occurs again, which fits
             worlds whose episodes begin anywhere with nothing done yet; if traces begin
             with every label, the published rule leaves only one state.
-        seed: Chooses between equally good neighbours.
+        seed: Chooses between equally good neighbors.
         time_limit: Seconds for everything. After them the status is "time limit", and
             the machine the best so far.
-        progress: Called regularly with a description of the work and the share of the
-            steps done.
 
     Returns:
         An outcome whose details name the cost, that of one state, the numbers of steps
@@ -71,28 +69,24 @@ def lrm(
     >>> outcome.details["cost"] <= outcome.details["cost_of_one_state"]
     True
     """
-    if most_states < 1 or steps < 0 or tabu < 0:
-        raise OptionError("most_states must be at least 1, steps and tabu at least 0")
-    if not len(traces):
-        raise TraceError("there are no traces to learn from: collect or read at least one")
-    clock = Clock(time_limit, progress)
-    search = _Search(Compressed.of(traces, first_counts), most_states, tabu, Random(seed))  # noqa: S311
+    if most_states < 1 or steps < 0:
+        raise OptionError("most_states must be at least 1, steps at least 0")
+    check_not_empty(traces)
+    clock = Clock(time_limit)
+    search = _Search(Compressed.of(traces, first_counts), most_states, Random(seed))  # noqa: S311
     status: Status = "found"
     try:
-        for step in range(steps):
-            clock.tell(f"cost {search.best_cost:,.1f}", step / steps)
-            if not search.move(clock):
-                break
+        while search.steps < steps and search.step(clock):
+            pass
     except TimeLimitReached:
         status = "time limit"
-    read = traces.after_step(traces.label_codes)
-    table = canonical(search.best[:, : len(traces.labels)], read, traces.offsets)
-    used = edges_used(table, read, traces)
+    table = canonical(search.best[:, : len(traces.labels)], labels_read(traces), traces.offsets)
+    used = EdgesUsed.of(table, traces)
     return Outcome(
         method="lrm",
         status=status,
         seconds=clock.seconds,
-        machine=label_machine(used, list(traces.labels), len(table)),
+        machine=used.machine(list(traces.labels), len(table)),
         details={
             "cost": search.best_cost,
             "cost_of_one_state": search.first_cost,
@@ -110,9 +104,8 @@ def lrm(
 class Compressed:
     """Labels of traces without immediate repetitions.
 
-    Row by row: the label that is `read` there, −1 at the first of a trace; and as a
-    `pair` the label there · labels + the label after it, −1 at the last. `first` marks
-    the labels that traces begin with.
+    By row: the label that is `read`, −1 at the first of a trace; and as a `pair`
+    label · labels + the next label, −1 at the last. `first` marks the first labels of traces.
     """
 
     read: Codes
@@ -159,7 +152,7 @@ class Compressed:
         return _core.walk_states(flat, self.labels, self.read, self.offsets)
 
     def cost(self, states: Codes) -> float:
-        """Return Σ log |N_{x, l}|; a label that the same one always follows costs nothing."""
+        """Return Σ log |N_{x, l}|; a label with one successor costs nothing."""
         followed = self._followed
         case = states[followed] * np.int64(self.labels**2) + self.pair[followed]
         seen = np.bincount(case, minlength=1)
@@ -170,7 +163,7 @@ class Compressed:
         return round(float((seen.sum(axis=1) * log(distinct)).sum()), 6)
 
     def used(self, states: Codes, count: int) -> NDArray[np.bool_]:
-        """Return by state and label whether any trace reads the label there."""
+        """Return by state and label whether any trace reads the label in the state."""
         before = np.roll(states, 1)[self._reading].astype(np.int64)
         case = before * self.labels + self.read[self._reading]
         used = np.bincount(case, minlength=count * self.labels) > 0
@@ -188,47 +181,47 @@ class Compressed:
 class _Search:
     """The current machine of the search, the best one so far, and the tabu list."""
 
-    def __init__(self, data: Compressed, most_states: int, tabu: int, random: Random) -> None:
-        self.data, self.most_states, self.tabu, self.random = data, most_states, tabu, random
-        self.now = self.best = np.zeros((1, data.labels), np.int32)
-        self.first_cost = self.best_cost = data.cost(data.states(self.now))
+    def __init__(self, data: Compressed, most_states: int, random: Random) -> None:
+        self.data, self.most_states, self.random = data, most_states, random
+        self.current = self.best = np.zeros((1, data.labels), np.int32)
+        self.first_cost = self.best_cost = data.cost(data.states(self.current))
         self.steps = 0
         self.machines = 1
-        self._been: dict[bytes, None] = {}  # in the order of visits
+        self._tabu: dict[bytes, None] = {}  # in the order of visits
 
-    def move(self, clock: Clock) -> bool:
-        """Go to the best neighbour; False if all are tabu."""
-        self._been[self.now.tobytes()] = None
-        while len(self._been) > self.tabu:
-            del self._been[next(iter(self._been))]
+    def step(self, clock: Clock) -> bool:
+        """Go to the best neighbor; return False if all are tabu."""
+        self._tabu[self.current.tobytes()] = None
+        while len(self._tabu) > _TABU:
+            del self._tabu[next(iter(self._tabu))]
         cost_of: dict[bytes, float] = {}
         tables: dict[bytes, Table] = {}
-        for neighbour in neighbours(self.now, self.data, self.most_states):
-            clock.look()
-            states = self.data.states(neighbour)
-            used = self.data.used(states, len(neighbour))
-            table = renumbered(np.where(used, neighbour, np.int32(NONE)))
+        for neighbor in neighbors(self.current, self.data, self.most_states):
+            clock.check()
+            states = self.data.states(neighbor)
+            used = self.data.used(states, len(neighbor))
+            table = renumbered(np.where(used, neighbor, np.int32(NONE)))
             name = table.tobytes()
-            if name not in self._been and name not in cost_of:
+            if name not in self._tabu and name not in cost_of:
                 cost_of[name], tables[name] = self.data.cost(states), table
                 self.machines += 1
         if not cost_of:
             return False
         least = min(cost_of.values())
         chosen = self.random.choice([name for name, cost in cost_of.items() if cost == least])
-        self.now = tables[chosen]
+        self.current = tables[chosen]
         self.steps += 1
         if least < self.best_cost:
-            self.best, self.best_cost = self.now, least
+            self.best, self.best_cost = self.current, least
         return True
 
 
-def neighbours(table: Table, data: Compressed, most_states: int) -> Iterator[Table]:
+def neighbors(table: Table, data: Compressed, most_states: int) -> Iterator[Table]:
     """Yield the machines with one transition more or less.
 
-    A label does not lead on from a state that it led to, since repeated labels were dropped;
-    for the same reason no first label leads on from the first state. Transitions that no trace
-    uses are skipped, and one unused state stands for all.
+    A label has no transition in a state that it leads to, since repeated labels were dropped;
+    for the same reason the first state has none with a first label. Transitions that no trace
+    uses are skipped, and one unused state represents all.
     """
     used = data.used(data.states(table), len(table))
     stays = np.arange(len(table), dtype=np.int32)[:, None]

@@ -10,8 +10,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from resolvent.errors import OptionError
-from resolvent.rl.sb3.online_machines import OnlineMachineWrapper
-from resolvent.rl.sb3.positions import Positions
+from resolvent.rl.sb3.online_machines import OnlineMachineWrapper, Slots
 
 
 class InferMachines(BaseCallback):
@@ -49,9 +48,9 @@ class InferMachines(BaseCallback):
         self._due = every
 
     def _on_training_start(self) -> None:
-        self.memory = memory_inside(self.training_env)
+        self.envs = machines_inside(self.training_env)
         if isinstance(self.model, OffPolicyAlgorithm) and self.model.replay_buffer is not None:
-            self.memory.remembers = self.model.replay_buffer.buffer_size
+            self.envs.remembers = self.model.replay_buffer.buffer_size
         # A learner that continues keeps its count of steps, and so does this.
         self._due = min(self._due, self.model.num_timesteps + self.every)
 
@@ -63,29 +62,29 @@ class InferMachines(BaseCallback):
         if steps < self._due or (self.until is not None and steps > self.until):
             return
         self._due = steps + self.every
-        changed = self.memory.infer()
-        if self.memory.machines is not None:
-            for kind, machine in self.memory.machines.items():
-                self.logger.record(f"machines/{kind}_states", machine.states)
+        changed = self.envs.infer()
+        if self.envs.machines is not None:
+            for name, machine in self.envs.machines.items():
+                self.logger.record(f"machines/{name}_states", machine.states)
         if changed is not None:
             self.changes.append(steps)
             self._show(changed)
 
-    def _show(self, changed: Mapping[str, Positions]) -> None:
+    def _show(self, changed: Mapping[str, Slots]) -> None:
         """Transfer weights and steps, and replace the learner's last observation."""
-        transfer_weights(self.model.policy, self.memory, changed)
+        transfer_weights(self.model.policy, self.envs, changed)
         if isinstance(self.model, OffPolicyAlgorithm) and self.model.replay_buffer is not None:
-            relabel_steps(self.model.replay_buffer, self.memory)
-        outermost, current = self.training_env, self.memory.current()
-        if outermost is self.memory:
+            relabel_steps(self.model.replay_buffer, self.envs)
+        outermost, current = self.training_env, self.envs.current()
+        if outermost is self.envs:
             self.model._last_obs = current
-        elif isinstance(outermost, VecNormalize) and outermost.venv is self.memory:
+        elif isinstance(outermost, VecNormalize) and outermost.venv is self.envs:
             outermost.old_obs = current
             self.model._last_original_obs = current
             self.model._last_obs = outermost.normalize_obs(current)
 
 
-def memory_inside(venv: VecEnv) -> OnlineMachineWrapper:
+def machines_inside(venv: VecEnv) -> OnlineMachineWrapper:
     """Return the `OnlineMachineWrapper` around or inside a vector environment."""
     inner: VecEnv = venv
     while isinstance(inner, VecEnvWrapper):
@@ -93,26 +92,24 @@ def memory_inside(venv: VecEnv) -> OnlineMachineWrapper:
             return inner
         inner = inner.venv
     raise OptionError(
-        "InferMachines shows machines by a GrowingMemory: give the learner "
-        "GrowingMemory(make_vec_env(...)) as its environment"
+        "InferMachines shows machines by an OnlineMachineWrapper: give the learner "
+        "OnlineMachineWrapper(make_vec_env(...)) as its environment"
     )
 
 
 def transfer_weights(
-    policy: torch.nn.Module, memory: OnlineMachineWrapper, changed: Mapping[str, Positions]
+    policy: torch.nn.Module, envs: OnlineMachineWrapper, changed: Mapping[str, Slots]
 ) -> None:
-    """Copy to each position the weights of the position that showed its state before.
+    """Copy to each slot the weights of the slot that showed its state before.
 
     Only layers that read observations directly are changed.
     """
-    width = int(np.prod(memory.observation_space.shape or (0,)))
-    first = width - len(memory.shown.kinds) * memory.shown.places
-    columns = {
-        first + at * memory.shown.places + place: first + at * memory.shown.places + earlier
-        for at, kind in enumerate(memory.shown.kinds)
-        if kind in changed
-        for place, earlier in changed[kind].moves.items()
-    }
+    width, size = int(np.prod(envs.observation_space.shape or (0,))), envs.shown.size
+    columns = {}
+    for number, name in enumerate(envs.shown.names):
+        first = width - (len(envs.shown.names) - number) * size
+        for slot, earlier in changed[name].changes.items() if name in changed else ():
+            columns[first + slot] = first + earlier
     if not columns:
         return
     with torch.no_grad():
@@ -124,7 +121,7 @@ def transfer_weights(
                 layer.weight[:, list(columns)] = layer.weight[:, list(columns.values())]
 
 
-def relabel_steps(buffer: ReplayBuffer, memory: OnlineMachineWrapper) -> None:
+def relabel_steps(buffer: ReplayBuffer, envs: OnlineMachineWrapper) -> None:
     """Rewrite the machine states of the steps in a replay buffer, by the present machines.
 
     Its rows have to be the steps, one after the other; any other buffer is emptied.
@@ -134,11 +131,9 @@ def relabel_steps(buffer: ReplayBuffer, memory: OnlineMachineWrapper) -> None:
         return
     size = buffer.buffer_size
     stored = size if buffer.full else buffer.pos
-    width = len(memory.shown.kinds) * memory.shown.places
-    for episode, places in memory.remembered():
-        ago = memory.steps - episode.first - np.arange(len(episode))
+    for environment, first, columns in envs.remembered():
+        ago = envs.steps - first - np.arange(len(columns) - 1)
         is_stored = ago <= stored
-        rows = (buffer.pos - ago[is_stored]) % size
-        columns = memory.rows(places)
-        buffer.observations[rows, episode.environment, -width:] = columns[:-1][is_stored]
-        buffer.next_observations[rows, episode.environment, -width:] = columns[1:][is_stored]
+        rows, width = (buffer.pos - ago[is_stored]) % size, columns.shape[1]
+        buffer.observations[rows, environment, -width:] = columns[:-1][is_stored]
+        buffer.next_observations[rows, environment, -width:] = columns[1:][is_stored]

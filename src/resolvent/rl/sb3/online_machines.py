@@ -1,13 +1,15 @@
 """Infer machines while a learner of Stable-Baselines3 trains, and show their states to it.
 
 Input: a vector environment. Output: the same with machine states in its observations. The
-machines are inferred repeatedly from its own episodes; the space stays the same.
+machines are inferred repeatedly from its own episodes. Each machine has a fixed number of slots for
+its states, so the space stays the same. A network has weights for each slot: a state keeps the slot
+of the old state that occurred at the same steps, and a split-off state begins as a copy of it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
@@ -20,40 +22,149 @@ from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
-from resolvent.preprocess.transform import Preprocessor
-from resolvent.rl.env import (
-    LabelsOfSymbols,
-    LabelSource,
-    SymbolEncoder,
-    finite_reward,
-    reported_label,
-)
-from resolvent.rl.observation import Flat, check_fixed_size
-from resolvent.rl.sb3.positions import Positions, assign_positions
-from resolvent.rl.tracker import StateTracker
-from resolvent.rl.transfer import joint_counts, states_at_steps
+from resolvent.rl.env import LabelSource, LivePreprocessor, SymbolEncoder, reported_label
+from resolvent.rl.rollout import Episode, StepEncoder
+from resolvent.rl.tracker import StateTracker, states_at_steps
 from resolvent.rl.vector_env import split
+from resolvent.rl.wrappers.observation import Flat, check_fixed_size
 from resolvent.traces import TraceSet
-from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder
-from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import Label, Symbol
+from resolvent.traces.columns import EpisodeBuilder
+from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
+from resolvent.traces.symbols import Label
 
-KINDS = ("transition", "reward", "terminated")
+MACHINES: Final = ("transition", "reward", "terminated")
 """The machines that `infer` infers by default, the last one only if it is needed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """The slot of each state of one machine, and the slot that showed it before."""
+
+    of_state: NDArray[np.int64]
+    before: NDArray[np.int64]
+
+    @property
+    def changes(self) -> dict[int, int]:
+        """The slots that show another state than before, each with the slot that showed it."""
+        pairs = list(zip(self.of_state.tolist(), self.before.tolist(), strict=True))
+        return {slot: earlier for slot, earlier in reversed(pairs) if slot != earlier}
+
+
+def assign_slots(counts: NDArray[np.int64]) -> Slots:
+    """Return slots for states, given the counts of states while each slot was shown.
+
+    `counts` has a row for each slot and a column for each state. The pair with the highest
+    count stays together, then the next; remaining states get free slots, the most frequent
+    first. The last slot is shared by all states for which there is none.
+
+    >>> grown = assign_slots(np.array([[5, 9, 0], [0, 0, 7], [0, 0, 0]]))
+    >>> grown.of_state.tolist(), grown.before.tolist(), grown.changes
+    ([2, 0, 1], [0, 0, 1], {2: 0})
+    """
+    slots, states = counts.shape
+    own = slots if states <= slots else slots - 1
+    of_state = np.full(states, -1, np.int64)
+    is_free = [True] * own
+    rows, columns = np.nonzero(counts[:own])
+    for at in np.lexsort((columns, rows, -counts[rows, columns])).tolist():
+        slot, state = int(rows[at]), int(columns[at])
+        if is_free[slot] and of_state[state] < 0:
+            of_state[state], is_free[slot] = slot, False
+    free = iter([slot for slot in range(own) if is_free[slot]])
+    total = counts.sum(axis=0)
+    for state in np.argsort(-total, kind="stable").tolist():
+        if of_state[state] < 0:
+            of_state[state] = next(free, slots - 1)
+    return Slots(of_state, np.where(total > 0, counts.argmax(axis=0), of_state))
+
+
+class ShownMachines:
+    """The machines whose states are shown now, and the slot of each state.
+
+    `names` are those of all possible machines, and `size` is the number of slots of each.
+    """
+
+    def __init__(self, names: Sequence[str], size: int) -> None:
+        self.names, self.size = tuple(names), size
+        self.machines: Machines | None = None
+        self.slots: dict[str, NDArray[np.int64]] = {}
+
+    def change(self, machines: Machines, traces: Iterable[TraceSet]) -> dict[str, Slots]:
+        """Show new machines; return the new and old slots of their states."""
+        counts = {
+            name: np.zeros((self.size, machines[name].states), np.int64)
+            for name in self.names
+            if name in machines
+        }
+        for shard in traces:
+            after = states_at_steps(machines, shard)
+            before = {} if self.machines is None else states_at_steps(self.machines, shard)
+            for name, count in counts.items():
+                slots: Any = self.slots[name][before[name]] if name in before else 0
+                np.add.at(count, (slots, after[name]), 1)
+        assigned = {name: assign_slots(count) for name, count in counts.items()}
+        self.machines = machines
+        self.slots = {name: slots.of_state for name, slots in assigned.items()}
+        return assigned
+
+
+class SlotTracker:
+    """The slots to show in one episode, by the machines that are shown when it is created."""
+
+    def __init__(self, shown: ShownMachines) -> None:
+        self._names, self._slots = shown.names, shown.slots
+        self._tracker: StateTracker | None = None
+        self._labeling_fn: Callable[..., Label] | None = None
+        if shown.machines is not None:
+            self._tracker = StateTracker(shown.machines)
+            # Episodes hold symbols already: the environment's names do not matter.
+            self._labeling_fn = LivePreprocessor(None, shown.machines.preprocessor).labeling_fn
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The slot of each machine's state; the first for a missing machine."""
+        states = {} if self._tracker is None else self._tracker.states
+        return tuple(
+            int(self._slots[name][states[name]]) if name in states else 0 for name in self._names
+        )
+
+    def read(self, episode: Episode, number: int) -> tuple[int, ...]:
+        """Read the label of an episode's observation; return the slots to show with it."""
+        if self._tracker is not None:
+            label = episode.columns[LABEL][number]
+            if self._labeling_fn is not None:
+                action = episode.columns[ACTION][number - 1] if number else None
+                observation = episode.columns[OBSERVATION][number]
+                label = self._labeling_fn(None, action, None, observation, {})
+            (self._tracker.step if number else self._tracker.reset)(label)
+        return self.slots
+
+    def read_all(self, episode: Episode) -> list[tuple[int, ...]]:
+        """Read an episode from its beginning; return the slots to show with each observation."""
+        return [self.read(episode, number) for number in range(len(episode) + 1)]
+
+
+@dataclass
+class _Played:
+    """An episode of an environment: its number, and the steps of all when the episode began."""
+
+    environment: int
+    first: int
+    episode: Episode
 
 
 class OnlineMachineWrapper(VecEnvWrapper):
     """Show the states of machines that are inferred from the environments' own episodes.
 
-    Each observation is flattened and followed, for each machine, by the one-hot position of its
-    state among `most_states` positions: the first before machines are inferred, the last for all
+    Each observation is flattened and followed, for each machine, by the one-hot slot of its
+    state among `most_states` slots: the first before machines are inferred, the last for all
     remaining states if there are too many. So the space stays the same while machines grow.
 
     Give it to PPO or DQN, with `InferMachines` as their callback. When machines change, a state
-    keeps the position of the old state that occurred at the same steps, as far as possible.
+    keeps the slot of the old state that occurred at the same steps, as far as possible.
 
-    Labels are found as by `rs.collect`: in `info["labels"]`, by `label_of`, or made of
-    observations and actions with `labels="auto"` and the like. `outputs` and all further
+    Labels are found as by `rs.collect`: in `info["labels"]`, by `labeling_fn`, or made of
+    observations and actions with `labels="auto"` and the like. `labels`, `outputs` and all further
     options are those of `rs.infer`. Machines are inferred from finished episodes, so the
     environments need a time limit if they do not end by themselves.
 
@@ -69,10 +180,8 @@ class OnlineMachineWrapper(VecEnvWrapper):
         venv: VecEnv,
         *,
         most_states: int = 8,
-        labels: Any = None,
-        label_of: Callable[..., Any] | None = None,
-        name_of: Callable[[Any], Any] | None = None,
-        outputs: tuple[str, ...] | None = None,
+        labeling_fn: Callable[..., Any] | None = None,
+        observation_fn: Callable[[Any], Any] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(venv, VecEnv):
@@ -82,40 +191,42 @@ class OnlineMachineWrapper(VecEnvWrapper):
             )
         if most_states < 1:
             raise OptionError(f"most_states={most_states}: use at least 1")
-        if labels is not None:
-            options["labels"] = labels
-        checked = InferenceOptions(outputs=outputs, **options)
-        self._infer_options = {**options, "outputs": checked.outputs}
-        kinds: tuple[str, ...] = KINDS
-        if checked.outputs is not None:
-            kinds = tuple(
-                "transition" if output == "observation" else output for output in checked.outputs
+        self._inference_options = InferenceOptions(**options)
+        names: tuple[str, ...] = MACHINES
+        if self._inference_options.outputs is not None:
+            names = tuple(
+                "transition" if output == "observation" else output
+                for output in self._inference_options.outputs
             )
         inner = venv.observation_space
         check_fixed_size("flatten", inner)
-        self.shown = ShownMachines(kinds, most_states)
-        self._flat = Flat(inner, dict.fromkeys(kinds, most_states))
+        self.shown = ShownMachines(names, most_states)
+        self._flat = Flat(inner, dict.fromkeys(names, most_states))
         super().__init__(venv, observation_space=self._flat.space)
         self._batch_space = batch_space(inner, venv.num_envs)
         stand_in = _StandIn(venv)
-        self._observations = SymbolEncoder(stand_in, "observation", name_of)
-        self._actions = SymbolEncoder(stand_in, "action")
-        makes_labels = checked.labels == "auto" or not checked.labels.is_given
-        self._labels = LabelSource(None, label_of or (reported_label if makes_labels else None))
+        self._encoder = StepEncoder(
+            SymbolEncoder(stand_in, "observation", observation_fn),
+            SymbolEncoder(stand_in, "action"),
+        )
+        labels = self._inference_options.labels
+        if labeling_fn is None and (labels == "auto" or not labels.is_given):
+            labeling_fn = reported_label
+        self._labels = LabelSource(None, labeling_fn)
         self.result: InferenceResult | None = None
         self.remembers = 0
         """Number of steps for which episodes are stored after machines were inferred from them."""
         self.steps = 0
         """Number of steps that all environments have taken together."""
         self._records = True
-        self._finished = _FinishedEpisodes()
+        self._finished = EpisodeBuilder()
         self._traces: list[TraceSet] = []
-        self._past: deque[Episode] = deque()
-        self._running: list[Episode] = []
-        self._trackers: list[PositionTracker] = []
+        self._past: deque[_Played] = deque()
+        self._running: list[_Played] = []
+        self._trackers: list[SlotTracker] = []
         self._last: Any = None
         self._raw: list[Any] = []
-        self._sent: list[Any] = []
+        self._sent_actions: list[Any] = []
 
     @property
     def machines(self) -> Machines | None:
@@ -133,27 +244,28 @@ class OnlineMachineWrapper(VecEnvWrapper):
         When machines change here, they change there, from the next episode on. Nothing is
         inferred from its episodes.
         """
-        wrapper = OnlineMachineWrapper(venv, most_states=self.shown.places, **self._infer_options)
+        wrapper = OnlineMachineWrapper(
+            venv, most_states=self.shown.size, outputs=self._inference_options.outputs
+        )
         wrapper.shown = self.shown
-        wrapper._observations, wrapper._actions = self._observations, self._actions
-        wrapper._labels = self._labels
+        wrapper._encoder, wrapper._labels = self._encoder, self._labels
         wrapper._records = False
         return wrapper
 
     def reset(self) -> Any:
         """Begin an episode in all environments; those that go on are truncated."""
-        for episode in self._running:
-            if self._records and len(episode):
-                self._end(episode, terminated=False)
+        for played in self._running:
+            if len(played.episode):
+                self._end(played, terminated=False)
         observations = self.venv.reset()
         self._raw = split(self._batch_space, observations)
         self._running = [self._begin(number) for number in range(self.num_envs)]
-        self._trackers = [self._track(episode) for episode in self._running]
+        self._track_running()
         return self._extended(observations)
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Send actions to all environments."""
-        self._sent = list(actions)
+        self._sent_actions = list(actions)
         self.venv.step_async(actions)
 
     def step_wait(self) -> Any:
@@ -166,31 +278,27 @@ class OnlineMachineWrapper(VecEnvWrapper):
             info = infos[number]
             reached = info["terminal_observation"] if done else self._raw[number]
             with locating(f"environment {number}"):
-                self._step(number, before[number], reached, rewards[number], info)
+                slots = self._step(number, before[number], reached, rewards[number], info)
             if done:
-                places = self._trackers[number].places
-                infos[number] = {
-                    **info,
-                    "terminal_observation": self._flat.augment(reached, places),
-                }
-                if self._records:
-                    self._end(self._running[number], not info.get("TimeLimit.truncated", False))
+                infos[number] = {**info, "terminal_observation": self._flat.augment(reached, slots)}
+                terminated = not info.get("TimeLimit.truncated", False)
+                self._end(self._running[number], terminated=terminated)
                 self._running[number] = self._begin(number)
-                self._trackers[number] = self._track(self._running[number])
+                self._trackers[number] = self._tracker_of(self._running[number])
         return self._extended(observations), rewards, dones, infos
 
-    def infer(self) -> dict[str, Positions] | None:
+    def infer(self) -> dict[str, Slots] | None:
         """Infer machines from all finished episodes, or update the present machines.
 
-        Return the new and old positions of their states, by the names of the machines; None if
+        Return the new and old slots of their states, by the names of the machines; None if
         nothing changes.
         """
-        if not self._finished.episodes:
+        if not len(self._finished):
             return None
-        traces, self._finished = self._finished.trace_set(), _FinishedEpisodes()
+        traces, self._finished = TraceSet.from_episodes(self._finished), EpisodeBuilder()
         self._traces.append(traces)
         if self.result is None:
-            self.result = infer(traces, options=InferenceOptions(**self._infer_options))
+            self.result = infer(traces, options=self._inference_options)
         else:
             self.result = self.result.update(traces)
         machines = self.result.machines
@@ -198,193 +306,61 @@ class OnlineMachineWrapper(VecEnvWrapper):
             self.shown.machines = machines
             return None
         changed = self.shown.change(machines, self._traces)
-        for number, episode in enumerate(self._running):
-            self._trackers[number] = self._track(episode)
+        self._track_running()
         return changed
 
     def current(self) -> Any:
         """Return the last observations, with the states of the present machines."""
         return self._extended(self._last)
 
-    def remembered(self) -> Iterator[tuple["Episode", list[tuple[int, ...]]]]:
-        """Yield the remembered episodes, with the positions of all states in them."""
-        for episode in (*self._past, *self._running):
-            yield episode, list(PositionTracker(self.shown).replay(episode))
+    def remembered(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
+        """Yield the environment, the first step and the state columns of remembered episodes.
 
-    def rows(self, places: Sequence[Sequence[int]]) -> NDArray[Any]:
-        """Return the part of observations that shows these positions."""
-        columns = np.zeros(
-            (len(places), len(self.shown.kinds), self.shown.places), self._flat.space.dtype
-        )
-        for at, row in enumerate(places):
-            columns[at, np.arange(len(row)), row] = 1
-        return columns.reshape(len(places), -1)
+        The columns are the part of observations that shows the states of the present machines, a
+        row for each observation.
+        """
+        for played in (*self._past, *self._running):
+            slots = np.array(SlotTracker(self.shown).read_all(played.episode))
+            columns = np.eye(self.shown.size, dtype=self._flat.space.dtype)[slots]
+            yield played.environment, played.first, columns.reshape(len(slots), -1)
 
-    def _step(self, number: int, before: Any, reached: Any, reward: Any, info: Any) -> None:
-        episode, action = self._running[number], self._sent[number]
+    def _step(
+        self, number: int, before: Any, reached: Any, reward: Any, info: Any
+    ) -> tuple[int, ...]:
+        episode, action = self._running[number].episode, self._sent_actions[number]
         label = self._labels.after_step(before, action, reward, reached, info)
-        episode.step(
-            self._actions(action), finite_reward(reward), self._observations(reached), label
-        )
-        self._trackers[number].step(episode)
+        self._encoder.step(episode, action, reward, reached, label, info)
+        return self._trackers[number].read(episode, len(episode))
 
-    def _begin(self, number: int) -> "Episode":
+    def _begin(self, number: int) -> _Played:
         observation = self._raw[number]
         with locating(f"environment {number}"), locating("reset"):
             label = self._labels.at_reset(observation, self.venv.reset_infos[number])
-            return Episode(number, self.steps, [self._observations(observation)], [label])
+            return _Played(number, self.steps, self._encoder.begin(observation, label))
 
-    def _track(self, episode: "Episode") -> "PositionTracker":
-        tracker = PositionTracker(self.shown)
-        *_, _ = tracker.replay(episode)
+    def _end(self, played: _Played, *, terminated: bool) -> None:
+        if not self._records:
+            return
+        columns = played.episode.columns
+        self._finished.add(columns, terminated=terminated, truncated=not terminated)
+        if self.remembers:
+            self._past.append(played)
+        oldest = self.steps - self.remembers
+        while self._past and self._past[0].first + len(self._past[0].episode) <= oldest:
+            self._past.popleft()
+
+    def _tracker_of(self, played: _Played) -> SlotTracker:
+        tracker = SlotTracker(self.shown)
+        tracker.read_all(played.episode)
         return tracker
 
-    def _end(self, episode: "Episode", terminated: bool) -> None:
-        self._finished.add(episode, terminated=terminated)
-        if self.remembers:
-            self._past.append(episode)
-        oldest = self.steps - self.remembers
-        while self._past and self._past[0].first + len(self._past[0]) <= oldest:
-            self._past.popleft()
+    def _track_running(self) -> None:
+        self._trackers = [self._tracker_of(played) for played in self._running]
 
     def _extended(self, observations: Any) -> Any:
         self._last = observations
-        columns = np.array([tracker.places for tracker in self._trackers], np.int64).T
+        columns = np.array([tracker.slots for tracker in self._trackers], np.int64).T
         return self._flat.augment_batch(observations, list(columns))
-
-
-class ShownMachines:
-    """The machines whose states are shown now, and the position of each state."""
-
-    def __init__(self, kinds: Sequence[str], places: int) -> None:
-        self.kinds, self.places = tuple(kinds), places
-        self.machines: Machines | None = None
-        self.positions: dict[str, NDArray[np.int64]] = {}
-
-    def change(self, machines: Machines, traces: Iterable[TraceSet]) -> dict[str, Positions]:
-        """Show new machines; return the new and old positions of their states."""
-        counts = {
-            kind: np.zeros((self.places, machines[kind].states), np.int64)
-            for kind in self.kinds
-            if kind in machines
-        }
-        for shard in traces:
-            after = states_at_steps(machines, shard)
-            before = {} if self.machines is None else states_at_steps(self.machines, shard)
-            for kind, count in counts.items():
-                places = np.zeros(len(after[kind]), np.int32)  # the first, without machines
-                if kind in before:
-                    places = self.positions[kind][before[kind]].astype(np.int32)
-                count += joint_counts(places, after[kind], count.shape)
-        positions = {kind: assign_positions(count) for kind, count in counts.items()}
-        self.machines = machines
-        self.positions = {kind: each.of_state for kind, each in positions.items()}
-        return positions
-
-
-@dataclass
-class Episode:
-    """The steps of one environment since its last reset, in symbols.
-
-    `environment` is its number, and `first` the number of steps that all environments had taken
-    together when it began.
-    """
-
-    environment: int
-    first: int
-    observations: list[Symbol]
-    labels: list[Label]
-    actions: list[Symbol] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
-
-    def step(self, action: Symbol, reward: float, next_observation: Symbol, label: Label) -> None:
-        """Append a step."""
-        self.actions.append(action)
-        self.rewards.append(reward)
-        self.observations.append(next_observation)
-        self.labels.append(label)
-
-    def __len__(self) -> int:
-        return len(self.actions)
-
-
-class PositionTracker:
-    """The positions to show in one live episode, by the machines it began with."""
-
-    def __init__(self, machines: ShownMachines) -> None:
-        self._kinds, self._positions = machines.kinds, machines.positions
-        self._memory: StateTracker | None = None
-        self._label_of: LabelsOfSymbols | None = None
-        if machines.machines is not None:
-            self._memory = StateTracker(machines.machines)
-            self._label_of = _symbol_labels(machines.machines.senses)
-
-    def step(self, episode: Episode) -> None:
-        """Read the label of the last step."""
-        if self._memory is not None:
-            self._memory.step(self._label(episode, len(episode)))
-
-    def replay(self, episode: Episode) -> Iterator[tuple[int, ...]]:
-        """Yield the positions at each observation of an episode, from its beginning."""
-        for number in range(len(episode) + 1):
-            if self._memory is not None:
-                read = self._memory.step if number else self._memory.reset
-                read(self._label(episode, number))
-            yield self.places
-
-    def _label(self, episode: Episode, number: int) -> Label:
-        """Return the label of an episode's observation, as the machines read it."""
-        if self._label_of is None:
-            return episode.labels[number]
-        action = episode.actions[number - 1] if number else None
-        return self._label_of(None, action, None, episode.observations[number], {})
-
-    @property
-    def places(self) -> tuple[int, ...]:
-        """The position of each machine's state; the first for a missing machine."""
-        if self._memory is None:
-            return (0,) * len(self._kinds)
-        states = self._memory.states
-        return tuple(
-            int(self._positions[kind][states[kind]]) if kind in states else 0
-            for kind in self._kinds
-        )
-
-
-def _symbol_labels(preprocessor: Preprocessor) -> LabelsOfSymbols | None:
-    """Return the function that makes labels of symbols; None if labels are recorded."""
-    if preprocessor.labelling.is_given:
-        return None
-    then = (
-        {}
-        if preprocessor.discretise is None
-        else {preprocessor.discretise.of: preprocessor.discretise}
-    )
-    translations = (then.get(column, _unchanged) for column in ("observation", "action"))
-    return LabelsOfSymbols(preprocessor.labelling, *translations)
-
-
-class _FinishedEpisodes:
-    """Episodes that have ended, until machines are inferred from them."""
-
-    def __init__(self) -> None:
-        self._coder, self._coded = ColumnEncoder(), TraceSetBuilder()
-        self.episodes = 0
-
-    def add(self, episode: Episode, *, terminated: bool) -> None:
-        """Add an episode that terminated or was truncated."""
-        columns: Mapping[str, list[Any]] = {
-            OBSERVATION: episode.observations,
-            LABEL: episode.labels,
-            ACTION: episode.actions,
-            REWARD: episode.rewards,
-        }
-        self._coded.add(self._coder.code(columns), terminated=terminated, truncated=not terminated)
-        self.episodes += 1
-
-    def trace_set(self) -> TraceSet:
-        """Return all of them as traces."""
-        return self._coded.trace_set(self._coder.values())
 
 
 class _StandIn(gym.Env[Any, Any]):
@@ -397,13 +373,13 @@ class _StandIn(gym.Env[Any, Any]):
                 setattr(self, name, venv.get_attr(name, 0)[0])
 
 
-def _unchanged(symbol: Symbol) -> Symbol:
-    return symbol
-
-
 def _same_transitions(old: Machines, new: Machines) -> bool:
     """Return whether two sets of machines are in the same states after the same steps."""
-    if list(old) != list(new) or old.senses != new.senses or old.timing is not new.timing:
+    if (
+        list(old) != list(new)
+        or old.preprocessor != new.preprocessor
+        or old.timing is not new.timing
+    ):
         return False
     return all(
         before.labels == after.labels and np.array_equal(before.transitions, after.transitions)

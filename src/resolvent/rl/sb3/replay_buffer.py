@@ -11,14 +11,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from resolvent.errors import OptionError
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
-from resolvent.rl.counterfactual import (
-    ENDS,
-    GOES_ON,
-    UNKNOWN,
-    CounterfactualSteps,
-    inner_situations,
-    inner_values,
-)
+from resolvent.rl.counterfactual import ENDS, GOES_ON, UNKNOWN, CounterfactualSteps, VisibleModel
 from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.rl.wrappers.shape import UNSHAPED, ShapeReward, shaped_inside
 
@@ -28,7 +21,7 @@ class CounterfactualReplayBuffer(ReplayBuffer):
 
     The machines predict the next state and the reward of the action under the same observation in
     another state (Toro Icarte, Klassen, Valenzano and McIlraith 2022). Steps that the model does
-    not know are left out, never guessed.
+    not know are omitted.
 
     The learner's environment is inside `AugmentObservation`, in mode "flatten", "multidiscrete"
     or "discrete". `env` is one such environment, to look at, and `plan` a plan, or a `Model`, of
@@ -48,7 +41,7 @@ class CounterfactualReplayBuffer(ReplayBuffer):
     ... }
     >>> small = {"buffer_size": 10_000, "learning_starts": 1_000, "device": "cpu", "seed": 0}
     >>> dqn = DQN("MlpPolicy", env, **buffer, **small)
-    >>> dqn.learn(100).replay_buffer.imagined > 50
+    >>> dqn.learn(100).replay_buffer.counterfactual_steps > 50
     True
     """
 
@@ -79,20 +72,21 @@ class CounterfactualReplayBuffer(ReplayBuffer):
             n_envs=n_envs,
             handle_timeout_termination=handle_timeout_termination,
         )
-        model = plan.model if isinstance(plan, Plan) else plan
-        steps = CounterfactualSteps.of(augmented.env, model)
-        self._following, self._outcome = steps.following, steps.outcome
+        model = VisibleModel(augmented, plan.model if isinstance(plan, Plan) else plan)
+        self._steps = model.steps()
         shaped = shaped_inside(env)
-        self._shaped = shaped is not None
-        self._reward = steps.reward if shaped is None else _shaped_reward(steps, model, shaped)
-        situations = inner_situations(augmented, model)
-        encoded = [augmented.encode(*situation) for situation in situations]
-        self._shown = np.array(encoded, observation_space.dtype).reshape(-1, *self.obs_shape)
-        self._situations_of = _by_observation(model)
+        self._is_shaped = shaped is not None
+        if shaped is not None:
+            self._steps = self._steps._replace(reward=_shaped_reward(self._steps, model, shaped))
+        encoded = [augmented.encode(*state) for state in model.augmented_states]
+        self._encoded = np.array(encoded, observation_space.dtype).reshape(-1, *self.obs_shape)
+        self._same_observation: list[list[int]] = [[] for _ in model.values]
+        for number, code in enumerate(model.model.observation.tolist()):
+            self._same_observation[code].append(number)
+        self._codes = self._codes_of(model)
         self._first_action = int(getattr(action_space, "start", 0))
-        self._place_of = self._places(augmented, model)
         self._waiting: deque[tuple[int, int]] = deque()
-        self.imagined = 0
+        self.counterfactual_steps = 0
         """Number of counterfactual steps added so far."""
 
     def add(
@@ -105,88 +99,70 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         infos: list[dict[str, Any]],
     ) -> None:
         """Add the steps of all environments, and their counterfactual steps."""
-        if any(UNSHAPED in info for info in infos) is not self._shaped:
+        if any(UNSHAPED in info for info in infos) is not self._is_shaped:
             raise OptionError(
                 "of the learner's environment and the one given as env, ShapeReward is around one "
-                "alone: imagined steps would be paid otherwise than those that are taken"
+                "alone: counterfactual steps would have other rewards than real ones"
             )
         super().add(obs, next_obs, action, reward, done, infos)
-        each = zip(
-            np.reshape(obs, (self.n_envs, *self.obs_shape)).astype(self._shown.dtype),
-            np.reshape(action, self.n_envs).tolist(),
-            strict=True,
-        )
-        for observed, number in each:
-            place = self._place_of.get(observed.tobytes())
-            if place is not None:
-                self._waiting.extend(
-                    self._counterfactuals(*place, int(number) - self._first_action)
-                )
+        observations = np.reshape(obs, (self.n_envs, *self.obs_shape)).astype(self._encoded.dtype)
+        actions = np.reshape(action, self.n_envs) - self._first_action
+        for observation, number in zip(observations, actions.tolist(), strict=True):
+            codes = self._codes.get(observation.tobytes())
+            if codes is not None:
+                self._waiting.extend(self._counterfactuals(*codes, int(number)))
         # A row of the buffer has a step for each environment.
         while len(self._waiting) >= self.n_envs:
             self._add_counterfactual([self._waiting.popleft() for _ in range(self.n_envs)])
 
-    def _counterfactuals(
-        self, observation: int, situation: int, action: int
-    ) -> list[tuple[int, int]]:
-        """Return the other situations with this observation where the action is known."""
+    def _counterfactuals(self, observation: int, real: int, action: int) -> list[tuple[int, int]]:
+        """Return the other augmented states with this observation where the action is known."""
         return [
-            (counterfactual, action)
-            for counterfactual in self._situations_of[observation]
-            if counterfactual != situation and self._outcome[counterfactual, action] != UNKNOWN
+            (state, action)
+            for state in self._same_observation[observation]
+            if state != real and self._steps.outcome[state, action] != UNKNOWN
         ]
 
     def _add_counterfactual(self, steps: list[tuple[int, int]]) -> None:
-        situation, action = np.array(steps).T
-        ends = self._outcome[situation, action] == ENDS
-        following = np.where(ends, situation, self._following[situation, action])
+        state, action = np.array(steps).T
+        ends = self._steps.outcome[state, action] == ENDS
+        next_state = np.where(ends, state, self._steps.next_state[state, action])
         super().add(
-            self._shown[situation],
-            self._shown[following],
+            self._encoded[state],
+            self._encoded[next_state],
             action + self._first_action,
-            self._reward[situation, action],
+            self._steps.reward[state, action],
             ends,
             [{}] * self.n_envs,
         )
-        self.imagined += self.n_envs
+        self.counterfactual_steps += self.n_envs
 
-    def _places(self, augmented: AugmentObservation, model: Model) -> dict[bytes, tuple[int, int]]:
-        """Return the codes of observation and situation, by the bytes of an augmented observation.
+    def _codes_of(self, model: VisibleModel) -> dict[bytes, tuple[int, int]]:
+        """Return the codes of observation and augmented state, by the bytes of their encoding.
 
-        The situation is −1 if the model does not know it: then all others are added.
+        The second is −1 if the model does not know the augmented state: then all others are added.
         """
-        places = {}
-        sizes = [machine.states for machine in augmented.machines.values()]
-        for code, value in enumerate(inner_values(augmented, model)):
-            for states in np.ndindex(*sizes):
-                encoded = np.array(augmented.encode(value, *states), self._shown.dtype)
-                places[encoded.tobytes()] = (code, -1)
-        for number, (code, encoded) in enumerate(
-            zip(model.observation.tolist(), self._shown, strict=True)
-        ):
-            places[encoded.tobytes()] = (code, number)
-        return places
+        codes = {}
+        for code, value in enumerate(model.values):
+            for states in np.ndindex(*model.sizes):
+                encoded = np.array(model.augmented.encode(value, *states), self._encoded.dtype)
+                codes[encoded.tobytes()] = code, -1
+        for number, code in enumerate(model.model.observation.tolist()):
+            codes[self._encoded[number].tobytes()] = code, number
+        return codes
 
 
 def _shaped_reward(
-    steps: CounterfactualSteps, model: Model, shaped: ShapeReward
+    steps: CounterfactualSteps, model: VisibleModel, shaped: ShapeReward
 ) -> NDArray[np.float64]:
     """Return the rewards of counterfactual steps as a wrapper shapes them."""
-    if list(shaped.plan.model.states) != list(model.states):
+    if list(shaped.plan.model.states) != list(model.model.states):
         raise OptionError("ShapeReward has a plan by other machines: give both the same plan")
-    named = map(model.named, range(len(model)))
-    potential = np.array([shaped.potential.at(symbol, states) for symbol, *states in named])
-    ahead = np.where(steps.outcome == GOES_ON, potential[steps.following], 0.0)
+    states = map(model.model.augmented_state, range(len(model.model)))
+    potential = np.array([shaped.potential.at(*state) for state in states])
+    ahead = np.where(steps.outcome == GOES_ON, potential[steps.next_state], 0.0)
     reward: NDArray[np.float64] = steps.reward + shaped.gamma * ahead - potential[:, None]
     return reward
-
-
-def _by_observation(model: Model) -> list[list[int]]:
-    """Return the situations of each observation."""
-    by_code: list[list[int]] = [[] for _ in model.observations]
-    for number, code in enumerate(model.observation.tolist()):
-        by_code[code].append(number)
-    return by_code
 
 
 def _checked(env: Any, space: spaces.Space[Any], optimize_memory_usage: bool) -> AugmentObservation:
@@ -200,7 +176,7 @@ def _checked(env: Any, space: spaces.Space[Any], optimize_memory_usage: bool) ->
         raise OptionError(f"{env} does not show the machines: wrap it in AugmentObservation")
     if isinstance(space, spaces.Dict):
         raise OptionError(
-            'imagined steps are kept in arrays: use AugmentObservation(mode="flatten")'
+            'counterfactual steps are stored in arrays: use AugmentObservation(mode="flatten")'
         )
     if augmented.observation_space != space:
         raise OptionError(
@@ -208,11 +184,13 @@ def _checked(env: Any, space: spaces.Space[Any], optimize_memory_usage: bool) ->
             "environment as the learner's, with nothing around AugmentObservation that "
             "changes what it shows"
         )
-    if augmented.name_of is not None or augmented.machines.senses.discretise is not None:
+    if augmented.translates_observations:
         raise OptionError(
-            "steps cannot be imagined where observations have other names than what is shown "
-            "(name_of, discretise)"
+            "counterfactual steps need machines that read the observations as they are shown, "
+            "without observation_fn and discretize"
         )
     if optimize_memory_usage:
-        raise OptionError("optimize_memory_usage has no place for imagined steps: leave it out")
+        raise OptionError(
+            "optimize_memory_usage leaves no room for counterfactual steps: leave it out"
+        )
     return augmented

@@ -1,10 +1,10 @@
-"""Build the parts that the wrappers of single and of vector environments share.
+"""The parts that the wrappers of single and of vector environments share.
 
-Input: machines and an environment. Output: machines that fit it, the translation of its values,
-the shape of augmented observations, and the basis of each prediction.
+`EpisodeStates` and `VectorEpisodeStates` run machines beside an environment: what it returns → the
+states of the machines. `StepBasis` says what the machines' predictions are based on.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice, product
 from math import prod
 from pathlib import Path
@@ -17,11 +17,15 @@ from numpy.typing import NDArray
 from resolvent.errors import ModelError, OptionError
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Basis, Machine, Machines, load
-from resolvent.machines.knowledge import BASIS_BY_CODE
-from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.rl.env import AnyEnv, LivePreprocessor
-from resolvent.rl.observation import Mode, augmentation, state_names
-from resolvent.rl.vector_env import Mask, split
+from resolvent.machines.augmented_state import AugmentedState
+from resolvent.machines.tables import BASIS_BY_CODE
+from resolvent.rl.env import LabelSource, LivePreprocessor
+from resolvent.rl.tracker import (
+    SideBySide,
+    Tracker,
+    VectorStateTracker,
+)
+from resolvent.rl.vector_env import Mask, VectorEnv, VectorLabels, VectorStep, split
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 
@@ -34,40 +38,116 @@ Levels: TypeAlias = dict[str, NDArray[np.int8]]
 _LEVEL_OF_CODE = np.array([*BASIS_BY_CODE, None], object)  # −1 is the last one
 
 
-class WrapperCore:
-    """The parts of an augmenting wrapper: `env` stands for all environments of a vector one."""
+class EpisodeStates:
+    """The states of machines in the present episode of an environment.
+
+    `observation` is the environment's last one.
+    """
 
     def __init__(
         self,
-        machines: GivenMachines,
-        env: AnyEnv,
-        spaces: tuple[gym.Space[Any], gym.Space[Any]],
-        mode: Mode,
-        *,
-        labels: str | LabelingFunction | None,
-        label_of: Callable[..., Any] | None,
-        name_of: Callable[[Any], Any] | None,
-        knowledge: bool,
+        env: gym.Env[Any, Any],
+        machines: Machines,
+        live: LivePreprocessor,
+        tracker: Tracker,
     ) -> None:
-        self.machines = machines_from(machines)
-        self.live = LivePreprocessor(env, self.machines.senses, labels, label_of, name_of)
-        check_fit(self.machines, self.live, *spaces)
-        self.shape = augmentation(mode, spaces[0], self.machines)
-        self.state_names = state_names(self.machines)
-        self.basis = StepBasis(self.machines, self.live, *spaces) if knowledge else None
+        check_fit(machines, live, env.observation_space, env.action_space)
+        self.machines, self.live, self.tracker = machines, live, tracker
+        self.observation: Any = None
+        self._labels = LabelSource(env, live.labeling_fn)
+        self._weighs_outcomes = tracker.weighs_outcomes
+
+    def reset(self, observation: Any, info: dict[str, Any]) -> None:
+        """Begin an episode: all machines are in their initial states."""
+        self.tracker.reset(self._labels.at_reset(observation, info))
+        self.observation = observation
+
+    def step(
+        self, action: Any, observation: Any, reward: Any, terminated: bool, info: dict[str, Any]
+    ) -> None:
+        """Read the label of a step, given its action and what the environment returned."""
+        before, self.observation = self.observation, observation
+        label = self._labels.after_step(before, action, reward, observation, info)
+        if self._weighs_outcomes:
+            self.tracker.weigh(before, action, reward, observation, terminated)
+        self.tracker.step(label, terminated)
+
+    def augmented_state(self, names: Iterable[str]) -> AugmentedState:
+        """Return the symbol of the observation and the states of some machines."""
+        states = dict(zip(self.machines, self.tracker.values, strict=True))
+        return self.live.observations(self.observation), *(states[name] for name in names)
+
+
+class VectorEpisodeStates:
+    """The states of machines in the present episodes of a vector environment.
+
+    After `step` they are those at the ends of steps, also in environments that the same step has
+    reset; `begin` then begins these episodes.
+    """
+
+    def __init__(
+        self,
+        envs: VectorEnv,
+        machines: Machines,
+        live: LivePreprocessor,
+        tracker: VectorStateTracker | SideBySide,
+        *,
+        remembers: bool = False,
+    ) -> None:
+        check_fit(machines, live, envs.single_observation_space, envs.single_action_space)
+        self.live, self.tracker = live, tracker
+        remembers = remembers or tracker.weighs_outcomes
+        self.labels = VectorLabels(envs, live.labeling_fn, remembers=remembers)
+        self._envs = envs
+
+    def reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any], Mask]:
+        """Reset all environments or those of a mask in the options; return the mask, too."""
+        # Looked up before the reset, which removes it from the options.
+        mask = (options or {}).get("reset_mask", self.labels.episodes.all)
+        observations, infos = self._envs.reset(seed=seed, options=options)
+        self.tracker.reset(self.labels.reset(observations, infos, mask), mask)
+        return observations, infos, mask
+
+    def step(
+        self,
+        actions: Any,
+        observations: Any,
+        rewards: Any,
+        terminations: Mask,
+        truncations: Mask,
+        infos: dict[str, Any],
+    ) -> VectorStep:
+        """Read the labels of a step, given its actions and what the environments returned."""
+        before = self.labels.observations
+        step = self.labels.step(actions, observations, rewards, terminations, truncations, infos)
+        if isinstance(self.tracker, SideBySide):
+            self.tracker.weigh(
+                step.stepped,
+                split(self._envs.observation_space, before),
+                split(self._envs.action_space, actions),
+                rewards,
+                self.labels.episodes.reached(observations, infos),
+                terminations,
+            )
+        self.tracker.step(step.labels, step.stepped, terminations)
+        return step
+
+    def begin(self, step: VectorStep) -> None:
+        """Begin the episodes that a step has started."""
+        self.tracker.reset(step.first_labels, step.started)
 
 
 class StepBasis:
-    """Whether each machine's prediction of a step is witnessed, assumed or unseen.
+    """Whether each machine's prediction of a step is observed, generalized or unseen.
 
     The spaces are those of one environment. If both are Discrete, levels are looked up.
 
     >>> from resolvent.worlds import House
     >>> house = House()
-    >>> machines, live = house.machines(), LivePreprocessor(house, house.machines().senses)
+    >>> machines, live = house.machines(), LivePreprocessor(house, house.machines().preprocessor)
     >>> spaces = house.observation_space, house.action_space
     >>> print(StepBasis(machines, live, *spaces).single(0, 2, (0, 0))["transition"])
-    witnessed
+    observed
     """
 
     def __init__(
@@ -133,7 +213,7 @@ class StepBasis:
     def _levels(self, observation: Any, action: Any, states: Sequence[int]) -> dict[str, Basis]:
         symbol, action_symbol = self._observations(observation), self._actions(action)
         return {
-            name: machine.knowledge(
+            name: machine.basis(
                 state, (symbol, states[0]) if machine.supplemented else symbol, action_symbol
             )
             for (name, machine), state in zip(self._machines.items(), states, strict=True)
@@ -158,14 +238,14 @@ class StepBasis:
         shape = np.broadcast_shapes(queries.shape, states.shape)
         every_state = np.broadcast_to(states, shape).ravel()
         every_query = np.broadcast_to(queries, shape).ravel()
-        return machine.knowledge_many(every_state, every_query).reshape(shape)
+        return machine.basis_many(every_state, every_query).reshape(shape)
 
 
 def knowledge_infos(levels: Levels, mask: Mask) -> dict[str, Any]:
     """Return levels as infos of many environments: None outside the mask, and the mask.
 
     >>> knowledge_infos({"reward": np.int8([2, 0])}, np.array([True, False]))["reward"].tolist()
-    [<Basis.WITNESSED: 'witnessed'>, None]
+    [<Basis.OBSERVED: 'observed'>, None]
     """
     infos: dict[str, Any] = {}
     for name, codes in levels.items():
@@ -196,15 +276,15 @@ def check_fit(
 ) -> None:
     """Raise `ModelError` for machines that were certainly inferred in another environment.
 
-    Traces may lack actions and observations of the environment, and may come from a larger
-    world. But machines cannot have actions that the environment lacks, nor lack all of its
+    Traces may lack actions and observations of the environment, and may be from a larger
+    one. But machines cannot have actions that the environment lacks, nor lack all of its
     observations. Spaces whose values cannot be listed are not checked.
 
     >>> from resolvent.worlds import House
     >>> from resolvent.inference.infer import infer
     >>> from resolvent.traces import Trace, TraceSet
     >>> shop = infer(TraceSet([Trace(["street", "shop"], [None, "bell"], ["enter"], [0])]))
-    >>> live = LivePreprocessor(House(), shop.machines.senses)
+    >>> live = LivePreprocessor(House(), shop.machines.preprocessor)
     >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
     Traceback (most recent call last):
     resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \

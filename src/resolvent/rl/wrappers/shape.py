@@ -1,40 +1,139 @@
-"""Shape rewards by the values of a plan: `ShapeReward` and its vector form."""
+"""Shape rewards by potentials: `ShapeReward`, its vector form, and `Potential`.
+
+Shaping adds γ·Φ(next) − Φ(here) to each reward. Along an episode these terms cancel except for the
+first and the last potential, so they change exploration but not the optimal policy (Ng, Harada and
+Russell 1999). The end of an episode has potential 0.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, Final, TypedDict, Unpack
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.records import ByValue
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines import Machines
+from resolvent.machines.augmented_state import AugmentedState
+from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.rl.env import (
-    AnyEnv,
-    LabelSource,
-    LivePreprocessor,
-    checked_reset,
-    checked_step,
-    finite_reward,
-)
-from resolvent.rl.potential import By, Potential
-from resolvent.rl.tracker import BeliefTracker, StateTracker, VectorStateTracker
-from resolvent.rl.vector_env import VectorEpisodes, one_environment, split
-from resolvent.rl.wrappers.augment import (
-    AugmentObservation,
-    VectorAugmentObservation,
-    augmented_inside,
-)
-from resolvent.rl.wrappers.core import check_fit
+from resolvent.rl.env import LivePreprocessor, checked_reset, checked_step, finite_reward
+from resolvent.rl.tracker import VectorStateTracker, tracker_of
+from resolvent.rl.vector_env import one_environment, split
+from resolvent.rl.wrappers.augment import VectorAugmentObservation, augmented_inside
+from resolvent.rl.wrappers.core import EpisodeStates, VectorEpisodeStates
+from resolvent.traces.symbols import Symbol
 
 Floats = NDArray[np.float64]
 
 UNSHAPED: Final = "unshaped_reward"
 """Key of the environment's own reward in infos."""
+
+_TOLERANCE: Final = 1e-9
+"""Largest change of a value at which value iteration stops."""
+
+
+class LabelOptions(TypedDict, total=False):
+    """Sources of labels and names of observations, as for `AugmentObservation`."""
+
+    labels: str | LabelingFunction | None
+    labeling_fn: Callable[..., Any] | None
+    observation_fn: Callable[[Any], Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Potential(ByValue):
+    """The potential of each augmented state of a model.
+
+    `of_augmented_state` has an entry for each augmented state of the model. `of_states` has an axis
+    for each machine: it holds the potentials of augmented states that the model does not know.
+    """
+
+    model: Model
+    of_augmented_state: NDArray[np.float64]
+    of_states: NDArray[np.float64]
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> "Potential":
+        """Return the values of a plan as a potential.
+
+        An augmented state that the plan does not know has the mean potential of those with the
+        same machine states, or of all if there are none.
+
+        >>> from resolvent.planning.plan import plan
+        >>> from resolvent.worlds import House
+        >>> from resolvent.inference.infer import infer
+        >>> from resolvent.rl.collect import collect
+        >>> traces = collect(House(), episodes=200, seed=0)
+        >>> potential = Potential.of_plan(plan(infer(traces), traces))
+        >>> round(potential.at("corridor", 0, 0), 4), round(potential.at("nowhere", 1, 1), 4)
+        (0.7738, 0.9387)
+        """
+        model = plan.model
+        sizes = tuple(plan.machines[name].states for name in model.states)
+        values = plan.pessimistic if plan.expected is None else plan.expected
+        if not np.isfinite(values).all():
+            raise OptionError(
+                "the plan's value is infinite in some augmented states: "
+                "plan with gamma below 1, or with a reward_range"
+            )
+        joint = np.ravel_multi_index(tuple(model.states.values()), sizes)
+        count = np.bincount(joint, minlength=prod(sizes))
+        total = np.bincount(joint, values, prod(sizes))
+        mean = np.where(count > 0, total / np.maximum(count, 1), values.mean())
+        return cls(model, values, mean.reshape(sizes))
+
+    @classmethod
+    def of_model(cls, model: Model, sizes: tuple[int, ...], gamma: float) -> "Potential":
+        """Return the values of the machines' states, for any observation."""
+        values = values_of_states(model, sizes, gamma)
+        return cls(model, values[tuple(model.states.values())], values)
+
+    def at(self, observation: Symbol, *states: int) -> float:
+        """Return the potential of an augmented state, known or not."""
+        number = self.model.find(observation, *states)
+        return float(self.of_states[states]) if number is None else self._values[number]
+
+    @cached_property
+    def _values(self) -> list[float]:
+        values: list[float] = self.of_augmented_state.tolist()
+        return values
+
+
+def values_of_states(model: Model, sizes: tuple[int, ...], gamma: float) -> NDArray[np.float64]:
+    """Return the value of the machines' states: value iteration over the machines.
+
+    The value of an augmented state is that of the best known path to the end or to other machine
+    states, which have the mean value of their augmented states. So a transition takes its number
+    of steps. Toro Icarte, Klassen, Valenzano and McIlraith (2022) count one step for each, which
+    is too optimistic: a learner then tries everything everywhere first. Random transitions are
+    replaced by their likeliest outcome, since any potential keeps the optimum.
+    """
+    joint = np.ravel_multi_index(tuple(model.states.values()), sizes)
+    size = prod(sizes)
+    count = np.maximum(np.bincount(joint, minlength=size), 1)
+    goes_on = model.known & ~model.ends
+    target = np.where(goes_on, model.next_state, 0)
+    stays = joint[target] == joint[:, None]
+    discount = np.where(goes_on, gamma, 0.0)
+    reward = np.where(model.known, model.reward, -np.inf)
+    is_lost = ~model.known.any(axis=1)
+    of_states, values = np.zeros(size), np.zeros(len(model))
+    while True:
+        ahead = np.where(stays, values[target], of_states[joint[target]])
+        improved = (reward + discount * ahead).max(axis=1)
+        improved[is_lost] = 0.0
+        change = np.abs(improved - values).max(initial=0.0)
+        values, of_states = improved, np.bincount(joint, improved, size) / count
+        if change <= _TOLERANCE:
+            return of_states.reshape(sizes)
 
 
 class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
@@ -49,13 +148,11 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
     without shaping. An augmented state that the plan does not know gets the mean Φ of those with
     the same machine states, or of all, if there are none.
 
-    With by="situation" Φ is the plan's value of each augmented state, with "states" the value
-    of the machines' states, whatever is observed: less informative, and more robust. `gamma` is
-    that of the learner, by default the plan's.
+    `gamma` is that of the learner, by default the plan's.
 
     Put it around `AugmentObservation` with the plan's machines, or around the environment
-    itself, for recurrent learners: then it finds labels by `labels`, `label_of` and `name_of`.
-    `info["unshaped_reward"]` is the reward of the environment. Collect traces
+    itself, for recurrent learners: then it finds labels by `labels`, `labeling_fn` and
+    `observation_fn`. `info["unshaped_reward"]` is the reward of the environment. Collect traces
     without this wrapper.
 
     >>> import gymnasium as gym, resolvent as rs
@@ -72,42 +169,35 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         env: gym.Env[Any, Any],
         plan: Plan,
         *,
-        by: By = "situation",
         gamma: float | None = None,
-        labels: str | LabelingFunction | None = None,
-        label_of: Callable[..., Any] | None = None,
-        name_of: Callable[[Any], Any] | None = None,
+        **label_options: Unpack[LabelOptions],
     ) -> None:
         if not isinstance(env, gym.Env):
             raise OptionError(
                 f"env is a {type(env).__name__}: give a gymnasium.Env, "
                 "or use VectorShapeReward for a VectorEnv"
             )
-        check_arguments(ShapeReward.__init__, locals(), leaving=["env", "plan", "by", "label_of"])
+        check_arguments(ShapeReward.__init__, locals(), leaving=["env", "plan"])
         gym.utils.RecordConstructorArgs.__init__(
-            self,
-            plan=plan,
-            by=by,
-            gamma=gamma,
-            labels=labels,
-            label_of=label_of,
-            name_of=name_of,
-            _disable_deepcopy=True,
+            self, plan=plan, gamma=gamma, **label_options, _disable_deepcopy=True
         )
         gym.Wrapper.__init__(self, env)
         self.plan, self.gamma = plan, _shaping_gamma(plan, gamma)
-        self.potential = Potential.of_plan(plan, by=by)
+        self.potential = Potential.of_plan(plan)
         augmented = augmented_inside(env)
-        self._state: _AugmentedState | _TrackedState
+        self._tracks = augmented is None
         if augmented is None:
-            self._state = _TrackedState(env, plan, labels, label_of, name_of)
+            machines = acting_machines(plan.machines)
+            live = LivePreprocessor(env, plan.machines.preprocessor, **label_options)
+            self._episode = EpisodeStates(env, machines, live, tracker_of(machines, live))
+        elif any(value is not None for value in label_options.values()):
+            raise OptionError(
+                "AugmentObservation inside finds the labels already: leave out labels, "
+                "labeling_fn and observation_fn"
+            )
         else:
-            if not (labels is None and label_of is None and name_of is None):
-                raise OptionError(
-                    "AugmentObservation inside finds the labels already: leave out labels, "
-                    "label_of and name_of"
-                )
-            self._state = _AugmentedState(augmented, plan)
+            _check_same_machines(augmented.machines, plan)
+            self._episode = augmented.episode
         self._potential_here = 0.0
 
     def reset(
@@ -115,18 +205,25 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         observation, info = checked_reset(self.env.reset(seed=seed, options=options))
-        self._state.reset(observation, info)
-        self._potential_here = self.potential.at(*self._state.situation)
+        if self._tracks:
+            self._episode.reset(observation, info)
+        self._potential_here = self.potential.at(*self.augmented_state)
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step, and shape its reward."""
         observation, reward, terminated, truncated, info = checked_step(self.env.step(action))
-        self._state.step(action, observation, reward, terminated, info)
-        ahead = 0.0 if terminated else self.potential.at(*self._state.situation)
+        if self._tracks:
+            self._episode.step(action, observation, reward, terminated, info)
+        ahead = 0.0 if terminated else self.potential.at(*self.augmented_state)
         shaped = finite_reward(reward) + self.gamma * ahead - self._potential_here
         self._potential_here = ahead
         return observation, shaped, terminated, truncated, {**info, UNSHAPED: reward}
+
+    @property
+    def augmented_state(self) -> AugmentedState:
+        """The symbol of the last observation and the states of the plan's machines."""
+        return self._episode.augmented_state(self.plan.model.states)
 
 
 def shaped_inside(env: gym.Env[Any, Any]) -> ShapeReward | None:
@@ -157,145 +254,64 @@ class VectorShapeReward(gym.vector.VectorWrapper):
         envs: gym.vector.VectorEnv[Any, Any, Any],
         plan: Plan,
         *,
-        by: By = "situation",
         gamma: float | None = None,
-        labels: str | LabelingFunction | None = None,
-        label_of: Callable[..., Any] | None = None,
-        name_of: Callable[[Any], Any] | None = None,
+        **label_options: Unpack[LabelOptions],
     ) -> None:
         if not isinstance(envs, gym.vector.VectorEnv):
             raise OptionError(
                 f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
                 "or use ShapeReward for one environment"
             )
-        judged = ["envs", "plan", "by", "label_of"]
-        check_arguments(VectorShapeReward.__init__, locals(), leaving=judged)
+        check_arguments(VectorShapeReward.__init__, locals(), leaving=["envs", "plan"])
         _check_not_augmented(envs)
         super().__init__(envs)
         self.plan, self.gamma = plan, _shaping_gamma(plan, gamma)
-        self.potential = Potential.of_plan(plan, by=by)
-        spaces = envs.single_observation_space, envs.single_action_space
+        self.potential = Potential.of_plan(plan)
+        machines = acting_machines(plan.machines)
         with one_environment(envs) as env:
-            machines, live = _fitting(plan, env, spaces, labels, label_of, name_of)
-        if machines.doubt:
+            live = LivePreprocessor(env, plan.machines.preprocessor, **label_options)
+        if machines.state_uncertainty:
             raise OptionError(
-                f"labels do not tell the states ({machines.doubt}): wrap each environment in "
-                "ShapeReward before they are put together"
+                f"labels do not determine the states ({machines.state_uncertainty}): wrap each "
+                "environment in ShapeReward before they are put together"
             )
-        self._symbol = live.observations
-        self._memory = VectorStateTracker(machines, envs.num_envs)
-        self._episodes = VectorEpisodes(envs, live.label_of)
-        self._all = np.ones(envs.num_envs, bool)
+        self._tracker = VectorStateTracker(machines, envs.num_envs)
+        self._states = VectorEpisodeStates(envs, machines, live, self._tracker)
         self._potentials: Floats = np.zeros(envs.num_envs)
 
     def reset(
         self, *, seed: Any = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin episodes in all environments, or in those of `options["reset_mask"]`."""
-        # Looked up before the reset, which removes it from the options.
-        mask = (options or {}).get("reset_mask", self._all)
-        observations, infos = self.env.reset(seed=seed, options=options)
-        self._memory.reset(self._episodes.reset(observations, infos, mask), mask)
-        self._potentials = np.where(mask, self._at(self._split(observations)), self._potentials)
+        observations, infos, mask = self._states.reset(seed, options)
+        each = split(self.env.observation_space, observations)
+        self._potentials = np.where(mask, self._potential_at(each), self._potentials)
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Take a step in all environments, and shape the rewards."""
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        step = self._episodes.step(actions, observations, rewards, terminations, truncations, infos)
-        started, stepped = step.started, step.stepped
-        returned = self._split(observations)
-        reached = self._episodes.reached(returned, started, infos)
-        self._memory.step(step.labels, stepped, terminations)
-        ahead = np.where(terminations, 0.0, self._at(reached))
+        returned = self.env.step(actions)
+        observations, rewards, terminations, truncations, infos = returned
+        step = self._states.step(actions, *returned)
+        reached = self._states.labels.episodes.reached(observations, infos)
+        ahead = np.where(terminations, 0.0, self._potential_at(reached))
         shaped = rewards + self.gamma * ahead - self._potentials
         self._potentials = ahead
-        if started.any():
-            self._memory.reset(step.first_labels, started)
-            self._potentials = np.where(started, self._at(returned), ahead)
-        infos = {**infos, UNSHAPED: rewards.copy(), f"_{UNSHAPED}": stepped.copy()}
-        shaped = np.where(stepped, shaped, rewards)
+        if step.begins:
+            self._states.begin(step)
+            first = split(self.env.observation_space, observations)
+            self._potentials = np.where(step.started, self._potential_at(first), ahead)
+        infos = {**infos, UNSHAPED: rewards.copy(), f"_{UNSHAPED}": step.stepped.copy()}
+        shaped = np.where(step.stepped, shaped, rewards)
         return observations, shaped, terminations, truncations, infos
 
-    def _at(self, observations: Sequence[Any]) -> Floats:
+    def _potential_at(self, observations: Sequence[Any]) -> Floats:
         """Return the potential of each environment's augmented state."""
-        each = zip(observations, *(column.tolist() for column in self._memory.values), strict=True)
+        symbols = map(self._states.live.observations, observations)
+        columns = (column.tolist() for column in self._tracker.values)
         return np.array(
-            [self.potential.at(self._symbol(observation), states) for observation, *states in each]
+            [self.potential.at(*state) for state in zip(symbols, *columns, strict=True)]
         )
-
-    def _split(self, observations: Any) -> list[Any]:
-        return split(self.env.observation_space, observations)
-
-
-class _AugmentedState:
-    """The augmented state, by the `AugmentObservation` inside."""
-
-    def __init__(self, augmented: AugmentObservation, plan: Plan) -> None:
-        names = list(augmented.machines)
-        for name in plan.model.states:
-            if name not in names or augmented.machines[name] != plan.machines[name]:
-                raise ModelError(
-                    f"AugmentObservation inside shows another {name} machine than the plan's: "
-                    "wrap with plan.machines"
-                )
-        self._augmented = augmented
-        self._places = [1 + names.index(name) for name in plan.model.states]
-        self._symbol = augmented.live.observations
-
-    @property
-    def situation(self) -> tuple[Any, tuple[int, ...]]:
-        """The symbol of the observation, and the states."""
-        state = self._augmented.situation
-        return self._symbol(state[0]), tuple(state[place] for place in self._places)
-
-    def reset(self, observation: Any, info: dict[str, Any]) -> None:
-        """Do nothing: the wrapper inside was reset."""
-
-    def step(
-        self, action: Any, observation: Any, reward: Any, terminated: bool, info: dict[str, Any]
-    ) -> None:
-        """Do nothing: the wrapper inside took the step."""
-
-
-class _TrackedState:
-    """The augmented state, tracked by the plan's machines."""
-
-    def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        plan: Plan,
-        labels: str | LabelingFunction | None,
-        label_of: Callable[..., Any] | None,
-        name_of: Callable[[Any], Any] | None,
-    ) -> None:
-        spaces = env.observation_space, env.action_space
-        machines, live = _fitting(plan, env, spaces, labels, label_of, name_of)
-        self._symbol = live.observations
-        self._belief = BeliefTracker(machines, live) if machines.doubt else None
-        self._memory = self._belief or StateTracker(machines)
-        self._labels = LabelSource(env, live.label_of)
-        self._observation: Any = None
-
-    @property
-    def situation(self) -> tuple[Any, tuple[int, ...]]:
-        """The symbol of the observation, and the states."""
-        return self._symbol(self._observation), self._memory.values
-
-    def reset(self, observation: Any, info: dict[str, Any]) -> None:
-        """Begin an episode."""
-        self._memory.reset(self._labels.at_reset(observation, info))
-        self._observation = observation
-
-    def step(
-        self, action: Any, observation: Any, reward: Any, terminated: bool, info: dict[str, Any]
-    ) -> None:
-        """Read the label of a step."""
-        before, self._observation = self._observation, observation
-        label = self._labels.after_step(before, action, reward, observation, info)
-        if self._belief is not None:
-            self._belief.took(before, action, reward, observation, terminated)
-        self._memory.step(label, terminated)
 
 
 def _shaping_gamma(plan: Any, gamma: float | None) -> float:
@@ -308,19 +324,13 @@ def _shaping_gamma(plan: Any, gamma: float | None) -> float:
     return gamma
 
 
-def _fitting(
-    plan: Plan,
-    env: AnyEnv,
-    spaces: tuple[gym.Space[Any], gym.Space[Any]],
-    labels: str | LabelingFunction | None,
-    label_of: Callable[..., Any] | None,
-    name_of: Callable[[Any], Any] | None,
-) -> tuple[Machines, LivePreprocessor]:
-    """Return the plan's machines, which fit the environment, and the translation of its values."""
-    live = LivePreprocessor(env, plan.machines.senses, labels, label_of, name_of)
-    machines = acting_machines(plan.machines)
-    check_fit(machines, live, *spaces)
-    return machines, live
+def _check_same_machines(machines: Machines, plan: Plan) -> None:
+    for name in plan.model.states:
+        if name not in machines or machines[name] != plan.machines[name]:
+            raise ModelError(
+                f"AugmentObservation inside shows another {name} machine than the plan's: "
+                "wrap with plan.machines"
+            )
 
 
 def _check_not_augmented(envs: gym.vector.VectorEnv[Any, Any, Any]) -> None:

@@ -1,6 +1,7 @@
-"""Arrow columns → their distinct values and a code for each row, without a loop over rows."""
+"""Arrow columns → their distinct values and a code for each row; errors of Arrow in one line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,37 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.text import visible
 from resolvent.errors import DamagedFile, TraceError
-from resolvent.traces.column_arrays import Column
+from resolvent.traces.columns import Column
 from resolvent.traces.vocabulary import Codes, Interner
 
 _NARROW = 1 << 16
 """Maximum span of integers that are encoded by a table instead of a hash map."""
 
 _SEPARATOR = "\x1f"  # the ASCII unit separator, which texts hardly ever contain
+
+
+@contextmanager
+def type_errors_located(name: str) -> Iterator[None]:
+    """Turn Arrow's errors about the types of columns into a `TraceError` of one line.
+
+    >>> with type_errors_located("log.parquet"):
+    ...     pa.array([[1]]).cast(pa.int64())
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: log.parquet: has a column of a type that is not read (...): \
+write it as text, numbers or booleans
+    """
+    try:
+        yield
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise TraceError(
+            f"{name}: has a column of a type that is not read ({first_line(error)}): write it as "
+            f"text, numbers or booleans"
+        ) from error
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of Arrow; the others are about Arrow's own code."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -6,6 +6,8 @@ at the beginning of the file. Different texts stay different: if two of them are
 number, such as 7 and 007, all stay texts.
 """
 
+import csv
+import io
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -19,10 +21,11 @@ import pyarrow.csv as pa_csv
 
 from resolvent._util.progress import FractionListener
 from resolvent._util.validation import check_expansion, ran_out_of_memory
-from resolvent.errors import TraceError
-from resolvent.traces.io.errors import first_line, unchanged
-from resolvent.traces.io.lines import MISSING, compression_of, header_of
+from resolvent.errors import OptionError, TraceError
+from resolvent.traces.io.arrow import first_line
+from resolvent.traces.io.text import compression_of, unchanged
 
+_DELIMITERS = (",", ";", "\t")
 _BLOCK_BYTES = 1 << 22
 _HEADER_BYTES = 1 << 16
 _END = "\n\x1f"
@@ -42,6 +45,10 @@ _Parser = Callable[[pa.Array], pa.Array | None]
 
 def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
     """Return the column names of a CSV file and its delimiter, as `header_of` does."""
+    if delimiter is not None and len(delimiter) != 1:
+        raise OptionError(
+            f"the delimiter {delimiter!r} is not one character: give ',', ';' or a tab"
+        )
     try:
         with pa.OSFile(str(path)) as raw:
             start = bytes(_decompressed(raw).read(_HEADER_BYTES))
@@ -55,11 +62,36 @@ def header(path: Path, delimiter: str | None = None) -> tuple[list[str], str]:
     return names, delimiter
 
 
+def header_of(start: bytes, location: str, delimiter: str | None = None) -> tuple[list[str], str]:
+    r"""Return the names in the first line of a CSV file that is not blank, and the delimiter.
+
+    The default delimiter is the one of comma, semicolon and tab that gives most names. Quoted
+    names may contain line ends, and lines may end in a carriage return alone.
+
+    >>> header_of(b"session;event;answer, if any\n1;coin;ok\n", "log.csv")
+    (['session', 'event', 'answer, if any'], ';')
+    """
+    text = start.decode("utf-8-sig", "surrogateescape")
+    headers = []
+    try:
+        for separator in (delimiter,) if delimiter else _DELIMITERS:
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            headers.append((next(filter(None, rows), []), separator))
+    except csv.Error as error:
+        raise TraceError(f"{location} cannot be read as CSV ({error}): make it again") from error
+    names, separator = max(headers, key=lambda header: len(header[0]))
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as error:
+        raise TraceError(f"{location} is not UTF-8: save it as UTF-8") from error
+    return names, separator
+
+
 def read_csv(
     path: Path,
     columns: Sequence[str],
     delimiter: str,
-    missing: Sequence[str] = MISSING,
+    missing: Sequence[str],
     progress: FractionListener | None = None,
     events: Sequence[str] = (),
 ) -> pa.Table:

@@ -4,28 +4,26 @@ The content determines the format when reading, the name when writing. The prefi
 names a Minari dataset.
 """
 
-import gzip
 import io
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from resolvent._util.files import atomic_write
+from resolvent._util.files import atomic_write, is_address
 from resolvent._util.progress import FractionListener
-from resolvent._util.storage import is_address
 from resolvent._util.text import visible
-from resolvent._util.validation import check_arguments, is_single, shown, telling_of_memory
+from resolvent._util.validation import check_arguments, explain_memory_errors, is_zero_dim, quoted
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.io.errors import unchanged
-from resolvent.traces.io.jsonl import json_lines, read_json_lines
-from resolvent.traces.io.lines import BUFFER_BYTES, Line, header_of, read_lines
+from resolvent.traces.io.json_lines import json_lines, read_json_lines
 from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
+from resolvent.traces.io.text import BUFFER_BYTES, Line, read_lines, unchanged
 from resolvent.traces.scan.dataset import TraceDataset, scan_traces
-from resolvent.traces.scan.listing import is_glob
+from resolvent.traces.scan.listing import files_of, is_glob
 from resolvent.traces.schema import NAME_COLUMNS, check_column_names
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import TraceSet
@@ -43,7 +41,7 @@ def read_traces(
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002
-    label_of: Callable[..., Any] | None = None,
+    labeling_fn: Callable[..., Any] | None = None,
     columns: Iterable[str] = (),
     progress: FractionListener | None = None,
 ) -> TraceSet:
@@ -54,8 +52,8 @@ def read_traces(
     overrides it. `progress` is called now and then with the completed fraction of the work.
 
     `"minari:NAMESPACE/NAME-v0"` reads the Minari dataset of that id from this machine. Its
-    labels are those in its infos, or the result of `label_of(observation)` or
-    `label_of(observation, action, next_observation)`, if given.
+    labels are those in its infos, or the result of `labeling_fn(observation)` or
+    `labeling_fn(observation, action, next_observation)`, if given.
 
     Further columns that were written with the traces come back. `columns` names others to
     read: columns of a Parquet table, keys of the lines beside `"rewards"`, or infos of a
@@ -67,13 +65,13 @@ def read_traces(
         from resolvent.traces.io.minari import read_minari  # imports Gymnasium
 
         _check_no_format(path, format)
-        return read_minari(dataset_id, progress, label_of, column_names)
-    if label_of is not None:
-        raise OptionError(f"{path} holds its labels already: label_of is for Minari datasets")
+        return read_minari(dataset_id, progress, labeling_fn, column_names)
+    if labeling_fn is not None:
+        raise OptionError(f"{path} holds its labels already: labeling_fn is for Minari datasets")
     path = Path(path)
     _check_format(format)
     try:
-        with telling_of_memory(f"{path} was read"):
+        with explain_memory_errors(f"{path} was read"):
             traces = _read(path, format, column_names, progress)
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist") from error
@@ -91,20 +89,32 @@ def _read(
     columns: Sequence[str],
     progress: FractionListener | None,
 ) -> TraceSet:
-    if path.is_dir():
-        return _read_parquet(path, columns, progress)
-    with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as file:
-        start = file.peek(len(_PARQUET_MAGIC))
-        if not start:
-            raise TraceError(f"{path} is empty: make it again, or name another file")
-        if format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC)):
-            return _read_parquet(path, columns, progress)
-        with unchanged(path):
-            lines = read_lines(file, str(path), progress)
-            first = next(lines, None)
-            if first is None:
-                raise TraceError(f"{path} holds no traces: it has only blank lines")
-            return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
+    if not path.is_dir():
+        with io.BufferedReader(path.open("rb", buffering=0), BUFFER_BYTES) as file:
+            start = file.peek(len(_PARQUET_MAGIC))
+            if not start:
+                raise TraceError(f"{path} is empty: make it again, or name another file")
+            if not (format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC))):
+                return _read_lines(file, path, format, columns, progress)
+    # Importing Parquet takes longer than reading a small file of another format.
+    from resolvent.traces.scan.opening import read_files
+
+    return read_files(files_of(path), None, columns, progress).traces
+
+
+def _read_lines(
+    file: "io.BufferedReader[Any]",
+    path: Path,
+    format: str | None,  # noqa: A002
+    columns: Sequence[str],
+    progress: FractionListener | None,
+) -> TraceSet:
+    with unchanged(path):
+        lines = read_lines(file, str(path), progress)
+        first = next(lines, None)
+        if first is None:
+            raise TraceError(f"{path} holds no traces: it has only blank lines")
+        return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
 
 
 def _line_format(line: Line, path: Path) -> str:
@@ -118,26 +128,19 @@ def _line_format(line: Line, path: Path) -> str:
         return "jsonl"
     if start == b"[":
         return "paper"
-    names = header_of(line.text, line.place)[0]
+    from resolvent.traces.io.csv import header_of  # importing it takes longer than reading
+
+    names = header_of(line.text, line.location)[0]
     if len(names) > 1 or path.suffix.lower() == ".csv":
         raise TraceError(
-            f"{line.place}: not traces: it looks like a table with the columns "
+            f"{line.location}: not traces: it looks like a table with the columns "
             f"{', '.join(map(visible, names))}: {NAME_COLUMNS}; a file of traces is Parquet, or "
             f"JSON lines"
         )
     raise TraceError(
-        f"{line.place}: not traces: a file of traces is Parquet, "
+        f"{line.location}: not traces: a file of traces is Parquet, "
         f"or JSON lines that each start with {{ or ["
     )
-
-
-def _read_parquet(
-    path: Path, columns: Sequence[str], progress: FractionListener | None
-) -> TraceSet:
-    # Importing Parquet takes longer than reading a small file of another format.
-    from resolvent.traces.io.parquet import read_parquet
-
-    return read_parquet(path, progress, columns)
 
 
 def write_traces(
@@ -184,12 +187,12 @@ def written_format(path: Path, format: str | None) -> str:  # noqa: A002
 
 def _check_format(format: str | None) -> None:  # noqa: A002
     if format is not None and format not in FORMATS:
-        raise OptionError(f"unknown format {shown(format)}: use one of {', '.join(FORMATS)}")
+        raise OptionError(f"unknown format {quoted(format)}: use one of {', '.join(FORMATS)}")
 
 
 def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A002
     if format is not None:
-        raise OptionError(f"{path} is a Minari dataset: leave out the format {shown(format)}")
+        raise OptionError(f"{path} is a Minari dataset: leave out the format {quoted(format)}")
 
 
 def _format_of_name(path: Path) -> str:
@@ -208,30 +211,13 @@ def _format_of_name(path: Path) -> str:
 
 
 def _write_lines(lines: Iterable[bytes], file: BinaryIO, compression: str | None) -> None:
-    if compression == "gzip":
-        # Without name and time in the header, the bytes depend on the traces only.
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
-            zipped.writelines(lines)
-    elif compression == "zstd":
-        codec = pa.Codec("zstd")
-        for block in _blocks(lines):
-            file.write(codec.compress(block, asbytes=True))
-    else:
+    if compression is None:
         file.writelines(lines)
-
-
-def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines joined into blocks, one for each zstd frame."""
-    block: list[bytes] = []
-    size = 0
-    for line in lines:
-        block.append(line)
-        size += len(line)
-        if size >= 4 * BUFFER_BYTES:
-            yield b"".join(block)
-            block, size = [], 0
-    if block:
-        yield b"".join(block)
+        return
+    # Arrow closes what it writes to, and the caller needs the file.
+    with pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), compression) as stream:
+        for line in lines:
+            stream.write(line)
 
 
 def minari_id(path: str | Path) -> str | None:
@@ -279,7 +265,7 @@ Trace, or the path of a file of traces
         )
     if isinstance(traces, Trace):
         raise TraceError("one trace is no set of traces: give a list of them, [trace]")
-    if isinstance(traces, Iterable) and not isinstance(traces, bytes) and not is_single(traces):
+    if isinstance(traces, Iterable) and not isinstance(traces, bytes) and not is_zero_dim(traces):
         elements = list(traces)
         foreign = [type(element).__name__ for element in elements if not isinstance(element, Trace)]
         if not foreign:
@@ -296,7 +282,7 @@ def to_trace_set(traces: Any) -> TraceSet:
     converted = as_traces(traces)
     if isinstance(converted, TraceDataset):
         raise TraceError(
-            f"{converted.place} was scanned, not read, and this needs traces in memory: read some "
-            f"of its files with read_traces, or one piece with its method read"
+            f"{converted.location} was scanned, not read, and this needs traces in memory: read "
+            f"some of its files with read_traces, or one shard with its method read"
         )
     return converted

@@ -1,34 +1,15 @@
 """Minari datasets on this machine ↔ `TraceSet`.
 
-A dataset is named `minari:NAMESPACE/NAME-v0`. Labels are read from the infos, from the
-first of `labels`, `label`, `events` that exists, as one of
+Labels are read from the infos, from the first of `labels`, `label`, `events` that exists, as one of
 
 - a string a step: "" is no event, and "door & key" two propositions at once;
 - a mapping from proposition to booleans;
 - a table of booleans, whose columns become the propositions "0", "1", ….
 
-`rs.read_traces("minari:…", label_of=…)` computes them from the observations instead.
-
-Minari records infos only on request, and then needs the same keys at reset and at every
-step. It cannot store sets, such as the `info["labels"]` of the house: write traces with
-`rs.collect(env, …).save("minari:…")`, or convert the sets while Minari collects::
-
-    class SpellLabels(minari.StepDataCallback):
-        def __call__(self, env, info, **step):
-            labels = " & ".join(sorted(info["labels"]))
-            return super().__call__(env, info={"labels": labels}, **step)
-
-    minari.DataCollector(env, step_data_callback=SpellLabels, record_infos=True)
-
-Minari compresses images of 32 by 32 and more as JPEG, and then similar images may become
-one symbol: pass it `jpeg_encoding=False`. `DataCollector` needs `pip install
-"minari[create]"`, which installs JAX; reading and writing here do not.
-
-Further columns are the infos of these names, from the row after each step. The metadata
-list those that were written here. Labels are written as strings, ints as `Discrete`,
-strings as `Text`, numbers and arrays of numbers as `Box`. Other symbols, such as tuples of
-names and numbers, become codes, and the metadata list their meanings. Minari's
-`combine_datasets` drops these; add trace sets instead.
+Further columns are the infos of these names, from the row after each step; the metadata list those
+that were written here. Labels are written as strings, ints as `Discrete`, strings as `Text`,
+numbers and arrays of numbers as `Box`. Other symbols, such as tuples of names and numbers, become
+codes, and the metadata list their meanings.
 """
 
 import shutil
@@ -44,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.progress import FractionListener
-from resolvent.errors import MissingExtra, ResolventError, TraceError, locating
-from resolvent.traces.columns import ColumnEncoder, TraceSetBuilder, row_bytes
+from resolvent.errors import MissingExtra, ResolventError, TraceError, located, locating
+from resolvent.traces.columns import EpisodeBuilder, row_bytes, row_slices
 from resolvent.traces.io.formats import MINARI_PREFIX
 from resolvent.traces.label_function import LabelFunction
 from resolvent.traces.schema import (
@@ -57,8 +38,8 @@ from resolvent.traces.schema import (
     column_text,
     missing_column_error,
 )
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label
-from resolvent.traces.trace_set import TraceSet, row_slices
+from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label, as_symbol
+from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
 _SEPARATOR = " & "
@@ -67,14 +48,14 @@ _MISSING_EXTRA = 'Minari datasets need Minari and its storage: pip install "reso
 _HOW_TO_RECORD = (
     'record them by DataCollector(env, record_infos=True), where info["labels"] is a string '
     "('' for no event, 'door & key' for two) or a dict of booleans by proposition; "
-    "or in Python pass label_of= to make them from the observations"
+    "or in Python pass labeling_fn= to make them from the observations"
 )
 
 
 def read_minari(
     dataset_id: str,
     progress: FractionListener | None = None,
-    label_of: Callable[..., Any] | None = None,
+    labeling_fn: Callable[..., Any] | None = None,
     columns: Sequence[str] = (),
 ) -> TraceSet:
     """Read a dataset that is on this machine; nothing is downloaded.
@@ -96,7 +77,7 @@ def read_minari(
         episodes = iter(dataset.iterate_episodes())
     if not total:
         raise TraceError(f"{name} holds no episodes")
-    reader = _EpisodeReader(meanings, label_of, columns)
+    reader = _EpisodeReader(meanings, labeling_fn, columns)
     for number in range(total):
         with _plain_errors(f"{name}, episode {number}"):
             episode = next(episodes)
@@ -105,7 +86,7 @@ def read_minari(
         if progress:
             progress((number + 1) / total)
     with locating(name):
-        return reader.episodes.trace_set(reader.coder.values())
+        return TraceSet.from_episodes(reader.episodes)
 
 
 @contextmanager
@@ -123,57 +104,60 @@ def _plain_errors(name: str) -> Iterator[None]:
 
 
 class _EpisodeReader:
-    """Encodes one Minari episode after another."""
+    """Adds one Minari episode after another to the episodes of a trace set."""
 
     def __init__(
         self,
         meanings: Mapping[str, Any],
-        label_of: Callable[..., Any] | None,
+        labeling_fn: Callable[..., Any] | None,
         columns: Sequence[str],
     ) -> None:
-        self.coder = ColumnEncoder()
-        self.episodes = TraceSetBuilder()
-        self._label_function = None if label_of is None else LabelFunction(label_of)
-        self._label_of_code: dict[int, Label] = {}
+        self.episodes = EpisodeBuilder()
+        self._label_function = None if labeling_fn is None else LabelFunction(labeling_fn)
         self._has_labels: bool | None = None
         of_columns = meanings.get("columns", {})
         self._further = sorted({*of_columns, *columns})
-        symbols = {
+        listed = {
             OBSERVATION: meanings.get("observations"),
             ACTION: meanings.get("actions"),
             **{name: of_columns.get(name) for name in self._further},
         }
         self._meanings = {
-            name: None if values is None else self.coder.code_column(name, values)
-            for name, values in symbols.items()
+            name: None if values is None else list(map(as_symbol, values))
+            for name, values in listed.items()
         }
 
     def add(self, episode: Any) -> None:
-        """Encode an `EpisodeData`."""
-        observations = self._symbols(OBSERVATION, episode.observations)
-        actions = self._symbols(ACTION, episode.actions)
+        """Add an `EpisodeData`."""
+        infos: Mapping[str, Any] = episode.infos or {}
+        observations = self._steps(OBSERVATION, episode.observations)
+        actions = self._steps(ACTION, episode.actions)
         with locating("rewards"):
             rewards = _rewards(episode.rewards)
-        infos: Mapping[str, Any] = episode.infos or {}
-        codes = {
+        columns = {
             OBSERVATION: observations,
-            LABEL: self.coder.code_column(LABEL, self._labels(episode, observations, actions)),
+            LABEL: self._labels(observations, actions, rewards, infos),
             ACTION: actions,
-            REWARD: self.coder.code_column(REWARD, rewards),
+            REWARD: rewards,
         }
         for name in self._further:
             if name not in infos:
                 raise missing_column_error(name, sorted(set(infos) - RESERVED))
-            codes[name] = self._symbols(name, _after_reset(infos[name]))
+            columns[name] = self._steps(name, _after_reset(infos[name]))
         self.episodes.add(
-            codes,
+            columns,
             terminated=bool(np.asarray(episode.terminations)[-1]),
             truncated=bool(np.asarray(episode.truncations)[-1]),
         )
 
-    def _labels(self, episode: Any, observations: Codes, actions: Codes) -> Sequence[Any]:
+    def _labels(
+        self,
+        observations: Sequence[Any],
+        actions: Sequence[Any],
+        rewards: Sequence[float],
+        infos: Mapping[str, Any],
+    ) -> Sequence[Any]:
         """Return the labels of an episode: computed, recorded, or none at all."""
-        infos = episode.infos or {}
         has_labels = any(key in infos for key in INFO_KEYS)
         if self._has_labels is None:  # all episodes have labels, or none has
             self._has_labels = has_labels
@@ -182,40 +166,26 @@ class _EpisodeReader:
             if self._has_labels or has_labels:
                 return _recorded_labels(infos)
             return [()] * len(observations)
-        seen = self._steps(OBSERVATION, episode.observations, observations)
-        if not function.of_step:
-            for step, code in enumerate(observations.tolist()):
-                if code not in self._label_of_code:
-                    with locating(f"step {step}"):
-                        self._label_of_code[code] = function.at_reset(seen[step], {})
-            return [self._label_of_code[code] for code in observations.tolist()]
-        acted = self._steps(ACTION, episode.actions, actions)
-        rewards, info = _rewards(episode.rewards), _Steps(infos, len(observations))
-        with locating("reset"):
-            labels = [function.at_reset(seen[0], info[0])]
-        for step in range(min(len(acted), len(seen) - 1)):
-            reward, after = rewards[step], seen[step + 1]
-            with locating(f"step {step}"):
+        step, info = -1, _Steps(infos, len(observations))
+        try:
+            labels = [function.at_reset(observations[0], info[0])]
+            for step in range(min(len(actions), len(observations) - 1)):
+                before, after = observations[step], observations[step + 1]
                 labels.append(
-                    function.after_step(seen[step], acted[step], reward, after, info[step + 1])
+                    function.after_step(before, actions[step], rewards[step], after, info[step + 1])
                 )
+        except TraceError as error:
+            raise located("reset" if step < 0 else f"step {step}", error) from error
         return labels
 
-    def _symbols(self, name: str, values: Any) -> Codes:
-        """Return the codes of an episode's values, in the form of their space."""
+    def _steps(self, name: str, values: Any) -> Any:
+        """Return the values of a column by step, as the environment returned them."""
         meanings = self._meanings[name]
-        with locating(column_text(name)):
-            if meanings is not None:
-                return meanings.take(_positions(values, len(meanings)))
-            per_step = values if isinstance(values, np.ndarray) else _per_step(values)
-        return self.coder.code_column(name, per_step)
-
-    def _steps(self, name: str, values: Any, codes: Codes) -> Sequence[Any]:
-        """Return an episode's values as the environment returns them, one a step."""
-        if self._meanings[name] is None:
-            return _Steps(values, len(codes))
-        symbols = self.coder.values_of(name)
-        return [symbols[code] for code in codes.tolist()]
+        if meanings is not None:
+            with locating(column_text(name)):
+                return [meanings[code] for code in _positions(values, len(meanings)).tolist()]
+        is_array = isinstance(values, np.ndarray)
+        return values if is_array else _Steps(values, _length(values))
 
 
 def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -302,38 +272,35 @@ class _Steps(Sequence[Any]):
         return self._count
 
     def __getitem__(self, step: Any) -> Any:
-        def at_step(values: Any) -> Any:
-            if isinstance(values, Mapping):
-                return {name: at_step(part) for name, part in values.items()}
-            if isinstance(values, tuple):
-                return tuple(map(at_step, values))
-            return values[step]
+        if step >= self._count:
+            raise IndexError(step)
+        return self._at(self._values, step)
 
-        return at_step(self._values)
+    def _at(self, values: Any, step: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {name: self._at(part, step) for name, part in values.items()}
+        if isinstance(values, tuple):
+            return tuple(self._at(part, step) for part in values)
+        return values[step]
 
 
-def _per_step(values: Any) -> Sequence[Any]:
-    """Return columns, nested as in their space, as one plain value a step."""
+def _length(values: Any) -> int:
+    """Return the number of steps of columns, the least if they differ."""
     if isinstance(values, Mapping):
-        columns = map(_per_step, values.values())
-        return [dict(zip(values, row, strict=True)) for row in zip(*columns, strict=False)]
-    if isinstance(values, tuple):
-        return list(zip(*map(_per_step, values), strict=False))
-    if isinstance(values, np.ndarray):
-        return list(values.tolist())
-    return list(values)
+        values = tuple(values.values())
+    return min(map(_length, values), default=0) if isinstance(values, tuple) else len(values)
 
 
 def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
     """Return codes whose meanings the metadata list."""
     positions = np.asarray(values)
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
-        raise TraceError("the metadata tell what codes mean, but these are not codes")
+        raise TraceError("the metadata list the meanings of codes, but these are no codes")
     if np.any(wrong := (positions < 0) | (positions >= count)):
         step = int(np.argmax(wrong))
         raise TraceError(
-            f"step {step}: the code is {positions[step]}, but the metadata tell only "
-            f"what 0 to {count - 1} mean"
+            f"step {step}: the code is {positions[step]}, but the metadata list only the "
+            f"meanings of 0 to {count - 1}"
         )
     return positions
 
@@ -405,8 +372,8 @@ def _label_text(label: Label) -> str:
     # HDF5 ends a string at its first NUL.
     if "\0" in text or frozenset(_propositions(text)) != label:
         raise TraceError(
-            f"the label {sorted(label)!r} cannot be told apart once it is written as "
-            f"{text!r}: write jsonl instead"
+            f"the label {sorted(label)!r} would be written as {text!r}, as another label is: "
+            f"write jsonl instead"
         )
     return text
 

@@ -10,7 +10,7 @@ to its end, so all are read as terminated, and writing drops the flags.
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.text import visible
-from resolvent.errors import TraceError, locating
-from resolvent.traces.columns import ColumnEncoder, episodes
-from resolvent.traces.io.lines import Line, decode_line
+from resolvent.errors import TraceError, located
+from resolvent.traces.columns import Column, ColumnEncoder, canonical_column, values_by_episode
+from resolvent.traces.io.json_lines import decode_line
+from resolvent.traces.io.text import Line
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
@@ -29,10 +30,9 @@ from resolvent.traces.schema import (
     REWARD,
     missing_column_error,
 )
-from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text, symbol_order
+from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary, canonical
 
 _NO_EVENT_LABEL = "None"
 _SHAPE = "[[[label, observation], action, reward], …]"
@@ -43,13 +43,6 @@ _ENTRY_PARTS = {
     "[0][1]": "the observation",
     "[1]": "the action",
     "[2]": "the reward",
-}
-
-_SORT_KEYS: dict[str, Callable[[Any], Any]] = {
-    OBSERVATION: symbol_order,
-    LABEL: label_order,
-    ACTION: symbol_order,
-    REWARD: float,
 }
 
 _Entry = tuple[tuple[str | int | None, Any], Any, float]
@@ -68,32 +61,33 @@ def read_paper_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> Trac
     Trace(observations=(7, 8), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
 rewards=(0.5,), terminated=True, truncated=False)
     """
-    entries = _Entries()
+    if columns:
+        raise missing_column_error(columns[0], ())
+    entries = _EntryTable()
     parts = []
-    for place, text in lines:
-        with locating(place):
-            if columns:
-                raise missing_column_error(columns[0], ())
+    for location, text in lines:
+        try:
             rows = entries.rows_of(text)
-            count = len(rows)
-            check_lengths(count, count, max(count - 1, 0))
-            parts.append(rows)
+            check_lengths(len(rows), len(rows), max(len(rows) - 1, 0))
+        except TraceError as error:
+            raise located(location, error) from error
+        parts.append(rows)
     ends = np.cumsum([len(rows) for rows in parts])
-    seen = np.concatenate(parts)
-    acted = np.delete(seen, ends - 1)
+    observed = np.concatenate(parts)
+    steps = np.delete(observed, ends - 1)
     return TraceSet.taking_over(
         {
-            name: (vocabulary, codes[seen if name in OBSERVED_COLUMNS else acted])
+            name: (vocabulary, codes[observed if name in OBSERVED_COLUMNS else steps])
             for name, (vocabulary, codes) in entries.columns().items()
         },
-        offsets=np.concatenate([[0], ends - np.arange(1, len(parts) + 1)]),
+        offsets=np.append(0, ends - np.arange(1, len(parts) + 1)),
         terminated=np.ones(len(parts), bool),
         truncated=np.zeros(len(parts), bool),
     )
 
 
-class _Entries(dict[bytes, int]):
-    """Rows of distinct entries in tables of column codes, by the text of the entry.
+class _EntryTable(dict[bytes, int]):
+    """The distinct entries of a file as a table of codes, and the row of each entry by its text.
 
     Entries repeat a lot, so looking up the text of an entry is several times faster than
     decoding it.
@@ -101,11 +95,14 @@ class _Entries(dict[bytes, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.coder = ColumnEncoder()
-        self.coder.labels[_NO_EVENT_LABEL] = self.coder.labels[None]
-        self._tables = {name: array("i") for name in _SORT_KEYS}
-        self._count = 0
+        self._encoder = ColumnEncoder()
+        self._encoder.labels[_NO_EVENT_LABEL] = self._encoder.labels[None]
+        self._codes = {name: array("i") for name in (OBSERVATION, LABEL, ACTION, REWARD)}
         self._new: list[bytes] = []
+
+    @property
+    def _count(self) -> int:
+        return len(self._codes[ACTION])
 
     def __missing__(self, text: bytes) -> int:
         row = self[text] = self._count + len(self._new)
@@ -113,10 +110,12 @@ class _Entries(dict[bytes, int]):
         return row
 
     def rows_of(self, text: bytes) -> NDArray[np.int32]:
-        """Return the table row of each entry of a line."""
+        """Return the row of each entry of a line."""
         if len(self) < MAX_TEXTS and (rows := self._rows_by_text(text.strip())) is not None:
             return rows
-        return self._add(decode_line(_EPISODE, text, _where, _SHAPE))
+        first = self._count
+        self._add(decode_line(_EPISODE, text, _location, _SHAPE))
+        return np.arange(first, self._count, dtype=np.int32)
 
     def _rows_by_text(self, text: bytes) -> NDArray[np.int32] | None:
         """Look up the entries of a line by their text; None if the line must be decoded."""
@@ -139,30 +138,29 @@ class _Entries(dict[bytes, int]):
                 self._new.clear()
         return rows
 
-    def _add(self, entries: list[_Entry]) -> NDArray[np.int32]:
-        """Add entries to the tables and return their rows."""
-        first = self._count
+    def _add(self, entries: list[_Entry]) -> None:
         if entries:
             heads, actions, rewards = zip(*entries, strict=True)
             labels, observations = zip(*heads, strict=True)
             columns = {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards}
-            for name, codes in self.coder.code(columns).items():
-                self._tables[name].frombytes(codes.tobytes())
-            self._count += len(entries)
-        return np.arange(first, self._count, dtype=np.int32)
+            codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
+            for name, column in codes.items():
+                self._codes[name].frombytes(column.tobytes())
 
-    def columns(self) -> dict[str, tuple[Vocabulary[Any], Codes]]:
-        """Return the vocabulary of each column and its codes by row."""
-        # A `TraceSet` sorts its vocabularies. Sorting the few distinct entries here spares
-        # it recoding the many steps.
-        values = self.coder.values()
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of all entries.
+
+        Sorting the values of the few entries here spares a `TraceSet` recoding the many steps.
+        """
         return {
-            name: canonical(values[name], np.frombuffer(self._tables[name], np.int32), order)
-            for name, order in _SORT_KEYS.items()
+            name: canonical_column(
+                name, (self._encoder.values_of(name), np.frombuffer(codes, np.int32))
+            )
+            for name, codes in self._codes.items()
         }
 
 
-def _where(path: str) -> str:
+def _location(path: str) -> str:
     if match := _ENTRY_PATH.match(path):
         part = _ENTRY_PARTS.get(match[2])
         return f"step {match[1]}: {part}" if part else f"step {match[1]}"
@@ -178,10 +176,7 @@ def paper_lines(traces: TraceSet) -> Iterator[bytes]:
             f"{names}: write jsonl or parquet instead"
         )
     spellings = [_spelling(label) for label in traces.labels]
-    bad_codes = [code for code, spelling in enumerate(spellings) if spelling is None]
-    if bad_codes:
-        _refuse(traces, bad_codes)
-    for columns in episodes(traces, spellings):
+    for columns in values_by_episode(traces, spellings):
         actions, rewards = columns[ACTION], columns[REWARD]
         actions.append(actions[-1])
         rewards.append(rewards[-1])
@@ -189,21 +184,15 @@ def paper_lines(traces: TraceSet) -> Iterator[bytes]:
         yield msgspec.json.encode(list(zip(heads, actions, rewards, strict=True))) + b"\n"
 
 
-def _spelling(label: Label) -> str | None:
-    """Return a label as the paper's files spell it; None if they cannot."""
+def _spelling(label: Label) -> str:
+    """Return a label as the paper's files spell it."""
     if label == NO_EVENT:
         return _NO_EVENT_LABEL
     (proposition, *rest) = label
-    return None if rest or proposition == _NO_EVENT_LABEL else proposition
-
-
-def _refuse(traces: TraceSet, bad_codes: list[int]) -> None:
-    position = int(np.argmax(np.isin(traces.label_codes, bad_codes)))
-    starts = traces.offsets + np.arange(len(traces.offsets))
-    number = int(np.searchsorted(starts, position, side="right")) - 1
-    label = traces.labels[traces.label_codes[position]]
-    raise TraceError(
-        f"trace {number}, step {position - starts[number]}: the paper's format holds one "
-        f'proposition a label and keeps "{_NO_EVENT_LABEL}" for no event, so it cannot hold '
-        f'"{label_text(label)}": write jsonl or parquet instead'
-    )
+    if rest or proposition == _NO_EVENT_LABEL:
+        raise TraceError(
+            f'the label "{label_text(label)}" cannot be written in the paper\'s format, which has '
+            f'one proposition a label and keeps "{_NO_EVENT_LABEL}" for no event: write jsonl or '
+            f"parquet instead"
+        )
+    return proposition

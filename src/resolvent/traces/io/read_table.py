@@ -1,23 +1,21 @@
 """Tables and logs in any layout → `TraceSet`."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from resolvent._util.progress import FractionListener
-from resolvent._util.validation import telling_of_memory
-from resolvent.traces.io.lines import MISSING
-from resolvent.traces.schema import (
-    CommandLineValue,
-    Name,
-    TableSchema,
-    as_names,
-    log_roles,
-    table_roles,
-)
+from resolvent._util.text import described_by
+from resolvent._util.validation import explain_memory_errors
+from resolvent.errors import TableWarning
+from resolvent.traces.schema import TABLE_ARGUMENTS, Name, TableSchema, log_schema, table_schema
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
 Names = Name | Sequence[Name]
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Texts of a CSV file that are missing values, unless the caller lists others."""
 
 
 def read_table(
@@ -34,7 +32,7 @@ def read_table(
     truncated: Name | None = None,
     next_observation: Names | None = None,
     next_label: Names | None = None,
-    final_observation: Symbol | CommandLineValue | None = None,
+    final_observation: Symbol | None = None,
     label_separator: str | None = None,
     delimiter: str | None = None,
     missing: Sequence[str] = MISSING,
@@ -90,25 +88,13 @@ def read_table(
     >>> traces[0].observations, traces[0].actions
     (('sun', 'rain'), ('out',))
     """
-    roles = table_roles(
-        episode=episode,
-        order=order,
-        observation=observation,
-        action=action,
-        reward=reward,
-        label=label,
-        outputs=outputs,
-        terminated=terminated,
-        truncated=truncated,
-        next_observation=next_observation,
-        next_label=next_label,
-        label_separator=label_separator,
-        final_observation=final_observation,
-    )
-    return _read(source, roles, delimiter, missing, progress)
+    arguments = locals()
+    schema = table_schema(**{name: arguments[name] for name in TABLE_ARGUMENTS})
+    return _read(source, schema, delimiter, missing, progress)
 
 
-def read_log(
+@described_by(read_table)
+def read_log(  # noqa: D417  # `read_table` describes the rest
     source: Any,
     *,
     episode: Names | None = None,
@@ -124,19 +110,15 @@ def read_log(
     The input is the action of its step and also the event that moves the machine: the label
     of the next step. There is one observation throughout and no reward. Outputs are further
     columns, and `infer` makes a machine for each: the Mealy machine of the system. A run's
-    last row without input and outputs is left out, with a `TableWarning`.
+    last row without input and outputs is skipped, with a `TableWarning`.
 
     Args:
-        source: As for `read_table`.
         episode: The run of the row; each run starts in the initial state. Left out: one run.
         order: Numbers or times that order the rows of a run. Left out: the order of the
             table.
         input: The input of the system; several columns make one input.
         output: The output of the system; several columns make several outputs. Other names
             for them are passed as `{"answer": "observation"}`.
-        delimiter: As for `read_table`.
-        missing: As for `read_table`.
-        progress: As for `read_table`.
 
     >>> import pyarrow as pa
     >>> log = pa.table({"event": ["coin", "push", "push"], "response": ["ok", "open", "locked"]})
@@ -146,26 +128,22 @@ def read_log(
     >>> traces[0].columns["response"]
     ('ok', 'open', 'locked')
     """
-    roles = log_roles(episode, order, input, output)
-    return _read(source, roles, delimiter, missing, progress, moved_by_actions=True)
+    schema = log_schema(episode=episode, order=order, input=input, output=output)
+    return _read(source, schema, delimiter, missing, progress)
 
 
 def _read(
     source: Any,
-    roles: TableSchema,
+    schema: TableSchema,
     delimiter: str | None,
     missing: Sequence[str],
     progress: FractionListener | None,
-    *,
-    moved_by_actions: bool = False,
 ) -> TraceSet:
     # Importing Arrow's compute functions takes longer than the rest of `import resolvent`.
-    from resolvent.traces.io.sources import open_table
-    from resolvent.traces.io.table import traces_of
+    from resolvent.traces.io.sources import read_source
 
-    events = as_names(roles.label) + as_names(roles.next_label)
-    with telling_of_memory("a table was read"):
-        opened = open_table(
-            source, delimiter=delimiter, missing=missing, progress=progress, events=events
-        )
-        return traces_of(opened, roles, moved_by_actions=moved_by_actions)
+    with explain_memory_errors("a table was read"):
+        found = read_source(source, schema, delimiter, missing, progress)
+    for message in found.warnings:
+        warnings.warn(message, TableWarning, stacklevel=3)
+    return found.traces

@@ -1,12 +1,14 @@
-"""An Arrow table and the roles of its columns → `TraceSet`."""
+"""An Arrow table and the roles of its columns → `TraceSet`.
+
+Tables of all sources come here: CSV files, data frames, and Parquet files, whole or in shards.
+"""
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,23 +16,22 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.text import amount, visible
-from resolvent.errors import TableWarning, TraceError, locating
-from resolvent.traces.column_arrays import Column
+from resolvent.errors import TraceError, locating
+from resolvent.traces.columns import Column
 from resolvent.traces.io.arrow import (
     converted,
     distinct,
     distinct_labels,
     nulls,
+    type_errors_located,
+    without_views,
 )
-from resolvent.traces.io.episodes import Episodes, RowNumbers, episodes_of, numbers_of
-from resolvent.traces.io.errors import type_errors_located
-from resolvent.traces.io.sources import TableSource
+from resolvent.traces.io.episodes import EpisodeTable, Locate, sort_by_episode
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
     OBSERVATION,
     REWARD,
-    CommandLineValue,
     Names,
     TableSchema,
     as_names,
@@ -39,111 +40,114 @@ from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, codes_of, distinct_pairs
 
-NOTHING_SEEN = "nothing"
+NO_OBSERVATION = "nothing"
 """The observation throughout tables that have none."""
 
 ONLY_ACTION = "step"
 """The action throughout tables that have none."""
 
 
-def traces_of(
-    source: TableSource, roles: TableSchema, *, moved_by_actions: bool = False
-) -> TraceSet:
-    """Read a table with these roles; `moved_by_actions` as for `TableRows.traces`."""
+class TableTraces(NamedTuple):
+    """The traces of a table.
 
-    def warn(text: str) -> None:
-        warnings.warn(text, TableWarning, stacklevel=8)
-
-    table = source.read(roles.wanted)
-    with type_errors_located(str(source.path or "the table")):
-        return table_to_traces(source, table, roles, warn, moved_by_actions)[0]
-
-
-def table_to_traces(
-    source: TableSource,
-    table: pa.Table,
-    roles: TableSchema,
-    warn: Callable[[str], None],
-    moved_by_actions: bool,
-) -> tuple[TraceSet, bool]:
-    """Return the traces of a table that was read, and whether its rows were in order.
-
-    `warn` receives warnings about rows that the traces leave out.
+    Attributes:
+        traces: The traces.
+        is_sorted: Whether the rows of the table were in order.
+        warnings: Messages about rows that the traces lack.
     """
-    episodes = episodes_of(table, as_names(roles.episode), as_names(roles.order), source.place)
-    path = None if source.path is None else str(source.path)
-    rows = TableRows(table, roles, episodes, source.place, path, warn)
-    return rows.traces(moved_by_actions), isinstance(episodes.rows, range)
+
+    traces: TraceSet
+    is_sorted: bool
+    warnings: Sequence[str] = ()
+
+
+def traces_of_table(
+    table: pa.Table, schema: TableSchema, locate: Locate, name: str | None = None
+) -> TableTraces:
+    """Return the traces of a table; `name` is its file, if it has one.
+
+    >>> table = pa.table({"see": ["hall", "attic"], "do": ["up", None]})
+    >>> schema = TableSchema(observation="see", action="do")
+    >>> traces_of_table(table, schema, "row {}".format).traces[0].observations
+    ('hall', 'attic')
+    """
+    if not table.num_rows:
+        nothing: Column = (), np.empty(0, np.int32)
+        columns = dict.fromkeys((OBSERVATION, LABEL, ACTION, *schema.step_columns), nothing)
+        return TableTraces(TraceSet.taking_over(columns, [0], [], []), is_sorted=False)
+    keys = as_names(schema.episode), as_names(schema.order)
+    try:
+        with type_errors_located(name or "the table"):
+            rows = sort_by_episode(without_views(table), *keys, locate)
+            return _Conversion(rows, schema, "" if name is None else f"{name}: ").result()
+    except TraceError as error:
+        if name is None or str(error).startswith(name):  # with the location of a row
+            raise
+        raise type(error)(f"{name}: {error}") from error
 
 
 @dataclass(frozen=True)
-class TableRows:
-    """The rows of a table in order of episodes and steps, to be made into traces.
+class _Conversion:
+    """The conversion of a table in order.
 
     Attributes:
-        table: The columns of the table.
-        roles: The columns' roles.
-        episodes: The rows of each episode.
-        place: Returns the location of a row in errors.
-        path: The file of the table; None if it is in memory.
-        warn: Receives warnings about rows that the traces leave out.
+        rows: The table.
+        schema: The roles of its columns.
+        prefix: The file of the table, as the beginning of a message.
+        warnings: Messages about rows that the traces lack.
     """
 
-    table: pa.Table
-    roles: TableSchema
-    episodes: Episodes
-    place: Callable[[int], str]
-    path: str | None
-    warn: Callable[[str], None]
+    rows: EpisodeTable
+    schema: TableSchema
+    prefix: str
+    warnings: list[str] = field(default_factory=list)
 
-    def traces(self, moved_by_actions: bool = False) -> TraceSet:
-        """Return the traces.
-
-        `moved_by_actions`: the label after each step is its action, as in a log.
-        """
-        self.check_step_values()
-        self.check_lengths()
-        actions = self._symbols(self.roles.action, self.steps, ONLY_ACTION)
-        columns = {
-            OBSERVATION: self._observations(),
-            LABEL: self._after_each(_labels_of(actions)) if moved_by_actions else self.labels(),
-            ACTION: actions,
-        }
-        if self.roles.reward is not None:
-            columns[REWARD] = self.encoded(self.roles.reward, self.steps, self.as_reward)
-        for name, column in self.roles.column_of_output.items():
-            columns[name] = self._symbols(column, self.steps)
+    def result(self) -> TableTraces:
+        """Return the traces."""
+        schema = self.schema
+        if schema.layout == "traces":
+            self._check_layout()
+        self._check_step_values()
+        self._check_lengths()
+        actions = self._symbols(schema.action, ONLY_ACTION, of_steps=True)
+        columns = {OBSERVATION: self._observations(), LABEL: self._labels(actions), ACTION: actions}
+        if schema.reward is not None:
+            columns[REWARD] = self._encoded(schema.reward, _as_reward, of_steps=True)
+        for name, column in schema.column_of_output.items():
+            columns[name] = self._encoded(column, as_symbol, of_steps=True)
         traces = TraceSet.taking_over(
             columns,
             offsets=np.append(0, np.cumsum(self.lengths)),
-            terminated=self.flags(self.roles.terminated),
-            truncated=self.flags(self.roles.truncated),
+            terminated=self._flags(schema.terminated),
+            truncated=self._flags(schema.truncated),
         )
         if self.dropped.any():
             self._warn_of_dropped()
-        if moved_by_actions and self.final.any():
+        if schema.layout == "log" and self.final.any():
             self._warn_of_empty()
-        return traces
+        return TableTraces(traces, self.rows.was_sorted, self.warnings)
 
     # Which rows are steps.
 
     @cached_property
+    def missing(self) -> dict[str, NDArray[np.bool_]]:
+        """Whether each row has no value, for each column of steps."""
+        return {name: nulls(self.rows.table[name]) for name in self.schema.of_steps}
+
+    @cached_property
     def final(self) -> NDArray[np.bool_]:
         """Whether the last row of each episode holds only the final observation."""
-        if not self.roles.of_steps:
-            return np.full(len(self.episodes.starts), self.roles.next_observation is None)
-        last = [nulls(self.table[name])[self.episodes.last] for name in self.roles.of_steps]
+        if not self.schema.of_steps:
+            return np.full(len(self.rows.starts), self.schema.next_observation is None)
+        last = [missing[self.rows.ends - 1] for missing in self.missing.values()]
         return np.asarray(np.all(last, axis=0))
 
     @cached_property
     def dropped(self) -> NDArray[np.bool_]:
         """Whether the last row of each episode is a step without a following observation."""
-        roles = self.roles
-        if (
-            roles.observation is None
-            or roles.next_observation is not None
-            or roles.final_observation is not None
-        ):
+        schema = self.schema
+        is_known = schema.next_observation is not None or schema.final_observation is not None
+        if schema.observation is None or is_known:
             return np.zeros(len(self.final), bool)
         return ~self.final
 
@@ -155,88 +159,106 @@ class TableRows:
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """Number of steps of each episode."""
-        return self.episodes.lengths - ~self.extra
+        return self.rows.ends - self.rows.starts - ~self.extra
 
     @cached_property
-    def steps(self) -> RowNumbers:
-        """The numbers of the rows that are steps, in order."""
+    def steps(self) -> NDArray[np.int64] | None:
+        """The rows that are steps; None if all are."""
         if self.extra.all():
-            return self.episodes.rows
-        rows = numbers_of(self.episodes.rows)
-        return np.delete(rows, self.episodes.ends[~self.extra] - 1)
+            return None
+        return np.delete(np.arange(self.rows.table.num_rows), self.rows.ends[~self.extra] - 1)
 
     @cached_property
     def last_steps(self) -> NDArray[np.int64]:
         """The positions among the steps of the last step of each episode."""
         return np.cumsum(self.lengths) - 1
 
-    def check_step_values(self) -> None:
-        """Raise `TraceError` unless only rows with a final observation lack values of steps."""
-        for name in self.roles.of_steps:
-            if not self.table[name].null_count:
-                continue
-            missing = nulls(self.table[name])
-            missing[self.episodes.last[self.final]] = False
-            if np.any(missing):
+    def _check_layout(self) -> None:
+        """Raise `TraceError` unless steps are 0, 1, 2, … and each episode has a final row."""
+        table, starts = self.rows.table, self.rows.starts
+        if self.schema.order is not None:
+            column = table[str(self.schema.order)]
+            if not pa.types.is_integer(column.type):
+                raise TraceError(f"the column `step` is of type {column.type}: use integers")
+            step = np.asarray(column.to_numpy())
+            expected = np.arange(len(step)) - np.repeat(starts, self.rows.ends - starts)
+            if np.any(wrong := step != expected):
+                row = int(np.argmax(wrong))
                 raise TraceError(
-                    f"{self.place(int(np.argmax(missing)))}: the column "
+                    f"{self.rows.locate(row)}: step {step[row]} of {self._episode(row)} stands "
+                    f"where step {expected[row]} should: steps must be 0, 1, 2, … without gaps or "
+                    f"repeats"
+                )
+        for name, missing in self.missing.items():
+            has_value = ~missing[self.rows.ends - 1]
+            if np.any(has_value):
+                row = int(self.rows.ends[np.argmax(has_value)]) - 1
+                raise TraceError(
+                    f"{self.rows.locate(row)}: the {name} is {table[name][row]} in the last row of "
+                    f"{self._episode(row)}: end each episode with a row that holds the final "
+                    f"observation and label, and null for what belongs to steps"
+                )
+
+    def _check_step_values(self) -> None:
+        """Raise `TraceError` unless only rows with a final observation lack values of steps."""
+        is_step = np.ones(self.rows.table.num_rows, bool)
+        is_step[self.rows.ends[self.final] - 1] = False
+        for name, missing in self.missing.items():
+            if np.any(wrong := missing & is_step):
+                raise TraceError(
+                    f"{self.rows.locate(int(np.argmax(wrong)))}: the column "
                     f"`{visible(name)}` has no value: give it one; only the last row of an "
                     f"episode may lack what belongs to steps, and then all of it"
                 )
 
-    def check_lengths(self) -> None:
+    def _check_lengths(self) -> None:
         """Raise `TraceError` if an episode has no step."""
-        if np.all(self.lengths):
-            return
-        row = int(self.episodes.last[np.argmin(self.lengths)])
-        raise TraceError(
-            f"{self.place(row)}: {self._episode(row)} has this one row, and a step needs "
-            f"what was seen after it: leave the episode out, or name next_observation"
-        )
+        if not np.all(self.lengths):
+            row = int(self.rows.ends[np.argmin(self.lengths)]) - 1
+            raise TraceError(
+                f"{self.rows.locate(row)}: {self._episode(row)} has this one row, and a step needs "
+                f"what was seen after it: leave the episode out, or name next_observation"
+            )
 
     def _episode(self, row: int) -> str:
-        names = as_names(self.roles.episode)
-        values = ", ".join(visible(str(self.table[name][row])) for name in names)
+        names = as_names(self.schema.episode)
+        values = ", ".join(visible(str(self.rows.table[name][row])) for name in names)
         return f"episode {values}" if names else "the table"
 
     def _warn_of_dropped(self) -> None:
-        names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
-        verb = "is" if len(self.roles.of_steps) == 1 else "are"
-        path = "" if self.path is None else f"{self.path}: "
-        self.warn(
-            f"{path}the last row is a step, and nothing says what was seen after it, in "
+        names = ", ".join(f"`{visible(name)}`" for name in self.schema.of_steps)
+        verb = "is" if len(self.schema.of_steps) == 1 else "are"
+        self.warnings.append(
+            f"{self.prefix}the last row is a step, and nothing says what was seen after it, in "
             f"{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')}: that row "
             f"gives the final observation, and its {names} {verb} dropped; to keep the step, "
             f"name next_observation or give a final_observation"
         )
 
     def _warn_of_empty(self) -> None:
-        names = ", ".join(f"`{visible(name)}`" for name in self.roles.of_steps)
-        row = int(self.episodes.last[np.argmax(self.final)])
-        self.warn(
-            f"{self.place(row)}: the last row has no value for {names}, in "
-            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is left out"
+        names = ", ".join(f"`{visible(name)}`" for name in self.schema.of_steps)
+        row = int(self.rows.ends[np.argmax(self.final)]) - 1
+        self.warnings.append(
+            f"{self.rows.locate(row)}: the last row has no value for {names}, in "
+            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is skipped"
         )
 
     # The columns.
 
     def _observations(self) -> Column:
-        roles, at = self.roles, self.episodes.ends[self.extra]
-        if roles.observation is None:
-            return [NOTHING_SEEN], _core.repeated_code(0, len(self.episodes.rows) + len(at))
-        values, codes = self._symbols(roles.observation, self.episodes.rows)
+        schema, at = self.schema, self.rows.ends[self.extra]
+        if schema.observation is None:
+            return [NO_OBSERVATION], _core.repeated_code(0, self.rows.table.num_rows + len(at))
+        values, codes = self._symbols(schema.observation)
         if not len(at):
             return values, codes
-        if roles.next_observation is None:
-            final = roles.final_observation
-            if isinstance(final, CommandLineValue):
-                final = final.like(values[0])
-            after: Column = [as_symbol(final)], np.zeros(len(at), np.int32)
+        if schema.next_observation is None:
+            after: Column = [as_symbol(schema.final_observation)], np.zeros(len(at), np.int32)
             with locating("final_observation"):
                 values, of_rows, of_last = _joint_codes((values, codes), after)
             return values, np.insert(of_rows, at, of_last)
-        after = self._symbols(roles.next_observation, self.steps)
-        with locating(f"`{visible(str(roles.next_observation))}`"):
+        after = self._symbols(schema.next_observation, of_steps=True)
+        with locating(f"`{visible(str(schema.next_observation))}`"):
             values, of_rows, after_steps = _joint_codes((values, codes), after)
         self._check_next_observations(of_rows, after_steps)
         return values, np.insert(of_rows, at, after_steps[self.last_steps[self.extra]])
@@ -244,91 +266,79 @@ class TableRows:
     def _check_next_observations(self, of_rows: Codes, after_steps: Codes) -> None:
         """Raise `TraceError` unless each row begins with the next observation before it."""
         first = np.zeros(len(of_rows), bool)
-        first[self.episodes.starts] = True
+        first[self.rows.starts] = True
         continues = np.ones(len(after_steps), bool)
         continues[self.last_steps[self.extra]] = False
         wrong = of_rows[~first] != after_steps[continues]
         if np.any(wrong):
-            row = int(numbers_of(self.episodes.rows)[~first][np.argmax(wrong)])
+            row = int(np.flatnonzero(~first)[np.argmax(wrong)])
             raise TraceError(
-                f"{self.place(row)}: the observation is not the next_observation of the "
+                f"{self.rows.locate(row)}: the observation is not the next_observation of the "
                 f"row before it in {self._episode(row)}: is a row missing, or the order wrong?"
             )
 
-    def labels(self) -> Column:
+    def _labels(self, actions: Column) -> Column:
         """Return the labels, without events where the table has none."""
-        roles, rows = self.roles, self.episodes.rows
-        at = self.episodes.ends[self.extra]
-        if roles.next_label is not None:
-            return self._after_each(self._label_column(roles.next_label, self.steps))
-        if roles.label is None:
-            return [NO_EVENT], _core.repeated_code(0, len(rows) + len(at))
-        return _with_no_event(self._label_column(roles.label, rows), at)
-
-    def _after_each(self, labels: Column) -> Column:
-        """Return labels of steps as labels after them, with no event at the start."""
-        return _with_no_event(labels, np.cumsum(self.lengths) - self.lengths)
+        schema = self.schema
+        before_first = np.cumsum(self.lengths) - self.lengths
+        if schema.layout == "log":
+            return _with_no_event(_labels_of(actions), before_first)
+        if schema.next_label is not None:
+            return _with_no_event(
+                self._label_column(schema.next_label, of_steps=True), before_first
+            )
+        at = self.rows.ends[self.extra]
+        if schema.label is None:
+            return [NO_EVENT], _core.repeated_code(0, self.rows.table.num_rows + len(at))
+        return _with_no_event(self._label_column(schema.label), at)
 
     def _symbols(
-        self, names: Names | None, rows: RowNumbers, constant: str | None = None
+        self, names: Names | None, constant: str | None = None, *, of_steps: bool = False
     ) -> Column:
-        """Encode the symbols of some rows: of one column, or tuples of several."""
+        """Encode the symbols of one column, or tuples of several."""
         if names is None:
-            return [constant], np.zeros(len(rows), np.int32)
+            return [constant], np.zeros(int(self.lengths.sum()), np.int32)
         if isinstance(names, str):
-            return self.encoded(names, rows, as_symbol)
-        return _tuples([self.encoded(name, rows, as_symbol) for name in names])
+            return self._encoded(names, as_symbol, of_steps=of_steps)
+        return _tuples([self._encoded(name, as_symbol, of_steps=of_steps) for name in names])
 
-    def encoded(self, name: str, rows: RowNumbers, convert: Callable[[Any], Any]) -> Column:
-        """Encode some rows of a column by converting each distinct value once."""
-        column = self._at(name, rows)
+    def _encoded(
+        self, name: str, convert: Callable[[Any], Any], *, of_steps: bool = False
+    ) -> Column:
+        """Encode a column by converting each distinct value once."""
+        column, locate = self._column(name, of_steps=of_steps)
         if column.null_count:
-            row = int(rows[int(np.argmax(nulls(column)))])
-            raise TraceError(self.null_text(name, row))
-        return converted(*distinct(column), convert, self._value_place(name, rows))
+            where = locate(int(np.argmax(nulls(column))))
+            raise TraceError(f"{where}: no value: give it one")
+        return converted(*distinct(column), convert, locate)
 
-    def null_text(self, name: str, row: int) -> str:
-        """Return the message about a missing value."""
-        return f"{self.place(row)}: the column `{visible(name)}` has no value: give it one"
+    def _column(self, name: str, *, of_steps: bool) -> tuple[pa.ChunkedArray, Locate]:
+        """Return a column, of all rows or of steps, and the locations of its values."""
+        column, steps = self.rows.table[name], self.steps if of_steps else None
+        if steps is not None:
+            column = column.take(pa.array(steps))
 
-    def value_place(self, name: str, row: int) -> str:
-        """Return the location of a value in errors."""
-        return f"{self.place(row)}, column `{visible(name)}`"
+        def locate(position: int) -> str:
+            row = position if steps is None else int(steps[position])
+            return f"{self.rows.locate(row)}, column `{visible(name)}`"
 
-    def _value_place(self, name: str, rows: RowNumbers) -> Callable[[int], str]:
-        return lambda position: self.value_place(name, int(rows[position]))
+        return column, locate
 
-    def _at(self, name: str, rows: RowNumbers) -> pa.ChunkedArray:
-        if isinstance(rows, range):
-            return self.table[name]
-        return self.table[name].take(pa.array(rows))
-
-    def as_reward(self, value: Any) -> float:
-        """Return a reward as a finite float."""
-        try:
-            if isinstance(value, bool):
-                raise ValueError
-            reward = float(value) + 0.0
-        except (TypeError, ValueError):
-            raise TraceError(f"{value!r} is no number: rewards must be numbers") from None
-        if not math.isfinite(reward):
-            raise TraceError(f"the reward is {reward}: rewards must be finite")
-        return reward
-
-    def _label_column(self, names: Names, rows: RowNumbers) -> Column:
-        """Encode the labels of some rows."""
+    def _label_column(self, names: Names, *, of_steps: bool = False) -> Column:
+        """Encode labels: texts, lists of texts, or booleans of the columns' names."""
         if not isinstance(names, str):
-            values, codes = _tuples([self.encoded(name, rows, _as_boolean) for name in names])
+            marks = [self._encoded(name, _as_boolean, of_steps=of_steps) for name in names]
+            values, codes = _tuples(marks)
             labels = [
                 frozenset(name for name, is_event in zip(names, value, strict=True) if is_event)
                 for value in values
             ]
             return labels, codes
-        column = self._at(names, rows)
+        column, locate = self._column(names, of_steps=of_steps)
         if pa.types.is_boolean(column.type):
-            values, codes = self.encoded(names, rows, _as_boolean)
+            values, codes = self._encoded(names, _as_boolean, of_steps=of_steps)
             return [frozenset({names}) if is_event else NO_EVENT for is_event in values], codes
-        separator = self.roles.label_separator
+        separator = self.schema.label_separator
 
         def as_events(value: Any) -> Label:
             if isinstance(value, str):
@@ -336,31 +346,43 @@ class TableRows:
                 return as_label([part for part in parts if part])
             return as_label(value)
 
-        return converted(*distinct_labels(column), as_events, self._value_place(names, rows))
+        return converted(*distinct_labels(column), as_events, locate)
 
-    def flags(self, name: str | None) -> NDArray[np.bool_]:
+    def _flags(self, name: str | None) -> NDArray[np.bool_]:
         """Return whether a flag is set in a row of each episode; null is not set."""
         if name is None:
-            return np.zeros(len(self.episodes.starts), bool)
-        rows = self.episodes.rows
-        column = self._at(name, rows)
+            return np.zeros(len(self.rows.starts), bool)
+        column, locate = self._column(name, of_steps=False)
         if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
             flags = np.array(column.cast(pa.bool_()).fill_null(False).to_numpy())
         else:
             values, codes = converted(
                 *distinct(column),
                 lambda value: value is not None and _as_boolean(value),
-                self._value_place(name, rows),
+                locate,
             )
             flags = np.array(values, bool)[codes]
-        flags[self.episodes.ends[self.dropped] - 1] = False  # flags of dropped steps
-        if self.roles.episode is None and np.any(flags[: self.lengths[0] - 1]):
-            row = int(rows[np.argmax(flags)])
+        flags[self.rows.ends[self.dropped] - 1] = False  # flags of dropped steps
+        if self.schema.episode is None and np.any(flags[: self.lengths[0] - 1]):
             raise TraceError(
-                f"{self.place(row)}: `{visible(name)}` is set and the table goes on, but "
-                f"nothing says which rows belong together: name an episode column"
+                f"{self.rows.locate(int(np.argmax(flags)))}: `{visible(name)}` is set and the "
+                f"table goes on, but nothing says which rows belong together: name an episode "
+                f"column"
             )
-        return np.logical_or.reduceat(flags, self.episodes.starts)
+        return np.logical_or.reduceat(flags, self.rows.starts)
+
+
+def _as_reward(value: Any) -> float:
+    """Return a reward as a finite float."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        reward = float(value) + 0.0
+    except (TypeError, ValueError):
+        raise TraceError(f"{value!r} is no number: rewards must be numbers") from None
+    if not math.isfinite(reward):
+        raise TraceError(f"the reward is {reward}: rewards must be finite")
+    return reward
 
 
 def _as_boolean(value: Any) -> bool:

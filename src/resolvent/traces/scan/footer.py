@@ -1,17 +1,22 @@
-"""Read the statistics of columns from the footer of a Parquet file.
+"""Statistics in the footer of a Parquet file → bounds of the episodes of its row groups.
 
 PyArrow's own statistics end the process (`std::terminate`, seen with version 26) if a damaged
 footer contradicts itself, in the type of a column or in the sizes of its histograms. So this module
 parses the footer's bytes, in Thrift's compact protocol, and raises an error instead.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from datetime import date, datetime
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 _TAIL: Final = 8
 """Number of bytes after the footer: its length, and the letters PAR1."""
+
+_FIRST_READ: Final = 1 << 16
+"""Number of bytes at the end of a file that are read at once, to hold most footers."""
 
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
 _MAX_DEPTH: Final = 32
@@ -24,11 +29,19 @@ _OLD_MAX, _OLD_MIN, _NULLS, _MAX, _MIN, _MAX_IS_EXACT, _MIN_IS_EXACT = 1, 2, 3, 
 _INT32, _INT64, _TEXT = 1, 2, 6
 _BYTES: Final = {_INT32: 4, _INT64: 8}
 
+_ORDERED_TYPES = (bool, int, str, bytes, date, datetime)
+
+Episode = tuple[Any, ...]
+"""The values that identify an episode, column by column."""
+
+Bounds = tuple[Episode, Episode]
+"""Least and greatest values of the episodes of a row group or shard, column by column."""
+
 
 class Chunk(NamedTuple):
     """A column of a row group: its physical type, and its statistics by field number."""
 
-    stored: int
+    stored: Any
     statistics: dict[int, Any]
 
     def bounds(self, dtype: pa.DataType) -> tuple[Any, Any] | None:
@@ -58,12 +71,12 @@ class Chunk(NamedTuple):
         if self.stored == _TEXT and (pa.types.is_binary(dtype) or pa.types.is_large_binary(dtype)):
             return data
         if len(data) != _BYTES.get(self.stored):
-            raise ValueError("no whole number")
+            raise ValueError("no integer")
+        number = int.from_bytes(data, "little", signed=not pa.types.is_unsigned_integer(dtype))
         if pa.types.is_integer(dtype):
-            signed = pa.types.is_signed_integer(dtype)
-            return int.from_bytes(data, "little", signed=signed)
+            return number
         if pa.types.is_timestamp(dtype) or pa.types.is_date32(dtype):
-            return pa.scalar(int.from_bytes(data, "little", signed=True), dtype).as_py()
+            return pa.scalar(number, dtype).as_py()
         raise ValueError("values without an order that is known")
 
 
@@ -74,149 +87,171 @@ def chunks_of(source: Any) -> list[list[Chunk]]:
         pyarrow.ArrowInvalid: when the footer cannot be understood, as Arrow raises it.
     """
     size = source.size()
-    length = int.from_bytes(source.read_at(4, max(size - _TAIL, 0)), "little")
-    start = size - _TAIL - length
-    if start < 0:
+    start = max(size - _FIRST_READ, 0)
+    end = source.read_at(size - start, start)
+    length = int.from_bytes(end[-_TAIL : -_TAIL + 4], "little")
+    if length > size - _TAIL:
         raise pa.ArrowInvalid("the footer is longer than the file")
+    if length > len(end) - _TAIL:
+        end = source.read_at(length + _TAIL, size - _TAIL - length)
     try:
-        return _Footer(source.read_at(length, start)).row_groups()
-    except (IndexError, ValueError, RecursionError) as error:
+        footer = _Parser(end[-_TAIL - length : -_TAIL]).struct()
+        return [
+            [_chunk(column.get(_META_DATA, {})) for column in group[_COLUMNS]]
+            for group in footer.get(_ROW_GROUPS, ())
+        ]
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise pa.ArrowInvalid("the footer cannot be understood") from error
 
 
-class _Footer:
-    """A parser of Thrift's compact protocol."""
+def _chunk(metadata: dict[int, Any]) -> Chunk:
+    statistics = metadata.get(_STATISTICS, {})
+    if not isinstance(statistics, dict):
+        raise ValueError("no statistics")
+    return Chunk(metadata.get(_TYPE), statistics)
+
+
+class _Parser:
+    """A parser of Thrift's compact protocol; each error is one that `chunks_of` catches."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+        self._data, self._at = data, 0
 
-    def row_groups(self) -> list[list[Chunk]]:
-        """Read the footer."""
-        groups: list[list[Chunk]] = []
-        for field, kind in self.fields():
-            if field == _ROW_GROUPS and kind == _LIST:
-                groups = [self.row_group() for _ in range(self.size_of_list())]
-            else:
-                self.skip(kind)
-        return groups
-
-    def row_group(self) -> list[Chunk]:
-        """Read a row group."""
-        chunks: list[Chunk] = []
-        for field, kind in self.fields():
-            if field == _COLUMNS and kind == _LIST:
-                chunks = [self.chunk() for _ in range(self.size_of_list())]
-            else:
-                self.skip(kind)
-        return chunks
-
-    def chunk(self) -> Chunk:
-        """Read a column of a row group."""
-        stored, statistics = -1, {}
-        for field, kind in self.fields():
-            if field == _META_DATA and kind == _STRUCT:
-                for inner, inside in self.fields():
-                    if inner == _TYPE and _BYTE < inside < _DOUBLE:
-                        stored = self.integer()
-                    elif inner == _STATISTICS and inside == _STRUCT:
-                        statistics = {number: self.value(of) for number, of in self.fields()}
-                    else:
-                        self.skip(inside)
-            else:
-                self.skip(kind)
-        return Chunk(stored, statistics)
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Yield the number and type of each field; the caller reads the value next."""
-        field = 0
-        while head := self.byte():
-            field = field + (head >> 4) if head >> 4 else self.integer()
-            yield field, head & 15
-
-    def size_of_list(self) -> int:
-        """Read the number of structures in a list."""
-        head = self.byte()
-        size = head >> 4 if head >> 4 < 15 else self.varint()
-        if head & 15 != _STRUCT or size > len(self.data) - self.at:
-            raise ValueError("no list of structures")
-        return size
-
-    def value(self, kind: int) -> Any:
-        """Read a boolean, an integer or bytes; return None for all else."""
-        if kind in (_TRUE, _FALSE):
-            return kind == _TRUE
-        if _BYTE < kind < _DOUBLE:
-            return self.integer()
-        if kind == _BINARY:
-            size = self.varint()
-            start, self.at = self.at, self.at + size
-            if self.at > len(self.data):
-                raise ValueError("bytes beyond the end")
-            return self.data[start : self.at]
-        self.skip(kind)
-        return None
-
-    def byte(self) -> int:
-        """Read a byte."""
-        byte = self.data[self.at]
-        self.at += 1
-        return byte
-
-    def integer(self) -> int:
-        """Read an integer in zigzag encoding."""
-        number = self.varint()
-        return (number >> 1) ^ -(number & 1)
-
-    def varint(self) -> int:
-        """Read an unsigned integer of up to ten bytes."""
-        data, at = self.data, self.at
-        number = shift = 0
-        while True:
-            part = data[at]
-            at += 1
-            number |= (part & 127) << shift
-            if part < 128:
-                self.at = at
-                return number
-            shift += 7
-            if shift > 63:
-                raise ValueError("a number without end")
-
-    def skip(self, kind: int, depth: int = 0) -> None:
-        """Skip a value."""
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Read a structure as its values by field number."""
         if depth > _MAX_DEPTH:
             raise ValueError("too deep")
-        if kind in (_TRUE, _FALSE):
-            return
-        if _BYTE < kind < _DOUBLE:
-            self.varint()
-        elif kind == _STRUCT:
-            for _, inner in self.fields():
-                self.skip(inner, depth + 1)
-        elif kind in (_LIST, _SET):
-            head = self.byte()
-            size = head >> 4 if head >> 4 < 15 else self.varint()
-            self.skip_all(size, (head & 15,), depth)
-        elif kind == _MAP:
-            size = self.varint()
-            kinds = self.byte() if size else 0
-            self.skip_all(size, (kinds >> 4, kinds & 15), depth)
-        elif kind == _BINARY:
-            size = self.varint()
-            self.at += size
-        elif kind == _DOUBLE:
-            self.at += 8
-        elif kind == _BYTE:
-            self.at += 1
-        else:
-            raise ValueError("no kind of value")
-        if self.at > len(self.data):
-            raise ValueError("values beyond the end")
+        fields: dict[int, Any] = {}
+        number = 0
+        while head := self._byte():
+            number = number + (head >> 4) if head >> 4 else self._integer()
+            kind = head & 15
+            is_boolean = kind in (_TRUE, _FALSE)
+            fields[number] = kind == _TRUE if is_boolean else self._value(kind, depth)
+        return fields
 
-    def skip_all(self, size: int, kinds: tuple[int, ...], depth: int) -> None:
-        """Skip the values of a list or a map, where a boolean takes a byte."""
-        if size > len(self.data) - self.at:
+    def _value(self, kind: int, depth: int) -> Any:
+        if _BYTE < kind < _DOUBLE:
+            return self._integer()
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind in (_LIST, _SET):
+            head = self._byte()
+            size = head >> 4 if head >> 4 < 15 else self._varint()
+            return self._values(size, (head & 15,), depth)
+        if kind == _MAP:
+            size = self._varint()
+            kinds = self._byte() if size else 0
+            return self._values(size, (kinds >> 4, kinds & 15), depth)
+        if kind == _DOUBLE:
+            return self._bytes(8)
+        if kind in (_TRUE, _FALSE, _BYTE):  # a boolean in a list takes a byte
+            return self._byte()
+        raise ValueError("no kind of value")
+
+    def _values(self, size: int, kinds: Sequence[int], depth: int) -> list[Any]:
+        """Read the values of a list, or in turn the keys and values of a map."""
+        if size > len(self._data) - self._at:
             raise ValueError("more values than bytes")
-        for _ in range(size):
-            for kind in kinds:
-                self.skip(_BYTE if kind in (_TRUE, _FALSE) else kind, depth + 1)
+        if depth > _MAX_DEPTH:
+            raise ValueError("too deep")
+        return [self._value(kind, depth + 1) for _ in range(size) for kind in kinds]
+
+    def _byte(self) -> int:
+        byte = self._data[self._at]
+        self._at += 1
+        return byte
+
+    def _bytes(self, size: int) -> bytes:
+        start, self._at = self._at, self._at + size
+        if self._at > len(self._data):
+            raise ValueError("bytes beyond the end")
+        return self._data[start : self._at]
+
+    def _integer(self) -> int:
+        """Read an integer in zigzag encoding."""
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def _varint(self) -> int:
+        """Read an unsigned integer of up to ten bytes."""
+        number = 0
+        for shift in range(0, 70, 7):
+            byte = self._byte()
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number
+        raise ValueError("a number without end")
+
+
+def bounds_of(columns: Sequence[tuple[Any, Any] | None]) -> Bounds | None:
+    """Return the bounds of a row group, given those of each column; None if one is unknown.
+
+    >>> bounds_of([(1, 4), ("a", "b")]), bounds_of([(1, 4), None])
+    (((1, 'a'), (4, 'b')), None)
+    """
+    if not columns or None in columns:
+        return None
+    low, high = zip(*columns, strict=True)
+    are_ordered = all(isinstance(value, _ORDERED_TYPES) for value in (*low, *high))
+    return (low, high) if are_ordered else None
+
+
+def are_disjoint(first: Bounds | None, second: Bounds | None) -> bool:
+    """Return whether two row groups certainly share no episode.
+
+    Bounds may be of the first columns alone.
+    """
+    if first is None or second is None:
+        return False
+    columns = min(len(first[0]), len(second[0]))
+    try:
+        return first[1][:columns] < second[0][:columns] or second[1][:columns] < first[0][:columns]
+    except TypeError:
+        return False
+
+
+def common_bounds(bounds: Sequence[Bounds | None]) -> Bounds | None:
+    """Return the bounds of all row groups of a shard together."""
+    stated = [pair for pair in bounds if pair is not None]
+    if len(stated) < len(bounds):
+        return None
+    try:
+        return min(low for low, _ in stated), max(high for _, high in stated)
+    except TypeError:
+        return None
+
+
+def boundary_episode(first: Bounds | None, second: Bounds | None) -> Episode | None:
+    """Return the only episode that two shards may share, at the boundary between them.
+
+    >>> boundary_episode(((1,), (4,)), ((4,), (6,))), boundary_episode(((4,), (6,)), ((1,), (4,)))
+    ((4,), (4,))
+    """
+    if first is None or second is None:
+        return None
+    episode = first[1] if first[1] == second[0] else first[0]
+    return episode if all(type(value) in (int, str) for value in episode) else None
+
+
+def are_in_sequence(bounds: Sequence[Bounds | None]) -> bool:
+    """Return whether shards certainly share no episode, except for one with a neighbor.
+
+    >>> are_in_sequence([((1,), (4,)), ((4,), (6,)), ((9,), (9,))])
+    True
+    >>> are_in_sequence([((1,), (4,)), ((9,), (9,)), ((4,), (6,))])
+    False
+    """
+    if len(bounds) < 2:
+        return True
+    stated = [(pair, number) for number, pair in enumerate(bounds) if pair is not None]
+    try:
+        ordered = sorted(stated)
+    except TypeError:
+        return False
+    return len(stated) == len(bounds) and all(
+        low[1] < high[0] or (low[1] == high[0] and abs(first - second) == 1)
+        for (low, first), (high, second) in pairwise(ordered)
+    )

@@ -1,28 +1,26 @@
-"""List the Parquet files of a path, glob or address, or of a list of these.
+"""A path, glob or address, or a list of these → the Parquet files there.
 
 Files and folders whose names begin with a dot or an underscore are not read: Hive and Spark store
 metadata there. Of nested folders only partitions, named `key=value`, are read; others need a glob.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from glob import iglob
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from resolvent._util.storage import (
+from resolvent._util.files import (
+    explain_storage_errors,
     file_system,
     is_address,
     path_of,
-    reaching,
     root_of,
     without_secrets,
 )
 from resolvent._util.text import amount, short
+from resolvent._util.validation import is_zero_dim
 from resolvent.errors import TraceError
-from resolvent.traces.io.errors import first_line
 
 SUFFIX = ".parquet"
 _GLOB = re.compile(r"[*?\[]")
@@ -30,8 +28,7 @@ _PARTITION = re.compile(r"([^=]+)=(.*)")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-@dataclass(frozen=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A file, on this machine or elsewhere.
 
     Attributes:
@@ -59,139 +56,131 @@ class StoredFile:
         }
 
 
-def is_glob(place: str) -> bool:
-    """Whether a text is a glob; in addresses `?` begins the options.
+class _Location(NamedTuple):
+    """A path in a file system, and its name in errors, which ends alike."""
+
+    name: str
+    path: str
+    root: str | None
+
+    @classmethod
+    def of(cls, text: str) -> "_Location":
+        if is_address(text):
+            return cls(without_secrets(text), path_of(text), root_of(text))
+        return cls(text, str(Path(text).absolute()), None)
+
+    def below(self, path: str) -> str:
+        """Return the name of a file or folder here."""
+        return f"{self.name.rstrip('/')}/{path[len(self.path.rstrip('/')) + 1 :]}"
+
+    def infos(self, *, recursive: bool) -> list[Any]:
+        """Return what a folder holds; nothing if it does not exist."""
+        from pyarrow import fs
+
+        selector = fs.FileSelector(self.path, recursive=recursive, allow_not_found=True)
+        with explain_storage_errors(self.name, self.root):
+            return list(file_system(self.root)[0].get_file_info(selector))
+
+
+def is_glob(location: str) -> bool:
+    """Return whether a text is a glob; in addresses `?` begins the options.
 
     >>> is_glob("logs/*.parquet"), is_glob("logs"), is_glob("s3://bucket/logs?region=eu-west-1")
     (True, False, False)
     """
-    return bool(_GLOB.search(place.partition("?")[0] if is_address(place) else place))
+    return bool(_GLOB.search(location.partition("?")[0] if is_address(location) else location))
 
 
-def uri_text(place: Any) -> str:
-    """Return a place as a text: a path, an address without secrets, or the first of a list.
+def uri_text(location: Any) -> str:
+    """Return a location as a text: a path, an address without secrets, or the first of a list.
 
     >>> uri_text("s3://key:secret@bucket/logs"), uri_text(["a.parquet", "b.parquet"])
     ('s3://bucket/logs', 'a.parquet and 1 more')
     """
-    if isinstance(place, str | Path):
-        return without_secrets(str(place)) if is_address(place) else str(place)
-    first, *rest = map(uri_text, place)
+    if isinstance(location, str | Path):
+        return without_secrets(str(location)) if is_address(location) else str(location)
+    first, *rest = map(uri_text, location)
     return f"{first} and {len(rest):,} more" if rest else first
 
 
-def files_of(place: Any) -> list[StoredFile]:
-    """Return the Parquet files of a place, those of a folder or glob sorted by path.
+def files_of(location: Any) -> list[StoredFile]:
+    """Return the Parquet files of a location, those of a folder or glob sorted by path.
 
     Raises:
         TraceError: when there are none.
     """
-    if not isinstance(place, str | Path):
-        return _files_of_list(place)
-    text = str(place)
+    if not isinstance(location, str | Path):
+        return _files_of_list(location)
+    text = str(location)
     if not text:
-        raise TraceError("the place is empty: give a folder, a file, a glob or an address")
-    if is_address(text):
-        return _files_of_address(text)
-    return _files_of_path(text)
-
-
-def _files_of_list(places: Any) -> list[StoredFile]:
+        raise TraceError("the location is empty: give a folder, a file, a glob or an address")
     try:
-        listed = None if isinstance(places, bytes) else list(places)
-    except TypeError:
-        listed = None
-    if listed is None:
-        raise TraceError(
-            f"a value of type {type(places).__name__} is no place: give a folder, a file, a glob, "
-            f"an address, or a list of these"
-        )
-    if not listed:
-        raise TraceError("the list of places is empty: name at least one file")
-    for place in listed:
-        if not isinstance(place, str | Path):
-            raise TraceError(
-                f"a {type(place).__name__} in the list is no place: give paths and addresses"
-            )
-    files = [file for place in listed for file in files_of(place)]
-    seen: set[tuple[str | None, str]] = set()
-    for file in files:
-        if (file.root, file.path) in seen:
-            raise TraceError(f"{file.name} is in the list twice: name it once")
-        seen.add((file.root, file.path))
-    return files
-
-
-def _files_of_path(text: str) -> list[StoredFile]:
-    path = Path(text)
-    try:
-        path.stat()
-        there = True
-    except (FileNotFoundError, NotADirectoryError):
-        there = False  # a glob, perhaps
-    except (OSError, ValueError) as error:  # a name that is too long, a folder that is closed
-        raise TraceError(f"{short(text)} cannot be looked at ({first_line(error)})") from error
-    if path.is_dir():
-        return _parquet_in(text, None, str(path.absolute()), str(path))
-    if there:
-        return [StoredFile(text, str(path.absolute()))]
-    if not is_glob(text):
+        place = _Location.of(text)
+        with explain_storage_errors(place.name, place.root):
+            info = file_system(place.root)[0].get_file_info(place.path.rstrip("/") or place.path)
+    except ValueError as error:  # no file can have this name
+        raise TraceError(f"{short(text)} cannot be read ({error})") from error
+    if is_glob(text) and info.type.name == "NotFound":
+        return _files_of_glob(place)
+    if info.type.name == "Directory" or (place.root and not info.is_file):
+        return _files_of_folder(place)
+    if info.type.name == "NotFound":
         raise TraceError(f"{text} does not exist")
-    matches = sorted(
-        (match for match in iglob(text, recursive=True) if not _hidden(match, text)),  # noqa: PTH207
-        key=lambda match: Path(match).parts,
-    )
-    files = []
-    for match in matches:
-        if Path(match).is_dir():
-            files += _listed(None, str(Path(match).absolute()), match)[0]
-        else:
-            files.append(StoredFile(match, str(Path(match).absolute())))
-    return _not_empty(files, text)
+    return [StoredFile(*place)]
 
 
-def _hidden(match: str, pattern: str) -> bool:
-    """Whether a match of a glob has a hidden name that is not part of the pattern."""
-    spelled = set(Path(pattern).parts)
-    return any(part[0] in "._" and part not in spelled for part in Path(match).parts)
-
-
-def _files_of_address(text: str) -> list[StoredFile]:
-    from pyarrow import fs
-
-    root, path, address = root_of(text), path_of(text), without_secrets(text)
-    system, prefix = file_system(root)
-    if is_glob(text):
-        base = path[: _GLOB.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
-        head = address[: len(address) - len(path.removeprefix(prefix))]
-        with reaching(address, root):
-            infos = system.get_file_info(
-                fs.FileSelector(base, recursive=True, allow_not_found=True)
+def _files_of_list(locations: Any) -> list[StoredFile]:
+    is_list = isinstance(locations, Iterable) and not isinstance(locations, bytes)
+    if not is_list or is_zero_dim(locations):
+        raise TraceError(
+            f"a value of type {type(locations).__name__} is no location: give a folder, a file, a "
+            f"glob, an address, or a list of these"
+        )
+    files: dict[tuple[str, str | None], StoredFile] = {}
+    for location in locations:
+        if not isinstance(location, str | Path):
+            raise TraceError(
+                f"a {type(location).__name__} in the list is no location: give paths and addresses"
             )
-        matches = re.compile(_as_pattern(path))
-        files = [
-            StoredFile(head + info.path.removeprefix(prefix), info.path, root)
-            for info in infos
-            if info.is_file
-            and matches.fullmatch(info.path)
-            and not any(part[0] in "._" for part in _parts_below(info.path, base))
-        ]
-        return _not_empty(sorted(files, key=lambda file: file.path.split("/")), address)
-    with reaching(address, root):
-        info = system.get_file_info(path.rstrip("/") or path)
-    if info.is_file:
-        return [StoredFile(address, path, root)]
-    return _parquet_in(address, root, path.rstrip("/") or path, address.rstrip("/"))
+        for file in files_of(location):
+            if (file.path, file.root) in files:
+                raise TraceError(f"{file.name} is in the list twice: name it once")
+            files[file.path, file.root] = file
+    if not files:
+        raise TraceError("the list of locations is empty: name at least one file")
+    return list(files.values())
 
 
-def _as_pattern(path: str) -> str:
+def _files_of_glob(glob: _Location) -> list[StoredFile]:
+    """Return the files that match, and those of folders that match."""
+    first = _GLOB.search(glob.path)
+    folder = glob.path[: first.start() if first else None].rpartition("/")[0]
+    after = len(glob.path) - len(folder)
+    base = _Location(glob.name[:-after], folder or "/", glob.root)
+    pattern = glob.path[len(folder) + 1 :]
+    matches = re.compile(_as_regular_expression(pattern))
+    files: list[StoredFile] = []
+    for info in base.infos(recursive="/" in pattern or "**" in pattern):
+        below = info.path[len(folder) :].lstrip("/")
+        if not matches.fullmatch(below) or _is_hidden(below, pattern):
+            continue
+        found = _Location(base.below(info.path) if base.name else below, info.path, glob.root)
+        files += [StoredFile(*found)] if info.is_file else _listed(found)[0]
+    if not files:
+        raise TraceError(
+            f"nothing matches {glob.name}: check the pattern, and what is in the folder"
+        )
+    return sorted(files, key=lambda file: file.path.split("/"))
+
+
+def _as_regular_expression(pattern: str) -> str:
     r"""Return a regular expression for a glob: `*` within a name, `**/` over any folders.
 
-    >>> _as_pattern("b/**/*-1")
+    >>> _as_regular_expression("b/**/*-1")
     'b/(?:.*/)?[^/]*\\-1'
     """
     parts = []
-    for token in re.findall(r"\*\*/|\*\*|\*|\[[^\]]*\]|.", path):
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[[^\]]*\]|.", pattern):
         match token:
             case "**/":
                 parts.append("(?:.*/)?")
@@ -199,6 +188,8 @@ def _as_pattern(path: str) -> str:
                 parts.append(".*")
             case "*":
                 parts.append("[^/]*")
+            case "?":
+                parts.append("[^/]")
             case _ if len(token) > 1:
                 parts.append(token.replace("[!", "[^"))
             case _:
@@ -206,77 +197,55 @@ def _as_pattern(path: str) -> str:
     return "".join(parts)
 
 
-def _parts_below(path: str, base: str) -> list[str]:
-    return [part for part in path.removeprefix(base).split("/") if part]
+def _is_hidden(path: str, spelled: str = "") -> bool:
+    """Return whether a part of a path is hidden, and not spelled out in a pattern."""
+    return any(
+        part[:1] in (".", "_") and part not in spelled.split("/") for part in path.split("/")
+    )
 
 
-def _parquet_in(place: str, root: str | None, path: str, name: str) -> list[StoredFile]:
+def _files_of_folder(folder: _Location) -> list[StoredFile]:
     """Return the files of a folder; the error names what it holds instead."""
-    files, other_files, folders = _listed(root, path, name)
+    files, other_files, folders = _listed(folder)
     if files:
         return files
-    if root is not None and not (other_files or folders):
-        raise TraceError(f"{place} does not exist, or is empty: check the address")
+    if folder.root is not None and not (other_files or folders):
+        raise TraceError(f"{folder.name} does not exist, or is empty: check the address")
+    remedy = ": name a file of traces"
     if other_files:
-        what = (
-            f"it holds {amount(len(other_files), 'file')} of other kinds, such as {other_files[0]}"
+        remedy = (
+            f": it holds {amount(len(other_files), 'file')} of other kinds, such as "
+            f"{other_files[0]}; name a file of traces, or write them as Parquet"
         )
-        raise TraceError(
-            f"{place} is a folder without {SUFFIX} files: {what}; name a file of traces, or write "
-            f"them as Parquet"
+    elif folders:
+        remedy = (
+            f", but with folders such as {folders[0]}: give a glob, '{folder.name}/**/*{SUFFIX}'"
         )
-    if folders:
-        raise TraceError(
-            f"{place} is a folder without {SUFFIX} files, but with folders such as {folders[0]}: "
-            f"give a glob, '{place}/**/*{SUFFIX}'"
-        )
-    raise TraceError(f"{place} is a folder without {SUFFIX} files: name a file of traces")
+    raise TraceError(f"{folder.name} is a folder without {SUFFIX} files{remedy}")
 
 
-def _listed(
-    root: str | None, path: str, name: str
-) -> tuple[list[StoredFile], list[str], list[str]]:
+def _listed(folder: _Location) -> tuple[list[StoredFile], list[str], list[str]]:
     """Return a folder's Parquet files, and the names of other files and folders in it."""
-    from pyarrow import fs
-
-    system = file_system(root)[0]
     files: list[StoredFile] = []
     other_files: list[str] = []
     folders: list[str] = []
     # Object stores list all in one request; here other folders may hold many files.
-    waiting = [path]
+    is_remote = folder.root is not None
+    waiting = [folder]
     while waiting:
-        base = waiting.pop()
-        with reaching(name, root):
-            selector = fs.FileSelector(base, recursive=root is not None, allow_not_found=True)
-            infos = system.get_file_info(selector)
-        for info in infos:
-            below = _parts_below(info.path, path)
-            if any(part[0] in "._" for part in below):
+        for info in waiting.pop().infos(recursive=is_remote):
+            name = folder.below(info.path)
+            below = name[len(folder.name.rstrip("/")) + 1 :].split("/")
+            if _is_hidden("/".join(below)):
                 continue
-            nested = below[:-1] if info.is_file else below
-            if not all(map(_PARTITION.fullmatch, nested)):
+            if not all(map(_PARTITION.fullmatch, below[:-1] if info.is_file else below)):
                 folders.append(below[0])
             elif not info.is_file:
-                if root is None:
-                    waiting.append(info.path)
+                if not is_remote:
+                    waiting.append(_Location(name, info.path, None))
             elif below[-1].lower().endswith(SUFFIX):
-                files.append(StoredFile(f"{name}/{'/'.join(below)}", info.path, root))
+                files.append(StoredFile(name, info.path, folder.root))
             else:
                 other_files.append(below[-1])
     files.sort(key=lambda file: file.path.split("/"))
     return files, sorted(other_files), sorted(set(folders))
-
-
-def _not_empty(files: Sequence[StoredFile], place: str) -> list[StoredFile]:
-    if not files:
-        raise TraceError(f"nothing matches {place}: check the pattern, and what is in the folder")
-    return list(files)
-
-
-def columns_at(place: Any) -> list[str]:
-    """Return the columns of the first file of a place, and the keys in its path."""
-    from resolvent.traces.scan.shards import read_footers
-
-    first = files_of(place)[0]
-    return [*read_footers([first], ())[1][0].schema.names, *first.keys]

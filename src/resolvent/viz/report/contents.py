@@ -22,9 +22,9 @@ _TIMING = {
     LabelTiming.LAGGED: "Before a step the machines have read the labels of all observations "
     "before this one.",
 }
-_ASSUMED = (
-    "An answer is assumed if its question had the same answer in every state where it was asked, "
-    "but was never asked in this state."
+_GENERALIZED = (
+    "An output is generalized if its query had the same output in every state where it was "
+    "observed, but was never observed in this state."
 )
 _MOST_TRIVIAL = 12
 
@@ -38,7 +38,7 @@ def contents(
     of observations go into the gallery, those of the player first.
     """
     gallery = Gallery() if gallery is None else gallery
-    score = score_of(machines, evidence.shown)
+    score = score_of(machines, evidence.replay)
     player = replays(machines, evidence.examples, score, gallery)
     return {
         "summary": summary(machines, score, evidence),
@@ -68,7 +68,7 @@ def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, A
             *_origin(machines, evidence),
             _TIMING[machines.timing],
             *(sentence for machine in machines.values() for sentence in _reductions(machine)),
-            *([_ASSUMED] if _assumed_text(score) else []),
+            *([_GENERALIZED] if _generalized_text(score) else []),
             f"Unseen traces: {evidence.holdout or 'none could be held out'}.",
         ],
     }
@@ -93,18 +93,18 @@ def score_summary(score: Score) -> dict[str, Any]:
 
     >>> from resolvent.machines import MachineScore
     >>> score_summary(Score({"reward": MachineScore(right=7, assumed_right=2)}))["text"]
-    'Every step of every trace is predicted, and right. Of the answers 2 are assumed, none wrong.'
+    'Every step of every trace is predicted, and right. 2 outputs are generalized, none wrong.'
     """
-    assumed = _assumed_text(score)
+    generalized = _generalized_text(score)
     if score.first_mismatch is not None:
         wrong = amount(sum(counts.all_wrong for counts in score.values()), "wrong prediction")
-        return _outcome("wrong", f"{wrong}.{assumed} First: {score.first_mismatch}", score)
+        return _outcome("wrong", f"{wrong}.{generalized} First: {score.first_mismatch}", score)
     unseen = max(counts.unseen for counts in score.values())
     if unseen:
         text = f"No prediction is wrong; for {amount(unseen, 'step')} there is none."
-        return _outcome("unseen", f"{text}{assumed}", score)
+        return _outcome("unseen", f"{text}{generalized}", score)
     text = "Every step of every trace is predicted, and right."
-    return _outcome("right", f"{text}{assumed}", score)
+    return _outcome("right", f"{text}{generalized}", score)
 
 
 def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
@@ -113,21 +113,24 @@ def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
     return {"kind": kind, "text": short(text, 600), **place}
 
 
-def _assumed_text(score: Score) -> str:
+def _generalized_text(score: Score) -> str:
     """Return the number of generalized outputs, if any."""
     wrong = sum(counts.assumed_wrong for counts in score.values())
-    assumed = sum(counts.assumed_right for counts in score.values()) + wrong
-    if not assumed:
+    generalized = sum(counts.assumed_right for counts in score.values()) + wrong
+    if not generalized:
         return ""
-    verb = "is" if assumed == 1 else "are"
-    return f" Of the answers {assumed:,} {verb} assumed, {f'{wrong:,}' if wrong else 'none'} wrong."
+    verb = "is" if generalized == 1 else "are"
+    how_many = f"{wrong:,}" if wrong else "none"
+    return f" {amount(generalized, 'output')} {verb} generalized, {how_many} wrong."
 
 
 def _origin(machines: Machines, evidence: Evidence) -> list[str]:
     provenance = machines.provenance
     if provenance is None:
         return []
-    source = "these traces" if evidence.known else amount(provenance.traces, "other trace")
+    source = (
+        "these traces" if evidence.is_training_set else amount(provenance.traces, "other trace")
+    )
     version = short(provenance.version)
     strategy = short(str(provenance.options.get("strategy", "unknown")))
     return [f"Inferred by Resolvent {version} from {source}, strategy {strategy}."]

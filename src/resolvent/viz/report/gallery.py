@@ -14,7 +14,7 @@ from resolvent._util.text import amount, short
 from resolvent.errors import OptionError
 from resolvent.machines import UNSEEN, Machine
 from resolvent.traces import Label, Symbol, label_text, symbol_text
-from resolvent.traces.thumbnails import (
+from resolvent.viz.thumbnails import (
     Pixels,
     Thumbnail,
     pictures_in,

@@ -137,13 +137,13 @@ def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
     values = learned.q.max(axis=1)
     rows = []
     for number in np.argsort(-values, kind="stable")[:_MOST_ROWS].tolist():
-        situation = learned.situations[number]
+        situation = learned.observations[number]
         observation = name_of_number(observed(situation), learned.observation_names)
         text = observation_text(situation, learned.observation_names)
         action = value_text(name_of_number(learned.action(situation), learned.action_names))
         rows.append([gallery.caption(observation, text), action, f"{values[number]:.4g}"])
     return {
-        "situations": len(learned.situations),
+        "situations": len(learned.observations),
         "named": learned.action_names is not None,
         "rows": rows,
     }

@@ -11,7 +11,7 @@ from resolvent.evaluation.evidence import MachineEvidence
 from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machine, MachineScore, MergeDecision
-from resolvent.machines.compare import history_text
+from resolvent.machines.compare import label_sequence_text
 from resolvent.viz.merge_log import basis_text, summary
 from resolvent.viz.report.gallery import Caption, Gallery, event_text
 from resolvent.viz.text import main_share, output_name, short_name
@@ -40,10 +40,10 @@ def about_machine(
     machine = evidence.machine
     return {
         # A column may have any name, and so may a machine: other ids are made of its place.
-        "element": machine.kind if machine.kind in _VERBS else f"machine-{place}",
+        "element": machine.name if machine.name in _VERBS else f"machine-{place}",
         "name": short(machine.title),
-        "short": short(short_name(machine.kind)),
-        "happens": _VERBS.get(machine.kind) or short(machine.kind),
+        "short": short(short_name(machine.name)),
+        "happens": _VERBS.get(machine.name) or short(machine.name),
         "answers": short(output_name(machine)),
         "count": machine.states,
         "score": {
@@ -64,7 +64,7 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
     """Return for each state its path, its transitions, and the outputs that distinguish it."""
     machine = evidence.machine
     steps = np.zeros(machine.states, np.int64)
-    np.add.at(steps, evidence.answers.state, evidence.answers.count)
+    np.add.at(steps, evidence.observed_outputs["state"], evidence.observed_outputs.count)
     distinguished = _states_distinguished(machine)
     reachable = set(machine.reachable())
     unseen: dict[int, list[str]] = {}
@@ -73,7 +73,7 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
     return [
         {
             "state": state,
-            "history": short(history_text(machine.history(state)))
+            "history": short(label_sequence_text(machine.access_sequence(state)))
             if state in reachable
             else "no labels lead here",
             "steps": int(steps[state]),
@@ -88,14 +88,14 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
 
 def _transitions(evidence: MachineEvidence, state: int) -> list[dict[str, Any]]:
     """Return the transitions that the traces take from a state, trivial labels left out."""
-    moves, machine = evidence.moves, evidence.machine
-    rows = np.arange(*np.searchsorted(moves.state, [state, state + 1]))
-    rows = rows[~np.isin(moves.label[rows], machine.trivial)]
+    table, machine = evidence.observed_transitions, evidence.machine
+    rows = np.arange(*np.searchsorted(table["state"], [state, state + 1]))
+    rows = rows[~np.isin(table["label"][rows], machine.trivial)]
     return [
         {
-            "label": event_text(machine.labels[int(moves.label[row])]),
-            "to": int(moves.target[row]),
-            "count": int(moves.count[row]),
+            "label": event_text(machine.labels[int(table["label"][row])]),
+            "to": int(table["target"][row]),
+            "count": int(table.count[row]),
         }
         for row in rows[:_MOST_LABELS]
     ]
@@ -103,7 +103,7 @@ def _transitions(evidence: MachineEvidence, state: int) -> list[dict[str, Any]]:
 
 def _states_distinguished(machine: Machine) -> NDArray[np.int64]:
     """Return for each state-dependent output the number of states it distinguishes."""
-    _, query = np.unique(machine.output_question, return_inverse=True)
+    _, query = np.unique(machine.output_query, return_inverse=True)
     width = max(len(machine.outputs), 1)
     _, output = np.unique(query * width + machine.output_value, return_inverse=True)
     states: NDArray[np.int64] = np.bincount(query)[query] - np.bincount(output)[output]
@@ -118,13 +118,13 @@ def _distinguishing_outputs(
     best = rows[np.argsort(-distinguished[rows], kind="stable")][:_MOST_QUERIES]
     outputs = []
     for row in best[distinguished[best] > 0].tolist():
-        number = int(machine.output_question[row])
+        number = int(machine.output_query[row])
         query = query_of(machine, number)
-        share = main_share(machine, state, *machine.question(number))
+        share = main_share(machine, state, *machine.query(number))
         output = machine.outputs[int(machine.output_value[row])]
         outputs.append(
             {
-                "question": gallery.caption(query.observation, short(str(query))),
+                "query": gallery.caption(query.observation, short(str(query))),
                 "output": gallery.output_caption(machine, output, share),
                 "others": int(distinguished[row]),
             }
@@ -140,8 +140,8 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
     """
     machine, separations = evidence.machine, evidence.separations
     experiments = evidence.experiments
-    n_states = 0 if separations.left_out else min(machine.states, MOST_IN_MATRIX)
-    columns = separations.questions, separations.support, separations.depth
+    n_states = 0 if separations.skipped else min(machine.states, MOST_IN_MATRIX)
+    columns = separations.queries, separations.support, separations.depth
     pairs = [
         (first, second, separations.number(first, second))
         for first, second in combinations(range(n_states), 2)
@@ -156,7 +156,7 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
         "weakest": [_weak_pair(pair, machine, gallery) for pair in weakest],
         "inseparable": int((separations.depth < 0).sum()),
         "pairs": len(separations),
-        "left_out": separations.left_out,
+        "left_out": separations.skipped,
         "completeness": [short(line, 400) for line in str(evidence.completeness).splitlines()],
         "complete": evidence.completeness.structure_complete,
         "least": [
@@ -169,30 +169,30 @@ def proof(evidence: MachineEvidence, gallery: Gallery) -> dict[str, Any]:
 
 
 def _weak_pair(pair: Separation, machine: Machine, gallery: Gallery) -> dict[str, Any]:
-    answers = pair.answers or ()
+    outputs = pair.outputs or ()
     return {
         "states": [pair.first, pair.second],
         "by": _separating_query(pair, gallery),
-        "questions": pair.questions,
+        "queries": pair.queries,
         "support": pair.support,
-        "answers": [gallery.output_caption(machine, answer.output) for answer in answers],
-        "places": [list(answer.place) for answer in answers],
+        "answers": [gallery.output_caption(machine, support.output) for support in outputs],
+        "places": [list(support.location) for support in outputs],
     }
 
 
 def _separating_query(pair: Separation, gallery: Gallery) -> Caption:
-    if pair.suffix is None or pair.question is None:
+    if pair.suffix is None or pair.query is None:
         return "nothing"
-    after = f" after {history_text(pair.suffix)}" if pair.suffix else ""
+    after = f" after {label_sequence_text(pair.suffix)}" if pair.suffix else ""
     odds = "" if pair.log_odds is None else f"; as one state {odds_text(-pair.log_odds)}"
-    return gallery.caption(pair.question.observation, short(f"{pair.question}{after}{odds}"))
+    return gallery.caption(pair.query.observation, short(f"{pair.query}{after}{odds}"))
 
 
 def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
     """Return the first labels and outputs excluded from the search."""
     answers = []
     for number, value in zip(
-        machine.constant_question[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
+        machine.constant_query[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
     ):
         query = query_of(machine, number)
         caption = gallery.caption(query.observation, short(str(query)))

@@ -21,6 +21,7 @@ from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.evaluation.evidence import Evidence
 from resolvent.inference.evidence import evidence as gather_evidence
 from resolvent.inference.result import InferenceResult, machines_of_result
+from resolvent.inference.summary import noise_lines
 from resolvent.machines import Machine, Machines
 from resolvent.replay import Corpus
 from resolvent.traces import TraceDataset, TraceSet
@@ -96,7 +97,7 @@ def report(
     data = contents(pair, evidence, gallery)
     sentences = data["summary"]["sentences"]
     if isinstance(machines, InferenceResult):
-        sentences += [f"Noise: {line}." for line in machines.noise_text()]
+        sentences += [f"Noise: {line}." for line in noise_lines(machines)]
         sentences.append(f"Inference took {machines.seconds['total']:.3g} s.")
     if returns is None and isinstance(policy, QTable):
         returns = policy.curve.returns.tolist()

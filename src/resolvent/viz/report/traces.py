@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from resolvent.evaluation.collection import NotableExamples
 from resolvent.evaluation.evidence import Evidence
-from resolvent.evaluation.evidence_pass import NotableExamples
 from resolvent.machines import UNSEEN, Machine, Machines, Score
-from resolvent.machines.knowledge import GENERALIZED_CODE
+from resolvent.machines.tables import GENERALIZED_CODE
 from resolvent.preprocess.timing import labels_read
 from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import Codes, Symbol, TraceSet
@@ -115,7 +115,7 @@ def _predictions(
     else:
         values, codes = trace.column(machine.predicts)
     predicted = queries.predicted[window]
-    basis = machine.knowledge_many(queries.states, queries.questions)[window]
+    basis = machine.basis_many(queries.states, queries.queries)[window]
 
     def caption_of(output: Any) -> Caption:
         return gallery.output_caption(machine, output)
@@ -137,7 +137,7 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
     column by column, and if nine of ten transitions stay in a cell or lead to a neighbor. `depends`
     of a cell holds the numbers of the machines with outputs there that depend on their state.
     """
-    cells = cells_of(list(evidence.shown.alphabets.observations))
+    cells = cells_of(list(evidence.replay.alphabets.observations))
     if cells is None or not _moves_are_short(evidence, cells):
         return None
     across, up = zip(*cells.values(), strict=True)
@@ -192,10 +192,10 @@ def cells_of(observations: list[Symbol]) -> dict[Symbol, Cell] | None:
 
 def _moves_are_short(evidence: Evidence, cells: dict[Symbol, Cell]) -> bool:
     """Return whether most distinct transitions lead to the same or a neighboring cell."""
-    steps, alphabets = evidence.passed.steps, evidence.shown.alphabets
+    steps, alphabets = evidence.counts.steps, evidence.replay.alphabets
     actions, observations = len(alphabets.actions), len(alphabets.observations)
     queries, query = distinct_pairs(steps["observation"], steps["action"], observations, actions)
-    moves, _ = distinct_pairs(query, steps["following"], len(queries), observations)
+    moves, _ = distinct_pairs(query, steps["next_observation"], len(queries), observations)
     before, after = np.divmod(moves, observations)
     cell = np.array([cells[observation] for observation in alphabets.observations])
     far = np.abs(cell[queries[before] // actions] - cell[after]).max(axis=1) > 1
@@ -204,11 +204,11 @@ def _moves_are_short(evidence: Evidence, cells: dict[Symbol, Cell]) -> bool:
 
 def _labels(evidence: Evidence) -> dict[Symbol, list[str]]:
     """Return the labels that occur together with each observation, "no event" left out."""
-    steps, starts = evidence.passed.steps, evidence.passed.starts
-    alphabets = evidence.shown.alphabets
+    steps, starts = evidence.counts.steps, evidence.counts.starts
+    alphabets = evidence.replay.alphabets
     width = len(alphabets.labels)
     pairs, _ = distinct_pairs(
-        np.concatenate([starts["observation"], steps["following"]]),
+        np.concatenate([starts["observation"], steps["next_observation"]]),
         np.concatenate([starts["label"], steps["label"]]),
         len(alphabets.observations),
         width,
@@ -224,7 +224,7 @@ def _labels(evidence: Evidence) -> dict[Symbol, list[str]]:
 
 def _state_dependent(machine: Machine) -> set[Symbol]:
     """Return the observations with an action whose output depends on the state."""
-    codes = set((machine.output_question // len(machine.actions)).tolist())
+    codes = set((machine.output_query // len(machine.actions)).tolist())
     seen = (machine.observations[code] for code in codes)
     return {
         observation[0] if machine.supplemented and isinstance(observation, tuple) else observation

@@ -1,9 +1,9 @@
 function heatMap({ shown, matrix }) {
   const most = Math.log1p(Math.max(1, ...matrix.map((entry) => entry[3])));
   const at = new Map();
-  for (const [one, other, questions, support, depth] of matrix) {
-    at.set(`${one},${other}`, { questions, support, depth });
-    at.set(`${other},${one}`, { questions, support, depth });
+  for (const [one, other, queries, support, depth] of matrix) {
+    at.set(`${one},${other}`, { queries, support, depth });
+    at.set(`${other},${one}`, { queries, support, depth });
   }
   const numbers = Array.from({ length: shown }, (_, number) => number);
   const heat = table(["", ...numbers.map(String)], []);
@@ -26,9 +26,9 @@ function heatCell(one, other, entry, most) {
     return cell;
   }
   const after = entry.depth ? ` after reading ${plural(entry.depth, "label")}` : "";
-  const cell = make("td", "", String(entry.questions), make("small", "", `${count(entry.support)}×`));
+  const cell = make("td", "", String(entry.queries), make("small", "", `${count(entry.support)}×`));
   cell.style.setProperty("--h", (Math.log1p(entry.support) / most).toFixed(3));
-  cell.title = `states ${one} and ${other}: ${plural(entry.questions, "question")}${after}, ` +
+  cell.title = `states ${one} and ${other}: ${plural(entry.queries, "query")}${after}, ` +
     `asked ${count(entry.support)} times`;
   return cell;
 }
@@ -46,15 +46,15 @@ function showEvidence() {
       section.append(make("p", "note", `The pairs of states are left out: ${proof.left_out}`));
     } else if (all > 1) {
       section.append(
-        make("p", "note", "Pairs of states: the number of questions that distinguish them, and how often " +
+        make("p", "note", "Pairs of states: the number of queries that distinguish them, and how often " +
           "these were asked; red if nothing does." +
           (proof.shown < all ? ` The first ${proof.shown} of ${count(all)} states.` : "")),
         scrolling(`Pairs of states: ${name}`, heatMap(proof)),
         make("h4", "", proof.weakest.length < proof.pairs
           ? `The weakest ${proof.weakest.length} of ${count(proof.pairs)} pairs` : "Pairs of states"),
         scrolling(`Weakest pairs: ${name}`, table(
-          ["states", "distinguished by, for example", "questions", "asked", "answers", "first seen"],
-          proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.questions),
+          ["states", "distinguished by, for example", "queries", "asked", "answers", "first seen"],
+          proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.queries),
             count(one.support), make("td", "", ...one.answers.flatMap((answer, at) => at ? [" / ", answer] : [answer])),
             places(one.places)]), [2, 3])));
     } else {

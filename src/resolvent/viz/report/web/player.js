@@ -6,8 +6,8 @@ const current = () => data.player.traces[player.trace];
 const lastStep = () => current().steps.length - 1;
 
 function answersOf(step) {
-  return step.slice(MACHINES).map(([happened, predicted, state, verdict, assumed]) =>
-    ({ happened: text(happened), predicted: text(predicted), state, verdict, assumed }));
+  return step.slice(MACHINES).map(([happened, predicted, state, verdict, generalized]) =>
+    ({ happened: text(happened), predicted: text(predicted), state, verdict, generalized }));
 }
 
 function fact(name, value, kind = "", ...more) {
@@ -17,11 +17,11 @@ function fact(name, value, kind = "", ...more) {
 
 const KINDS = { 1: "right", 0: "wrong", "-1": "unseen" };
 
-function outcome({ happens }, { happened, predicted, verdict, assumed }) {
+function outcome({ happens }, { happened, predicted, verdict, generalized }) {
   const said = verdict === 1 ? "as predicted"
     : verdict === 0 ? around(predicted, (name) => `predicted ${name}`) : "unseen: no prediction";
-  return fact(happens, happened, `${KINDS[verdict]}${assumed ? " assumed" : ""}`,
-    around(said, (what) => `${what}${assumed ? " (assumed)" : ""}`));
+  return fact(happens, happened, `${KINDS[verdict]}${generalized ? " generalized" : ""}`,
+    around(said, (what) => `${what}${generalized ? " (generalized)" : ""}`));
 }
 
 function showStep() {
@@ -91,10 +91,10 @@ function stepRow(step, number, first) {
   return row;
 }
 
-function verdictCells({ happened, predicted, verdict, assumed }) {
+function verdictCells({ happened, predicted, verdict, generalized }) {
   const kind = verdict === 1 ? "" : KINDS[verdict];
   return [make("td", kind, happened),
-    make("td", kind, predicted, ...(assumed ? [make("small", "mark", " assumed")] : []))];
+    make("td", kind, predicted, ...(generalized ? [make("small", "mark", " generalized")] : []))];
 }
 
 function showTrace(place, step) {

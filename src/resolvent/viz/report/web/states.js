@@ -22,8 +22,8 @@ function lines(texts) {
 
 function distinguishing({ answers }, all) {
   if (!answers.length) return make("td", "soft", all > 1 ? "no answer of its own" : "the only state");
-  return lines(answers.map(({ question, output, others }) =>
-    [question, " ", around(output, (name) => `→ ${name}, unlike ${plural(others, "other state")}`)]));
+  return lines(answers.map(({ query, output, others }) =>
+    [query, " ", around(output, (name) => `→ ${name}, unlike ${plural(others, "other state")}`)]));
 }
 
 function unread(one) {

@@ -13,11 +13,11 @@ function showSummary() {
     list(sentences));
 }
 
-// Assumed answers are counted apart, if there are any.
+// Generalized outputs are counted apart, if there are any.
 function scoreColumns() {
-  const assumes = data.machines.some(({ score }) => score.assumed_right || score.assumed_wrong);
+  const generalizes = data.machines.some(({ score }) => score.assumed_right || score.assumed_wrong);
   return [["right", "right"], ["wrong", "wrong"],
-    ...(assumes ? [["assumed_right", "assumed, right"], ["assumed_wrong", "assumed, wrong"]] : []),
+    ...(generalizes ? [["assumed_right", "generalized, right"], ["assumed_wrong", "generalized, wrong"]] : []),
     ["unseen", "unseen"]];
 }
 

@@ -1,0 +1,173 @@
+"""Check whether labels determine the outputs; otherwise no deterministic machine exists."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from resolvent._util.text import short
+from resolvent.evaluation.diagnosis.findings import Finding, Severity
+from resolvent.evaluation.diagnosis.steps import MAX_SORTED_STEPS, OutputTally, Steps, outcomes_text
+from resolvent.preprocess.timing import LabelTiming, labels_read
+from resolvent.replay.counts import Int64s
+from resolvent.traces.schema import OBSERVATION, REWARD
+
+NOISE: Final = 0.1
+"""Maximum share of differing outputs of a frequent query that looks like noise on a rule; more
+looks like two rules. An error calls the same share rare (`RARE` of contradictions)."""
+
+OFTEN: Final = 10
+"""Minimum count of a query to judge by it: one of two outputs differing is 50% at once."""
+
+ENOUGH: Final = 20
+"""Minimum number of repetitions within traces to conclude that these agree."""
+
+
+def contradictions(steps: Steps) -> Iterator[Finding]:
+    """Find queries with different outputs: at reset, after the same labels, by episode."""
+    for output in steps.outputs:
+        yield from _random_start(steps, output)
+        queries = steps.after(steps.sequence)
+        tally = steps.tally(output, queries)
+        if len(tally.contradicted):
+            yield _contradictions(steps, output, tally)
+            yield from _layouts(steps, output, queries, tally)
+
+
+def _random_start(steps: Steps, output: str) -> Iterator[Finding]:
+    """Report first steps that differ before any label is read."""
+    first = steps.traces.offsets[:-1]
+    tally = steps.tally(output, steps.after(steps.sequence), first)
+    if not len(tally.contradicted):
+        return
+    worst, counts = tally.worst()
+    outcomes = steps.outcomes(output, counts)
+    query, reads = steps.query_text(worst), steps.timing.reads_at_reset
+    when = "after the same first label" if reads else "before any label is read"
+    initial = LabelTiming.CURRENT_WITH_INITIAL
+    with_label = steps.after(labels_read(steps.traces, initial))
+    helps = not reads and not len(steps.tally(output, with_label, first).contradicted)
+    option = f"timing='{initial}' (--timing {initial})."
+    advice = f"The first labels distinguish them: {option}"
+    if not helps:
+        advice = (
+            "No later label can help: fix the seed or the start, or show the difference in the "
+            "first observation"
+        ) + ("." if reads else f", or in its label with {option}")
+    is_rare = int(tally.differing.sum()) <= NOISE * int(tally.total[tally.differing > 0].sum())
+    noise = ", or there is noise, since other outcomes are rare" if is_rare else ""
+    yield Finding(
+        "random-start",
+        Severity.ERROR,
+        f"First steps differ {when}: {query} has the {_noun(output)} "
+        f"{outcomes_text(outcomes, len(counts))}. The start or the environment is random{noise}. "
+        f"{advice}",
+        {
+            "output": output,
+            "query": query,
+            "outcomes": outcomes,
+            "queries": len(tally.contradicted),
+            "first_labels_help": helps,
+        },
+    )
+
+
+def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
+    """Report the outputs that the labels leave open, and whether they look like noise."""
+    differing, repeated = int(tally.differing.sum()), tally.repeated
+    is_open = tally.differing > 0
+    is_often = is_open & (tally.total >= OFTEN)
+    judged = is_often if is_often.any() else is_open
+    rate = int(tally.differing[judged].sum()) / int(tally.total[judged].sum())
+    worst, counts = tally.worst()
+    outcomes, query = steps.outcomes(output, counts), steps.query_text(worst)
+    # Counting steps, a machine may distinguish what events do not.
+    by_count = not len(steps.tally(output, steps.after(steps.full_sequence)).contradicted)
+    timing = _consistent_timing(steps, output)
+    if timing is not None:
+        advice = f"With timing='{timing}' (--timing {timing}) none differs."
+    elif rate <= NOISE:
+        advice = (
+            f"Where that happens it is rare ({_percent(rate)}), as with noise: exclude wrong "
+            f"traces, or remove the noise from the environment."
+        )
+    else:
+        advice = (
+            f"Where that happens it is common ({_percent(rate)}): an event that matters has no "
+            f"label, or the environment is random. Label what makes the difference."
+        )
+    if output == REWARD and timing is None:
+        advice += " Rewards that differ in their last digits can be rounded with reward_digits=N."
+    if by_count and timing is None:
+        advice += " Only by counting steps without events can a machine explain this."
+    return Finding(
+        "contradictions",
+        Severity.WARNING if by_count else Severity.ERROR,
+        f"Of {repeated:,} steps whose labels so far, observation and action repeat, "
+        f"{differing:,} ({_percent(differing / repeated)}) have another {_noun(output)} than most "
+        f"of their equals, above all {query} with {outcomes_text(outcomes, len(counts))}. {advice}",
+        {
+            "output": output,
+            "steps": steps.traces.steps,
+            "repeated": repeated,
+            "differing": differing,
+            "share": differing / repeated,
+            "rate_where_it_happens": rate,
+            "queries": len(tally.contradicted),
+            "query": query,
+            "outcomes": outcomes,
+            "explained_by_counting_steps": by_count,
+            "fitting_timing": None if timing is None else str(timing),
+        },
+    )
+
+
+def _consistent_timing(steps: Steps, output: str) -> LabelTiming | None:
+    """Return another label timing under which the traces do not contradict each other."""
+    for timing in LabelTiming:
+        if timing is steps.timing:
+            continue
+        if not replace(steps, timing=timing, outputs=(output,)).has_contradictions(output):
+            return timing
+    return None
+
+
+def _layouts(steps: Steps, output: str, queries: Int64s, tally: OutputTally) -> Iterator[Finding]:
+    """Report that each episode agrees with itself, but episodes do not agree with each other."""
+    # Contradicted queries are in ascending order.
+    contradicted, queries = tally.contradicted, queries[:MAX_SORTED_STEPS]
+    index = np.minimum(np.searchsorted(contradicted, queries), len(contradicted) - 1)
+    rows = np.flatnonzero(contradicted[index] == queries)
+    between = int(steps.tally(output, queries, rows).differing.sum())
+    by_trace = index * np.int64(len(steps.traces)) + steps.trace[: len(index)]
+    within = steps.tally(output, by_trace, rows)
+    repeated, differing = within.repeated, int(within.differing.sum())
+    if repeated < ENOUGH or differing > NOISE * min(repeated, between):
+        return
+    plural = "s" * (between != 1)
+    yield Finding(
+        "layouts-differ",
+        Severity.WARNING,
+        f"Episodes agree with themselves and not with each other: where the labels read, "
+        f"observation and action are the same, there are {between:,} other {_noun(output)}{plural} "
+        f"between episodes, and {differing:,} among {repeated:,} such steps of one episode. The "
+        f"layout seems to be drawn anew at each reset: fix its seed, or show in the first "
+        f"observation or label which one it is.",
+        {
+            "output": output,
+            "queries": len(contradicted),
+            "differing_between": between,
+            "differing_within": differing,
+            "repeated_within": repeated,
+        },
+    )
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent, never a positive one as zero."""
+    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
+
+
+def _noun(output: str) -> str:
+    return "next observation" if output == OBSERVATION else short(output)

@@ -1,0 +1,264 @@
+"""Diagnose traces before inference, and warn of inferred machines by the counts of their replay.
+
+Input: traces, or a replay. Output: findings, the most severe first.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from resolvent._util.text import amount
+from resolvent.errors import DamagedFile, TraceError
+from resolvent.evaluation.diagnosis.columns import (
+    hardly_varying,
+    label_findings,
+    labels_all_differ,
+    reward_findings,
+)
+from resolvent.evaluation.diagnosis.contradictions import contradictions
+from resolvent.evaluation.diagnosis.coverage import (
+    UNSEEN_WARNING,
+    coverage,
+    hardly_repeats,
+    in_one_trace,
+    one_long_log,
+    repetition,
+    unique_observations,
+)
+from resolvent.evaluation.diagnosis.findings import Diagnosis, Finding, Severity
+from resolvent.evaluation.diagnosis.memory import memory
+from resolvent.evaluation.diagnosis.steps import Steps
+from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
+from resolvent.preprocess.timing import LabelTiming
+from resolvent.replay import Corpus, ReplayCounts
+from resolvent.replay.coded_shard import CodedShard
+from resolvent.replay.counts import Int64s
+from resolvent.traces import Trace, TraceDataset, TraceSet
+from resolvent.traces.io.formats import as_traces
+from resolvent.traces.schema import ACTION, DEFAULT_COLUMNS, OBSERVATION, REWARD, default_outputs
+from resolvent.traces.source import skipped_text
+from resolvent.traces.vocabulary import distinct_numbers
+
+# --- Before inference ----------------------------------------------------------------------------
+
+MAX_STEPS: Final = 5_000_000
+"""Maximum number of steps of a folder's files to examine: they are in memory together."""
+
+_BY_SEVERITY: Final = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+
+
+def diagnose(
+    traces: TraceSet | TraceDataset | Iterable[Trace] | str | Path,
+    *,
+    outputs: Iterable[str] | None = None,
+    labels: str | LabelingFunction = "given",
+    timing: LabelTiming | str | None = None,
+) -> Diagnosis:
+    """Describe traces, and find what prevents machines from being inferred from them.
+
+    Findings are about observations that hardly repeat, outputs that labels do not determine,
+    because of noise or a missing label, rewards without information, labels that are no events,
+    and traces that are too few or too similar. Each finding has figures and advice.
+
+    Args:
+        traces: The traces; or a folder of them (`scan_traces`), of which the first files with
+            about 5,000,000 steps are examined; or single traces, or the path of a file of
+            traces, which is read as by `read_traces`.
+        outputs: The columns that machines should predict, as for `infer`: by default the next
+            observation and, if the traces have it, the reward; of a log, all its outputs.
+        labels: The labels that machines read, as for `infer`. For "auto", the finest labels that
+            could be found are examined: "action+observation".
+        timing: Which labels are read before a step is predicted, as for `infer`.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
+    >>> diagnose(house).warnings
+    ()
+    >>> days = [rs.Trace(["hall", end], [None, None], ["up"], [0]) for end in ("attic", "hall")]
+    >>> [finding.kind for finding in diagnose(rs.TraceSet(days)).findings][0]
+    'random-start'
+    """
+    # The options of `infer`, a package above, check the arguments.
+    from resolvent.inference.options import InferenceOptions
+
+    is_auto = isinstance(labels, str) and labels == "auto"
+    finest = "action+observation" if is_auto else labels
+    options = InferenceOptions(outputs=outputs, labels=finest, timing=timing)  # type: ignore[arg-type]  # they are checked
+    labeling = as_labeling_function(options.labels)
+    names = (name for name in options.outputs or () if name not in DEFAULT_COLUMNS)
+    source = as_traces(traces, names)
+    examined, notes = (source, []) if isinstance(source, TraceSet) else _first_files(source)
+    if len(examined) == 0:
+        raise TraceError("there are no traces to diagnose: collect or read at least one")
+    by_default = default_outputs(examined.columns, observations=len(examined.observations))
+    steps = Steps(labeling.transform(examined), options.timing, options.outputs or by_default)
+    findings = [
+        *notes,
+        *contradictions(steps),
+        *memory(steps),
+        *repetition(steps),
+        *reward_findings(steps),
+        *(label_findings(steps) if labeling.is_given else ()),
+        *coverage(steps),
+    ]
+    findings.sort(key=lambda finding: _BY_SEVERITY.index(finding.severity))
+    return Diagnosis(len(examined), examined.steps, tuple(findings))
+
+
+def _first_files(folder: TraceDataset) -> tuple[TraceSet, list[Finding]]:
+    """Return the traces of a folder's first files, and a note if there are more."""
+    sets: list[TraceSet] = []
+    for traces in folder:
+        sets.append(traces)
+        if sum(traces.steps for traces in sets) >= MAX_STEPS:
+            break
+    notes = []
+    if len(sets) < len(folder):
+        text = f"Only the first {len(sets):,} of {len(folder):,} shards were read."
+        figures = {"files": len(folder), "examined": len(sets)}
+        notes.append(Finding("part-of-folder", Severity.NOTE, text, figures))
+    return TraceSet.concatenate(sets), notes
+
+
+# --- After inference -----------------------------------------------------------------------------
+
+SAMPLED_STEPS: Final = 1_000
+"""Number of steps that are searched in the other traces: a share of 10% is then known to about
+1%, unless all are of a few traces."""
+
+RARE: Final = 2
+"""Maximum count of a rare transition, which says little about its target."""
+
+RARE_TRANSITIONS_WARNING: Final = 0.05
+"""Share of rare transitions from which on a machine is considered larger than the environment:
+correct machines have hardly any, wrong ones had 8% to 31% in all environments and logs tried."""
+
+MIN_RARE_TRANSITIONS: Final = 5
+"""Minimum number of rare transitions to report."""
+
+DAMAGED_FILES: Final = "skipped"
+"""The kind of the finding about damaged files."""
+
+_MAX_NAMED: Final = 100
+"""Maximum number of shards named in the figures."""
+
+
+def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[Finding, ...]:
+    """Return the warnings about machines, given all traces and their replay.
+
+    `merged` is whether the machines were inferred by merging, for which one long log contains
+    little evidence.
+    """
+    findings = [*_repetition(replay, corpus), *_rewards(replay)]
+    findings += labels_all_differ(len(replay.alphabets.labels), replay.steps + replay.traces)
+    if merged:
+        findings += one_long_log(replay.traces, replay.steps)
+        findings += rare_transitions(replay)
+    return tuple(finding for finding in findings if finding.severity is not Severity.NOTE)
+
+
+def rare_transitions(replay: ReplayCounts) -> Iterator[Finding]:
+    """Report machines with rare transitions, which may be wrong.
+
+    With too little evidence, merging leaves equal states separate, so that each is rarely
+    visited, or merges different ones. With enough, all transitions are taken repeatedly.
+    """
+    for name, counts in replay.machines.items():
+        transitions, states = len(counts.transitions), replay.sizes[name]
+        rare = int(np.count_nonzero(counts.transitions["count"] <= RARE))
+        least = max(RARE_TRANSITIONS_WARNING * transitions, MIN_RARE_TRANSITIONS)
+        if states > 1 and rare >= least:
+            yield Finding(
+                "rare-transitions",
+                Severity.WARNING,
+                f"Of {amount(transitions, 'transition')} between the {states:,} states of the "
+                f"{name} machine {rare:,} were observed once or twice: there is too little "
+                f"evidence for so many, and their targets may be wrong. Collect more traces, label "
+                f"fewer events, or see what share of held-out steps is predicted "
+                f"(rs.holdout_score).",
+                {"machine": name, "states": states, "transitions": transitions, "rare": rare},
+            )
+
+
+def damaged_files(corpus: Corpus) -> Iterator[Finding]:
+    """Report the rows that were skipped since files are damaged.
+
+    Raises:
+        DamagedFile: if nothing is left.
+    """
+    skipped = corpus.shards.skipped
+    if not skipped:
+        return
+    text = skipped_text(skipped)
+    if corpus.traces == 0:
+        raise DamagedFile(f"there is nothing to infer from: {text}")
+    shards = [rows for rows in skipped if rows.whole]
+    yield Finding(
+        DAMAGED_FILES,
+        Severity.WARNING,
+        f"Of {len(corpus.shards):,} shards not all could be read: {text}. Make the files again, "
+        f"and infer once more.",
+        {
+            "shards": [rows.shard for rows in shards[:_MAX_NAMED]],
+            "skipped": len(shards),
+            "rows": sum(rows.rows or 0 for rows in shards),
+            "of_unknown_length": sum(rows.rows is None for rows in shards),
+            "episodes_beside": sum(rows.episodes for rows in skipped),
+        },
+    )
+
+
+def _repetition(replay: ReplayCounts, corpus: Corpus) -> Iterator[Finding]:
+    """Estimate the share of some traces that machines inferred from the others would not know."""
+    # The first machine reads nothing but observations and actions.
+    outputs = next(iter(replay.machines.values())).known_outputs
+    observations, actions = len(replay.alphabets.observations), len(replay.alphabets.actions)
+    queries, index = distinct_numbers(outputs["query"], observations * actions)
+    count = np.bincount(index, outputs["count"])
+    once = int(np.count_nonzero(count == 1))
+    if replay.traces == 1:
+        unseen, steps = once, replay.steps
+    else:
+        query, trace = _sampled_queries(corpus)
+        index = np.searchsorted(queries, query)
+        in_sample, steps = np.bincount(index, minlength=len(queries)), len(query)
+        only_in_sample = in_sample == count
+        if int(in_sample[only_in_sample].sum()) < UNSEEN_WARNING * steps:
+            return
+        is_unseen = only_in_sample & in_one_trace(index, trace, len(queries))
+        unseen = int(in_sample[is_unseen].sum())
+    for finding in hardly_repeats(unseen, steps, once, len(queries)):
+        if finding.severity is Severity.NOTE:
+            return
+        # The observations at the end of traces have no query.
+        positions = np.bincount(queries // actions, count, minlength=observations)
+        values_once = int(np.count_nonzero(positions == 1))
+        yield from unique_observations(replay.alphabets.observations, values_once, replay.steps)
+        yield finding
+
+
+def _sampled_queries(corpus: Corpus) -> tuple[Int64s, Int64s]:
+    """Return the queries of some complete traces, in the corpus' codes, and their traces."""
+    if corpus.in_memory:
+        shard = next(corpus.coded())
+    else:
+        sample = corpus.fetch(corpus.sample(SAMPLED_STEPS))
+        shard = CodedShard.among(0, sample, corpus.alphabets, corpus.rounding)
+    offsets = shard.traces.offsets
+    number = max(int(np.searchsorted(offsets, SAMPLED_STEPS, side="right")) - 1, 1)
+    trace = np.repeat(np.arange(number), np.diff(offsets[: number + 1]))
+    # Each trace before has an observation more than it has steps.
+    observation = shard.codes[OBSERVATION][np.arange(len(trace)) + trace]
+    action = shard.codes[ACTION][: len(trace)]
+    return observation * np.int64(len(corpus.alphabets.actions)) + action, trace
+
+
+def _rewards(replay: ReplayCounts) -> Iterator[Finding]:
+    if REWARD not in replay.machines:
+        return
+    values = replay.alphabets.outputs(REWARD)
+    outputs = replay.machines[REWARD].known_outputs
+    counts = np.bincount(outputs["output"], outputs["count"], minlength=len(values))
+    yield from hardly_varying(values, counts)

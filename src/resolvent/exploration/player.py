@@ -1,0 +1,214 @@
+"""Play episodes in one environment, or in several side by side, and encode their steps.
+
+Input: codes of actions by the number of the environment. Output: resets and steps in the symbols
+and labels of a learner.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+import gymnasium as gym
+import numpy as np
+
+from resolvent.errors import TraceError
+from resolvent.exploration.environment import list_actions, spaces_of
+from resolvent.exploration.learner import EncodedReset, EncodedStep
+from resolvent.exploration.relabel import OBSERVATIONS, set_labels
+from resolvent.exploration.runner import StepResult, make_runner
+from resolvent.exploration.state import EpisodeState, LearnerState
+from resolvent.planning.value_bounds import too_large_to_add_up
+from resolvent.rl.env import (
+    AnyEnv,
+    LabelSource,
+    SymbolEncoder,
+    finite_reward,
+    label_method,
+)
+from resolvent.rl.vector_env import one_environment
+from resolvent.traces.symbols import INFO_KEYS, Symbol
+
+MAX_EPISODE_STEPS: Final = 2_000
+"""Maximum length of an episode in an environment without a limit."""
+
+HUGE_REWARD: Final = 1e100
+"""Absolute value up to which rewards can always be added up."""
+
+
+class Encoder:
+    """Translates what environments return into symbols and labels for a learner.
+
+    `actions` are all actions by their codes, and `symbols` their symbols. `has_label_method` says
+    that the environment reports labels by a method.
+    """
+
+    def __init__(
+        self,
+        env: AnyEnv,
+        labeling_fn: Callable[..., Any] | None = None,
+        observation_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.labeling_fn, self.observation_fn = labeling_fn, observation_fn
+        with nullcontext(env) if isinstance(env, gym.Env) else one_environment(env) as single:
+            self._observations = SymbolEncoder(single, "observation", observation_fn)
+            self._action_names = SymbolEncoder(single, "action")
+            self.has_label_method = isinstance(single, gym.Env) and label_method(single) is not None
+        self._labels = LabelSource(env if isinstance(env, gym.Env) else None, labeling_fn)
+        self.actions = list_actions(spaces_of(env)[0])
+        self.symbols = [self._action_names(action) for action in self.actions]
+        self._codes = {symbol: code for code, symbol in enumerate(self.symbols)}
+        self._last: dict[int, Any] = {}
+
+    def action_code(self, action: Any) -> int | None:
+        """Return the code of an action; None if the environment has none like it."""
+        return self._codes.get(self._action_names(action))
+
+    def observation(self, observation: Any) -> Symbol:
+        """Return the symbol of an observation."""
+        try:
+            return self._observations(observation)
+        except TraceError as error:
+            raise located(error, "the observation") from error
+
+    def reset(
+        self, state: LearnerState, index: int, observation: Any, info: Mapping[str, Any]
+    ) -> EncodedReset:
+        """Encode what a reset of an environment returned."""
+        self._last[index], label = observation, None
+        where = f"episode {state.buffer.episodes}"
+        try:
+            symbol = self.observation(observation)
+            where += ": reset"
+            if state.labels.labeling.is_given:
+                label = self._labels.at_reset(observation, info)
+        except TraceError as error:
+            raise located(error, where) from error
+        return EncodedReset(symbol, label)
+
+    def step(
+        self, state: LearnerState, episode: EpisodeState, action: int, result: StepResult
+    ) -> EncodedStep:
+        """Encode the result of an action, or refuse it; nothing is learned."""
+        observation, info, label = result.observation, result.info, None
+        try:
+            if state.labels.undecided:  # the first step shows whether the environment has labels
+                state.labels.undecided = False
+                if not any(key in info for key in INFO_KEYS):
+                    set_labels(state, OBSERVATIONS)
+            reward, symbol = finite_reward(result.reward), self.observation(observation)
+            if state.labels.labeling.is_given:
+                label = self._labels.after_step(
+                    self._last[result.index],
+                    self.actions[action],
+                    result.reward,
+                    observation,
+                    info,
+                )
+            if abs(reward) > HUGE_REWARD:
+                _check_sum(abs(reward), state)
+        except TraceError as error:
+            name = f"episode {state.buffer.episodes}"
+            if len(state.episodes) > 1:
+                name = f"environment {result.index}"
+            raise located(error, f"{name}: step {episode.length}") from error
+        self._last[result.index] = observation
+        return EncodedStep(action, reward, symbol, label, result.terminated, result.truncated)
+
+
+class StepSource(Protocol):
+    """Where steps come from: the environments, or the log of an earlier run."""
+
+    def has_next(self) -> bool:
+        """Return whether another step can be taken in every environment."""
+
+    def begin(self, indices: Iterable[int]) -> dict[int, EncodedReset]:
+        """Begin the next episodes of some environments."""
+
+    def decide(self, episode: EpisodeState, selected: int | None) -> int | None:
+        """Return the action to take, given the selected one; None for another episode."""
+
+    def step(self, actions: Mapping[int, int]) -> list[EncodedStep]:
+        """Take a step in every environment, in their order."""
+
+
+class EpisodePlayer:
+    """Plays episodes for a learner, each with a seed derived from its number.
+
+    `resets` counts all resets, and `reset_of` is the number of the last one of each environment.
+    """
+
+    def __init__(
+        self, env: AnyEnv, state: LearnerState, encoder: Encoder, max_steps: int | None = None
+    ) -> None:
+        self.runner, self.state, self.encoder = make_runner(env), state, encoder
+        self.limit = max_steps or (None if self.runner.has_limit else MAX_EPISODE_STEPS)
+        self.resets = 0
+        self.reset_of = [0] * self.runner.count
+        state.episodes = [EpisodeState(index) for index in range(self.runner.count)]
+
+    def begin(self, indices: Iterable[int]) -> dict[int, EncodedReset]:
+        """Begin the next episodes of some environments, each with a new seed."""
+        indices = list(indices)
+        for index in indices:
+            self.reset_of[index] = self.resets
+            self.resets += 1
+        return self.repeat(indices)
+
+    def repeat(self, indices: Iterable[int]) -> dict[int, EncodedReset]:
+        """Begin the last episodes of some environments again."""
+        seeds = {}
+        for index in indices:
+            entropy = self.state.config.seed, self.reset_of[index]
+            seeds[index] = int(np.random.SeedSequence(entropy).generate_state(1)[0]) >> 1
+        if not seeds:
+            return {}
+        try:
+            shown = self.runner.reset(seeds)
+        except TraceError as error:
+            raise located(error, f"episode {self.state.buffer.episodes}") from error
+        return {
+            index: self.encoder.reset(self.state, index, *shown[index]) for index in sorted(shown)
+        }
+
+    def has_next(self) -> bool:
+        """Return whether a step can be taken, which is always so."""
+        return True
+
+    def decide(self, episode: EpisodeState, selected: int | None) -> int | None:
+        """Return the action to take, which is the selected one."""
+        return selected
+
+    def step(self, actions: Mapping[int, int]) -> list[EncodedStep]:
+        """Take a step in every environment, and truncate episodes at the limit."""
+        episodes = self.state.episodes
+        return [
+            replace(step, truncated=True) if episodes[index].length + 1 == self.limit else step
+            for index, step in zip(actions, self.take(actions), strict=True)
+        ]
+
+    def take(self, actions: Mapping[int, int]) -> list[EncodedStep]:
+        """Take a step in every environment, in their order; all are encoded or none is."""
+        state, episodes = self.state, self.state.episodes
+        try:
+            results = self.runner.step(
+                {index: self.encoder.actions[action] for index, action in actions.items()}
+            )
+        except TraceError as error:
+            where = f"episode {state.buffer.episodes}: step {episodes[0].length}"
+            raise located(error, where) from error
+        return [
+            self.encoder.step(state, episodes[result.index], actions[result.index], result)
+            for result in results
+        ]
+
+
+def located(error: TraceError, where: str) -> TraceError:
+    """Return an error with its location in front of the message."""
+    return type(error)(f"{where}: {error}")
+
+
+def _check_sum(reward: float, state: LearnerState) -> None:
+    complaint = too_large_to_add_up(reward, state.config.gamma, state.steps + 1)
+    if complaint is not None:
+        raise TraceError(complaint)

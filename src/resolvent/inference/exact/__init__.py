@@ -1,1 +1,0 @@
-"""Exact search: the smallest machine that explains samples, with a certificate."""

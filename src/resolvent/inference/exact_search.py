@@ -1,0 +1,310 @@
+"""The exact search: the smallest machine that explains samples, with lower bounds.
+
+Input: samples and an automaton that explains them. Output: the smallest one, and what is proven.
+
+A SAT solver is given a part of the samples. If no machine of some size fits the part, none fits all
+samples; a machine that fits it is checked against all samples, and conflicts join the part. Sizes
+and seeds may be tried in parallel; the result does not depend on which attempt ends first
+(docs/decisions/inference.md).
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from resolvent._util.parallel import Workers
+from resolvent._util.progress import Progress
+from resolvent._util.text import amount
+from resolvent.errors import TimeLimitReached
+from resolvent.inference.exact_solver import (
+    SLICES,
+    UNTIMED_SLICES,
+    DistinctTraces,
+    Part,
+    Problem,
+    SizeSolver,
+    Table,
+    require_sat_solver,
+)
+from resolvent.inference.fit import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, Attempt
+from resolvent.inference.state_merging import Watcher
+from resolvent.machines.automaton import RawAutomaton
+from resolvent.preprocess.samples import SampleSet
+from resolvent.preprocess.timing import NONE
+
+ALONE: Final = 2 * SLICES
+"""Number of solver slices after which the workers, if any, take over: a second or two."""
+
+SEEDS: Final = 4
+"""Number of seeds with which the same is tried. A constant: if it were the number of workers,
+undecided results would depend on it."""
+
+SIZES: Final = 4
+"""Number of sizes tried in parallel. Machines with many more states than needed are harder to find
+than small ones, so they wait until smaller sizes are excluded."""
+
+
+@dataclass(frozen=True)
+class MinimalAutomaton:
+    """The smallest automaton found, and what is proven of it.
+
+    No automaton with fewer than `lower_bound` states explains the samples. `unique` says whether it
+    is the only one of its size, None if that is unknown; `alternative` is another one. `attempts`
+    are those that ran in parallel.
+    """
+
+    automaton: RawAutomaton
+    lower_bound: int
+    unique: bool | None = None
+    alternative: RawAutomaton | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+def minimal_automaton(
+    samples: SampleSet,
+    upper: RawAutomaton,
+    *,
+    time_limit: float | None = None,
+    listener: Watcher | None = None,
+    workers: Workers | None = None,
+) -> MinimalAutomaton:
+    """Find the smallest automaton that explains the samples, and prove it as far as possible.
+
+    Args:
+        samples: Reduced samples, which do not contradict each other.
+        upper: An automaton that explains them.
+        time_limit: Seconds after which the best automaton so far is returned with the bounds proven
+            so far.
+        listener: Called now and then with the progress: the lower bound, the gap to the best
+            automaton, the nodes in the part given to the solver, all nodes.
+        workers: Try sizes and seeds in parallel if one solver alone would take long.
+
+    Raises:
+        MissingExtra: when python-sat is not installed.
+    """
+    require_sat_solver()
+    search = _Search(samples, upper, time_limit, listener, workers)
+    try:
+        search.close_gap()
+        search.find_alternative()
+    except TimeLimitReached:
+        pass
+    finally:
+        search.close()
+    return search.result()
+
+
+class _Search:
+    """Two bounds that approach each other: `lower` is proven, `best` was found."""
+
+    def __init__(
+        self,
+        samples: SampleSet,
+        upper: RawAutomaton,
+        time_limit: float | None,
+        listener: Watcher | None,
+        workers: Workers | None,
+    ) -> None:
+        self._started = self._reported = time.monotonic()
+        self._limit, self._listener, self._workers = time_limit, listener, workers
+        self.problem = Problem(samples)
+        self.traces = self.problem.traces
+        self.part = Part(self.traces)
+        self.best = self.problem.table_of(upper)
+        self.lower = min(len(self.part.clique()), len(self.best))
+        self.unique: bool | None = None
+        self.alternative: Table | None = None
+        self.attempts: list[Attempt] = []
+        self._solvers: dict[int, SizeSolver] = {}
+
+    def close_gap(self) -> None:
+        """Exclude sizes one by one until a machine is found or only the best is left."""
+        while self.lower < len(self.best):
+            calls = sum(solver.calls for solver in self._solvers.values())
+            if self._workers is not None and calls >= ALONE:
+                self._close_gap_in_parallel(self._workers)
+                return
+            table = self._solver(self.lower).solve()
+            if table is False:
+                self.lower += 1
+            elif isinstance(table, np.ndarray):
+                self.best = self.traces.canonical(table)
+
+    def find_alternative(self) -> None:
+        """Look for another machine of the same size until one is found or excluded."""
+        if self.lower < len(self.best):
+            return
+        table: Table | bool | None = self._fitting_neighbor()
+        if table is None:
+            slices = None if self._limit is not None else UNTIMED_SLICES
+            table = self._solver(len(self.best)).other_than(self.best, slices)
+        if isinstance(table, np.ndarray):
+            self.unique, self.alternative = False, table
+        elif table is False:
+            self.unique = True
+
+    def result(self) -> MinimalAutomaton:
+        """Return the best automaton and what is proven."""
+        other = self.alternative
+        return MinimalAutomaton(
+            self.problem.automaton(self.best),
+            self.lower,
+            self.unique,
+            None if other is None else self.problem.automaton(other),
+            tuple(self.attempts),
+        )
+
+    def close(self) -> None:
+        """Free the solvers."""
+        for solver in self._solvers.values():
+            solver.close()
+
+    def _close_gap_in_parallel(self, workers: Workers) -> None:
+        """Try sizes and seeds on workers until a smallest machine is found.
+
+        It is the best so far if no smaller one exists, and otherwise the one that the first seed
+        finds at the smallest size, whichever attempt ends first.
+        """
+        smallest, deadline = self.best, None
+        if self._limit is not None:
+            deadline = time.time() + self._limit - (time.monotonic() - self._started)
+        run = partial(_try_size, self.traces, deadline)
+        while self.lower < len(smallest):
+            sizes = _next_sizes(self.lower, len(smallest))
+            results = self._first_results(workers, run, sizes)
+            for size, result in zip(sizes, results, strict=True):
+                if result is None:
+                    continue
+                if result.outcome == IMPOSSIBLE:
+                    self.lower = max(self.lower, size.states + 1)
+                elif result.table is not None:
+                    smallest = min(smallest, result.table, key=len)
+            if deadline is not None and time.time() > deadline:
+                break
+        if len(smallest) < len(self.best):
+            table = run(SizeAttempt(len(smallest), 0)).table
+            self.best = smallest if table is None else table
+
+    def _first_results(
+        self,
+        workers: Workers,
+        run: Callable[["SizeAttempt"], "SizeResult"],
+        sizes: Sequence["SizeAttempt"],
+    ) -> list["SizeResult | None"]:
+        """Make attempts in parallel until a machine is found or the largest size is excluded."""
+
+        def is_over(result: SizeResult) -> bool:
+            self._report()
+            is_last = result.states == sizes[-1].states
+            return result.outcome == FOUND or (result.outcome == IMPOSSIBLE and is_last)
+
+        results = workers.map_until(run, sizes, is_over, called="closing the gap")
+        for size, result in zip(sizes, results, strict=True):
+            outcome, seconds = STOPPED, 0.0
+            if result is not None:
+                outcome, seconds = result.outcome, result.seconds
+            self.attempts.append(Attempt(str(size), outcome, seconds=seconds, workers=workers.name))
+        return results
+
+    def _fitting_neighbor(self) -> Table | None:
+        """Return another machine that differs in one transition from the best, if there is one."""
+        for neighbor in _neighbors(self.best):
+            self._tick()
+            canonical = self.traces.canonical(neighbor)
+            if self.traces.clash(neighbor) is None and not np.array_equal(canonical, self.best):
+                return canonical
+        return None
+
+    def _solver(self, states: int) -> SizeSolver:
+        if states not in self._solvers:
+            self._solvers[states] = SizeSolver(self.traces, self.part, states, self._tick)
+        return self._solvers[states]
+
+    def _tick(self) -> None:
+        if self._limit is not None and time.monotonic() - self._started > self._limit:
+            raise TimeLimitReached("time ran out")
+        self._report()
+
+    def _report(self) -> None:
+        now = time.monotonic()
+        if self._listener is not None and now - self._reported >= 0.05:
+            self._reported = now
+            gap = len(self.best) - self.lower
+            self._listener(Progress(self.lower, gap, len(self.part), len(self.traces.evidence)))
+
+
+def _neighbors(canonical: Table) -> Iterator[Table]:
+    """Yield the total tables that differ from a machine in one transition that it uses."""
+    total = np.maximum(canonical, 0)
+    for state, label in np.argwhere(canonical != NONE).tolist():
+        for target in range(len(canonical)):
+            if target != canonical[state, label]:
+                table = total.copy()
+                table[state, label] = target
+                yield table
+
+
+# ---- attempts in parallel ----------------------------------------------------
+
+
+class SizeAttempt(NamedTuple):
+    """A number of states, and the seed of a solver."""
+
+    states: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{amount(self.states, 'state')}, seed {self.seed}"
+
+
+class SizeResult(NamedTuple):
+    """The outcome of an attempt, and the canonical table if a machine was found."""
+
+    states: int
+    outcome: str
+    table: Table | None
+    seconds: float
+
+
+def _try_size(traces: DistinctTraces, deadline: float | None, attempt: SizeAttempt) -> SizeResult:
+    """Make one attempt with a separate part and solver; it runs on a worker.
+
+    The deadline is in wall-clock time, which remote workers share.
+    """
+
+    def tick() -> None:
+        if deadline is not None and time.time() > deadline:
+            raise TimeLimitReached("time ran out")
+
+    started, solver = time.perf_counter(), None
+    table: Table | bool | None = None
+    try:
+        solver = SizeSolver(traces, Part(traces), attempt.states, tick, attempt.seed)
+        while table is None:
+            table = solver.solve()
+    except TimeLimitReached:
+        pass
+    finally:
+        if solver is not None:
+            solver.close()
+    outcome, canonical = UNDECIDED, None
+    if isinstance(table, np.ndarray):
+        outcome, canonical = FOUND, traces.canonical(table)
+    elif table is False:
+        outcome = IMPOSSIBLE
+    return SizeResult(attempt.states, outcome, canonical, time.perf_counter() - started)
+
+
+def _next_sizes(lower: int, best: int) -> list[SizeAttempt]:
+    """Return attempts at the next sizes, ascending: small ones are easy, and give bounds.
+
+    If the largest is just below the best known size, it is likely the last to exclude, and is tried
+    with all seeds.
+    """
+    sizes = [SizeAttempt(states, 0) for states in range(lower, min(lower + SIZES, best))]
+    last = sizes[-1].states
+    return [*sizes, *(SizeAttempt(last, seed) for seed in range(1, SEEDS) if last == best - 1)]

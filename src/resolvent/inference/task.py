@@ -1,0 +1,436 @@
+"""The task of inferring one machine: samples, their reduction, and candidates for the machine.
+
+Input: traces to learn from (`TrainingSet`). Output: a `Task` for each output, a `ReducedTask`
+without redundant α-inputs and trivial labels, and a `Candidate` for each automaton that explains
+its samples.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from math import inf
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from resolvent._util.progress import Progress
+from resolvent.inference.conflict import Conflict, Sampling, explain_conflict
+from resolvent.inference.context import InferenceContext
+from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.fit import MinimalityProof
+from resolvent.inference.options import InferenceOptions
+from resolvent.inference.strategy import AUTO, EDSM, Strategy
+from resolvent.machines import Machine, build_machine, machine_class, machine_name, restore_loops
+from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
+from resolvent.machines.likelihood import description_bits
+from resolvent.preprocess.labeling import AS_RECORDED
+from resolvent.preprocess.reduction import (
+    ConstantOutputs,
+    Triviality,
+    TrivialityBasis,
+    TrivialityTest,
+    assess_labels,
+    declared_trivial,
+    fitting_timing,
+    remove_redundant,
+    remove_trivial,
+)
+from resolvent.preprocess.samples import (
+    ContradictoryRows,
+    Histories,
+    ObservationColumn,
+    SampleBuilder,
+    SampleSet,
+    find_contradiction,
+    output_samples,
+)
+from resolvent.replay import Corpus
+from resolvent.traces import NO_EVENT, Label, TraceSet
+from resolvent.traces.schema import REWARD
+
+WORK_BEFORE_SEARCH: Final = 100_000_000
+"""Least work after which merging is put off until the search has run: about a second."""
+
+WORK_FOR_NODE: Final = 2_000
+"""The same for each node of the prefix tree. That much work is needed only if hardly any two
+label sequences are alike, as in one long log."""
+
+COMPARED_NODES: Final = 200_000
+"""Maximum number of nodes of a prefix tree in which undecided labels are compared. Each takes a
+search, and with more label sequences merging finds the loops by itself."""
+
+COMPARED_IN_ALL: Final = 400_000
+"""Maximum number of nodes of all prefix trees in which labels are compared, at least one tree."""
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Traces to learn machines from.
+
+    Attributes:
+        context: The settings of the inference.
+        corpus: All traces.
+        traces: The traces to learn from.
+        numbers: Their numbers in the corpus.
+        outputs: The columns to predict, in the order of the machines.
+        named_trivial: Labels that the user names as trivial; None if they are tested.
+        noisy: The outputs that may vary: the most likely machines are inferred for them.
+        most_states: Number of states beyond which a machine raises `StateLimitExceeded`.
+    """
+
+    context: InferenceContext
+    corpus: Corpus
+    traces: TraceSet
+    numbers: NDArray[np.int64]
+    outputs: tuple[str, ...]
+    named_trivial: frozenset[Label] | None
+    noisy: frozenset[str] = frozenset()
+    most_states: int | None = None
+
+    @property
+    def options(self) -> InferenceOptions:
+        """The options of the inference."""
+        return self.context.options
+
+    @cached_property
+    def histories(self) -> Histories:
+        """The label histories of the traces."""
+        return Histories.of(self.traces, self.options.timing)
+
+    def build_samples(self, predicts: str) -> SampleBuilder:
+        """Return the function that returns the samples of an output, without supplement."""
+        return partial(output_samples, predicts=predicts, digits=self.digits(predicts))
+
+    def digits(self, predicts: str) -> int | None:
+        """Return the number of decimals that an output is rounded to; None for all."""
+        return self.options.reward_digits if predicts == REWARD else None
+
+    def task(self, predicts: str, observed: ObservationColumn | None) -> "Task":
+        """Return the task for one output; `observed` supplements the observations."""
+        samples = output_samples(
+            self.traces,
+            self.histories,
+            predicts,
+            observed=observed,
+            digits=self.digits(predicts),
+        )
+        return Task(self, predicts, samples, supplemented=observed is not None)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The samples that one machine is inferred from."""
+
+    data: TrainingSet
+    predicts: str
+    samples: SampleSet
+    supplemented: bool
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def name(self) -> str:
+        """The name of the machine."""
+        return machine_name(self.predicts)
+
+    @property
+    def options(self) -> InferenceOptions:
+        """The options of the inference."""
+        return self.data.options
+
+    @property
+    def listener(self) -> Callable[[Progress], object] | None:
+        """The listener for the progress of this machine."""
+        return self.data.context.listener_for(self.name)
+
+    def time_share(self) -> float | None:
+        """Return the seconds for this machine; each later one gets an equal share."""
+        left, outputs = self.data.context.time_left(), self.data.outputs
+        return None if left is None else left / (len(outputs) - outputs.index(self.predicts))
+
+    def within(self, seconds: float | None) -> "Task":
+        """Return the same task as the only one, with this number of seconds, and in silence."""
+        context = self.data.context.within(seconds)
+        return replace(self, data=replace(self.data, context=context, outputs=(self.predicts,)))
+
+    def merge(self, samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
+        """Merge the states of samples, by default within the time and reports of this machine."""
+        if limits.time_limit is None:
+            limits = replace(limits, time_limit=self.time_share())
+        if limits.listener is None:
+            limits = replace(limits, listener=self.listener)
+        return merge(samples, strategy, self.options.engine, limits)
+
+    def build(
+        self, automaton: RawAutomaton, constants: ConstantOutputs, trivial: tuple[int, ...]
+    ) -> Machine:
+        """Build the machine of an automaton, with the outputs and labels that it lacks."""
+        return build_machine(
+            machine_class(self.predicts),
+            automaton,
+            self.samples,
+            constants,
+            trivial,
+            predicts=self.predicts,
+            supplemented=self.supplemented,
+            digits=self.data.digits(self.predicts),
+        )
+
+    def looping(self, trivial: tuple[int, ...]) -> tuple[int, ...]:
+        """Return those trivial labels that loop in every state, read there or not."""
+        if self.data.named_trivial is not None:
+            return trivial
+        return tuple(code for code in trivial if self.samples.labels[code] == NO_EVENT)
+
+    def conflict(self, rows: ContradictoryRows, trivial: tuple[int, ...]) -> Conflict:
+        """Return the steps that no machine explains without trivial labels, and what to try."""
+        data, options = self.data, self.options
+        build = data.build_samples(self.predicts)
+        # Labels dropped on evidence are to blame only if nothing contradicts with them.
+        looping = self.looping(trivial)
+        histories = remove_trivial(data.histories, looping)
+        if (contradiction := find_contradiction(build(data.traces, histories))) is not None:
+            rows, trivial = contradiction, looping
+        predictable = []  # the other outputs that vary without contradictions
+        for output in data.outputs:
+            samples = data.build_samples(output)(data.traces, histories)
+            varies = output != self.predicts and len(samples.outputs) > 1
+            if varies and find_contradiction(samples) is None:
+                predictable.append(output)
+        sampling = Sampling(
+            data.traces,
+            build,
+            self.predicts,
+            options.timing,
+            trivial,
+            is_labeled_by_user=options.labels == AS_RECORDED,
+        )
+        return explain_conflict(
+            rows,
+            sampling,
+            lambda trace, step: data.corpus.place(int(data.numbers[trace]), step),
+            predictable,
+        )
+
+
+@dataclass(frozen=True)
+class TrivialLabels:
+    """The labels that one machine is inferred without, and why.
+
+    `merged` holds the automata that were merged while labels were compared, by the labels removed.
+    """
+
+    codes: tuple[int, ...] = ()
+    tests: tuple[TrivialityTest, ...] = ()
+    merged: dict[frozenset[int], RawAutomaton] = field(default_factory=dict)
+
+    @property
+    def automaton(self) -> RawAutomaton | None:
+        """The automaton merged without the trivial labels, if there is one."""
+        return self.merged.get(frozenset(self.codes))
+
+
+@dataclass(frozen=True)
+class ReducedTask:
+    """A task after the reduction, with the data to undo it.
+
+    `samples` are those without redundant α-inputs, which `constants` holds, with all labels.
+    """
+
+    task: Task
+    samples: SampleSet
+    constants: ConstantOutputs
+    labels: TrivialLabels
+
+    @property
+    def trivial(self) -> tuple[int, ...]:
+        """The labels that merging does without."""
+        return self.labels.codes
+
+    @property
+    def looping(self) -> tuple[int, ...]:
+        """Those of them that loop in every state, so that all strategies do without them."""
+        return self.task.looping(self.trivial)
+
+    def without(self, labels: tuple[int, ...]) -> SampleSet:
+        """Return the samples without some labels."""
+        return replace(self.samples, histories=remove_trivial(self.samples.histories, labels))
+
+    def build(self, automaton: RawAutomaton, without: tuple[int, ...]) -> Machine:
+        """Build the machine of an automaton that was found without some labels."""
+        looping = self.task.looping(without)
+        machine = self.task.build(automaton, self.constants, looping)
+        dropped = tuple(code for code in without if code not in set(looping))
+        return restore_loops(machine, dropped, self.task.samples.histories)
+
+    def candidate(
+        self, strategy: str, automaton: RawAutomaton, without: tuple[int, ...]
+    ) -> "Candidate":
+        """Build the machine of an automaton, and compute its description length."""
+        machine = self.build(automaton, without)
+        return Candidate(strategy, automaton, without, machine, description_bits(machine))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An automaton that explains the samples of a task, as a machine, with its cost and origin.
+
+    Attributes:
+        strategy: The name of the strategy that found it.
+        automaton: The automaton.
+        without: The labels that it was found without.
+        machine: The machine, with all labels and outputs.
+        bits: Length of the machine's description.
+        proof: The proof that it is minimal, of a strategy that proves.
+    """
+
+    strategy: str
+    automaton: RawAutomaton
+    without: tuple[int, ...]
+    machine: Machine
+    bits: float
+    proof: MinimalityProof | None = None
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        """Sort key of candidates: a machine that explains everything comes first."""
+        return (not self.automaton.finished, self.automaton.wrong, self.bits)
+
+
+# ---- reduction ---------------------------------------------------------------
+
+
+def reduce_task(task: Task) -> ReducedTask:
+    """Remove redundant α-inputs and trivial labels from the samples of a task."""
+    options = task.options
+    samples, constants = task.samples, ConstantOutputs.nothing()
+    if options.remove_redundant:
+        samples, constants = remove_redundant(samples)
+    labels = choose_trivial_labels(
+        task,
+        samples,
+        only_no_event=options.strategy.keeps_labels,
+        most_work=work_before_search(samples) if options.strategy == AUTO else None,
+    )
+    return ReducedTask(task, samples, constants, labels)
+
+
+def work_before_search(samples: SampleSet) -> int:
+    """Return the work after which merging is put off until the search has run."""
+    return max(WORK_BEFORE_SEARCH, WORK_FOR_NODE * len(samples.histories.tree))
+
+
+def choose_trivial_labels(
+    task: Task,
+    samples: SampleSet,
+    *,
+    only_no_event: bool,
+    most_work: int | None = None,
+) -> TrivialLabels:
+    """Choose the labels that a machine is inferred without.
+
+    Args:
+        task: The task.
+        samples: Its samples, without redundant α-inputs.
+        only_no_event: Whether only "no event" is tested.
+        most_work: Maximum work of each merge by which labels are compared.
+    """
+    labels, data, named = samples.labels, task.data, task.data.named_trivial
+    if not task.options.remove_trivial:
+        return TrivialLabels()
+    if named is not None:
+        codes = tuple(code for code, label in enumerate(labels) if label in named)
+        return TrivialLabels(codes, declared_trivial(labels, codes))
+    in_time = data.context.in_time
+    tests = assess_labels(samples, beyond_no_event=not only_no_event, in_time=in_time)
+    merged: dict[frozenset[int], RawAutomaton] = {}
+    if not only_no_event and in_time():
+        tests = _compared(task, samples, tests, merged, most_work)
+    trivial = _trivial_codes(tests)
+    no_event = labels.get(NO_EVENT)
+    # With "no event" a machine can count steps, and so explain away that labels are read at the
+    # wrong time: the user has to know that.
+    if (
+        no_event is not None
+        and no_event not in trivial
+        and fitting_timing(
+            data.traces, data.build_samples(task.predicts), task.options.timing, (no_event,)
+        )
+    ):
+        trivial.add(no_event)
+    tests = tuple(test.renumbered(data.numbers) for test in tests)
+    return TrivialLabels(tuple(sorted(trivial)), tests, merged)
+
+
+def _trivial_codes(tests: tuple[TrivialityTest, ...]) -> set[int]:
+    return {code for code, test in enumerate(tests) if test.triviality is Triviality.TRIVIAL}
+
+
+def _compared(
+    task: Task,
+    samples: SampleSet,
+    tests: tuple[TrivialityTest, ...],
+    merged: dict[frozenset[int], RawAutomaton],
+    most_work: int | None,
+) -> tuple[TrivialityTest, ...]:
+    """Let merging decide about labels that were not proven necessary.
+
+    The smallest machine never grows when a label that changes no state is deleted. So a label that
+    was dropped on evidence is restored if the machine is smaller with it; an undecided one is
+    dropped if the machine is smaller without it.
+    """
+    trivial = _trivial_codes(tests)
+    by_evidence = [
+        code for code, test in enumerate(tests) if test.basis is TrivialityBasis.EVIDENCE
+    ]
+    dropped = [code for code in by_evidence if code in trivial]
+    undecided = [code for code in by_evidence if tests[code].triviality is Triviality.UNDECIDED]
+    if not dropped and not undecided:
+        return tests
+
+    def states(without: set[int], below: float = inf) -> float:
+        most = min(below - 1, inf if task.data.most_states is None else task.data.most_states)
+        limits = MergeLimits(most_states=None if most == inf else int(most), most_work=most_work)
+        histories = remove_trivial(samples.histories, without)
+        try:
+            automaton = task.merge(replace(samples, histories=histories), EDSM, limits)
+        except (ContradictoryRows, StateLimitExceeded):
+            return inf  # or not below the number to beat
+        merged[frozenset(without)] = automaton
+        return automaton.states if automaton.finished else inf
+
+    new = set(trivial)
+    try:
+        fewest = states(new)
+        first = merged.get(frozenset(new))
+        if first is not None and not first.finished:
+            return tests
+        nodes = 0 if first is None else first.tree_nodes
+        for code in _to_compare(nodes, dropped, undecided, tests):
+            if fewest <= 2:  # if outputs vary at all, no machine has fewer than two states
+                break
+            if (count := states(new ^ {code}, fewest)) < fewest:
+                new, fewest = new ^ {code}, count
+    except WorkLimitExceeded:
+        pass
+    by_loss = {True: Triviality.TRIVIAL, False: Triviality.UNDECIDED}
+    return tuple(
+        replace(test, triviality=by_loss[code in new], basis=TrivialityBasis.SEARCH)
+        if code in trivial ^ new
+        else test
+        for code, test in enumerate(tests)
+    )
+
+
+def _to_compare(
+    nodes: int, dropped: list[int], undecided: list[int], tests: tuple[TrivialityTest, ...]
+) -> list[int]:
+    """Return the labels to compare: all, or if that takes long those with the least evidence."""
+    if nodes > COMPARED_NODES:
+        undecided = []
+    most = max(COMPARED_IN_ALL // max(nodes, 1), 1)
+    if len(dropped) + len(undecided) <= most:
+        return dropped + undecided
+    least_sure = sorted(dropped, key=lambda code: (tests[code].agreements, code))
+    return (least_sure + undecided)[:most]

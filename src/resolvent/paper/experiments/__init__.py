@@ -1,1 +1,0 @@
-"""The paper's three experiments: ablation, comparison with baselines, and policy learning."""

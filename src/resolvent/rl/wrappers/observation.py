@@ -1,0 +1,410 @@
+"""Join observations and the states of machines into one observation, in one of four shapes.
+
+Input: an observation and a state for each machine, in the order of the machines, for one
+environment or for a batch. Output: an observation of the shape's space. Stable-Baselines3 takes a
+Dict of arrays and of numbers from 0 on; nested Dicts, Tuples and Texts are split into parts.
+"""
+
+import operator
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any, Literal, TypeAlias, get_args
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
+from numpy.typing import NDArray
+
+from resolvent._util.text import short
+from resolvent._util.validation import quoted
+from resolvent.errors import OptionError, SpaceWarning, TraceError
+from resolvent.machines import Machines
+
+Mode: TypeAlias = Literal["dict", "flatten", "multidiscrete", "discrete", "belief"]
+Numbers: TypeAlias = NDArray[np.int64]
+Sizes: TypeAlias = Mapping[str, int]
+"""Numbers of states, by the key of the state in observations."""
+StateSpaces: TypeAlias = Mapping[str, gym.Space[Any]]
+"""Spaces of states, by their key in observations."""
+
+_MODES: tuple[str, ...] = get_args(Mode)
+_BETWEEN = "/"  # PyTorch allows no dot in the name of a module
+_DEEP_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the observations of a space, at `path`.
+
+    `convert` makes a value of `space` of it; it is None if the part stays as it is.
+    """
+
+    path: tuple[Any, ...]
+    inner: gym.Space[Any]
+    space: gym.Space[Any]
+    convert: Callable[[Any], Any] | None
+
+    def of(self, observation: Any) -> Any:
+        """Return the converted part of one observation."""
+        part = self._within(observation)
+        return part if self.convert is None else self.convert(part)
+
+    def of_batch(self, observations: Any, count: int) -> Any:
+        """Return the converted part of a batch of `count` observations."""
+        parts = self._within(observations)
+        if self.convert is None:
+            return parts
+        each = iterate(batch_space(self.inner, count), parts)
+        return np.stack([self.convert(part) for part in each])
+
+    def _within(self, observation: Any) -> Any:
+        for step in self.path:
+            observation = observation[step]
+        return observation
+
+
+def parts_of(space: gym.Space[Any], path: tuple[Any, ...] = ()) -> list[Part]:
+    """Return the parts of a space, with Dicts and Tuples taken apart.
+
+    >>> robot = spaces.Dict(arm=spaces.Discrete(3), cell=spaces.Tuple([spaces.Discrete(2)] * 2))
+    >>> [(part.path, str(part.space)) for part in parts_of(robot)]
+    [(('arm',), 'Discrete(3)'), (('cell', 0), 'Discrete(2)'), (('cell', 1), 'Discrete(2)')]
+    """
+    if isinstance(space, spaces.Dict):
+        inner: dict[Any, gym.Space[Any]] = {**space.spaces}
+    elif isinstance(space, spaces.Tuple):
+        inner = dict(enumerate(space.spaces))
+    else:
+        return [Part(path, space, *_converted(space))]
+    return [
+        part for key, part_space in inner.items() for part in parts_of(part_space, (*path, key))
+    ]
+
+
+def part_name(path: tuple[Any, ...]) -> str:
+    """Return the name of a part in a Dict of one level.
+
+    >>> part_name(("robot", "arm")), part_name(("observation", 0))
+    ('robot/arm', 'observation/0')
+    """
+    return _BETWEEN.join(map(str, path))
+
+
+def flat_box(space: gym.Space[Any]) -> spaces.Box | None:
+    """Return the space of flattened observations, or None if they have no fixed size.
+
+    >>> flat_box(spaces.Discrete(3)).shape, flat_box(spaces.Sequence(spaces.Discrete(3)))
+    ((3,), None)
+    """
+    try:
+        flat = spaces.utils.flatten_space(space)
+    except (NotImplementedError, ValueError):
+        return None  # a custom space, such as MiniGrid's missions, perhaps within a OneOf
+    return flat if isinstance(flat, spaces.Box) else None
+
+
+def flattened(space: gym.Space[Any], observation: Any, *, dtype: Any = None) -> NDArray[Any]:
+    """Flatten an observation as Gymnasium does; `TraceError` if it is not in its space."""
+    try:
+        return np.asarray(spaces.utils.flatten(space, observation), dtype)
+    except (KeyError, IndexError) as error:  # a text with other characters, or too long
+        raise TraceError(
+            f"the observation {short(repr(observation), 60)} is not in {space_text(space)}: "
+            "mend the environment's observation_space"
+        ) from error
+
+
+def check_fixed_size(mode: str, space: gym.Space[Any]) -> None:
+    """Raise `OptionError` if a part of a space has no fixed size."""
+    for part in parts_of(space):
+        if flat_box(part.inner) is None:
+            raise OptionError(
+                f'mode="{mode}" {_refusal(part)}, or use mode="dict" for a tabular learner'
+            )
+
+
+def _refusal(part: Part) -> str:
+    """Return the reason why deep learners do not take a part, and the remedy."""
+    name = f" part {part_name(part.path)!r} is" if part.path else "y are"
+    leave = "leave it out with gymnasium.wrappers.FilterObservation, or " * bool(part.path)
+    return (
+        f"needs observations of a fixed size, and the{name} {space_text(part.inner)}: "
+        f"{leave}encode it with gymnasium.wrappers.TransformObservation"
+    )
+
+
+def space_text(space: gym.Space[Any]) -> str:
+    """Return a space as one line of text.
+
+    >>> space_text(spaces.MultiDiscrete([[3, 4], [2, 5]]))
+    'MultiDiscrete([[3 4] [2 5]])'
+    """
+    return short(" ".join(str(space).split()), 80)
+
+
+def _converted(space: gym.Space[Any]) -> tuple[gym.Space[Any], Callable[[Any], Any] | None]:
+    """Return the space of a converted part, and the conversion; None if it stays as it is."""
+    dtype: Any = space.dtype
+    if isinstance(space, spaces.Discrete):  # numbers above 0 stay: names belong to them
+        start, least = int(space.start), min(int(space.start), 0)
+        counted = spaces.Discrete(int(space.n) + start - least)
+        return counted, partial(operator.add, -least) if least else None
+    if isinstance(space, spaces.MultiDiscrete):
+        if space.nvec.ndim == 1 and not np.any(space.start):
+            return space, None
+        lowest = np.minimum(space.start, 0)
+        widths = (space.nvec + space.start - lowest).ravel()
+        return spaces.MultiDiscrete(widths, dtype=dtype), partial(_row, lowest, dtype)
+    if isinstance(space, spaces.Box) and not space.shape:
+        low, high = np.reshape(space.low, 1), np.reshape(space.high, 1)
+        return spaces.Box(low, high, dtype=dtype), partial(_row, dtype.type(0), dtype)
+    if isinstance(space, spaces.Text):
+        # Numbers of characters; one more number fills short texts.
+        codes = spaces.MultiDiscrete([len(space.character_set) + 1] * space.max_length)
+        return codes, partial(flattened, space, dtype=codes.dtype)
+    if isinstance(space, spaces.OneOf):
+        flat = flat_box(space)
+        if flat is not None:
+            return flat, partial(flattened, space)
+    return space, None
+
+
+def _row(lowest: Any, dtype: Any, numbers: Any) -> NDArray[Any]:
+    return np.ravel(numbers - lowest).astype(dtype)
+
+
+class Augmentation(ABC):
+    """A shape of augmented observations, which fill `space`.
+
+    Constructors raise `OptionError` if the inner space does not fit the shape.
+    """
+
+    space: gym.Space[Any]
+
+    @abstractmethod
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
+        """Return the augmented observation of one environment.
+
+        `states` has a state for each machine; in mode "belief" an array of probabilities.
+        """
+
+    @abstractmethod
+    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
+        """Return the augmented observations of a batch, from a column of states a machine."""
+
+    def decode(self, observation: Any) -> tuple[Any, ...]:
+        """Return the inner observation and the states of a "discrete" observation."""
+        raise OptionError(
+            'only observations of mode="discrete" need decoding: '
+            'elsewhere read the states in info, such as info["transition_state"]'
+        )
+
+
+def state_names(machines: Machines) -> list[str]:
+    """Return the keys of the machines' states in observations and infos.
+
+    >>> from resolvent.worlds import House
+    >>> state_names(House().machines())
+    ['transition_state', 'reward_state']
+    """
+    return [f"{name}_state" for name in machines]
+
+
+def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
+    """Return the shape of a mode for observations of a space."""
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise OptionError(f"mode={quoted(mode)}: use one of {', '.join(map(repr, _MODES))}")
+    counts = [machine.states for machine in machines.values()]
+    sizes = dict(zip(state_names(machines), counts, strict=True))
+    if mode == "dict":
+        return InDict(inner, {name: spaces.Discrete(size) for name, size in sizes.items()})
+    if mode == "belief":
+        boxes = [spaces.Box(0.0, 1.0, (size,), np.float32) for size in counts]
+        names = [f"{name}_belief" for name in machines]
+        return InDict(inner, dict(zip(names, boxes, strict=True)))
+    check_fixed_size(mode, inner)
+    shapes: dict[str, type[Flat | Columns | Numbered]] = {
+        "flatten": Flat,
+        "multidiscrete": Columns,
+        "discrete": Numbered,
+    }
+    return shapes[mode](inner, sizes)
+
+
+class InDict(Augmentation):
+    """A Dict on one level: the observation or its parts, and a key for each machine.
+
+    An observation that learners take as it is stays whole, under "observation".
+    """
+
+    def __init__(self, inner: gym.Space[Any], states: StateSpaces) -> None:
+        parts = parts_of(inner)
+        for part in parts:
+            if not isinstance(part.space, _DEEP_SPACES):
+                warnings.warn(f"Stable-Baselines3 {_refusal(part)}", SpaceWarning, stacklevel=4)
+        self._is_dict = isinstance(inner, spaces.Dict)
+        prefix = () if self._is_dict else ("observation",)
+        names = [part_name((*prefix, *part.path)) for part in parts]
+        if len(set(names)) < len(names):
+            raise OptionError(
+                f"two parts of the observation would be called {max(names, key=names.count)!r}: "
+                'rename one, or use mode="flatten"'
+            )
+        for key in states:
+            if key in names:
+                raise OptionError(
+                    f'the observation has a key {key!r} already: rename it, or use mode="flatten"'
+                )
+        named = dict(zip(names, parts, strict=True))
+        self.space = spaces.Dict(
+            [*((name, part.space) for name, part in named.items()), *states.items()]
+        )
+        is_flat = all(len(part.path) <= self._is_dict and part.convert is None for part in parts)
+        self._parts = None if is_flat else named
+        self._is_whole = is_flat and not self._is_dict
+        self._names = list(states)
+
+    def augment(self, observation: Any, states: Sequence[Any]) -> Any:
+        """Return a dict of the observation or its parts, and all states."""
+        named_states = dict(zip(self._names, states, strict=True))
+        if self._is_whole:
+            return {"observation": observation, **named_states}
+        if self._parts is None:
+            return {**observation, **named_states}
+        parts = {name: part.of(observation) for name, part in self._parts.items()}
+        return {**parts, **named_states}
+
+    def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
+        """Return a dict of the batches of all parts and all columns of states."""
+        count = len(states[0])
+        inside: Any = observations if self._is_dict else {"observation": observations}
+        if self._parts is not None:
+            inside = {
+                name: part.of_batch(observations, count) for name, part in self._parts.items()
+            }
+        columns = zip(self._names, states, strict=True)
+        return {**inside, **{name: column.copy() for name, column in columns}}
+
+
+class Flat(Augmentation):
+    """One vector: the flattened observation, then the state of each machine one-hot.
+
+    It has the dtype of the flattened observation.
+    """
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        flat: Any = spaces.utils.flatten_space(inner)
+        counts = list(sizes.values())
+        self.space = spaces.Box(
+            np.concatenate([flat.low, np.zeros(sum(counts), flat.dtype)]),
+            np.concatenate([flat.high, np.ones(sum(counts), flat.dtype)]),
+            dtype=flat.dtype,
+        )
+        self._inner = inner
+        self._start = int(inner.start) if isinstance(inner, spaces.Discrete) else None
+        self._length, self._dtype = self.space.shape[0], flat.dtype
+        self._width = flat.shape[0]
+        self._columns = [self._width + sum(counts[:number]) for number in range(len(counts))]
+
+    def augment(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return one vector."""
+        vector = np.zeros(self._length, self._dtype)
+        if self._start is None:
+            vector[: self._width] = flattened(self._inner, observation)
+        else:
+            vector[observation - self._start] = 1
+        for column, state in zip(self._columns, states, strict=True):
+            vector[column + state] = 1
+        return vector
+
+    def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a matrix with a row for each environment."""
+        count = len(states[0])
+        rows = np.arange(count)
+        matrix = np.zeros((count, self._length), self._dtype)
+        if self._start is not None:
+            matrix[rows, np.asarray(observations) - self._start] = 1
+        elif isinstance(self._inner, spaces.Box):
+            matrix[:, : self._width] = np.reshape(observations, (count, -1))
+        else:
+            each = iterate(batch_space(self._inner, count), observations)
+            for row, observation in enumerate(each):
+                matrix[row, : self._width] = flattened(self._inner, observation)
+        for column, state in zip(self._columns, states, strict=True):
+            matrix[rows, column + state] = 1
+        return matrix
+
+
+class Columns(Augmentation):
+    """[observation …, transition state, reward state, …], each counted from 0."""
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        self._start: Any
+        if isinstance(inner, spaces.Discrete):
+            widths, self._start = [int(inner.n)], int(inner.start)
+        elif isinstance(inner, spaces.MultiDiscrete) and inner.nvec.ndim == 1:
+            widths, self._start = inner.nvec.tolist(), inner.start
+        else:
+            raise OptionError(
+                'mode="multidiscrete" needs Discrete observations or one row of MultiDiscrete '
+                f'ones, not {space_text(inner)}: use mode="dict" or mode="flatten"'
+            )
+        self.space = spaces.MultiDiscrete([*widths, *sizes.values()])
+        self._width = len(widths)
+        self._is_row = isinstance(inner, spaces.MultiDiscrete)
+
+    def augment(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return one row."""
+        seen = observation - self._start
+        columns = seen.tolist() if self._is_row else [seen]
+        return np.array([*columns, *states], np.int64)
+
+    def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a row for each environment."""
+        count = len(states[0])
+        rows = np.empty((count, self._width + len(states)), np.int64)
+        rows[:, : self._width] = np.reshape(observations, (count, -1)) - self._start
+        for number, column in enumerate(states, self._width):
+            rows[:, number] = column
+        return rows
+
+
+class Numbered(Augmentation):
+    """One number: ((observation − start) · |Q| + transition state) · |U| + reward state, …."""
+
+    def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
+        if not isinstance(inner, spaces.Discrete):
+            raise OptionError(
+                f'mode="discrete" needs Discrete observations, not {space_text(inner)}: '
+                'use mode="multidiscrete" for a row of numbers, mode="flatten" for arrays'
+            )
+        self._sizes = tuple(sizes.values())
+        self.space = spaces.Discrete(int(inner.n) * prod(self._sizes))
+        self._start = int(inner.start)
+
+    def augment(self, observation: Any, states: Sequence[int]) -> Any:
+        """Return one number."""
+        number = int(observation) - self._start
+        for size, state in zip(self._sizes, states, strict=True):
+            number = number * size + state
+        return number
+
+    def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
+        """Return a number for each environment."""
+        numbers = np.asarray(observations, np.int64) - self._start
+        for size, column in zip(self._sizes, states, strict=True):
+            numbers = numbers * size + column
+        return numbers
+
+    def decode(self, observation: Any) -> tuple[Any, ...]:
+        """Return the inner observation and the states behind a number."""
+        number, states = int(observation), list[int]()
+        for size in reversed(self._sizes):
+            number, state = divmod(number, size)
+            states.append(state)
+        return number + self._start, *reversed(states)

@@ -1,0 +1,312 @@
+"""Parquet files of one layout → shards of whole episodes, or all traces at once."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise, takewhile
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from resolvent._util.progress import FractionListener
+from resolvent._util.text import amount, visible
+from resolvent.errors import DamagedFile, OptionError, TraceError, locating
+from resolvent.traces.io.parquet import schema_of_traces
+from resolvent.traces.io.table import TableTraces, traces_of_table
+from resolvent.traces.scan.footer import (
+    Bounds,
+    Episode,
+    are_disjoint,
+    are_in_sequence,
+    boundary_episode,
+    common_bounds,
+)
+from resolvent.traces.scan.listing import StoredFile
+from resolvent.traces.scan.shards import Rows, StoredShards, joined
+from resolvent.traces.scan.storage import FILE_NAME, Footer, RowGroup, StoredFiles, check_rows
+from resolvent.traces.schema import TableSchema, as_names
+from resolvent.traces.trace_set import TraceSet
+
+SHARD_ROWS = 1 << 20
+"""Maximum number of rows of a shard that has several row groups."""
+
+_READERS = 8
+_READERS_ELSEWHERE = 64
+"""Number of footers that are read at a time from storage that is slow to answer."""
+
+_SORT_TRACES = "sort the file by episode and step, or read it whole with read_traces"
+_SORT_TABLE = (
+    "sort the rows by it before writing them, or, if each file counts its own episodes, "
+    f"name {FILE_NAME} as part of the episode, too"
+)
+"""Remedies where rows of one episode stand apart."""
+
+
+def read_footers(
+    files: Sequence[StoredFile], episode: Sequence[str] = (), *, skips: bool = False
+) -> tuple[StoredFiles, list[Footer]]:
+    """Read the footers of all files, several at a time; with `skips` some may be damaged."""
+    stored = StoredFiles.of(files)
+    read = stored.footer_if_readable if skips else stored.footer
+    most = _READERS if all(file.root is None for file in files) else _READERS_ELSEWHERE
+    with ThreadPoolExecutor(min(most, len(files))) as readers:
+        footers = list(readers.map(partial(read, episode=episode), range(len(files))))
+    fingerprints = tuple(footer.fingerprint for footer in footers)
+    errors = {number: footer.error for number, footer in enumerate(footers) if footer.error}
+    return replace(stored, fingerprints=fingerprints, errors=errors), footers
+
+
+def open_files(
+    files: Sequence[StoredFile],
+    schema: TableSchema | None,
+    columns: Sequence[str] = (),
+    *,
+    skips: bool = False,
+) -> tuple[StoredShards, TableSchema]:
+    """Open files as shards, and check that they have the same columns; `skips` damaged ones.
+
+    Without a schema they are files of traces with further `columns`, each with its own episodes.
+    """
+    episode = ("episode",) if schema is None else as_names(schema.episode)
+    stored, footers = read_footers(files, episode, skips=skips)
+    schema = _shared_schema(stored, footers, schema, columns)
+    _check_same_types(stored, footers, schema)
+    across_files = schema.layout != "traces"
+    shards = _split(stored, footers, episode, across_files=across_files, skips=skips)
+    if not episode and len(shards) > 1:
+        raise OptionError(
+            f"{shards.name(0)} and {len(shards) - 1:,} more shards would be one episode: name the "
+            f"column that distinguishes episodes ({FILE_NAME} if each file is one)"
+        )
+    return shards, schema
+
+
+def read_files(
+    files: Sequence[StoredFile],
+    schema: TableSchema | None,
+    columns: Sequence[str] = (),
+    progress: FractionListener | None = None,
+) -> TableTraces:
+    """Read all traces of files at once; the rows of an episode may be anywhere.
+
+    Without a schema they are files of traces with further `columns`, each with its own episodes.
+    """
+    stored, footers = read_footers(files)
+    schema = _shared_schema(stored, footers, schema, columns)
+    read = []
+    for number, (file, footer) in enumerate(zip(files, footers, strict=True)):
+        if progress:
+            progress(number / len(files))
+        check_rows(file, footer, len(schema.columns))
+        row_groups = [RowGroup(number, group, 0, rows) for group, rows in enumerate(footer.groups)]
+        if rows := sum(footer.groups):
+            table = stored.read(row_groups, schema.columns)
+            read.append(Rows(table, ((file.name, 0, rows),)))
+    if schema.layout == "traces":
+        names = [rows.spans[0][0] for rows in read]
+        parts = [
+            traces_of_table(rows.table, schema, rows.location, name)
+            for name, rows in zip(names, read, strict=True)
+        ]
+        return TableTraces(TraceSet.concatenate((part.traces for part in parts), names), False)
+    together = Rows(joined([rows.table for rows in read]), tuple(rows.spans[0] for rows in read))
+    return traces_of_table(together.table, schema, together.location, files[0].name)
+
+
+def _shared_schema(
+    stored: StoredFiles,
+    footers: Sequence[Footer],
+    schema: TableSchema | None,
+    columns: Sequence[str],
+) -> TableSchema:
+    """Return the schema of files, which need to have the same columns."""
+    readable = [number for number, footer in enumerate(footers) if footer.error is None]
+    if not readable:
+        raise DamagedFile(
+            f"{stored.files[0].name}: nothing can be read of it, nor of any other of "
+            f"{amount(len(footers), 'file')}: they look damaged; make them again"
+        )
+    if schema is None:
+        schema = _schema_of_trace_files(stored, footers, readable, columns)
+    else:
+        schema = _schema_of_table_files(stored, footers, readable, schema)
+    for number in readable:
+        for column in schema.columns:
+            if footers[number].schema.names.count(column) > 1:
+                raise TraceError(
+                    f"{stored.files[number].name}: there are several columns `{visible(column)}`: "
+                    f"rename all but one"
+                )
+    if not any(sum(footers[number].groups) for number in readable):
+        raise TraceError(f"{stored.files[readable[0]].name} holds no traces: the table has no rows")
+    return schema
+
+
+def _schema_of_trace_files(
+    stored: StoredFiles, footers: Sequence[Footer], readable: Sequence[int], columns: Sequence[str]
+) -> TableSchema:
+    """Return the schema of files of traces, which need the same step columns."""
+    schemas = []
+    for number in readable:
+        name = stored.files[number].name
+        with locating(name):
+            schemas.append(
+                schema_of_traces(footers[number].schema, columns, stored.constants(number))
+            )
+            first_name, first, own = stored.files[readable[0]].name, schemas[0], schemas[-1]
+            for column in {*first.step_columns} ^ {*own.step_columns}:
+                has, lacks = (name, first_name)
+                if column in first.step_columns:
+                    has, lacks = lacks, has
+                raise TraceError(
+                    f"the columns are not those of {first_name}: {has} has `{visible(column)}`, "
+                    f"and {lacks} has not; make them alike"
+                )
+    constants = {name for schema in schemas for name in schema.constants}
+    return replace(
+        schemas[0],
+        terminated=next(filter(None, (schema.terminated for schema in schemas)), None),
+        truncated=next(filter(None, (schema.truncated for schema in schemas)), None),
+        constants=tuple(sorted(constants)),
+    )
+
+
+def _schema_of_table_files(
+    stored: StoredFiles, footers: Sequence[Footer], readable: Sequence[int], schema: TableSchema
+) -> TableSchema:
+    """Return the schema of a table, whose columns are in all files or in the keys of folders."""
+    constant: set[str] = set()
+    for number in readable:
+        names, keys = footers[number].schema.names, stored.constants(number)
+        for column in schema.columns:
+            if column in names:
+                continue
+            if column not in keys:
+                existing = [*names, *(key for key in keys if key != FILE_NAME)]
+                raise TraceError(
+                    f"{stored.files[number].name}: there is no column `{visible(column)}`: there "
+                    f"are {', '.join(map(visible, existing))}"
+                )
+            constant.add(column)
+    outputs = schema.column_of_output.values()
+    return replace(schema, constants=tuple(name for name in outputs if name in constant))
+
+
+def _check_same_types(stored: StoredFiles, footers: Sequence[Footer], schema: TableSchema) -> None:
+    """Refuse files with a column of another kind than in the first file that has it.
+
+    Integers of any width are of one kind, and so are texts; for rewards and flags, which are
+    compared as numbers, floats and decimals too. A column without any value is of every kind.
+    """
+    numbers = (schema.reward, schema.terminated, schema.truncated)
+    for column in schema.columns:
+        first: tuple[str, pa.DataType] | None = None
+        for file, footer in zip(stored.files, footers, strict=True):
+            if column not in footer.schema.names:
+                continue
+            kind = footer.schema.field(column).type
+            if pa.types.is_null(kind):
+                continue
+            if first is None:
+                first = file.name, kind
+            elif _type_class(kind, column in numbers) != _type_class(first[1], column in numbers):
+                raise TraceError(
+                    f"{file.name}: the column `{visible(column)}` is of type {kind}, but of type "
+                    f"{first[1]} in {first[0]}: write both alike"
+                )
+
+
+def _type_class(kind: pa.DataType, as_number: bool) -> Any:
+    """Return a key that is equal for types whose values are the same symbols."""
+    if pa.types.is_dictionary(kind):
+        return _type_class(kind.value_type, as_number)
+    if pa.types.is_integer(kind):
+        return "number" if as_number else "integer"
+    if as_number and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return "number"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
+    if pa.types.is_timestamp(kind):
+        return "timestamp", kind.tz is None
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return "list", _type_class(kind.value_type, as_number)
+    return str(kind)
+
+
+def _split(
+    stored: StoredFiles,
+    footers: Sequence[Footer],
+    episode: Sequence[str],
+    *,
+    across_files: bool,
+    skips: bool,
+) -> StoredShards:
+    """Group row groups into shards, and find where an episode may continue in the next shard.
+
+    Episodes continue in the next file only if `across_files`.
+    """
+    row_groups: list[RowGroup] = []
+    bounds: list[Bounds | None] = []
+    starts: list[int] = []
+    for number, footer in enumerate(footers):
+        first, together = 0, SHARD_ROWS
+        for group, count in enumerate(footer.groups):
+            if count:
+                if together + count > SHARD_ROWS:
+                    starts.append(len(row_groups))
+                    together = 0
+                together += count
+                row_groups.append(RowGroup(number, group, first, count))
+                bounds.append(footer.bounds[group])
+            first += count
+        if footer.error is not None:  # a shard of its own, where episodes may begin or end
+            starts.append(len(row_groups))
+            row_groups.append(RowGroup(number, 0, 0, 0))
+            bounds.append(_bounds_by_path(stored, number, footers, episode))
+    shard_bounds = [
+        common_bounds(bounds[start:stop]) for start, stop in pairwise((*starts, len(row_groups)))
+    ]
+    continues = [
+        bool(episode)
+        and shard > 0
+        and (across_files or row_groups[start].file == row_groups[start - 1].file)
+        and not are_disjoint(shard_bounds[shard - 1], shard_bounds[shard])
+        for shard, start in enumerate(starts)
+    ]
+    shards = StoredShards(
+        stored,
+        np.array(row_groups, np.int64),
+        np.array([*starts, len(row_groups)], np.int64),
+        np.array(continues, bool),
+        tuple(episode),
+        remedy=_SORT_TABLE if across_files else _SORT_TRACES,
+        skips=skips,
+    )
+    scopes: dict[int, list[int]] = {}
+    for shard, start in enumerate(starts):
+        if row_groups[start].rows:
+            scopes.setdefault(0 if across_files else row_groups[start].file, []).append(shard)
+    boundaries: dict[int, Episode] = {}
+    leading: dict[int, int] = {}
+    for scope in scopes.values() if episode else ():
+        if not are_in_sequence([shard_bounds[shard] for shard in scope]):
+            leading |= shards.leading_rows(scope, skips_damaged=skips)
+        elif not skips:  # episodes of damaged files are unknown
+            for shard in scope:
+                shared = boundary_episode(shard_bounds[shard - 1], shard_bounds[shard])
+                if continues[shard] and shared is not None:
+                    boundaries[shard] = shared
+    return replace(shards, boundaries=boundaries, leading=leading)
+
+
+def _bounds_by_path(
+    stored: StoredFiles, number: int, footers: Sequence[Footer], episode: Sequence[str]
+) -> Bounds | None:
+    """Return bounds of an unreadable file in the first columns of episodes, from its path."""
+    in_files = {name for footer in footers for name in footer.schema.names}
+    constants = stored.constants(number)
+    values = tuple(None if name in in_files else constants.get(name) for name in episode)
+    known = tuple(takewhile(lambda value: value is not None, values))
+    return (known, known) if known else None

@@ -1,0 +1,39 @@
+"""Plans from traces of which some are broken, or whose labels do not tell the states."""
+
+import pytest
+
+import resolvent as rs
+from outlier_traces import outliers
+from resolvent.noise import StateUncertainty
+from resolvent.worlds import House
+
+
+@pytest.fixture(scope="module")
+def damaged():
+    return outliers(rs.collect(House(), episodes=300, seed=0), [7, 91, 200])
+
+
+def test_traces_that_were_left_out_are_left_out_of_the_plan(damaged):
+    found = rs.infer(damaged)
+    assert found.outliers == (7, 91, 200)
+    assert rs.plan(found, damaged).value == pytest.approx(0.95**5)
+
+
+def test_machines_alone_do_not_know_which_are_broken(damaged):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"trace 7, step 0: .* the trace is an outlier: then"
+    ):
+        rs.plan(rs.infer(damaged).machines, damaged)
+
+
+def test_hidden_starts_are_named_where_a_plan_fails():
+    traces = rs.collect(House(), episodes=50, seed=0)
+    start = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    machines = rs.infer(traces).machines.replacing(state_uncertainty=StateUncertainty(starts=start))
+    late = rs.TraceSet(
+        rs.Trace(one.observations[8:], one.labels[8:], one.actions[8:], one.rewards[8:])
+        for one in traces
+        if len(one.actions) > 9
+    )
+    with pytest.raises(rs.errors.ModelError, match=r"hidden starts: .*mode='belief'"):
+        rs.plan(machines, late)
