@@ -20,7 +20,7 @@ SHOWN = {
         "['corridor', 'cyanroom']",
         "Evidence(500 traces, ",
         "Score(transition right 3084, wrong 0, unseen 0; reward right 3084, wrong 0, unseen 0)",
-        "Learned(9 situations, ",
+        "QTable(9 observations, ",
         "TraceSet(1 traces, 6 steps, ",
     ],
     "offline_planning.ipynb": [

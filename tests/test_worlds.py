@@ -143,8 +143,8 @@ def test_machines_that_traces_cannot_tell_apart_are_refused() -> None:
         world.rm_rewards,
     )
     assert shortcoming(world) is None
-    assert shortcoming(alike) == "two TM states cannot be told apart"
-    with pytest.raises(ValueError, match="two TM states cannot be told apart"):
+    assert shortcoming(alike) == "two TM states cannot be distinguished"
+    with pytest.raises(ValueError, match="two TM states cannot be distinguished"):
         random_world(0, size=3, tm_states=2, blocked_share=0.0, rm_states=2)
 
 

@@ -229,8 +229,8 @@ def test_a_diagnosis_shows_each_finding_in_words():
 
 def test_a_diagnosis_without_findings_says_so():
     shown = Page(Diagnosis(3, 12, ())._repr_html_())
-    assert shown.texts == ["3 traces, 12 steps", "nothing stands out"]
-    assert repr(Diagnosis(3, 12, ())) == "Diagnosis(3 traces, 12 steps; nothing stands out)"
+    assert shown.texts == ["3 traces, 12 steps", "no findings"]
+    assert repr(Diagnosis(3, 12, ())) == "Diagnosis(3 traces, 12 steps; no findings)"
 
 
 def test_one_trace_has_all_rows_to_itself(house):

@@ -33,7 +33,7 @@ BAD_LINES = {
         ["line 2", "no action", "leave it out"],
     ),
     "one step in the paper's format": ('[[["None", 0], 1, 0.0]]\n', ["line 1", "no action"]),
-    "truncated last line": (line() + line()[:50], ["line 2", "cut short", "remove the line"]),
+    "truncated last line": (line() + line()[:50], ["line 2", "truncated", "remove the line"]),
     "invalid JSON": (line() + "{oops}\n" + line(), ["line 2", "not valid JSON"]),
     "not traces at all": ("episode,step\n0,0\n", ["line 1", "Parquet", "JSON lines"]),
     "actions of the wrong type": (line(actions="up"), ["line 1", "actions", "array"]),

@@ -173,8 +173,8 @@ def test_options_that_cannot_be_used_again_are_one_line(
 ) -> None:
     path = tmp_path / "strange.json"
     text = machines.read_text()
-    assert '"strategy":"auto"' in text.replace(" ", "")
-    path.write_text(text.replace('"strategy":"auto"', '"strategy":["edsm"]'))
+    assert '"strategy": "auto"' in text
+    path.write_text(text.replace('"strategy": "auto"', '"strategy": ["edsm"]'))
     outcome = run("check", path, house, "--evidence")
     assert outcome.code == 2
     assert "options unknown here" in outcome.error

@@ -1,6 +1,7 @@
 """What `resolvent infer` says of held-out steps and weak states, without being asked."""
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,13 @@ def test_weak_states_are_named_with_the_way_there(run: Any, vend: Callable[..., 
     out = run("infer", path, *LOG).out
     machine = rs.infer(read(path)).machines["response"]
     figures = run("infer", path, *LOG, "--json").json["weak"]["response"]
-    for one in figures[:5]:
-        assert machine.run(one["by"]) == one["state"]
-        way = ", ".join(label for (label,) in one["by"])
-        assert f"state {one['state']}, reached " in out
-        assert f"by: {way}\n" in out
-    were = "was" if len(figures) == 1 else "were"
-    assert f"weak: {len(figures)} of {machine.states} states {were} reached in fewer than 5" in out
+    for weak in figures[:5]:
+        assert machine.run(weak["by"]) == weak["state"]
+        labels = ", ".join(label for (label,) in weak["by"])
+        assert re.search(
+            rf"state {weak['state']}, reached by \d label sequences?, such as {labels}\n", out
+        )
+    assert f"weak: {len(figures)} of {machine.states} states reached by fewer than 5" in out
 
 
 def test_holding_out_can_be_left_out_or_chosen(run: Any, vend: Callable[..., Path]) -> None:

@@ -92,10 +92,10 @@ TARGETS = (
         "knowledge": False, **_LIVE,
     }),
     call("ShapeReward", _shaped, lambda: {
-        "env": House(), "plan": plan(), "by": "situation", "gamma": None, **_LIVE,
+        "env": House(), "plan": plan(), "gamma": None, **_LIVE,
     }),
     call("VectorShapeReward", _shaped_together, lambda: {
-        "envs": _two(), "plan": plan(), "by": "situation", "gamma": None, **_LIVE,
+        "envs": _two(), "plan": plan(), "gamma": None, **_LIVE,
     }),
     call("Explorer", _explored, lambda: {
         "env": House(), "labels": "auto", "labeling_fn": None, "observation_fn": None, "timing": None,

@@ -122,14 +122,14 @@ def test_very_large_rewards_are_kept(house):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "advice"),
     [
-        lambda traces: rs.Noise(rewards=np.ones(2)),
-        lambda traces: rs.infer(traces, noise=np.ones(2)),
+        (lambda traces: rs.Noise(rewards=np.ones(2)), "choose 'gaussian', 'flipped' or False"),
+        (lambda traces: rs.infer(traces, noise=np.ones(2)), "give a Noise"),
     ],
 )
-def test_arrays_are_no_noise(house, wrong):
-    with pytest.raises(rs.OptionError, match="choose"):
+def test_arrays_are_no_noise(house, wrong, advice):
+    with pytest.raises(rs.OptionError, match=advice):
         wrong(house)
 
 

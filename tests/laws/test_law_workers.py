@@ -172,6 +172,11 @@ def test_ray_makes_no_difference(folder, alone, slots, ray_of_two, monkeypatch):
 
 def test_machines_are_those_of_traces_in_memory(folder, alone):
     machines = rs.infer(rs.read_traces(folder)).machines
-    loaded = json.loads(alone[0])
     machines.save(folder.parent / "whole.json")
-    assert json.loads((folder.parent / "whole.json").read_text())["machines"] == loaded["machines"]
+    stored = [
+        json.loads(text)["machines"]
+        for text in (alone[0], (folder.parent / "whole.json").read_bytes())
+    ]
+    for machine in (*stored[0], *stored[1]):
+        del machine["decisions"]  # on fewer traces, the search agreed on fewer outputs
+    assert stored[0] == stored[1]

@@ -91,7 +91,7 @@ def test_an_experiment_is_the_step_that_was_seen_least(way_out):
     model = way_out.model
     step = model.find(*found.augmented_state), model.actions.code(found.action)
     assert found.taken == model.outcomes.count[step[0] * len(model.actions) + step[1]]
-    assert f"it was seen {found.taken:,} times, the fewest on this way" in str(found)
+    assert f"it was observed {found.taken:,} times, the fewest on this path" in str(found)
     assert found.as_dict()["taken"] == found.taken
 
 
@@ -231,7 +231,7 @@ def test_a_step_that_leads_somewhere_new_is_a_surprise(lock, way_out):
     runs = way_out.run(Trapdoor(), episodes=5, seed=0, max_steps=4)
     assert runs.surprises > 0
     assert runs.random_steps > 0
-    assert "led where no trace had come by the same step" in str(runs)
+    assert "steps with an outcome that no trace has" in str(runs)
     assert runs.as_dict()["surprises"] == runs.surprises
     with pytest.raises(rs.errors.ModelError, match="the plan does not know"):
         way_out.run(Trapdoor(), episodes=5, seed=0, max_steps=4, on_unseen="raise")

@@ -179,7 +179,7 @@ def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() ->
             break
         assert [one.episode for one in runs.contradicts] == [0, 1, 2, 3]
         assert "contradicts the plan: episode 0 returned 0, but" in str(runs)
-        assert "and 3 other episodes likewise" in str(runs)
+        assert "and 3 more episodes as well" in str(runs)
         result = result.update(runs.traces)
     assert len(promised) > 1
     assert paid[:-1] == [0.0] * (len(paid) - 1)

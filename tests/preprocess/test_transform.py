@@ -283,7 +283,7 @@ def test_q_learning_refuses_numbers_that_only_machines_discretize():
     machines = rs.infer(
         traces, outputs=["reward"], labels="observation", discretize=Discretizer.at([1.0, 3.0])
     ).machines
-    with pytest.raises(rs.OptionError, match="numbers that hardly come twice"):
+    with pytest.raises(rs.OptionError, match="numbers that rarely repeat"):
         rs.q_learning(rs.AugmentObservation(Scale(), machines), episodes=1)
 
 

@@ -133,7 +133,7 @@ def test_more_queries_than_32_bits_can_number():
     result = rs.infer(traces)
     score = result.machines.score(traces)
     assert (score.transition.right, score.transition.steps) == (many - 1, many - 1)
-    assert len(rs.evidence(result, traces).transition.answers.query) == many - 1
+    assert len(rs.evidence(result, traces).transition.observed_outputs["query"]) == many - 1
 
 
 def test_replays_in_different_codes_do_not_add_up():

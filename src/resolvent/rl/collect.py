@@ -97,7 +97,7 @@ def collect(
     column_names = check_column_names(columns)
     labeling = LabelingFunction()
     if labels == "auto":
-        labeling_fn = labeling_fn or reported_label
+        labeling_fn = reported_label if labeling_fn is None else labeling_fn
     else:
         labeling = as_labeling_function(labels, labeling_fn, allow_auto=True)
     inner = getattr(policy, "acts_inside", False) if inner is None else inner

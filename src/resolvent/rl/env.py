@@ -168,6 +168,11 @@ def reported_label(
     return next((info[key] for key in INFO_KEYS if key in info), None)
 
 
+def reads_infos(labeling_fn: Callable[..., Any] | None) -> bool:
+    """Return whether labels come from the infos of an environment, which is the default."""
+    return labeling_fn is None or labeling_fn is reported_label
+
+
 class LabelsOfSymbols:
     """Make labels of observations and actions, as a `LabelingFunction` says; a `labeling_fn`."""
 

@@ -27,7 +27,7 @@ from resolvent.rl.env import (
     checked_step,
     finite_reward,
     info_column,
-    reported_label,
+    reads_infos,
     tabular_env,
     time_limit,
 )
@@ -350,8 +350,7 @@ def record(
 
 def _needs_no_steps(options: RolloutOptions) -> bool:
     """Return whether an environment's own rollouts suffice; they have no infos."""
-    has_labels = options.labeling_fn in (None, reported_label)
-    return has_labels and not (
+    return reads_infos(options.labeling_fn) and not (
         options.policy is not None
         or options.observation_fn is not None
         or options.inner

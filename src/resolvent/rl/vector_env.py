@@ -23,7 +23,7 @@ from resolvent.rl.env import (
     LabelSource,
     SymbolEncoder,
     label_method,
-    reported_label,
+    reads_infos,
 )
 from resolvent.rl.rollout import Episode, RolloutOptions, StepEncoder, random_policy
 from resolvent.traces.columns import EpisodeBuilder
@@ -160,7 +160,7 @@ class VectorLabels:
         *,
         remembers: bool = False,
     ) -> None:
-        self.episodes = VectorEpisodes(envs, asks_labels=labeling_fn in (None, reported_label))
+        self.episodes = VectorEpisodes(envs, asks_labels=reads_infos(labeling_fn))
         self.observations: Any = None
         self._envs, self._where = envs, where
         self._source = LabelSource(None, labeling_fn)

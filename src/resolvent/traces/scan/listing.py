@@ -180,7 +180,7 @@ def _as_regular_expression(pattern: str) -> str:
     'b/(?:.*/)?[^/]*\\-1'
     """
     parts = []
-    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[[^\]]*\]|.", pattern):
+    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|.", pattern):
         match token:
             case "**/":
                 parts.append("(?:.*/)?")
@@ -191,10 +191,25 @@ def _as_regular_expression(pattern: str) -> str:
             case "?":
                 parts.append("[^/]")
             case _ if len(token) > 1:
-                parts.append(token.replace("[!", "[^"))
+                parts.append(_as_character_set(token))
             case _:
                 parts.append(re.escape(token))
     return "".join(parts)
+
+
+def _as_character_set(bracketed: str) -> str:
+    r"""Return a bracketed set of characters as a regular expression.
+
+    >>> _as_character_set("[!a-c^]"), _as_character_set("[z-a]")
+    ('[^/a-c\\^]', '(?!)')
+    """
+    excluded = bracketed.startswith("[!") and bracketed != "[!]"
+    members = re.sub(r"([\\\[\]^&~|])", r"\\\1", bracketed[2 if excluded else 1 : -1])
+    try:
+        re.compile(f"[{members}]")
+    except re.error:  # a range from a later character to an earlier one: it matches nothing
+        return "[^/]" if excluded else "(?!)"
+    return f"[{'^/' if excluded else ''}{members}]"
 
 
 def _is_hidden(path: str, spelled: str = "") -> bool:
