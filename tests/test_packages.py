@@ -35,7 +35,6 @@ RANK = {package: rank for rank, packages in enumerate(ORDER) for package in pack
 FORWARDS = {
     "evaluation/experiments.py": {"Experiment.policy": "resolvent.rl.experiment_policy"},
     "inference/result.py": {"InferenceResult.report": "resolvent.viz.report.page"},
-    "machines/io/edge_rewards.py": {"EdgeRewardMachine.from_pair": "resolvent.replay.edge_rewards"},
     "machines/machine.py": {
         "Machine.to_text": "resolvent.viz.text",
         "Machine.to_dot": "resolvent.viz.dot",

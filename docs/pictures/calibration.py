@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 import resolvent as rs
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
-from resolvent.replay import replay_traces
-from resolvent.replay.replaying import to_machine_codes
+from resolvent.replay import replay_traces, to_machine_codes
 from resolvent.viz.curves import import_matplotlib
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -56,16 +55,16 @@ def foretold(machines: rs.Machines, fresh: rs.TraceSet, bins: NDArray[np.float64
         machines.transition,
         replay_traces(machines, machines.preprocessor.transform(fresh)),
     )
-    rows = shown.machines["transition"].known
-    asked = to_machine_codes(machine, rows, shown.alphabets, machine.states)
+    rows = shown.machines["transition"].known_outputs
+    query, output = to_machine_codes(machine, rows, shown.alphabets, machine.states)
     width, smoothing = len(machine.outputs), smoothing_of(machine)
-    known = machine.predict(np.ascontiguousarray(rows["state"]), asked.query) >= 0
-    keys = rows["state"][known].astype(np.int64) * (asked.query.max() + 1)
-    keys += asked.query[known]
+    known = machine.predict(np.ascontiguousarray(rows["state"]), query) >= 0
+    keys = rows["state"][known].astype(np.int64) * (query.max() + 1)
+    keys += query[known]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     states = rows["state"][known][first].astype(np.int32)
-    queries = asked.query[known][first]
-    output, count = asked.output[known], rows["count"][known]
+    queries = query[known][first]
+    output, count = output[known], rows["count"][known]
     came = np.zeros((len(first), width + 1), np.int64)  # the last is for what is not known
     np.add.at(came, (place, output), count)
     number = np.zeros(len(bins) - 1, np.int64)

@@ -6,7 +6,7 @@ import pytest
 import resolvent as rs
 from resolvent.machines.belief import Belief
 from resolvent.noise import LabelNoise, StateUncertainty
-from resolvent.replay.belief_score import belief_score
+from resolvent.replay.score import belief_score
 from resolvent.worlds import House
 
 LIES = LabelNoise(missed=0.2, false=0.0, swapped=0.0)

@@ -61,9 +61,9 @@ def test_a_folder_gives_what_memory_gives(tmp_path):
         assert corpus.fetch(sample) == traces.take(sample)
         again = np.unique([3, 40, 41, 119, *sample])
         assert corpus.fetch(again) == traces.take(again)
-    assert str(there.place(45, 6)).endswith("part-1.parquet, trace 15, step 6")
-    assert here.place(45, 6) == StepLocation(45, 6, "trace set 1", 15)
-    assert alone.place(45, 6) == StepLocation(45, 6)
+    assert str(there.location(45, 6)).endswith("part-1.parquet, trace 15, step 6")
+    assert here.location(45, 6) == StepLocation(45, 6, "trace set 1", 15)
+    assert alone.location(45, 6) == StepLocation(45, 6)
 
 
 def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypatch):

@@ -14,8 +14,7 @@ from typing import Any, Final
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount, visible
 from resolvent.errors import ResumeWarning, TableWarning
-from resolvent.replay.corpus import READING
-from resolvent.replay.replaying import REPLAYING
+from resolvent.replay.corpus import READING, REPLAYING
 from resolvent.traces import TraceSet
 from resolvent.viz.terminal import Amount, ProgressBar
 

@@ -62,8 +62,9 @@ def observed_outputs(machine: Machine, replay: ReplayCounts) -> CountTable:
     The location is the one with the fewest steps before it, then the first trace.
     """
     rows = replay.machines[machine.name].outputs
-    coded = to_machine_codes(machine, rows, replay.alphabets, replay.sizes.get("transition", 1))
-    columns = {"state": rows["state"], "query": coded.query, "output": coded.output}
+    states = replay.sizes.get("transition", 1)
+    query, output = to_machine_codes(machine, rows, replay.alphabets, states)
+    columns = {"state": rows["state"], "query": query, "output": output}
     return _known_rows(columns, rows)
 
 

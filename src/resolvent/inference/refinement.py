@@ -37,7 +37,7 @@ from resolvent.machines import Machine, Provenance, machines_of
 from resolvent.machines.automaton import StateLimitExceeded
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
 from resolvent.replay import Corpus, ReplayCounts, replay
-from resolvent.replay.replaying import REPLAYING
+from resolvent.replay.corpus import REPLAYING
 from resolvent.traces import NO_EVENT, Label
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.source import InMemorySource

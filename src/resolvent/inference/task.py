@@ -209,7 +209,7 @@ class Task:
         return explain_conflict(
             rows,
             sampling,
-            lambda trace, step: data.corpus.place(int(data.numbers[trace]), step),
+            lambda trace, step: data.corpus.location(int(data.numbers[trace]), step),
             predictable,
         )
 

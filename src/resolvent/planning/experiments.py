@@ -16,7 +16,7 @@ from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.augmented_state import ACTING_MACHINES
 from resolvent.planning.model import Model
 from resolvent.planning.steps import StepPass
-from resolvent.replay.passes import run_pass, scan_corpus
+from resolvent.replay.corpus import run_pass, scan_corpus
 from resolvent.replay.replaying import MachineTables
 from resolvent.replay.steps import state_column
 from resolvent.traces import Label, Symbol, TraceDataset, TraceSet

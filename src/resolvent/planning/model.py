@@ -25,11 +25,11 @@ from resolvent.planning.step_table import Flags, KnownSteps, tabulate_steps
 from resolvent.planning.steps import StateSpace, StepPass, Steps, acting_machines, positions
 from resolvent.preprocess.samples import rounded
 from resolvent.replay.coded_shard import Alphabets
-from resolvent.replay.corpus import Corpus
+from resolvent.replay.corpus import Corpus, run_pass, scan_corpus
 from resolvent.replay.counts import ReplayCounts
-from resolvent.replay.passes import run_pass, scan_corpus
-from resolvent.replay.replaying import MachineTables, to_machine_codes
+from resolvent.replay.replaying import MachineTables
 from resolvent.replay.score import score_of
+from resolvent.replay.steps import to_machine_codes
 from resolvent.traces import Label, Symbol, TraceDataset, TraceSet, Vocabulary, symbol_text
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.schema import REWARD
@@ -243,10 +243,10 @@ def _checked(machines: Machines, replay: ReplayCounts, trust_constants: bool) ->
 
 def _as_queried(machine: Machine, replay: ReplayCounts) -> Machine:
     rows = replay.machines[machine.name].known_outputs
-    coded = to_machine_codes(machine, rows, replay.alphabets, replay.sizes["transition"])
+    query, _ = to_machine_codes(machine, rows, replay.alphabets, replay.sizes["transition"])
     unobserved = replace(
         machine,
         observed_constant_state=np.empty(0, np.int32),
         observed_constant_query=np.empty(0, np.int64),
     )
-    return unobserved.with_observed(np.ascontiguousarray(rows["state"]), coded.query)
+    return unobserved.with_observed(np.ascontiguousarray(rows["state"]), query)

@@ -5,19 +5,17 @@ scores, plans, the supplement and the report read the counts that it returns.
 """
 
 from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.corpus import Corpus
+from resolvent.replay.corpus import Corpus, run_pass, scan_corpus
 from resolvent.replay.counts import CountTable, GroupedCounts, MachineCounts, ReplayCounts, Rows
-from resolvent.replay.passes import run_pass, scan_corpus
 from resolvent.replay.replaying import (
     MachineTables,
     replay,
     replay_shard,
     replay_traces,
     states_at_steps,
-    to_machine_codes,
 )
 from resolvent.replay.score import ShardScore, score, score_of, score_shards
-from resolvent.replay.steps import StepQueries, step_queries
+from resolvent.replay.steps import StepQueries, step_queries, to_machine_codes
 
 __all__ = [
     "Alphabets",

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.parallel import available_cores
+from resolvent._util.text import listed, short
+from resolvent.errors import ModelError
+from resolvent.machines import Machines
 from resolvent.preprocess.samples import rounded
 from resolvent.traces import Codes, Label, Symbol, TraceSet, Vocabulary
 from resolvent.traces.digest import content_hashes, core_columns
@@ -158,3 +161,23 @@ class CodedShard:
         # The core's columns cannot be pickled; they are computed again on demand.
         fields = ("first", "traces", "codes", "alphabets", "rounding")
         return {name: self.__dict__[name] for name in fields}
+
+
+def rounding_of(machines: Machines) -> dict[str, int]:
+    """Return the number of decimals to which machines see the columns that they predict."""
+    return {
+        machine.predicts: machine.digits
+        for machine in machines.values()
+        if machine.digits is not None
+    }
+
+
+def check_columns(machines: Machines, alphabets: Alphabets) -> None:
+    """Refuse traces without a column that one of the machines predicts."""
+    columns = (OBSERVATION, TERMINATED, *alphabets.columns)
+    for name, machine in machines.items():
+        if machine.predicts not in columns:
+            raise ModelError(
+                f"the {short(name)} machine predicts {short(machine.predicts)}, which these "
+                f"traces do not have (they have {listed(columns)}): read that column with them"
+            )

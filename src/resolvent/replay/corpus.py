@@ -1,4 +1,7 @@
-"""All traces of an inference: shards under common codes, which can be read repeatedly."""
+"""All traces of an inference: shards under common codes, which can be read repeatedly.
+
+Input: a source of shards. Output: coded shards, samples of traces, and sums of work on shards.
+"""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -6,26 +9,40 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from threading import Lock
-from typing import Any
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent._util.cache import Store, cached
 from resolvent._util.parallel import Threads, Workers
-from resolvent.errors import StepLocation
-from resolvent.replay.coded_shard import Alphabets, CodedShard
+from resolvent._util.progress import Listener, Progress
+from resolvent.errors import ModelError, StepLocation
+from resolvent.machines import Machines
+from resolvent.replay.coded_shard import Alphabets, CodedShard, check_columns, rounding_of
 from resolvent.replay.scan import Numbered, Pool, PoolPass, ScanCounts, ScanPass, digested
-from resolvent.traces import TraceSet, Vocabulary, label_order, symbol_order
+from resolvent.traces import TraceDataset, TraceSet, Vocabulary, label_order, symbol_order
 from resolvent.traces.digest import TraceDigest
-from resolvent.traces.source import InMemorySource, JoinedSource, TraceSource
+from resolvent.traces.source import InMemorySource, JoinedSource, TraceSource, warn_of_skipped
 from resolvent.traces.vocabulary import JointVocabularies
 
 POOL_STEPS = 1_000_000
 """Maximum number of steps of traces in files that are kept in memory to sample from."""
 
-READING = "reading"
+READING: Final = "reading"
 """Name, in progress reports, of the scan of files and of reading single traces again."""
+
+REPLAYING: Final = "replaying"
+"""Name, in progress reports, of a pass over all traces."""
+
+
+class Summable(Protocol):
+    """Counts of a shard, which add up."""
+
+    def __add__(self, other: Self) -> Self: ...
+
+
+Counts = TypeVar("Counts", bound=Summable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +106,7 @@ class Corpus:
         self.rounding = dict(rounding or {})
         self.workers: Workers = workers or Threads()
         self.cache = cache
-        self._held: list[CodedShard] | None = None
+        self._coded: list[CodedShard] | None = None
         self._hashed: TraceDigest | None = None
         self._hashing = Lock()
         self._digest: str | None = None
@@ -100,16 +117,16 @@ class Corpus:
             self.steps = sum(traces.steps for traces in shards)
             self.alphabets = self._alphabets_in_memory(progress)
         else:
-            look = self._look(pool_steps, progress)
-            self.shards = shards.with_facts(dict(look.facts))
-            counts, self.steps, self._pool = look.traces.tolist(), look.steps, look.pool
-            common = look.common(shards)
+            scan = self._scan(pool_steps, progress)
+            self.shards = shards.with_facts(dict(scan.facts))
+            counts, self.steps, self._pool = scan.traces.tolist(), scan.steps, scan.pool
+            common = scan.common(shards)
             self.alphabets = _alphabets(common.values(), self.rounding)
-            self._hashed = None if common.made_floats else look.digest
-            self._fetched = list(look.pool.sets)
+            self._hashed = None if common.made_floats else scan.digest
+            self._fetched = list(scan.pool.sets)
         self._first = np.array([0, *np.cumsum(counts)], np.int64)
         if self.in_memory:
-            self._held = self._coded_shards()
+            self._coded = self._coded_shards()
 
     def _alphabets_in_memory(self, progress: Callable[[int], None] | None) -> Alphabets:
         if len(self.shards) == 1:  # its values are in order already
@@ -121,25 +138,23 @@ class Corpus:
                 progress(number + 1)
         return _alphabets(common.values(), self.rounding)
 
-    def _look(self, pool_steps: int, progress: Callable[[int], None] | None) -> ScanCounts:
+    def _scan(self, pool_steps: int, progress: Callable[[int], None] | None) -> ScanCounts:
         """Scan all shards, and again those that gave too little to the pool.
 
         Each gives about twice its share: too little only if other shards mostly repeat traces.
         """
         shards, numbers = self.shards, range(len(self.shards))
-        scan = ScanPass(shards, pool_steps, shards.rows)
-        look: ScanCounts = self.workers.map_reduce(
-            cached(scan, self.cache), numbers, add, called=READING, report=progress
+        scan_pass = ScanPass(shards, pool_steps, shards.rows)
+        scan: ScanCounts = self.workers.map_reduce(
+            cached(scan_pass, self.cache), numbers, add, called=READING, report=progress
         )
-        if short := look.pool.short:
-            pooling = PoolPass(
-                shards.with_facts(dict(look.facts)),
-                pool_steps,
-                np.cumsum(look.traces) - look.traces,
-            )
-            more = self.workers.map_reduce(cached(pooling, self.cache), short, add, called=READING)
-            look = replace(look, pool=look.pool.with_all_of(more))
-        return look
+        if short := scan.pool.short:
+            shards = shards.with_facts(dict(scan.facts))
+            first = np.cumsum(scan.traces) - scan.traces
+            pool_pass = cached(PoolPass(shards, pool_steps, first), self.cache)
+            more = self.workers.map_reduce(pool_pass, short, add, called=READING)
+            scan = replace(scan, pool=scan.pool.with_all_of(more))
+        return scan
 
     @property
     def traces(self) -> int:
@@ -172,25 +187,24 @@ class Corpus:
             more._pool = self._pool + Pool.of(
                 CodedShard.alone(traces), self._pool.steps, self.traces
             )
-        shared, values = self.alphabets.values, traces.values
+        shared, values, made_floats = self.alphabets.values, traces.values, False
         if shared.keys() == values.keys() and all(
-            _holds(shared[name], column) for name, column in values.items()
+            _has_all(shared[name], column) for name, column in values.items()
         ):
-            shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
-            if self._held is not None:
-                more._held = [*self._held, shard]
-            if self._hashed is not None:
-                more._hashed = self._hashed + digested(CodedShard.alone(traces))
-            return more
-        common = JointVocabularies()
-        common.add(shared, "the traces before")
-        common.add(traces.values, more.shards.name(len(more.shards) - 1) or "the traces")
-        more.alphabets = _alphabets(common.values(), self.rounding)
-        more._hashed = None
-        if self._hashed is not None and not common.made_floats:
-            more._hashed = self._hashed + digested(CodedShard.alone(traces))
-        if self._held is not None:
-            more._held = more._coded_shards()
+            if self._coded is not None:
+                shard = CodedShard.among(self.traces, traces, self.alphabets, self.rounding)
+                more._coded = [*self._coded, shard]
+        else:
+            common = JointVocabularies()
+            common.add(shared, "the traces before")
+            common.add(values, more.shards.name(len(more.shards) - 1) or "the traces")
+            made_floats = common.made_floats
+            more.alphabets = _alphabets(common.values(), self.rounding)
+            if self._coded is not None:
+                more._coded = more._coded_shards()
+        if self._hashed is not None:
+            digest = self._hashed + digested(CodedShard.alone(traces))
+            more._hashed = None if made_floats else digest
         return more
 
     @property
@@ -204,8 +218,8 @@ class Corpus:
 
     def coded(self, since: int = 0) -> Iterator[CodedShard]:
         """Iterate over the shards in common codes, from number `since` on."""
-        if self._held is not None:
-            return iter(self._held[since:])
+        if self._coded is not None:
+            return iter(self._coded[since:])
         reader = self.reader
         return (reader.read(number) for number in range(since, len(self.shards)))
 
@@ -241,30 +255,29 @@ class Corpus:
         if self.in_memory and len(self.shards) == 1:
             traces = self.shards.read(0)
             return traces if len(numbers) == len(traces) else traces.take(numbers)
-        held = [own[np.isin(own, numbers)] for own, _ in self._fetched]
+        present = [own[np.isin(own, numbers)] for own, _ in self._fetched]
         sets = [traces.take(np.flatnonzero(np.isin(own, numbers))) for own, traces in self._fetched]
-        missing = np.setdiff1d(numbers, np.concatenate([np.empty(0, np.int64), *held]))
+        missing = np.setdiff1d(numbers, np.concatenate([np.empty(0, np.int64), *present]))
         of_shard = np.searchsorted(self._first, missing, side="right") - 1
         wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
-        local = [(shard, rows - self._first[shard]) for shard, rows in wanted]
+        within = [(shard, rows - self._first[shard]) for shard, rows in wanted]
         workers: Workers = Threads(1) if self.in_memory else self.workers
         fetch = cached(FetchTraces(self.shards), self.cache)
-        fetched = workers.map(fetch, local, called=READING)
+        fetched = workers.map(fetch, within, called=READING)
         for (_, rows), traces in zip(wanted, fetched, strict=True):
-            held.append(rows)
+            present.append(rows)
             sets.append(traces)
             if not self.in_memory:
                 self._fetched.append((rows, traces))
-        order = np.argsort(np.concatenate(held))
-        return TraceSet.concatenate(sets).take(order)
+        return TraceSet.concatenate(sets).take(np.argsort(np.concatenate(present)))
 
     def as_traces(self) -> TraceSet:
         """Return all traces, which have to be in memory, as one set."""
         sets = list(self.shards)
         return sets[0] if len(sets) == 1 else TraceSet.concatenate(sets)
 
-    def place(self, trace: int, step: int) -> StepLocation:
-        """Return the place of a step; `trace` is the number among all."""
+    def location(self, trace: int, step: int) -> StepLocation:
+        """Return the location of a step; `trace` is the number among all."""
         shard = int(np.searchsorted(self._first, trace, side="right")) - 1
         source = self.shards.name(shard)
         if source is None:
@@ -283,14 +296,14 @@ class Corpus:
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers cannot be pickled, and codes follow from the traces.
-        replaced = {"_hashing": None, "_held": None, "workers": Threads(), "cache": None}
+        replaced = {"_hashing": None, "_coded": None, "workers": Threads(), "cache": None}
         return {**self.__dict__, "_digest": self.digest, **replaced}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hashing = Lock()
         if self.in_memory:
-            self._held = self._coded_shards()
+            self._coded = self._coded_shards()
 
     def __copy__(self) -> "Corpus":
         # Pickling would drop codes that have to be computed from all traces.
@@ -302,7 +315,7 @@ class Corpus:
         return self  # it is immutable
 
 
-def _holds(vocabulary: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
+def _has_all(vocabulary: Vocabulary[Any], values: Vocabulary[Any]) -> bool:
     """Return whether a vocabulary has all values and types; 1, 1.0 and True are equal."""
     same = {*map(type, values)} <= {*map(type, vocabulary)}
     return same and all(value in vocabulary for value in values)
@@ -321,3 +334,91 @@ def _alphabets(values: Mapping[str, Sequence[Any]], rounding: Mapping[str, int])
         for name, column in values.items()
     }
     return Alphabets.of(ordered, rounding)
+
+
+def scan_corpus(
+    machines: Machines,
+    traces: TraceSet | TraceDataset,
+    workers: Workers,
+    *,
+    known: Corpus | None = None,
+    progress: Listener | None = None,
+) -> Corpus:
+    """Return all traces as machines see them, under common codes.
+
+    `workers` scan files once, unless `known` is a corpus of the same files, such as that of the
+    inference. A `TableWarning` lists the skipped parts of damaged files.
+
+    Raises:
+        DamagedFile: when nothing is left.
+        ModelError: when the traces have no column that a machine predicts.
+    """
+    shards: TraceSource = InMemorySource([traces]) if isinstance(traces, TraceSet) else traces
+    shards, rounding = machines.preprocessor.transform_source(shards), rounding_of(machines)
+    if known and known.shards.is_same(shards) and known.rounding == rounding:
+        corpus = copy.copy(known)
+        corpus.workers, corpus.cache = workers, None
+    else:
+        report = None
+        if isinstance(traces, TraceDataset):
+            report = _reporter(progress, READING, len(shards), traces.rows)
+        corpus = Corpus(shards, rounding, report, workers=workers)
+        warn_of_skipped(corpus.shards.skipped, corpus.traces)
+    check_columns(machines, corpus.alphabets)
+    return corpus
+
+
+def run_pass(
+    corpus: Corpus, work: Callable[[CodedShard], Counts], progress: Listener | None = None
+) -> Counts:
+    """Apply `work` to each shard of a corpus once, and return the sum of its results.
+
+    If the corpus is in files, its workers do so, and `work` has to be picklable.
+    """
+    if corpus.in_memory:
+        counts = [work(shard) for shard in corpus.coded() if len(shard.traces)]
+        total: Counts | None = reduce(add, counts) if counts else None
+    else:
+        shards = len(corpus.shards)
+        total = corpus.workers.map_reduce(  # type: ignore[misc]  # for the generic `_sum`
+            _ReadAndWork(corpus.reader, work),
+            range(shards),
+            _sum,
+            called=REPLAYING,
+            report=_reporter(progress, REPLAYING, shards, corpus.steps),
+        )
+    if total is None:
+        raise ModelError("there are no traces to replay")
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class _ReadAndWork(Generic[Counts]):
+    """Reads a shard and works on it; it can be pickled, to run anywhere."""
+
+    reader: ShardReader
+    work: Callable[[CodedShard], Counts]
+
+    def __call__(self, number: int) -> Counts | None:
+        shard = self.reader.read(number)
+        return self.work(shard) if len(shard.traces) else None
+
+
+def _sum(counts: Counts | None, more: Counts | None) -> Counts | None:
+    """Return the sum of the counts of shards; one in the middle of a long trace has none."""
+    if counts is None or more is None:
+        return more if counts is None else counts
+    return counts + more
+
+
+def _reporter(
+    progress: Listener | None, stage: str, shards: int, steps: int
+) -> Callable[[int], None] | None:
+    """Return a function that reports the number of finished shards to a listener."""
+    if progress is None:
+        return None
+
+    def report(done: int) -> None:
+        progress(stage, Progress(0, 0, done, shards, 1, steps))
+
+    return report

@@ -11,16 +11,14 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from resolvent._util.cache import cached
 from resolvent._util.parallel import Threads, Workers, available_cores
-from resolvent._util.text import listed, short
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay.coded_shard import Alphabets, CodedShard
-from resolvent.replay.corpus import Corpus, ShardReader
+from resolvent.replay.coded_shard import Alphabets, CodedShard, check_columns, rounding_of
+from resolvent.replay.corpus import REPLAYING, Corpus, ShardReader
 from resolvent.replay.counts import (
     AUGMENTED_STATE_ROW,
     OUTPUT_ROW,
@@ -31,11 +29,6 @@ from resolvent.replay.counts import (
     sort_outputs,
 )
 from resolvent.traces import Codes, Label, TraceSet, Vocabulary
-from resolvent.traces.schema import OBSERVATION, TERMINATED
-from resolvent.traces.vocabulary import codes_of, distinct_numbers
-
-REPLAYING: Final = "replaying"
-"""Name of this pass in progress reports."""
 
 WITHOUT_ALPHABETS: Final = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
 """Replaces alphabets in results of workers: the caller has them, and they may be large."""
@@ -187,26 +180,6 @@ def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
 
 
-def rounding_of(machines: Machines) -> dict[str, int]:
-    """Return the number of decimals to which machines see the columns that they predict."""
-    return {
-        machine.predicts: machine.digits
-        for machine in machines.values()
-        if machine.digits is not None
-    }
-
-
-def check_columns(machines: Machines, alphabets: Alphabets) -> None:
-    """Refuse traces without a column that one of the machines predicts."""
-    columns = (OBSERVATION, TERMINATED, *alphabets.columns)
-    for name, machine in machines.items():
-        if machine.predicts not in columns:
-            raise ModelError(
-                f"the {short(name)} machine predicts {short(machine.predicts)}, which these "
-                f"traces do not have (they have {listed(columns)}): read that column with them"
-            )
-
-
 def replay_shard(
     tables: MachineTables,
     shard: CodedShard,
@@ -301,41 +274,3 @@ def _rows(
     if f"{name}_early_trace" in columns:
         rows["early_trace"] += shard.first
     return rows
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InMachineCodes:
-    """Columns beside rows of answers: `query` and `output` are −1 where a machine has none."""
-
-    query: NDArray[np.int64]
-    output: Codes
-
-
-def to_machine_codes(
-    machine: Machine, answers: Rows, alphabets: Alphabets, transition_states: int
-) -> InMachineCodes:
-    """Recode the queries and outputs of answers from the codes of traces to those of a machine.
-
-    A query to a supplemented machine is about a pair of an observation and one of
-    `transition_states`.
-    """
-    seen, done = np.divmod(answers["query"], len(alphabets.actions))
-    observed = _observation_codes(machine, seen, alphabets, transition_states)
-    action = codes_of(alphabets.actions, machine.actions, -1)[done]
-    query = observed.astype(np.int64) * len(machine.actions) + action
-    query[(observed < 0) | (action < 0)] = -1
-    values = alphabets.outputs(machine.predicts)
-    return InMachineCodes(query, codes_of(values, machine.outputs, -1)[answers["output"]])
-
-
-def _observation_codes(
-    machine: Machine, seen: NDArray[np.int64], alphabets: Alphabets, transition_states: int
-) -> Codes:
-    """Return the machine's codes of observations, or of pairs with a state; −1 for unknown."""
-    if not machine.supplemented:
-        return codes_of(alphabets.observations, machine.observations, -1)[seen]
-    distinct, place = distinct_numbers(seen, len(alphabets.observations) * transition_states)
-    observation, state = np.divmod(distinct, transition_states)
-    named = map(list(alphabets.observations).__getitem__, observation.tolist())
-    pairs = zip(named, state.tolist(), strict=True)
-    return codes_of(pairs, machine.observations, -1)[place]

@@ -1,24 +1,38 @@
-"""Machines + traces → the number of steps that are predicted right, wrong, or not at all."""
+"""Machines + traces → the number of steps that are predicted right, wrong, or not at all.
 
-from collections.abc import Callable
+The counts of a replay say what machines in known states predict. If states are uncertain, the
+prediction is the most likely output under the belief about states before the step.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.math import product
 from resolvent._util.parallel import Workers, get_executor
 from resolvent.machines import Machine, Machines, MachineScore, Mismatch, Score
+from resolvent.machines.belief import Belief, fill_unknown
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
 from resolvent.machines.score import PredictionSums
 from resolvent.machines.tables import GENERALIZED_CODE, OBSERVED_CODE, UNSEEN_CODE
-from resolvent.replay.belief_score import belief_score
+from resolvent.preprocess.samples import Histories
+from resolvent.replay.corpus import REPLAYING
 from resolvent.replay.counts import MachineCounts, ReplayCounts
-from resolvent.replay.replaying import REPLAYING, replay_traces, to_machine_codes
+from resolvent.replay.replaying import replay_traces
+from resolvent.replay.steps import outputs_at_steps, query_numbers, to_machine_codes
 from resolvent.traces import Codes, TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.traces.source import SkippedRows, warn_of_skipped
+from resolvent.traces.vocabulary import codes_of
 
 Numbers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_CHUNK = 20_000
+"""Number of steps scored at once; memory grows with it and with the square of states."""
 
 
 def score(
@@ -79,20 +93,20 @@ class _ShardScore:
     """Scores machines on one shard, given by its number; it can be pickled, to run anywhere."""
 
     machines: Machines
-    folder: TraceDataset
+    dataset: TraceDataset
 
     def __call__(self, number: int) -> ShardScore:
-        traces, facts = self.folder.scan(number)
+        traces, facts = self.dataset.scan(number)
         skipped = () if facts.skipped is None else (facts.skipped,)
         return replace(_scored(self.machines, traces), skipped=skipped)
 
 
 def _scored(machines: Machines, traces: TraceSet) -> ShardScore:
-    seen = machines.preprocessor.transform(traces)
+    transformed = machines.preprocessor.transform(traces)
     if machines.state_uncertainty:
-        total = belief_score(machines, seen)
+        total = belief_score(machines, transformed)
     else:
-        total = score_of(machines, replay_traces(machines, seen))
+        total = score_of(machines, replay_traces(machines, transformed))
     return ShardScore(total, len(traces), traces.steps)
 
 
@@ -104,61 +118,224 @@ def score_of(machines: Machines, counts: ReplayCounts) -> Score:
 
 
 def _score(machine: Machine, counts: MachineCounts, replayed: ReplayCounts) -> MachineScore:
-    rows = counts.outputs
-    states = replayed.sizes.get("transition", 1)
-    coded = to_machine_codes(machine, rows, replayed.alphabets, states)
+    rows, alphabets = counts.outputs, replayed.alphabets
+    transition_states = replayed.sizes.get("transition", 1)
+    query, output = to_machine_codes(machine, rows, alphabets, transition_states)
     state, count = (np.ascontiguousarray(rows[name]) for name in ("state", "count"))
-    predicted = machine.predict(state, coded.query)
-    level = machine.basis_many(state, coded.query)
-    right = predicted == coded.output
-    predicts = level != UNSEEN_CODE
-
-    def steps(which: NDArray[np.bool_]) -> int:
-        return int(count[which].sum())
-
+    predicted, basis = machine.predict(state, query), machine.basis_many(state, query)
+    right, predicts = predicted == output, basis != UNSEEN_CODE
     wrong = np.flatnonzero(~right & predicts)
     first = None
     if len(wrong):
         row = wrong[np.lexsort((rows["step"][wrong], rows["trace"][wrong]))[0]]
-        observed, action = np.divmod(rows["query"][row], len(replayed.alphabets.actions))
+        observed, action = np.divmod(rows["query"][row], len(alphabets.actions))
         if machine.supplemented:
-            observed //= states
+            observed //= transition_states
         first = Mismatch(
             machine=machine.name,
             trace=int(rows["trace"][row]),
             step=int(rows["step"][row]),
-            observation=replayed.alphabets.observations[int(observed)],
-            action=replayed.alphabets.actions[int(action)],
+            observation=alphabets.observations[int(observed)],
+            action=alphabets.actions[int(action)],
             state=int(rows["state"][row]),
             predicted=machine.outputs[int(predicted[row])],
-            actual=replayed.alphabets.outputs(machine.predicts)[int(rows["output"][row])],
-            generalized=bool(level[row] == GENERALIZED_CODE),
+            actual=alphabets.outputs(machine.predicts)[int(rows["output"][row])],
+            generalized=bool(basis[row] == GENERALIZED_CODE),
         )
-    return MachineScore(
-        steps(right & (level == OBSERVED_CODE)),
-        steps(~right & (level == OBSERVED_CODE)),
-        steps(right & (level == GENERALIZED_CODE)),
-        steps(~right & (level == GENERALIZED_CODE)),
-        steps(level == UNSEEN_CODE) + counts.unqueried,
-        first,
-        _forecasts(
-            machine,
-            state[predicts],
-            coded.query[predicts],
-            coded.output[predicts],
-            count[predicts],
-        ),
-    )
-
-
-def _forecasts(
-    machine: Machine, state: Codes, query: Numbers, output: Codes, count: Numbers
-) -> PredictionSums:
-    """Return the probabilities of the actual outputs, each with its count."""
-    main = machine.predict(state, query)
     smoothing = smoothing_of(machine)
     of_output, of_main = (
-        output_probabilities(machine, smoothing, state, query, outputs)
-        for outputs in (output, main)
+        output_probabilities(machine, smoothing, state[predicts], query[predicts], codes[predicts])
+        for codes in (output, predicted)
     )
-    return PredictionSums.of(of_output, of_main, main == output, count)
+    sums = PredictionSums.of(of_output, of_main, right[predicts], count[predicts])
+    return _counted(right, basis, count, first, sums, unqueried=counts.unqueried)
+
+
+def _counted(
+    right: NDArray[np.bool_],
+    basis: NDArray[np.int8],
+    count: Numbers,
+    first_mismatch: Mismatch | None,
+    forecasts: PredictionSums,
+    unqueried: int = 0,
+) -> MachineScore:
+    """Return the score of rows that are right or not, each with its basis and count."""
+
+    def steps(rows: NDArray[np.bool_]) -> int:
+        return int(count[rows].sum())
+
+    return MachineScore(
+        right=steps(right & (basis == OBSERVED_CODE)),
+        wrong=steps(~right & (basis == OBSERVED_CODE)),
+        assumed_right=steps(right & (basis == GENERALIZED_CODE)),
+        assumed_wrong=steps(~right & (basis == GENERALIZED_CODE)),
+        unseen=steps(basis == UNSEEN_CODE) + unqueried,
+        first_mismatch=first_mismatch,
+        forecasts=forecasts,
+    )
+
+
+def belief_score(machines: Machines, traces: TraceSet) -> Score:
+    """Return the number of steps predicted right by the belief about states before each step.
+
+    >>> from resolvent.worlds import House
+    >>> from resolvent.machines.augmented_state import StateUncertainty, LabelNoise
+    >>> from resolvent.traces import Trace
+    >>> starts = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    >>> state_uncertainty = StateUncertainty(LabelNoise(0.1, 0.0, 0.0), starts)
+    >>> machines = House().machines().replacing(state_uncertainty=state_uncertainty)
+    >>> seen = ["corridor", "orangeroom", "corridor", "cyanroom"]
+    >>> missed = Trace(seen, [None] * 4, ["left", "right", "up"], [0.0] * 3)
+    >>> print(belief_score(machines, TraceSet([missed])).transition)
+    right 1, wrong 1, generalized right 1, unseen 0
+    """
+    belief = Belief(machines)
+    queries = [
+        _BeliefQueries.of(machine, states.astype(np.int32), belief, traces)
+        for machine, states in zip(machines.values(), belief.joint.T, strict=True)
+    ]
+    beliefs = _beliefs(belief, traces, queries)
+    return Score(
+        {
+            name: _score_of_beliefs(machine_queries, beliefs, traces)
+            for name, machine_queries in zip(machines, queries, strict=True)
+        }
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _BeliefQueries:
+    """The distinct queries of traces to one machine, in all joint states of a belief.
+
+    `states` are the machine's states in the joint ones. `query` is the query of each step, `number`
+    the machine's number of each query in each joint state. `outcome` is the pair of query and
+    output of each step, `chance` the probability of each pair in each joint state. `output` is each
+    step's output in the machine's codes, −1 for unknown ones; `values` and `codes` are those of the
+    traces.
+    """
+
+    machine: Machine
+    states: Codes
+    query: Numbers
+    number: Numbers
+    output: Codes
+    values: Sequence[Any]
+    codes: Codes
+    outcome: Numbers
+    chance: Floats
+
+    @classmethod
+    def of(
+        cls, machine: Machine, states: Codes, belief: Belief, traces: TraceSet
+    ) -> "_BeliefQueries":
+        observation = traces.at_step(traces.observation_codes).astype(np.int64)
+        queries, query = np.unique(
+            observation * len(traces.actions) + traces.action_codes, return_inverse=True
+        )
+        codes_read = np.divmod(np.repeat(queries, len(states)), len(traces.actions))
+        number = query_numbers(
+            machine,
+            (traces.observations, traces.actions),
+            codes_read,
+            np.tile(belief.joint[:, 0], len(queries)) if machine.supplemented else None,
+        ).reshape(len(queries), len(states))
+        values, codes = outputs_at_steps(machine, traces)
+        output = codes_of(values, machine.outputs, -1)[codes]
+        width = len(machine.outputs) + 1  # the first is for unknown outputs
+        outcomes, outcome = np.unique(query * width + output + 1, return_inverse=True)
+        chance = _chances(
+            machine, states, number[outcomes // width], (outcomes % width - 1).astype(np.int32)
+        )
+        return cls(machine, states, query, number, output, values, codes, outcome, chance)
+
+
+def _chances(machine: Machine, states: Codes, number: Numbers, output: Codes) -> Floats:
+    """Return the probabilities of outputs in all joint states; nan where there is no query."""
+    chance = output_probabilities(
+        machine,
+        smoothing_of(machine),
+        np.tile(states, len(number)),
+        np.ascontiguousarray(number.ravel()),
+        np.repeat(output, len(states)),
+    )
+    return chance.reshape(number.shape)
+
+
+def _beliefs(belief: Belief, traces: TraceSet, queries: list[_BeliefQueries]) -> Floats:
+    """Return the belief about joint states before each step, for all traces in parallel."""
+    read = Histories.of(traces, belief.machines.timing).beta
+    if belief.machines.state_uncertainty.starts:
+        read = read.copy()
+        read[traces.offsets[:-1]] = -1  # the initial state is hidden
+    chances = [fill_unknown(machine_queries.chance) for machine_queries in queries]
+    lengths = np.diff(traces.offsets)
+    longest = np.argsort(-lengths, kind="stable")
+    shares = np.tile(belief.initial, (len(traces), 1))
+    beliefs = np.empty((traces.steps, len(belief.joint)))
+    for step in range(int(lengths.max(initial=0))):
+        running = longest[: int((lengths > step).sum())]
+        rows = traces.offsets[running] + step
+        for code in np.unique(read[rows]).tolist():
+            matrix = belief.transition_matrix(traces.labels[code]) if code >= 0 else None
+            if matrix is not None:
+                readers = running[read[rows] == code]
+                shares[readers] = product(shares[readers], matrix)
+        beliefs[rows] = shares[running]
+        for machine_queries, chance in zip(queries, chances, strict=True):
+            shares[running] *= chance[machine_queries.outcome[rows]]
+        shares[running] /= shares[running].sum(axis=1, keepdims=True)
+    return beliefs
+
+
+def _score_of_beliefs(queries: _BeliefQueries, beliefs: Floats, traces: TraceSet) -> MachineScore:
+    machine, number = queries.machine, queries.number
+    columns = np.tile(queries.states, len(number)), np.ascontiguousarray(number.ravel())
+    main = machine.predict(*columns).reshape(number.shape)
+    basis_of = machine.basis_many(*columns).reshape(number.shape)
+    # Probability of the main output of each state in each state: [query, output, state].
+    of_main = np.stack(
+        [
+            _chances(machine, queries.states, number, np.ascontiguousarray(outputs))
+            for outputs in main.T
+        ],
+        axis=1,
+    )
+    total = MachineScore()
+    for start in range(0, len(beliefs), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(beliefs)))
+        query = queries.query[rows]
+        has_output = main[query] >= 0
+        weight = np.where(has_output, beliefs[rows], 0.0)
+        mass = weight.sum(axis=1)
+        is_known = mass > 0
+        weight[is_known] /= mass[is_known, None]
+        forecast = (weight[:, None, :] * np.nan_to_num(of_main[query])).sum(-1)
+        best = np.where(has_output, forecast, -1.0).argmax(axis=1)
+        likeliest = weight.argmax(axis=1)
+        predicted = main[query, best]
+        right = predicted == queries.output[rows]
+        basis = np.where(is_known, basis_of[query, likeliest], np.int8(UNSEEN_CODE))
+        of_actual = (weight * np.nan_to_num(queries.chance[queries.outcome[rows]])).sum(axis=1)
+        first = None
+        if len(wrong := np.flatnonzero(~right & is_known)):
+            position = int(wrong[0])
+            row = int(rows[position])
+            trace, step = traces.locate(row)
+            first = Mismatch(
+                machine=machine.name,
+                trace=trace,
+                step=step,
+                observation=traces.observations[int(traces.observation_codes[row + trace])],
+                action=traces.actions[int(traces.action_codes[row])],
+                state=int(queries.states[likeliest[position]]),
+                predicted=machine.outputs[int(predicted[position])],
+                actual=queries.values[int(queries.codes[row])],
+                generalized=bool(basis[position] == GENERALIZED_CODE),
+            )
+        of_best = np.minimum(forecast[np.arange(len(rows)), best], 1.0)
+        count = np.ones(len(rows), np.int64)
+        sums = PredictionSums.of(
+            of_actual[is_known], of_best[is_known], right[is_known], count[is_known]
+        )
+        total = total.then(_counted(right, basis, count, first, sums), 0)
+    return total

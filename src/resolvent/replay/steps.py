@@ -1,6 +1,6 @@
 """Machine states at the steps of traces → queries to machines, and counts of distinct steps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.machines import Machine, Machines
 from resolvent.preprocess.samples import Histories, rounded
-from resolvent.replay.coded_shard import CodedShard
-from resolvent.replay.counts import CountTable
-from resolvent.traces import Codes, TraceSet
+from resolvent.replay.coded_shard import Alphabets, CodedShard
+from resolvent.replay.counts import CountTable, Rows
+from resolvent.traces import Codes, Symbol, TraceSet
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.vocabulary import codes_of, distinct_pairs
 
@@ -47,16 +47,66 @@ def step_queries(
     `states` are those of a replay of these traces.
     """
     histories = Histories.of(traces, machines.timing)
-    return {
-        name: StepQueries(
+    observation = traces.at_step(traces.observation_codes)
+    queries = {}
+    for name, machine in machines.items():
+        number = query_numbers(
             machine,
-            _labels_read(machine, histories),
-            states[name],
-            _queries(machine, machines, traces, states),
-            _outputs(machine, traces),
+            (traces.observations, traces.actions),
+            (observation, traces.action_codes),
+            states["transition"] if machine.supplemented else None,
         )
-        for name, machine in machines.items()
-    }
+        values, codes = outputs_at_steps(machine, traces)
+        outputs = codes_of(values, machine.outputs, len(machine.outputs))[codes]
+        labels = _labels_read(machine, histories)
+        queries[name] = StepQueries(machine, labels, states[name], number, outputs)
+    return queries
+
+
+def query_numbers(
+    machine: Machine,
+    alphabets: tuple[Sequence[Symbol], Sequence[Symbol]],
+    codes: tuple[NDArray[Any], NDArray[Any]],
+    states: NDArray[Any] | None = None,
+) -> NDArray[np.int64]:
+    """Return the machine's number of each query, −1 where it knows none.
+
+    A query is given by its codes in other alphabets of observations and actions, and for a
+    supplemented machine by the state of the Transition Machine, −1 if that is not known.
+    """
+    (observations, actions), (observation, action) = alphabets, codes
+    if states is None:
+        observed = codes_of(observations, machine.observations, -1)[observation]
+    else:
+        width = int(states.max(initial=0)) + 2  # the first stands for an unknown state
+        first, second = (
+            np.ascontiguousarray(column, np.int32) for column in (observation, states + 1)
+        )
+        distinct, pair = distinct_pairs(first, second, len(observations), width)
+        named = (divmod(number, width) for number in distinct.tolist())
+        pairs = ((observations[code], state - 1) for code, state in named)
+        observed = codes_of(pairs, machine.observations, -1)[pair]
+    acted = codes_of(actions, machine.actions, -1)[action]
+    number: NDArray[np.int64] = observed.astype(np.int64) * len(machine.actions) + acted
+    number[(observed < 0) | (acted < 0)] = -1
+    return number
+
+
+def to_machine_codes(
+    machine: Machine, outputs: Rows, alphabets: Alphabets, transition_states: int
+) -> tuple[NDArray[np.int64], Codes]:
+    """Return the queries and outputs of `MachineCounts.outputs` in the codes of their machine.
+
+    Both are −1 where the machine has none. A query to a supplemented machine is about a pair of an
+    observation and one of `transition_states`.
+    """
+    observation, action = np.divmod(outputs["query"], len(alphabets.actions))
+    states = None
+    if machine.supplemented:
+        observation, states = np.divmod(observation, transition_states)
+    symbols = alphabets.observations, alphabets.actions
+    output = codes_of(alphabets.outputs(machine.predicts), machine.outputs, -1)[outputs["output"]]
+    return query_numbers(machine, symbols, (observation, action), states), output
 
 
 def _labels_read(machine: Machine, histories: Histories) -> Codes:
@@ -67,39 +117,14 @@ def _labels_read(machine: Machine, histories: Histories) -> Codes:
     return np.append(codes, np.int32(-1))[histories.beta]
 
 
-def _queries(
-    machine: Machine, machines: Machines, traces: TraceSet, states: Mapping[str, Codes]
-) -> NDArray[np.int64]:
-    seen = traces.at_step(traces.observation_codes)
-    if machine.supplemented:
-        observed = _supplemented(machine, traces, states["transition"], machines.transition.states)
-    else:
-        observed = codes_of(traces.observations, machine.observations, -1)[seen]
-    done = codes_of(traces.actions, machine.actions, -1)[traces.action_codes]
-    queries = observed.astype(np.int64) * len(machine.actions) + done
-    queries[(observed < 0) | (done < 0)] = -1
-    return queries
-
-
-def _supplemented(machine: Machine, traces: TraceSet, state: Codes, states: int) -> Codes:
-    """Return for each step the machine's code of (observation, transition state)."""
-    # One state more, for "not known": no observation is paired with that one.
-    seen, count = traces.at_step(traces.observation_codes), len(traces.observations)
-    distinct, codes = distinct_pairs(seen, state + np.int32(1), count, states + 1)
-    pairs = (divmod(pair, states + 1) for pair in distinct.tolist())
-    named = ((traces.observations[code], own - 1) for code, own in pairs)
-    return codes_of(named, machine.observations, -1)[codes]
-
-
-def _outputs(machine: Machine, traces: TraceSet) -> Codes:
-    values: Iterable[Any]
+def outputs_at_steps(machine: Machine, traces: TraceSet) -> tuple[Sequence[Any], Codes]:
+    """Return the values that a machine predicts, rounded as it sees them, and their codes."""
+    values: Sequence[Any]
     if machine.predicts == OBSERVATION:
         values, codes = traces.observations, traces.after_step(traces.observation_codes)
     else:
         values, codes = traces.column(machine.predicts)
-    if machine.digits is not None:
-        values = rounded(values, machine.digits)
-    return codes_of(values, machine.outputs, len(machine.outputs))[codes]
+    return values if machine.digits is None else rounded(values, machine.digits), codes
 
 
 def count_steps(
@@ -109,7 +134,7 @@ def count_steps(
     reward: Codes | None = None,
     lag: bool = False,
 ) -> CountTable:
-    """Return the distinct steps of a shard, in common codes, with their first places.
+    """Return the distinct steps of a shard, in common codes, each with its first location.
 
     The columns are `observation`, `action`, `next_observation`, `label` (after the step), `ended`,
     the states of machines by `state_column` of their names, `reward` if given, and with `lag` also
@@ -147,9 +172,9 @@ def count_starts(shard: CodedShard, states: Mapping[str, Codes]) -> CountTable:
     return CountTable.of(columns, trace=shard.first + number, step=np.zeros_like(number))
 
 
-def state_column(kind: str) -> str:
+def state_column(name: str) -> str:
     """Return the column name of a machine's states; machines may have the names of columns."""
-    return f"state of {kind}"
+    return f"state of {name}"
 
 
 def reward_codes_at_steps(shard: CodedShard) -> Codes:

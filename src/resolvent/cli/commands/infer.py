@@ -53,7 +53,7 @@ from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import ENGINES, STRATEGIES, Strategy
 from resolvent.inference.summary import noise_lines, tried_lines, trivial_lines
 from resolvent.preprocess.discretize import Discretizer
-from resolvent.replay.replaying import REPLAYING
+from resolvent.replay.corpus import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import uri_text
 from resolvent.viz.terminal import Amount, ProgressBar

@@ -15,12 +15,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from resolvent._util.text import short
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines.machine_set import Machines
-from resolvent.traces.symbols import Label, as_label, label_text
+from resolvent.machines.memory import UNSEEN
+from resolvent.preprocess.samples import Histories, rounded
+from resolvent.traces.symbols import Label, as_label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
+from resolvent.traces.vocabulary import Codes, codes_of
 
 ENDED: Final = -1
 """State after a label without an edge: the episode is over."""
@@ -300,9 +304,38 @@ class EdgeRewardMachine:
         Raises:
             ModelError: when the reward depends on more than state and label.
         """
-        from resolvent.replay.edge_rewards import edge_rewards
-
-        return edge_rewards(pair, traces)
+        reward, states = pair.reward, _states_before_steps(pair, traces)
+        # Without a lag, the label read after a step is that of the observation it led to.
+        read = traces.after_step(traces.label_codes)
+        keys, first, case = np.unique(
+            states.astype(np.int64) * len(traces.labels) + read,
+            return_index=True,
+            return_inverse=True,
+        )
+        rewards = np.array(rounded(traces.rewards, reward.digits))[traces.reward_codes]
+        differs = rewards != rewards[first][case]
+        if np.any(differs):
+            row = int(np.argmax(differs))
+            raise _not_a_function(traces, rewards, int(states[row]), (int(first[case[row]]), row))
+        goes_on = np.ones(traces.steps, bool)
+        goes_on[traces.offsets[1:] - 1] = ~traces.terminated
+        always_ends = np.bincount(case, goes_on) == 0
+        labels_of: dict[tuple[int, int, float], list[Label]] = {}
+        for key, ends, amount in zip(keys.tolist(), always_ends, rewards[first], strict=True):
+            source, code = divmod(key, len(traces.labels))
+            label = traces.labels[code]
+            target = UNSEEN if ends else reward.step(source, label)
+            state = reward.states if target is UNSEEN else target  # the added terminal state
+            labels_of.setdefault((source, state, float(amount)), []).append(label)
+        names = frozenset[str]().union(
+            *(label for labels in labels_of.values() for label in labels)
+        )
+        edges = tuple(
+            Edge(source, target, Guard.exactly(sorted(labels, key=label_order), names), amount)
+            for (source, target, amount), labels in sorted(labels_of.items())
+        )
+        terminal = {edge.target for edge in edges if edge.target == reward.states}
+        return cls(int(states[0]), frozenset(terminal), edges)
 
     @cached_property
     def _leaving(self) -> dict[int, list[int]]:
@@ -352,8 +385,8 @@ def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
     ]
     differs = np.not_equal.outer(result, result)
     first, second = np.nonzero(np.triu(differs & ~excludes & ~excludes.T))
-    pairs = ((terms[one][0], terms[two][0]) for one, two in zip(first, second, strict=True))
-    return min(pairs, default=None)
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return min(((terms[row][0], terms[column][0]) for row, column in pairs), default=None)
 
 
 def _all_labels(first: EdgeRewardMachine, second: EdgeRewardMachine) -> list[Label]:
@@ -365,3 +398,45 @@ def _all_labels(first: EdgeRewardMachine, second: EdgeRewardMachine) -> list[Lab
         )
     subsets = (combinations(names, size) for size in range(len(names) + 1))
     return [frozenset(subset) for of_size in subsets for subset in of_size]
+
+
+def _states_before_steps(pair: Machines, traces: TraceSet) -> Codes:
+    """Return the state of the Reward Machine before each step; all have to be known."""
+    if not len(traces):
+        raise ModelError("there are no traces: give those the machines were inferred from")
+    if pair.timing.lag:
+        raise ModelError(
+            "the machines read labels one step late, but the reward of an edge belongs to the "
+            "label that the step leads to: infer them with timing 'current'"
+        )
+    histories, labels = Histories.of(traces, pair.timing), pair.reward.labels
+    codes = np.append(codes_of(histories.labels, labels, len(labels)), np.int32(-1))
+    states = pair.reward.replay(codes[histories.beta], histories.offsets)
+    if np.any(states < 0):
+        trace, step = traces.locate(int(np.argmax(states < 0)))
+        raise ModelError(
+            f"trace {trace}, step {step}: the reward machine has not seen the labels before it: "
+            f"give the traces it was inferred from"
+        )
+    starts = states[traces.offsets[:-1]]
+    differing = int(np.argmax(starts != starts[0]))
+    if differing:
+        raise ModelError(
+            f"trace 0 starts in state {starts[0]} of the reward machine and trace {differing} in "
+            f"state {starts[differing]}, because their first labels differ: a machine with rewards "
+            f"on its edges starts in one state"
+        )
+    return states
+
+
+def _not_a_function(
+    traces: TraceSet, rewards: NDArray[np.float64], state: int, rows: tuple[int, int]
+) -> ModelError:
+    label = traces.labels[int(traces.after_step(traces.label_codes)[rows[0]])]
+    steps = ((*traces.locate(row), rewards[row]) for row in rows)
+    first, second = (f"{amount:g} in trace {trace}, step {step}" for trace, step, amount in steps)
+    return ModelError(
+        f"in state {state} of the reward machine the label {label_text(label)!r} has the reward "
+        f"{first}, and {second}: the reward depends on observation and action too, which a machine "
+        f"with rewards on its edges cannot express; give each rewarded event its own label"
+    )

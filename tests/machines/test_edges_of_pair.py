@@ -125,7 +125,7 @@ def test_the_first_label_is_read_where_the_timing_reads_it():
 
 def test_labels_read_late_have_no_place_on_an_edge():
     pair = rs.infer(TASK).machines.replacing(timing=LabelTiming.LAGGED)
-    with pytest.raises(ModelError, match=r"a step late.*timing 'current'"):
+    with pytest.raises(ModelError, match=r"one step late.*timing 'current'"):
         EdgeRewardMachine.from_pair(pair, TASK)
 
 
