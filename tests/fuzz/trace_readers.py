@@ -21,8 +21,7 @@ from fuzz.mutations import (
     odd_value,
 )
 from fuzz.targets import Files, Reader
-from resolvent.traces.io.json_lines import json_lines
-from resolvent.traces.io.paper_format import paper_lines
+from resolvent.traces.io.json_lines import json_lines, paper_lines
 
 VARIETY = 48
 """How many different valid inputs each reader starts from."""

@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,7 +16,6 @@ from resolvent.traces.schema import (
     BASIC_COLUMNS,
     LABEL,
     OBSERVATION,
-    OBSERVED_COLUMNS,
     REWARD,
     check_same_columns,
     column_text,
@@ -177,11 +176,14 @@ class EpisodeBuilder:
         truncated: bool = False,
     ) -> None:
         """Add the values of an episode's columns, which must be those of the first episode."""
+        lengths = {name: len(values) for name, values in columns.items()}
+        check_lengths(
+            lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), step_columns=lengths
+        )
         codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
         if not self._lengths:
             self._codes = {name: array("i") for name in codes}
         check_same_columns(codes, self._codes, "the first trace")
-        check_column_lengths(codes)
         for name, column in codes.items():
             self._codes[name].frombytes(column.tobytes())
         self._lengths.append(len(codes[ACTION]))
@@ -209,14 +211,6 @@ class EpisodeBuilder:
     def truncated(self) -> NDArray[np.bool_]:
         """Whether each episode was truncated."""
         return np.array(self._truncated, bool)
-
-
-def check_column_lengths(columns: Mapping[str, Sequence[Any] | Codes]) -> None:
-    """Raise `TraceError` unless the lengths of an episode's columns fit together."""
-    lengths = {name: len(column) for name, column in columns.items()}
-    check_lengths(
-        lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), step_columns=lengths
-    )
 
 
 def row_bytes(rows: NDArray[Any]) -> list[bytes]:
@@ -261,24 +255,6 @@ def _check_finite(rewards: Sequence[float]) -> None:
 def check_labels(count: int) -> None:
     """Raise `TooLarge` if there are more labels than the limit."""
     check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
-
-
-def values_by_episode(
-    traces: "TraceSet", label_values: Sequence[Any]
-) -> Iterator[dict[str, list[Any]]]:
-    """Yield the columns of each trace by name, with labels from `label_values` by code."""
-    columns = [
-        (name, list(label_values if name == LABEL else values).__getitem__, codes)
-        for name, (values, codes) in traces.all_columns.items()
-    ]
-    for trace in range(len(traces)):
-        steps, observed = row_slices(traces, trace)
-        yield {
-            name: list(
-                map(value_of, codes[observed if name in OBSERVED_COLUMNS else steps].tolist())
-            )
-            for name, value_of, codes in columns
-        }
 
 
 def row_slices(traces: "TraceSet", trace: int) -> tuple[slice, slice]:

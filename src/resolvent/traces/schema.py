@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Any, Literal, TypeVar
 
-from resolvent._util.text import listed, short
+from resolvent._util.text import listed, short, visible
 from resolvent._util.validation import is_zero_dim, quoted
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.symbols import Symbol, as_symbol
@@ -121,6 +121,24 @@ def missing_column_error(name: str, columns: Iterable[str]) -> TraceError:
     if names:
         existing = f"there {'is' if len(names) == 1 else 'are'} {listed(names)}"
     return TraceError(f"the traces have no {column_text(name)}: {existing}")
+
+
+def check_columns(wanted: Iterable[str], existing: Sequence[str], file: str = "") -> None:
+    """Raise `TraceError` unless a table, possibly in a file, has each of some columns once.
+
+    >>> check_columns(["go"], ["see", "do"], "walk.csv")
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: walk.csv: there is no column `go`: there are see, do
+    """
+    prefix = f"{file}: " if file else ""
+    for name in wanted:
+        if name not in existing:
+            names = ", ".join(map(visible, existing))
+            raise TraceError(f"{prefix}there is no column `{visible(name)}`: there are {names}")
+        if existing.count(name) > 1:
+            raise TraceError(
+                f"{prefix}there are several columns `{visible(name)}`: rename all but one"
+            )
 
 
 def check_same_columns(names: Iterable[str], expected: Iterable[str], called: str) -> None:

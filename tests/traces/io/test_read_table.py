@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import resolvent as rs
-from resolvent.traces.io import csv as csv_files
+from resolvent.traces.io import sources
 
 HOUSE = {
     "episode": "episode",
@@ -337,7 +337,7 @@ def test_decimals_order_rows_to_the_last_digit():
 
 
 def test_the_batches_of_a_csv_make_one_column(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_files, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(sources, "_BLOCK_BYTES", 64)
     texts = [str(n % 7) for n in range(200)] + ["late"]
     (tmp_path / "f.csv").write_text(
         "\n".join(["see,n", *(f"{t},{n}" for n, t in enumerate(texts))])

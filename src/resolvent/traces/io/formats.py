@@ -19,8 +19,12 @@ from resolvent._util.progress import FractionListener
 from resolvent._util.text import visible
 from resolvent._util.validation import check_arguments, explain_memory_errors, is_zero_dim, quoted
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.io.json_lines import json_lines, read_json_lines
-from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
+from resolvent.traces.io.json_lines import (
+    json_lines,
+    paper_lines,
+    read_json_lines,
+    read_paper_lines,
+)
 from resolvent.traces.io.text import BUFFER_BYTES, Line, read_lines, unchanged
 from resolvent.traces.scan.dataset import TraceDataset, scan_traces
 from resolvent.traces.scan.listing import files_of, is_glob
@@ -128,7 +132,7 @@ def _line_format(line: Line, path: Path) -> str:
         return "jsonl"
     if start == b"[":
         return "paper"
-    from resolvent.traces.io.csv import header_of  # importing it takes longer than reading
+    from resolvent.traces.io.sources import header_of  # importing it takes longer than reading
 
     names = header_of(line.text, line.location)[0]
     if len(names) > 1 or path.suffix.lower() == ".csv":

@@ -1,39 +1,78 @@
-"""JSON lines, one episode a line ↔ `TraceSet`; decoding of any JSON line with errors that locate.
+"""Files with one trace in each line, as JSON or in the paper's JSON ↔ `TraceSet`.
 
-A line is `{"observations": […], "labels": […], "actions": […], "rewards": […],
-"terminated": true, "truncated": false, "columns": {"cost": […]}}`. Rewards,
-flags and further columns are optional. A label is a list of strings; a string,
-an int and null are read too.
+A line of JSON is `{"observations": […], "labels": […], "actions": […], "rewards": […],
+"terminated": true, "truncated": false, "columns": {"cost": […]}}`. Rewards, flags and further
+columns are optional. A label is a list of strings; a string, an int and null are read too.
+
+A line of the paper's format is `[[[label, observation], action, reward], …]`. The label "None" is
+no event; any other string or int is one proposition. The last entry repeats the last action and
+reward, and only its observation and label count. How an episode ended is not stored: the authors'
+generators run each to its end, so all are read as terminated.
 """
 
 import json
 import math
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
 
 from resolvent._util.text import visible
-from resolvent.errors import TraceError, located
-from resolvent.traces.columns import EpisodeBuilder, check_column_lengths, values_by_episode
+from resolvent.errors import TraceError, located, locating
+from resolvent.traces.columns import (
+    Column,
+    ColumnEncoder,
+    EpisodeBuilder,
+    canonical_column,
+    row_slices,
+)
 from resolvent.traces.io.text import Line
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
     OBSERVATION,
+    OBSERVED_COLUMNS,
     RESERVED,
     REWARD,
     check_column_name,
     missing_column_error,
 )
+from resolvent.traces.symbols import NO_EVENT, Label, label_text
+from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
 
 T = TypeVar("T")
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'
+_KEYS_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_LIST_DECODER = msgspec.json.Decoder(list[Any])
 _STEP_PATH = re.compile(r"\$\.(observation|label|action|reward)s\[(\d+)\]")
+
+_NO_EVENT_LABEL = "None"
+_PAPER_SHAPE = "[[[label, observation], action, reward], …]"
+_ENTRY_PATH = re.compile(r"\$\[(\d+)\]((?:\[[01]\])*(?:\[2\])?)")
+_ENTRY_PARTS = {
+    "[0]": "[label, observation]",
+    "[0][0]": "the label",
+    "[0][1]": "the observation",
+    "[1]": "the action",
+    "[2]": "the reward",
+}
+
+_Entry = tuple[tuple[str | int | None, Any], Any, float]
+_ENTRY_DECODER = msgspec.json.Decoder(_Entry)
+_ENTRIES_DECODER = msgspec.json.Decoder(list[_Entry])
+
+MAX_TEXTS = 1 << 19
+"""Maximum number of distinct entries kept as text: more of them repeat too little to help."""
+
+
+# --- JSON lines ---------------------------------------------------------------------------------
 
 
 class _Episode(msgspec.Struct):
@@ -56,46 +95,21 @@ def read_json_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> Trace
     Trace(observations=(0, 1), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
 rewards=None, terminated=False, truncated=False, columns={'cost': (1,)})
     """
-    decoder = msgspec.json.Decoder(_episode_with(columns))
+    decoder = msgspec.json.Decoder(_Episode)
     episodes = EpisodeBuilder()
     for location, text in lines:
         try:
-            episode = decode_line(decoder, text, _location, _SHAPE)
+            episode = _decode_line(decoder, text, _location, _SHAPE)
             lists = {
                 OBSERVATION: episode.observations,
                 LABEL: episode.labels,
                 ACTION: episode.actions,
                 **_step_columns(episode, columns, text),
             }
-            check_column_lengths(lists)
             episodes.add(lists, terminated=episode.terminated, truncated=episode.truncated)
         except TraceError as error:
             raise located(location, error) from error
     return TraceSet.from_episodes(episodes)
-
-
-def _episode_with(columns: Sequence[str]) -> type[_Episode]:
-    """Return the struct of a line whose keys may include these columns."""
-    fields = [
-        (_field(name), list[Any] | UnsetType, msgspec.field(default=UNSET, name=name))
-        for name in columns
-        if name not in _Episode.__struct_encode_fields__
-    ]
-    if not fields:
-        return _Episode
-    try:
-        return cast("type[_Episode]", msgspec.defstruct("_Episode", fields, bases=(_Episode,)))
-    except ValueError as error:  # a name that JSON escapes
-        names = ", ".join(map(visible, columns))
-        raise TraceError(
-            f"columns {names}: one of them has quotes or control characters, and stands under "
-            f'"columns" in JSON lines: leave it out here ({error})'
-        ) from error
-
-
-def _field(name: str) -> str:
-    """Return the attribute of a column, whose name need not be a Python identifier."""
-    return f"column_{name.encode().hex()}"
 
 
 def _step_columns(
@@ -106,14 +120,14 @@ def _step_columns(
         columns[REWARD] = episode.rewards
     if episode.columns is not UNSET:
         columns |= {check_column_name(name): values for name, values in episode.columns.items()}
+    beside = _KEYS_DECODER.decode(text) if set(names).difference(columns) else {}
     for name in names:
         if name not in columns:
-            values = getattr(episode, _field(name), UNSET)
-            if values is UNSET:
-                keys = msgspec.json.decode(text, type=dict[str, Any]).keys()
-                existing = {*columns, *keys}.difference(RESERVED, _Episode.__struct_fields__)
+            if name not in beside:
+                existing = {*columns, *beside}.difference(RESERVED, _Episode.__struct_fields__)
                 raise missing_column_error(name, sorted(existing))
-            columns[name] = values
+            with locating(name):
+                columns[name] = _decode_line(_LIST_DECODER, beside[name], _location, _SHAPE)
     return columns
 
 
@@ -126,7 +140,7 @@ def _location(path: str) -> str:
 def json_lines(traces: TraceSet) -> Iterator[bytes]:
     """Yield one line for each trace, with labels as sorted lists."""
     labels = [sorted(label) for label in traces.labels]
-    for number, columns in enumerate(values_by_episode(traces, labels)):
+    for number, columns in enumerate(_values_by_episode(traces, labels)):
         episode = _Episode(
             columns.pop(OBSERVATION),
             columns.pop(LABEL),
@@ -139,10 +153,158 @@ def json_lines(traces: TraceSet) -> Iterator[bytes]:
         yield msgspec.json.encode(episode) + b"\n"
 
 
-# --- Any JSON line ------------------------------------------------------------------------------
+# --- The paper's lines --------------------------------------------------------------------------
 
 
-def decode_line(
+def read_paper_lines(lines: Iterable[Line], columns: Sequence[str] = ()) -> TraceSet:
+    """Read one trace from each line; the format has no further columns.
+
+    >>> text = b'[[["None", 7], "up", 0.5], [["key", 8], "up", 0.5]]'
+    >>> read_paper_lines([Line("line 1", text)])[0]
+    Trace(observations=(7, 8), labels=(frozenset(), frozenset({'key'})), actions=('up',), \
+rewards=(0.5,), terminated=True, truncated=False)
+    """
+    if columns:
+        raise missing_column_error(columns[0], ())
+    entries = _EntryTable()
+    parts = []
+    for location, text in lines:
+        try:
+            rows = entries.rows_of(text)
+            check_lengths(len(rows), len(rows), max(len(rows) - 1, 0))
+        except TraceError as error:
+            raise located(location, error) from error
+        parts.append(rows)
+    ends = np.cumsum([len(rows) for rows in parts])
+    observed = np.concatenate(parts)
+    steps = np.delete(observed, ends - 1)
+    return TraceSet.taking_over(
+        {
+            name: (vocabulary, codes[observed if name in OBSERVED_COLUMNS else steps])
+            for name, (vocabulary, codes) in entries.columns().items()
+        },
+        offsets=np.append(0, ends - np.arange(1, len(parts) + 1)),
+        terminated=np.ones(len(parts), bool),
+        truncated=np.zeros(len(parts), bool),
+    )
+
+
+class _EntryTable(dict[bytes, int]):
+    """The distinct entries of a file as a table of codes, and the row of each entry by its text.
+
+    Entries repeat a lot, so looking up the text of an entry is several times faster than
+    decoding it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._encoder = ColumnEncoder()
+        self._encoder.labels[_NO_EVENT_LABEL] = self._encoder.labels[None]
+        self._codes = {name: array("i") for name in (OBSERVATION, LABEL, ACTION, REWARD)}
+        self._new: list[bytes] = []
+
+    @property
+    def _count(self) -> int:
+        return len(self._codes[ACTION])
+
+    def __missing__(self, text: bytes) -> int:
+        row = self[text] = self._count + len(self._new)
+        self._new.append(text)
+        return row
+
+    def rows_of(self, text: bytes) -> NDArray[np.int32]:
+        """Return the row of each entry of a line."""
+        if len(self) < MAX_TEXTS and (rows := self._rows_by_text(text.strip())) is not None:
+            return rows
+        first = self._count
+        self._add(_decode_line(_ENTRIES_DECODER, text, _entry_location, _PAPER_SHAPE))
+        return np.arange(first, self._count, dtype=np.int32)
+
+    def _rows_by_text(self, text: bytes) -> NDArray[np.int32] | None:
+        """Look up the entries of a line by their text; None if the line must be decoded."""
+        if not (text.startswith(b"[[[") and text.endswith(b"]]")):
+            return None
+        separator = b"], [[" if b"], [[" in text else b"],[["
+        texts = text[3:-2].split(separator)
+        rows = np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
+        if self._new:
+            # The separator may also occur within a string or a nested list. But if each
+            # text, closed again, is an entry, then the line is exactly the list of these
+            # entries, since joining them gives the line.
+            try:
+                self._add([_ENTRY_DECODER.decode(b"[[" + entry + b"]") for entry in self._new])
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TraceError):
+                for entry in self._new:
+                    del self[entry]
+                return None
+            finally:
+                self._new.clear()
+        return rows
+
+    def _add(self, entries: list[_Entry]) -> None:
+        if entries:
+            heads, actions, rewards = zip(*entries, strict=True)
+            labels, observations = zip(*heads, strict=True)
+            columns = {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards}
+            codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
+            for name, column in codes.items():
+                self._codes[name].frombytes(column.tobytes())
+
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of all entries.
+
+        Sorting the values of the few entries here spares a `TraceSet` recoding the many steps.
+        """
+        return {
+            name: canonical_column(
+                name, (self._encoder.values_of(name), np.frombuffer(codes, np.int32))
+            )
+            for name, codes in self._codes.items()
+        }
+
+
+def _entry_location(path: str) -> str:
+    if match := _ENTRY_PATH.match(path):
+        part = _ENTRY_PARTS.get(match[2])
+        return f"step {match[1]}: {part}" if part else f"step {match[1]}"
+    return path
+
+
+def paper_lines(traces: TraceSet) -> Iterator[bytes]:
+    """Yield one line for each trace; `TraceError` for content that the format cannot hold."""
+    if tuple(traces.columns) != (REWARD,):
+        names = ", ".join(map(visible, traces.columns)) or "no rewards"
+        raise TraceError(
+            f"the paper's format holds rewards and no further columns, but these traces have "
+            f"{names}: write jsonl or parquet instead"
+        )
+    spellings = [_spelling(label) for label in traces.labels]
+    for columns in _values_by_episode(traces, spellings):
+        actions, rewards = columns[ACTION], columns[REWARD]
+        actions.append(actions[-1])
+        rewards.append(rewards[-1])
+        heads = zip(columns[LABEL], columns[OBSERVATION], strict=True)
+        yield msgspec.json.encode(list(zip(heads, actions, rewards, strict=True))) + b"\n"
+
+
+def _spelling(label: Label) -> str:
+    """Return a label as the paper's files spell it."""
+    if label == NO_EVENT:
+        return _NO_EVENT_LABEL
+    (proposition, *rest) = label
+    if rest or proposition == _NO_EVENT_LABEL:
+        raise TraceError(
+            f'the label "{label_text(label)}" cannot be written in the paper\'s format, which has '
+            f'one proposition a label and keeps "{_NO_EVENT_LABEL}" for no event: write jsonl or '
+            f"parquet instead"
+        )
+    return proposition
+
+
+# --- Decoding and encoding ----------------------------------------------------------------------
+
+
+def _decode_line(
     decoder: msgspec.json.Decoder[T], text: bytes, locate: Callable[[str], str], shape: str
 ) -> T:
     """Decode a line of JSON; a `TraceError` describes the first mistake.
@@ -188,3 +350,21 @@ def _first_not_finite(value: Any, path: str) -> tuple[str, float] | None:
     elif isinstance(value, dict):
         parts = ((f"{path}.{key}", part) for key, part in value.items())
     return next(filter(None, (_first_not_finite(part, at) for at, part in parts)), None)
+
+
+def _values_by_episode(
+    traces: TraceSet, label_values: Sequence[Any]
+) -> Iterator[dict[str, list[Any]]]:
+    """Yield the columns of each trace by name, with labels from `label_values` by code."""
+    columns = [
+        (name, list(label_values if name == LABEL else values).__getitem__, codes)
+        for name, (values, codes) in traces.all_columns.items()
+    ]
+    for trace in range(len(traces)):
+        steps, observed = row_slices(traces, trace)
+        yield {
+            name: list(
+                map(value_of, codes[observed if name in OBSERVED_COLUMNS else steps].tolist())
+            )
+            for name, value_of, codes in columns
+        }

@@ -19,14 +19,16 @@ from resolvent._util.text import amount, visible
 from resolvent.errors import TraceError, locating
 from resolvent.traces.columns import Column
 from resolvent.traces.io.arrow import (
+    EpisodeTable,
+    Locate,
     converted,
     distinct,
     distinct_labels,
     nulls,
+    sort_by_episode,
     type_errors_located,
     without_views,
 )
-from resolvent.traces.io.episodes import EpisodeTable, Locate, sort_by_episode
 from resolvent.traces.schema import (
     ACTION,
     LABEL,

@@ -5,7 +5,8 @@ metadata there. Of nested folders only partitions, named `key=value`, are read; 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -158,11 +159,10 @@ def _files_of_glob(glob: _Location) -> list[StoredFile]:
     after = len(glob.path) - len(folder)
     base = _Location(glob.name[:-after], folder or "/", glob.root)
     pattern = glob.path[len(folder) + 1 :]
-    matches = re.compile(_as_regular_expression(pattern))
     files: list[StoredFile] = []
     for info in base.infos(recursive="/" in pattern or "**" in pattern):
         below = info.path[len(folder) :].lstrip("/")
-        if not matches.fullmatch(below) or _is_hidden(below, pattern):
+        if not _matches(below.split("/"), pattern.split("/")) or _is_hidden(below, pattern):
             continue
         found = _Location(base.below(info.path) if base.name else below, info.path, glob.root)
         files += [StoredFile(*found)] if info.is_file else _listed(found)[0]
@@ -173,43 +173,17 @@ def _files_of_glob(glob: _Location) -> list[StoredFile]:
     return sorted(files, key=lambda file: file.path.split("/"))
 
 
-def _as_regular_expression(pattern: str) -> str:
-    r"""Return a regular expression for a glob: `*` within a name, `**/` over any folders.
+def _matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether the parts of a path match those of a glob; `**` stands for any folders.
 
-    >>> _as_regular_expression("b/**/*-1")
-    'b/(?:.*/)?[^/]*\\-1'
+    >>> _matches(["b", "2", "x-1"], ["b", "**", "*-1"]), _matches(["b", "x"], ["[!a]*"])
+    (True, False)
     """
-    parts = []
-    for token in re.findall(r"\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|.", pattern):
-        match token:
-            case "**/":
-                parts.append("(?:.*/)?")
-            case "**":
-                parts.append(".*")
-            case "*":
-                parts.append("[^/]*")
-            case "?":
-                parts.append("[^/]")
-            case _ if len(token) > 1:
-                parts.append(_as_character_set(token))
-            case _:
-                parts.append(re.escape(token))
-    return "".join(parts)
-
-
-def _as_character_set(bracketed: str) -> str:
-    r"""Return a bracketed set of characters as a regular expression.
-
-    >>> _as_character_set("[!a-c^]"), _as_character_set("[z-a]")
-    ('[^/a-c\\^]', '(?!)')
-    """
-    excluded = bracketed.startswith("[!") and bracketed != "[!]"
-    members = re.sub(r"([\\\[\]^&~|])", r"\\\1", bracketed[2 if excluded else 1 : -1])
-    try:
-        re.compile(f"[{members}]")
-    except re.error:  # a range from a later character to an earlier one: it matches nothing
-        return "[^/]" if excluded else "(?!)"
-    return f"[{'^/' if excluded else ''}{members}]"
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return any(_matches(path[start:], pattern[1:]) for start in range(len(path) + 1))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and _matches(path[1:], pattern[1:])
 
 
 def _is_hidden(path: str, spelled: str = "") -> bool:

@@ -26,7 +26,7 @@ from resolvent.traces.scan.footer import (
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.shards import Rows, StoredShards, joined
 from resolvent.traces.scan.storage import FILE_NAME, Footer, RowGroup, StoredFiles, check_rows
-from resolvent.traces.schema import TableSchema, as_names
+from resolvent.traces.schema import TableSchema, as_names, check_columns
 from resolvent.traces.trace_set import TraceSet
 
 SHARD_ROWS = 1 << 20
@@ -42,6 +42,10 @@ _SORT_TABLE = (
     f"name {FILE_NAME} as part of the episode, too"
 )
 """Remedies where rows of one episode stand apart."""
+
+
+_Readable = tuple[str, pa.Schema, dict[str, Any]]
+"""The name of a file, its columns, and those with one value by the keys of its folders."""
 
 
 def read_footers(
@@ -122,47 +126,40 @@ def _shared_schema(
     columns: Sequence[str],
 ) -> TableSchema:
     """Return the schema of files, which need to have the same columns."""
-    readable = [number for number, footer in enumerate(footers) if footer.error is None]
+    readable = [
+        (file.name, footer.schema, stored.constants(number))
+        for number, (file, footer) in enumerate(zip(stored.files, footers, strict=True))
+        if footer.error is None
+    ]
     if not readable:
         raise DamagedFile(
             f"{stored.files[0].name}: nothing can be read of it, nor of any other of "
             f"{amount(len(footers), 'file')}: they look damaged; make them again"
         )
     if schema is None:
-        schema = _schema_of_trace_files(stored, footers, readable, columns)
+        schema = _schema_of_trace_files(readable, columns)
     else:
-        schema = _schema_of_table_files(stored, footers, readable, schema)
-    for number in readable:
-        for column in schema.columns:
-            if footers[number].schema.names.count(column) > 1:
-                raise TraceError(
-                    f"{stored.files[number].name}: there are several columns `{visible(column)}`: "
-                    f"rename all but one"
-                )
-    if not any(sum(footers[number].groups) for number in readable):
-        raise TraceError(f"{stored.files[readable[0]].name} holds no traces: the table has no rows")
+        schema = _schema_of_table_files(readable, schema)
+    if not any(sum(footer.groups) for footer in footers):
+        raise TraceError(f"{readable[0][0]} holds no traces: the table has no rows")
     return schema
 
 
-def _schema_of_trace_files(
-    stored: StoredFiles, footers: Sequence[Footer], readable: Sequence[int], columns: Sequence[str]
-) -> TableSchema:
+def _schema_of_trace_files(readable: Sequence[_Readable], columns: Sequence[str]) -> TableSchema:
     """Return the schema of files of traces, which need the same step columns."""
-    schemas = []
-    for number in readable:
-        name = stored.files[number].name
+    schemas: list[TableSchema] = []
+    for name, columns_of_file, constants in readable:
         with locating(name):
-            schemas.append(
-                schema_of_traces(footers[number].schema, columns, stored.constants(number))
-            )
-            first_name, first, own = stored.files[readable[0]].name, schemas[0], schemas[-1]
-            for column in {*first.step_columns} ^ {*own.step_columns}:
-                has, lacks = (name, first_name)
-                if column in first.step_columns:
-                    has, lacks = lacks, has
+            own = schema_of_traces(columns_of_file, columns, constants)
+            names = columns_of_file.names
+            check_columns([column for column in own.columns if column in names], names)
+            schemas.append(own)
+            first = schemas[0].step_columns
+            for column in {*first} ^ {*own.step_columns}:
+                files = (readable[0][0], name) if column in first else (name, readable[0][0])
                 raise TraceError(
-                    f"the columns are not those of {first_name}: {has} has `{visible(column)}`, "
-                    f"and {lacks} has not; make them alike"
+                    f"the columns are not those of {readable[0][0]}: {files[0]} has "
+                    f"`{visible(column)}`, and {files[1]} has not; make them alike"
                 )
     constants = {name for schema in schemas for name in schema.constants}
     return replace(
@@ -173,23 +170,15 @@ def _schema_of_trace_files(
     )
 
 
-def _schema_of_table_files(
-    stored: StoredFiles, footers: Sequence[Footer], readable: Sequence[int], schema: TableSchema
-) -> TableSchema:
+def _schema_of_table_files(readable: Sequence[_Readable], schema: TableSchema) -> TableSchema:
     """Return the schema of a table, whose columns are in all files or in the keys of folders."""
     constant: set[str] = set()
-    for number in readable:
-        names, keys = footers[number].schema.names, stored.constants(number)
-        for column in schema.columns:
-            if column in names:
-                continue
-            if column not in keys:
-                existing = [*names, *(key for key in keys if key != FILE_NAME)]
-                raise TraceError(
-                    f"{stored.files[number].name}: there is no column `{visible(column)}`: there "
-                    f"are {', '.join(map(visible, existing))}"
-                )
-            constant.add(column)
+    for name, columns_of_file, constants in readable:
+        names = columns_of_file.names
+        keys = [key for key in constants if key not in names]
+        constant.update(keys)
+        wanted = [column for column in schema.columns if column not in keys or column != FILE_NAME]
+        check_columns(wanted, [*names, *(key for key in keys if key != FILE_NAME)], name)
     outputs = schema.column_of_output.values()
     return replace(schema, constants=tuple(name for name in outputs if name in constant))
 

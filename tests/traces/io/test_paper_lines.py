@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.io import paper_format as module
-from resolvent.traces.io.paper_format import paper_lines, read_paper_lines
+from resolvent.traces.io import json_lines as module
+from resolvent.traces.io.json_lines import paper_lines, read_paper_lines
 from resolvent.traces.io.text import Line
 from strategies import paper_trace_sets
 
