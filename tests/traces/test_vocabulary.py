@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from resolvent.errors import TraceError
-from resolvent.traces.vocabulary import Interner, Vocabulary, canonical
+from resolvent.traces.columns import canonical_column
+from resolvent.traces.vocabulary import Interner, Vocabulary
 
 
 def test_a_value_s_code_is_its_position():
@@ -74,15 +75,15 @@ def test_ints_that_no_float_is_among_floats(large):
         interner.values_in_order()
 
 
-def test_canonical_sorts_and_drops_what_is_not_used():
-    vocabulary, codes = canonical([30, 10, 20, 40], np.array([0, 2, 0], np.int32), int)
+def test_a_canonical_column_is_sorted_and_has_no_unused_values():
+    vocabulary, codes = canonical_column("cost", ([30, 10, 20, 40], np.array([0, 2, 0], np.int32)))
     assert list(vocabulary) == [20, 30]
     assert codes.tolist() == [1, 0, 1]
 
 
-def test_canonical_leaves_what_is_in_order():
+def test_a_canonical_column_is_not_copied():
     before = np.array([0, 1], np.int32)
-    vocabulary, codes = canonical([1, 2], before, int)
+    vocabulary, codes = canonical_column("cost", ([1, 2], before))
     assert list(vocabulary) == [1, 2]
     assert codes is before
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from resolvent import _core
 from resolvent._util.validation import check_limit
 from resolvent.errors import TraceError, located
 from resolvent.traces.schema import (
@@ -29,7 +30,7 @@ from resolvent.traces.symbols import (
     symbol_order,
 )
 from resolvent.traces.trace import check_lengths
-from resolvent.traces.vocabulary import Codes, Interner, Vocabulary, canonical
+from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
 
 if TYPE_CHECKING:
     from resolvent.traces.trace_set import TraceSet
@@ -47,14 +48,42 @@ def canonical_column(
     """Return a column as trace sets have it: without unused values, the others sorted.
 
     `in_order`: they are sorted already.
+
+    >>> canonical_column("cost", ([30, 10, 20], np.int32([0, 2, 0])))
+    (Vocabulary([20, 30]), array([1, 0, 1], dtype=int32))
     """
-    values, codes = column
+    values = column[0]
     try:
-        return canonical(values, codes, None if in_order else _SORT_KEYS.get(name, symbol_order))
+        codes = _as_codes(column[1], len(values))
+        used = np.flatnonzero(_core.used_codes(codes, len(values))).tolist()
+        if not in_order:
+            order: Callable[[Any], Any] = _SORT_KEYS.get(name, symbol_order)
+            used.sort(key=lambda code: order(values[code]))
+        if used == list(range(len(values))):
+            return values if isinstance(values, Vocabulary) else Vocabulary(values), codes
+        new_codes = np.full(len(values), -1, np.int32)
+        new_codes[used] = np.arange(len(used), dtype=np.int32)
+        return Vocabulary([values[code] for code in used]), _core.recode(codes, new_codes)
     except TraceError as error:
         raise located(column_text(name), error) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TraceError(f"{column_text(name)}: values of wrong types: {error}") from error
+
+
+def _as_codes(codes: ArrayLike, size: int) -> Codes:
+    """Return an array of codes below `size`; `TraceError` if it is something else."""
+    array = np.asarray(codes)
+    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+        raise TraceError(
+            f"codes must be one row of integers, not of type {array.dtype} and shape {array.shape}"
+        )
+    if array.size and (array.min() < 0 or array.max() >= size):
+        position = int(np.argmax((array < 0) | (array >= size)))
+        raise TraceError(
+            f"position {position}: the code is {array[position]}, "
+            + (f"but only 0 to {size - 1} stand for a value" if size else "but there are no values")
+        )
+    return np.ascontiguousarray(array, np.int32)
 
 
 # --- Episodes -----------------------------------------------------------------------------------
@@ -149,14 +178,7 @@ class ColumnEncoder:
 
 
 class EpisodeBuilder:
-    """Collects episodes as encoded columns, for `TraceSet.from_episodes`.
-
-    >>> episodes = EpisodeBuilder()
-    >>> columns = {"observation": [0, 1], "label": [None, "key"], "action": ["up"]}
-    >>> episodes.add(columns, terminated=True)
-    >>> {name: codes.tolist() for name, (_, codes) in episodes.columns().items()}
-    {'observation': [0, 1], 'label': [0, 1], 'action': [0]}
-    """
+    """Collects episodes as encoded columns, for `TraceSet.from_episodes`."""
 
     def __init__(self) -> None:
         self._encoder = ColumnEncoder()
@@ -177,9 +199,7 @@ class EpisodeBuilder:
     ) -> None:
         """Add the values of an episode's columns, which must be those of the first episode."""
         lengths = {name: len(values) for name, values in columns.items()}
-        check_lengths(
-            lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), step_columns=lengths
-        )
+        check_lengths(lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), lengths)
         codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
         if not self._lengths:
             self._codes = {name: array("i") for name in codes}
@@ -190,27 +210,14 @@ class EpisodeBuilder:
         self._terminated.append(terminated)
         self._truncated.append(truncated)
 
-    def columns(self) -> dict[str, Column]:
-        """Return the columns of all episodes."""
-        return {
+    def parts(self) -> tuple[dict[str, Column], ArrayLike, ArrayLike, ArrayLike]:
+        """Return the columns of all episodes, their offsets, and whether they ended."""
+        columns: dict[str, Column] = {
             name: (self._encoder.values_of(name), np.array(codes, np.int32))
             for name, codes in self._codes.items()
         }
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """The first step of each episode among all, and the number of steps."""
-        return np.append(0, np.cumsum(self._lengths, dtype=np.int64))
-
-    @property
-    def terminated(self) -> NDArray[np.bool_]:
-        """Whether each episode terminated."""
-        return np.array(self._terminated, bool)
-
-    @property
-    def truncated(self) -> NDArray[np.bool_]:
-        """Whether each episode was truncated."""
-        return np.array(self._truncated, bool)
+        offsets = np.append(0, np.cumsum(self._lengths, dtype=np.int64))
+        return columns, offsets, np.array(self._terminated, bool), np.array(self._truncated, bool)
 
 
 def row_bytes(rows: NDArray[Any]) -> list[bytes]:

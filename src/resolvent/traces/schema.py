@@ -5,7 +5,7 @@ each step: `reward`, and further ones that the user names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Literal, TypeVar
 
@@ -30,10 +30,17 @@ RESERVED = frozenset(
     {*_OWN_NAMES, *(f"{name}s" for name in _OWN_NAMES)} | {TERMINATED, TRUNCATED, "episode", "step"}
 )
 
-Names = str | Sequence[str]
-
 Name = str | int
 """A column as the caller names it; the columns of a pandas frame often are 0, 1, 2."""
+
+Names = Name | Sequence[Name]
+"""A column, or several, as the caller names them."""
+
+ColumnNames = str | Sequence[str]
+"""A column of a table, or several."""
+
+_OF_LOGS = {"input": "action", "output": "outputs"}
+"""Roles in a table of the columns of a log."""
 
 NAME_COLUMNS = (
     "say what they hold by --observation, --action, --reward and --label, or by --input and "
@@ -171,17 +178,17 @@ class TableSchema:
     (('move', 'COST_EUR'), ('x', 'y', 'move', 'COST_EUR'), {'cost': 'COST_EUR'})
     """
 
-    episode: Names | None = None
-    order: Names | None = None
-    observation: Names | None = None
-    action: Names | None = None
+    episode: ColumnNames | None = None
+    order: ColumnNames | None = None
+    observation: ColumnNames | None = None
+    action: ColumnNames | None = None
     reward: str | None = None
-    label: Names | None = None
-    outputs: Names | Mapping[str, str] = ()
+    label: ColumnNames | None = None
+    outputs: ColumnNames | Mapping[str, str] = ()
     terminated: str | None = None
     truncated: str | None = None
-    next_observation: Names | None = None
-    next_label: Names | None = None
+    next_observation: ColumnNames | None = None
+    next_label: ColumnNames | None = None
     final_observation: Symbol | None = None
     label_separator: str | None = None
     layout: Literal["table", "log", "traces"] = "table"
@@ -237,10 +244,6 @@ class TableSchema:
         )
         return tuple(dict.fromkeys(name for names in columns for name in as_names(names)))
 
-    def without_order(self) -> "TableSchema":
-        """Return the schema for rows in order, without the columns that order them."""
-        return replace(self, order=None)
-
     @property
     def step_columns(self) -> tuple[str, ...]:
         """The step columns of the traces, beside the actions."""
@@ -254,7 +257,7 @@ TABLE_ARGUMENTS = tuple(
 """Arguments of `read_table` that describe columns."""
 
 
-def as_names(names: Names | None) -> tuple[str, ...]:
+def as_names(names: ColumnNames | None) -> tuple[str, ...]:
     """Return the columns of one role as a tuple.
 
     >>> as_names("x"), as_names(["x", "y"]), as_names(None)
@@ -265,62 +268,38 @@ def as_names(names: Names | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def table_schema(**arguments: Any) -> TableSchema:
-    """Return the schema that the arguments of `read_table` describe, checked.
+def table_schema(arguments: Mapping[str, Any]) -> TableSchema:
+    """Return the schema that arguments of `read_table`, or of `read_log`, describe, checked.
 
-    >>> table_schema(observation=[0, 1], outputs={"cost": 3}).columns
+    >>> table_schema({"observation": [0, 1], "outputs": {"cost": 3}}).columns
     ('0', '1', '3')
-    """
-    fields: dict[str, Any] = {}
-    for name, value in arguments.items():
-        if name == "outputs":
-            fields[name] = _output_columns(value, name)
-        elif name in ("label_separator", "final_observation"):
-            fields[name] = value
-        elif name in ("reward", "terminated", "truncated"):
-            fields[name] = None if value is None else _column(value, name)
-        else:
-            fields[name] = _columns(value, name, may_be_empty=name in ("episode", "order"))
-    return TableSchema(**fields)
-
-
-def log_schema(*, episode: Any = None, order: Any = None, input: Any, output: Any) -> TableSchema:  # noqa: A002
-    """Return the schema that the arguments of `read_log` describe, checked."""
-    if input is None:
-        raise OptionError("input is None: name the column with what the system is given")
-    return TableSchema(
-        episode=_columns(episode, "episode", may_be_empty=True),
-        order=_columns(order, "order", may_be_empty=True),
-        action=_columns(input, "input"),
-        outputs=_output_columns(output, "output"),
-        layout="log",
-    )
-
-
-def schema_of_arguments(arguments: Mapping[str, Any]) -> TableSchema | None:
-    """Return the schema of a table or a log that a caller describes; None if there is none.
-
-    >>> schema_of_arguments({"episode": "run", "input": "event", "output": "answer"}).layout
+    >>> table_schema({"episode": "run", "input": "event", "output": "answer"}).layout
     'log'
-    >>> schema_of_arguments({"episode": None, "outputs": (), "input": None})
     """
-    given = {name: value for name, value in arguments.items() if not (value is None or value == ())}
-    if not given:
-        return None
-    if "input" not in given and "output" not in given:
-        return table_schema(**given)
-    for name in given:
-        if name not in ("input", "output", "episode", "order"):
+    is_log = not arguments.keys().isdisjoint(_OF_LOGS)
+    if is_log:
+        for name in arguments.keys() - {*_OF_LOGS, "episode", "order"}:
             raise OptionError(
                 f"input and output are for a log, {name} for a table of observations and "
                 f"actions: give one or the other"
             )
-    if "output" not in given:
-        raise OptionError("input needs output: name the column with what the system answers")
-    return log_schema(**{"input": None, **given})
+        if "output" not in arguments:
+            raise OptionError("input needs output: name the column with what the system answers")
+        if arguments.get("input") is None:
+            raise OptionError("input is None: name the column with what the system is given")
+    fields: dict[str, Any] = {"layout": "log" if is_log else "table"}
+    for name, value in arguments.items():
+        if name in ("output", "outputs"):
+            value = _output_columns(value, name)
+        elif name in ("reward", "terminated", "truncated"):
+            value = None if value is None else _column(value, name)
+        elif name not in ("label_separator", "final_observation"):
+            value = _columns(value, name, may_be_empty=name in ("episode", "order"))
+        fields[_OF_LOGS.get(name, name)] = value
+    return TableSchema(**fields)
 
 
-def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> Names | None:
+def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> ColumnNames | None:
     """Return the columns that a caller names for a role, as texts; None if none."""
     if names is None:
         return None
@@ -332,7 +311,7 @@ def _columns(names: Any, role: str, *, may_be_empty: bool = False) -> Names | No
     return columns
 
 
-def _output_columns(outputs: Any, role: str) -> Names | dict[str, str]:
+def _output_columns(outputs: Any, role: str) -> ColumnNames | dict[str, str]:
     """Return the columns that a caller names as outputs, by their names in the traces if given."""
     if isinstance(outputs, Mapping):
         return {name: _column(column, f"{role} {name!r}") for name, column in outputs.items()}

@@ -68,13 +68,7 @@ class Scan(NamedTuple):
 
 
 class ShardInfo(NamedTuple):
-    """What is known about a shard without reading it.
-
-    Attributes:
-        name: Its name in errors; None if it is the only one.
-        rows: Its number of rows; None if that is unknown.
-        skipped: Its rows that are skipped because files are damaged.
-    """
+    """A shard's name in errors (None if it is the only one), number of rows, and skipped rows."""
 
     name: str | None
     rows: int | None = None
@@ -145,12 +139,14 @@ class TraceSource(ABC):
     @property
     def rows(self) -> int | None:
         """The number of rows of all shards; None if it is unknown."""
-        return None
+        rows = [self.info(shard).rows for shard in range(len(self))]
+        return None if None in rows else sum(filter(None, rows))
 
     @property
     def skipped(self) -> tuple[SkippedRows, ...]:
         """The rows that are skipped because files are damaged, in the order of shards."""
-        return ()
+        skipped = (self.info(shard).skipped for shard in range(len(self)))
+        return tuple(rows for rows in skipped if rows is not None)
 
     def is_same(self, other: "TraceSource") -> bool:
         """Whether another source reads the same traces, but for skipped rows."""
@@ -210,11 +206,6 @@ class JoinedSource(TraceSource):
         source, shard_of_source = self._located(shard)
         return source.fingerprint(shard_of_source)
 
-    @property
-    def skipped(self) -> tuple[SkippedRows, ...]:
-        """The rows that are skipped because files are damaged."""
-        return tuple(chain.from_iterable(source.skipped for source in self.sources))
-
     def _located(self, shard: int) -> tuple[TraceSource, int]:
         """Return the source of a shard, and its number there."""
         for source in self.sources:
@@ -261,16 +252,6 @@ class MappedSource(TraceSource):
         """Return all that a shard depends on, as plain data; None if it is in memory."""
         fingerprint = self.source.fingerprint(shard)
         return None if fingerprint is None else (fingerprint, self.transform)
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rows of all shards; None if it is unknown."""
-        return self.source.rows
-
-    @property
-    def skipped(self) -> tuple[SkippedRows, ...]:
-        """The rows that are skipped because files are damaged."""
-        return self.source.skipped
 
     def is_same(self, other: TraceSource) -> bool:
         """Whether another source reads the same traces and transforms them equally."""

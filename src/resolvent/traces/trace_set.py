@@ -45,7 +45,7 @@ from resolvent.traces.schema import (
 )
 from resolvent.traces.symbols import Label, Symbol
 from resolvent.traces.trace import Trace
-from resolvent.traces.vocabulary import Codes, JointVocabularies, Vocabulary, canonical
+from resolvent.traces.vocabulary import Codes, JointVocabularies, Vocabulary
 
 
 class StepColumn(NamedTuple):
@@ -96,9 +96,7 @@ class TraceSet(Sequence[Trace]):
                 )
             except TraceError as error:
                 raise located(f"trace {number}", error) from error
-        self._take_over(
-            episodes.columns(), episodes.offsets, episodes.terminated, episodes.truncated
-        )
+        self._take_over(*episodes.parts())
 
     @classmethod
     def from_columns(
@@ -136,9 +134,7 @@ class TraceSet(Sequence[Trace]):
     @classmethod
     def from_episodes(cls, episodes: EpisodeBuilder) -> "TraceSet":
         """Return the episodes that were collected so far."""
-        return cls.taking_over(
-            episodes.columns(), episodes.offsets, episodes.terminated, episodes.truncated
-        )
+        return cls.taking_over(*episodes.parts())
 
     @classmethod
     def taking_over(
@@ -228,7 +224,7 @@ class TraceSet(Sequence[Trace]):
     def _ends(self) -> StepColumn:
         codes = np.zeros(self.steps, np.int32)
         codes[self.offsets[1:] - 1] = self.terminated
-        values, codes = canonical((False, True), codes, int)
+        values, codes = canonical_column(TERMINATED, ((False, True), codes))
         return StepColumn(values, frozen(codes))
 
     @property

@@ -5,12 +5,12 @@ sorted order (`Vocabulary`), so that the order of the traces makes no difference
 """
 
 import reprlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import TraceError, locating
@@ -187,29 +187,6 @@ def distinct_pairs(
     return distinct, inverse.astype(np.int32)
 
 
-def as_codes(codes: ArrayLike, size: int) -> Codes:
-    """Return an array of codes below `size`; `TraceError` if it is something else.
-
-    >>> as_codes([0, 1, 0], 2)
-    array([0, 1, 0], dtype=int32)
-    >>> as_codes([0, 2, 0], 2)
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: position 1: the code is 2, but only 0 to 1 stand for a value
-    """
-    array = np.asarray(codes)
-    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        raise TraceError(
-            f"codes must be one row of integers, not of type {array.dtype} and shape {array.shape}"
-        )
-    if array.size and (array.min() < 0 or array.max() >= size):
-        position = int(np.argmax((array < 0) | (array >= size)))
-        raise TraceError(
-            f"position {position}: the code is {array[position]}, "
-            + (f"but only 0 to {size - 1} stand for a value" if size else "but there are no values")
-        )
-    return np.ascontiguousarray(array, np.int32)
-
-
 def distinct_numbers(
     numbers: NDArray[np.int64], bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -226,24 +203,6 @@ def distinct_numbers(
     occurs = np.zeros(bound, bool)
     occurs[numbers] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
-
-
-def canonical(
-    values: Sequence[V], codes: ArrayLike, order: Callable[[V], Any] | None
-) -> tuple[Vocabulary[V], Codes]:
-    """Drop unused values, sort the others, and recode to match.
-
-    `order` is the sort key; None if the values are sorted already.
-    """
-    codes = as_codes(codes, len(values))
-    used = np.flatnonzero(_core.used_codes(codes, len(values))).tolist()
-    if order is not None:
-        used.sort(key=lambda code: order(values[code]))
-    if used == list(range(len(values))):
-        return values if isinstance(values, Vocabulary) else Vocabulary(values), codes
-    new_codes = np.full(len(values), -1, dtype=np.int32)
-    new_codes[used] = np.arange(len(used), dtype=np.int32)
-    return Vocabulary([values[code] for code in used]), _core.recode(codes, new_codes)
 
 
 class JointVocabularies:

@@ -8,11 +8,9 @@ from resolvent._util.progress import FractionListener
 from resolvent._util.text import described_by
 from resolvent._util.validation import explain_memory_errors
 from resolvent.errors import TableWarning
-from resolvent.traces.schema import TABLE_ARGUMENTS, Name, TableSchema, log_schema, table_schema
+from resolvent.traces.schema import TABLE_ARGUMENTS, Name, Names, TableSchema, table_schema
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
-
-Names = Name | Sequence[Name]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """Texts of a CSV file that are missing values, unless the caller lists others."""
@@ -89,7 +87,7 @@ def read_table(
     (('sun', 'rain'), ('out',))
     """
     arguments = locals()
-    schema = table_schema(**{name: arguments[name] for name in TABLE_ARGUMENTS})
+    schema = table_schema({name: arguments[name] for name in TABLE_ARGUMENTS})
     return _read(source, schema, delimiter, missing, progress)
 
 
@@ -128,7 +126,7 @@ def read_log(  # noqa: D417  # `read_table` describes the rest
     >>> traces[0].columns["response"]
     ('ok', 'open', 'locked')
     """
-    schema = log_schema(episode=episode, order=order, input=input, output=output)
+    schema = table_schema({"episode": episode, "order": order, "input": input, "output": output})
     return _read(source, schema, delimiter, missing, progress)
 
 

@@ -34,7 +34,7 @@ from resolvent.traces.schema import (
     LABEL,
     OBSERVATION,
     REWARD,
-    Names,
+    ColumnNames,
     TableSchema,
     as_names,
 )
@@ -295,7 +295,7 @@ class _Conversion:
         return _with_no_event(self._label_column(schema.label), at)
 
     def _symbols(
-        self, names: Names | None, constant: str | None = None, *, of_steps: bool = False
+        self, names: ColumnNames | None, constant: str | None = None, *, of_steps: bool = False
     ) -> Column:
         """Encode the symbols of one column, or tuples of several."""
         if names is None:
@@ -326,7 +326,7 @@ class _Conversion:
 
         return column, locate
 
-    def _label_column(self, names: Names, *, of_steps: bool = False) -> Column:
+    def _label_column(self, names: ColumnNames, *, of_steps: bool = False) -> Column:
         """Encode labels: texts, lists of texts, or booleans of the columns' names."""
         if not isinstance(names, str):
             marks = [self._encoded(name, _as_boolean, of_steps=of_steps) for name in names]

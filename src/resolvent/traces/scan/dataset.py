@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,19 +10,19 @@ from resolvent._util.parallel import Threads
 from resolvent._util.text import described_by
 from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, TableWarning
-from resolvent.traces.io.read_table import Names, read_table
+from resolvent.traces.io.read_table import read_table
 from resolvent.traces.schema import (
     TABLE_ARGUMENTS,
     Name,
+    Names,
     TableSchema,
     check_column_names,
-    schema_of_arguments,
+    table_schema,
 )
 from resolvent.traces.source import (
     Scan,
     ShardFacts,
     ShardInfo,
-    SkippedRows,
     TraceSource,
     warn_of_skipped,
 )
@@ -75,12 +76,6 @@ class TraceDataset(TraceSource):
         return self._shards.rows
 
     @property
-    def skipped(self) -> tuple[SkippedRows, ...]:
-        """The rows that are skipped; none until scans have found them."""
-        facts = sorted((self._facts or {}).items())
-        return tuple(fact.skipped for _, fact in facts if fact.skipped is not None)
-
-    @property
     def files(self) -> list[str]:
         """The names of the files, in order."""
         return [file.name for file in self._shards.stored.files]
@@ -120,7 +115,7 @@ class TraceDataset(TraceSource):
 
         shards, facts, schema = self._shards, self._facts_of(shard), self._schema
         if facts.is_sorted:
-            schema = schema.without_order()
+            schema = replace(schema, order=None)
         if shards.skips and self._facts is None:
             rows = shards.read_readable(shard, schema.columns)
         else:
@@ -236,9 +231,9 @@ def scan_traces(  # noqa: D417  # `read_table` describes the rest
     if not isinstance(damaged, str) or damaged not in ("refuse", "skip"):
         raise OptionError(f"damaged is {quoted(damaged)}: write 'refuse' or 'skip'")
     further = check_column_names(columns)
-    schema = schema_of_arguments(
-        {name: arguments[name] for name in (*TABLE_ARGUMENTS, "input", "output")}
-    )
+    named = {name: arguments[name] for name in (*TABLE_ARGUMENTS, "input", "output")}
+    named = {name: value for name, value in named.items() if value is not None and value != ()}
+    schema = table_schema(named) if named else None
     if schema is not None and further:
         raise OptionError(
             "columns are for files of traces: of a table, name them as outputs (output of a log)"

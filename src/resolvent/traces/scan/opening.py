@@ -161,12 +161,12 @@ def _schema_of_trace_files(readable: Sequence[_Readable], columns: Sequence[str]
                     f"the columns are not those of {readable[0][0]}: {files[0]} has "
                     f"`{visible(column)}`, and {files[1]} has not; make them alike"
                 )
-    constants = {name for schema in schemas for name in schema.constants}
+    constant = {name for schema in schemas for name in schema.constants}
     return replace(
         schemas[0],
         terminated=next(filter(None, (schema.terminated for schema in schemas)), None),
         truncated=next(filter(None, (schema.truncated for schema in schemas)), None),
-        constants=tuple(sorted(constants)),
+        constants=tuple(sorted(constant)),
     )
 
 
