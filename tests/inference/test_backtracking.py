@@ -8,7 +8,7 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy
 from protocols import BANK
-from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.engine import Limits, merge
 from resolvent.inference.merge_order import merge_with_backtracking
 from resolvent.inference.state_merging import RedBlue, Watch
 from resolvent.machines.automaton import StateLimitExceeded
@@ -79,10 +79,10 @@ def test_backtracking_respects_the_state_limit():
     samples = samples_of(handshake(4, 4).traces(1_500, 0, (5, 20)))
     found = merge(samples, order="backtracking")
     for engine in ("native", "python"):
-        allowed = merge(samples, "backtracking", engine, MergeLimits(most_states=found.states))
+        allowed = merge(samples, "backtracking", engine, Limits(most_states=found.states))
         assert allowed.events == found.events
         with pytest.raises(StateLimitExceeded):
-            merge(samples, "backtracking", engine, MergeLimits(most_states=found.states - 1))
+            merge(samples, "backtracking", engine, Limits(most_states=found.states - 1))
 
 
 def test_a_time_limit_during_backtracking_returns_the_best_so_far(monkeypatch):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from automata import unexplained
 from resolvent import _core
-from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.engine import Limits, merge
 from resolvent.machines.automaton import automaton_from_columns
 from resolvent.preprocess.samples import ContradictoryRows, find_contradiction
 from strategies import sample_set, sample_sets
@@ -126,4 +126,4 @@ def test_invalid_columns_are_refused(access, settled, words):
 def test_a_contradiction_is_raised_despite_the_time_limit():
     samples = sample_set([[(0, 0, 1)], [(0, 0, 0)]])
     with pytest.raises(ContradictoryRows):
-        merge(samples, limits=MergeLimits(1e-9))
+        merge(samples, limits=Limits(1e-9))

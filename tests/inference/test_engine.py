@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.errors import OptionError
-from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.engine import Limits, merge
 from resolvent.inference.strategy import ENGINES
 from resolvent.machines.automaton import StateLimitExceeded
 from resolvent.preprocess.samples import ContradictoryRows, find_contradiction
@@ -405,8 +405,8 @@ def test_too_many_states_are_refused_by_both_engines_at_the_same_number(order, s
     except ContradictoryRows:
         return
     for engine in ENGINES:
-        within = merge(samples, order, engine, MergeLimits(most_states=found.states))
+        within = merge(samples, order, engine, Limits(most_states=found.states))
         assert within.events == found.events
         if found.states > 1:
             with pytest.raises(StateLimitExceeded):
-                merge(samples, order, engine, MergeLimits(most_states=found.states - 1))
+                merge(samples, order, engine, Limits(most_states=found.states - 1))

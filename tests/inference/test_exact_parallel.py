@@ -22,9 +22,9 @@ from exact_samples import (
     world_samples,
 )
 from resolvent.inference import exact_search as search
-from resolvent.inference.engine import merge
+from resolvent.inference.engine import Limits, merge
 from resolvent.inference.exact_search import SizeAttempt, minimal_automaton
-from resolvent.inference.exact_solver import Problem
+from resolvent.inference.exact_solver import DistinctTraces
 from resolvent.inference.fit import IMPOSSIBLE, STOPPED, UNDECIDED
 from shuffled_workers import ShuffledWorkers
 from strategies import sample_set
@@ -39,7 +39,7 @@ def nothing_alone(monkeypatch):
 
 
 def in_parallel(samples, workers, time_limit=None):
-    return minimal_automaton(samples, merge(samples), time_limit=time_limit, workers=workers)
+    return minimal_automaton(samples, merge(samples), limits=Limits(time_limit), workers=workers)
 
 
 def alone(samples):
@@ -151,7 +151,7 @@ def test_a_time_limit_returns_the_bounds_proven_so_far(nothing_alone, monkeypatc
 
 def test_traces_can_be_sent():
     _, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
-    traces = Problem(samples).traces
+    traces = DistinctTraces.of(samples)
     table = traces.canonical(np.zeros((2, traces.labels), np.int32))  # builds what is not sent
     again = pickle.loads(pickle.dumps(traces))  # noqa: S301
     assert np.array_equal(again.canonical(np.zeros((2, traces.labels), np.int32)), table)

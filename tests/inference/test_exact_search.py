@@ -24,8 +24,8 @@ from exact_samples import (
 )
 from interrupting import interrupt
 from resolvent.errors import MissingExtra
-from resolvent.inference import exact_search
-from resolvent.inference.engine import merge, search
+from resolvent.inference import state_merging
+from resolvent.inference.engine import Limits, merge, search
 from resolvent.inference.exact_search import minimal_automaton
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
 from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
@@ -169,7 +169,7 @@ def test_the_papers_worlds_are_found_in_25_000_steps(seed):
         Histories.of(traces, LabelTiming.CURRENT), trivial_codes(traces.labels)
     )
     samples = remove_redundant(output_samples(traces, histories, "observation"))[0]
-    found = minimal_automaton(samples, search(samples), time_limit=60)
+    found = minimal_automaton(samples, search(samples), limits=Limits(60))
     assert is_proven(found)
     assert is_truth(world, samples, found.automaton)
 
@@ -182,14 +182,14 @@ def looks(monkeypatch):
     """A clock on which a second passes with each look at it."""
     seconds = itertools.count()
     clock = SimpleNamespace(monotonic=lambda: float(next(seconds)))
-    monkeypatch.setattr(exact_search, "time", clock)
+    monkeypatch.setattr(state_merging, "time", clock)
 
 
 def test_out_of_time_gives_the_best_machine_with_the_proven_bounds(looks):
     samples = hard_samples()
     assert find_contradiction(samples) is None
     upper = merge(samples)
-    found = minimal_automaton(samples, upper, time_limit=8_000)
+    found = minimal_automaton(samples, upper, limits=Limits(4_000))
     assert_explains(found.automaton, samples)
     assert 2 <= found.lower_bound < found.automaton.states <= upper.states
     assert found.unique is None
@@ -198,7 +198,7 @@ def test_out_of_time_gives_the_best_machine_with_the_proven_bounds(looks):
 def test_no_time_at_all_gives_back_the_upper_bound():
     samples = hard_samples()
     upper = merge(samples)
-    found = minimal_automaton(samples, upper, time_limit=1e-9)
+    found = minimal_automaton(samples, upper, limits=Limits(1e-9))
     assert found.automaton.states == upper.states
     assert found.lower_bound >= 1
 
@@ -206,7 +206,7 @@ def test_no_time_at_all_gives_back_the_upper_bound():
 def test_a_listener_hears_the_bounds(looks):
     heard = []
     samples = hard_samples()
-    minimal_automaton(samples, merge(samples), time_limit=8_000, listener=heard.append)
+    minimal_automaton(samples, merge(samples), limits=Limits(4_000, heard.append))
     assert heard
     assert all(now.states >= 1 and now.undecided >= 0 and now.done <= now.total for now in heard)
     assert [now.states for now in heard] == sorted(now.states for now in heard)
@@ -218,7 +218,7 @@ def test_an_error_of_the_listener_passes_through():
 
     samples = hard_samples()
     with pytest.raises(RuntimeError, match="enough"):
-        minimal_automaton(samples, merge(samples), listener=stop)
+        minimal_automaton(samples, merge(samples), limits=Limits(listener=stop))
 
 
 SLOW = """

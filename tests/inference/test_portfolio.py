@@ -10,10 +10,9 @@ import pytest
 import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.inference import portfolio
-from resolvent.inference.engine import MergeLimits, merge
-from resolvent.inference.portfolio import Entrant, best_candidate, uncertainty
+from resolvent.inference.engine import Limits, merge
+from resolvent.inference.portfolio import Candidate, Entrant, best_candidate, uncertainty
 from resolvent.inference.summary import tried_lines
-from resolvent.inference.task import Candidate
 from resolvent.machines.automaton import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
@@ -45,15 +44,16 @@ def entered(name, found, turn=1, before=None):
 
 
 CONTEXT = SimpleNamespace(in_time=lambda: True)
-TASK = SimpleNamespace(
-    time_share=lambda: None, listener=None, data=SimpleNamespace(context=CONTEXT)
-)
 TREE = range(portfolio.WORTH_A_THREAD)  # large enough for threads
-REDUCED = SimpleNamespace(task=TASK, samples=SimpleNamespace(histories=SimpleNamespace(tree=TREE)))
+TASK = SimpleNamespace(
+    limits=Limits,
+    data=SimpleNamespace(context=CONTEXT),
+    reduced=SimpleNamespace(histories=SimpleNamespace(tree=TREE)),
+)
 
 
 def choose(first, *entrants):
-    best, attempts = best_candidate(REDUCED, first, 0.1, entrants)
+    best, attempts = best_candidate(TASK, first, 0.1, entrants)
     return best, [(attempt.name, attempt.outcome) for attempt in attempts]
 
 
@@ -250,8 +250,8 @@ def test_work_is_the_same_every_time_and_can_be_limited():
     found, again = merge(samples), merge(samples)
     assert found.work == again.work > 50_000
     with pytest.raises(WorkLimitExceeded):
-        merge(samples, limits=MergeLimits(most_work=found.work // 2))
-    assert merge(samples, limits=MergeLimits(most_work=2 * found.work)).events == found.events
+        merge(samples, limits=Limits(most_work=found.work // 2))
+    assert merge(samples, limits=Limits(most_work=2 * found.work)).events == found.events
 
 
 def test_a_short_log_that_merging_learns_by_heart_is_searched():

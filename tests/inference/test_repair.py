@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from mealy_machine import Mealy
-from resolvent.inference.engine import merge, min_states_bound, repair_automaton
+from resolvent.inference.engine import Limits, merge, min_states_bound, repair_automaton
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines.automaton import automaton_of_transitions
 from resolvent.preprocess.reduction import remove_trivial
@@ -113,7 +113,7 @@ def test_without_effort_or_time_the_automaton_is_returned_unchanged():
     samples = samples_of(Mealy.drawn(12, 0), 5_000)
     found = merge(samples)
     assert repair_automaton(samples, found, effort=0) is found
-    assert repair_automaton(samples, found, time_limit=1e-9).states <= found.states
+    assert repair_automaton(samples, found, limits=Limits(1e-9)).states <= found.states
 
 
 def test_a_machine_that_does_not_explain_the_samples_is_refused():

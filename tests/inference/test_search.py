@@ -18,7 +18,7 @@ from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.inference import engine as searching
-from resolvent.inference.engine import merge
+from resolvent.inference.engine import Limits, merge
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial
 from resolvent.preprocess.samples import (
     ContradictoryRows,
@@ -279,7 +279,7 @@ def hopeless():
 def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
     for limit in (0.5, 5.0, 50.0):  # until a slow machine has come to search
         started = time.process_time()
-        found = search(hopeless, effort=1, time_limit=limit)
+        found = search(hopeless, effort=1, limits=Limits(limit))
         assert time.process_time() - started < 10 * limit
         assert len(unexplained(found, hopeless)) == found.wrong
         if found.finished:
@@ -291,7 +291,7 @@ def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
 
 def test_time_can_run_out_before_there_is_anything():
     samples = world_samples(random_world(0), 200_000)
-    found = search(samples, effort=1, time_limit=1e-9)
+    found = search(samples, effort=1, limits=Limits(1e-9))
     assert not found.finished
     assert len(unexplained(found, samples)) == found.wrong > 0
 
@@ -305,7 +305,7 @@ def test_progress_tells_the_best_size_and_the_one_tried(hopeless):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        search(hopeless, effort=1, listener=listen)
+        search(hopeless, effort=1, limits=Limits(listener=listen))
     last = seen[-1]
     assert last.states <= merge(hopeless).states
     assert 2 <= last.undecided < last.states

@@ -8,7 +8,7 @@ import pytest
 from automata import unexplained
 from resolvent._util.progress import Progress
 from resolvent.errors import TimeLimitReached
-from resolvent.inference.engine import MergeLimits, merge
+from resolvent.inference.engine import Limits, merge
 from resolvent.inference.state_merging import Watch
 from strategies import sample_set
 
@@ -35,7 +35,7 @@ def slow_samples():
 @both_engines
 @both_orders
 def test_undecided_nodes_are_merged_cheaply_when_time_is_up(slow_samples, engine, order):
-    found = merge(slow_samples, order, engine, MergeLimits(0.005))
+    found = merge(slow_samples, order, engine, Limits(0.005))
     assert not found.finished
     assert 1 <= found.states < found.tree_nodes
     assert len(unexplained(found, slow_samples)) == found.wrong > 0
@@ -52,7 +52,7 @@ def test_progress_is_reported_and_grows(slow_samples, engine):
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        merge(slow_samples, "rpni", engine, MergeLimits(listener=listen))
+        merge(slow_samples, "rpni", engine, Limits(listener=listen))
     assert all(isinstance(one, Progress) for one in told)
     assert all(0 < one.done <= one.total for one in told[1:])
     for name in ("states", "done"):
@@ -72,16 +72,14 @@ def test_exceptions_of_a_listener_pass_through(slow_samples, engine, order):
         raise Enough(progress.total)
 
     with pytest.raises(Enough) as caught:
-        merge(slow_samples, order, engine, MergeLimits(listener=listener))
+        merge(slow_samples, order, engine, Limits(listener=listener))
     assert caught.value.args[0] >= 0
 
 
 @both_engines
 def test_a_limit_that_is_not_reached_changes_nothing(engine):
     samples = sample_set([[(0, 0, 1), (0, 0, 0), (0, 0, 1)]])
-    free, limited = (
-        merge(samples, engine=engine, limits=MergeLimits(limit)) for limit in (None, 60)
-    )
+    free, limited = (merge(samples, engine=engine, limits=Limits(limit)) for limit in (None, 60))
     assert free.events == limited.events
     assert free.attempts == limited.attempts
 

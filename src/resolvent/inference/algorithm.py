@@ -14,13 +14,12 @@ from resolvent.inference.conflict import Conflict
 from resolvent.inference.engine import min_states_bound
 from resolvent.inference.fit import MachineFit, MachineStatistics
 from resolvent.inference.portfolio import find_candidate
-from resolvent.inference.task import ReducedTask, Task, TrainingSet, reduce_task
+from resolvent.inference.task import Task, TrainingSet, reduce_task
 from resolvent.machines import Machine, decisions_of, machine_name, machines_of
 from resolvent.machines.automaton import automaton_of_transitions
 from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
 from resolvent.noise.outputs import SearchLimits, fit_likely_machine, machine_log_evidence
 from resolvent.noise.rewards import assign_reward_levels
-from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn
 from resolvent.preprocess.supplement import supplement
 from resolvent.replay import states_at_steps
@@ -42,20 +41,19 @@ def infer_machines(
     observed: ObservationColumn | None = None
     for predicts in data.outputs:
         name = machine_name(predicts)
+        fit: MachineFit | Conflict
         if name in known:
-            fits[name] = known[name]
+            fit = known[name]
+        elif predicts in data.noisy:
+            fit = infer_likely_machine(data.task(predicts, observed))
         else:
-            task = data.task(predicts, observed)
-            if predicts in data.noisy:
-                fit: MachineFit | Conflict = infer_likely_machine(task)
-            else:
-                reduced = reduce_task(task)  # 1, 4: ReductionRule
-                fit = infer_machine(reduced)  # 2, 5: DB-RPNI
-            if isinstance(fit, Conflict):
-                return fit
-            fits[name] = fit
+            task = reduce_task(data.task(predicts, observed))  # 1, 4: ReductionRule
+            fit = infer_machine(task)  # 2, 5: DB-RPNI
+        if isinstance(fit, Conflict):
+            return fit
+        fits[name] = fit
         if predicts == OBSERVATION and data.options.supplement and len(data.outputs) > 1:
-            observed = supplement_observations(data, fits[name].machine)  # 3: StateSupp
+            observed = supplement_observations(data, fit.machine)  # 3: StateSupp
     return fits
 
 
@@ -65,30 +63,28 @@ def supplement_observations(data: TrainingSet, transition: Machine) -> Observati
     return supplement(data.traces, states_at_steps(machines, data.traces)["transition"])
 
 
-def infer_machine(reduced: ReducedTask) -> MachineFit | Conflict:
-    """Infer the machine that explains all samples, and undo their reduction."""
-    task = reduced.task
+def infer_machine(task: Task) -> MachineFit | Conflict:
+    """Infer the machine that explains all samples of a reduced task."""
     try:
-        candidate, attempts = find_candidate(reduced)
+        best, attempts = find_candidate(task)
     except ContradictoryRows as rows:
-        return task.conflict(rows, reduced.trivial)
-    automaton = candidate.automaton
-    histories = reduced.without(candidate.without).histories
-    decisions = decisions_of(candidate.machine, histories, automaton)
-    machine = replace(candidate.machine, decisions=decisions)
+        return task.conflict(rows)
+    automaton = best.automaton
+    decisions = decisions_of(best.machine, task.without(best.without).histories, automaton)
+    machine = replace(best.machine, decisions=decisions)
     # A machine might read labels that were dropped on evidence: a proof keeps them.
     at_least = 1
     if automaton.finished:
-        at_least = min_states_bound(reduced.without(reduced.looping), automaton)
+        at_least = min_states_bound(task.without(task.looping), automaton)
     log_evidence = {}
     if task.data.noisy:
         log_evidence = {machine.states: machine_log_evidence(machine, task.samples)}
     return MachineFit(
         machine,
         MachineStatistics.of(machine, automaton, time.perf_counter() - task.started, at_least),
-        reduced.labels.tests,
+        task.labels.tests,
         attempts,
-        candidate.proof,
+        best.proof,
         log_evidence,
         finished=automaton.finished,
     )
@@ -99,21 +95,21 @@ def infer_likely_machine(task: Task) -> MachineFit:
 
     The samples are not reduced: with noise, the rare outputs of a query say most about the state.
     """
-    listen, options = task.listener, task.options
-    samples, levels = task.samples, task.data.context.preprocessor.rewards
+    options, limits, samples = task.options, task.limits(), task.samples
+    levels, listener = task.data.context.preprocessor.rewards, limits.listener
     if levels is not None and task.predicts == REWARD:
         samples = assign_reward_levels(samples, task.data.traces, levels)
     likely = fit_likely_machine(
         samples,
-        SearchLimits(options.seed, options.effort, task.time_share()),
-        None if listen is None else lambda _, progress: listen(progress),
+        SearchLimits(options.seed, options.effort, limits.time_limit),
+        None if listener is None else lambda _, progress: listener(progress),
     )
     finished = likely.finished
     likely = improve_transitions(samples, likely)
     automaton = automaton_of_transitions(likely.transitions)
     loops = likely.transitions == np.arange(likely.states, dtype=np.int32)[:, None]
     never_moving = np.flatnonzero((loops | (likely.transitions < 0)).all(0)).tolist()
-    machine = task.build(automaton, ConstantOutputs.nothing(), tuple(never_moving))
+    machine = task.build(automaton, tuple(never_moving))
     comparison = compare_transitions(samples, machine.transitions)
     similar = alternatives(machine, task.samples, likely, comparison)
     machine = replace(

@@ -26,13 +26,13 @@ from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED, default_outputs
 from resolvent.traces.source import InMemorySource, TraceSource
 
-_LEAST_SECONDS = 1e-9
+LEAST_SECONDS = 1e-9
 """Seconds that are left when time is over: limits must be above 0."""
 
 
 def seconds_left(limit: float | None, started: float) -> float | None:
     """Return how much of a limit is left since a time of `time.perf_counter`, above 0."""
-    return None if limit is None else max(limit - (time.perf_counter() - started), _LEAST_SECONDS)
+    return None if limit is None else max(limit - (time.perf_counter() - started), LEAST_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class InferenceContext:
     def in_time(self) -> bool:
         """Return whether any time is left."""
         left = self.time_left()
-        return left is None or left > _LEAST_SECONDS
+        return left is None or left > LEAST_SECONDS
 
     def within(self, seconds: float | None) -> "InferenceContext":
         """Return the context of a part that has this number of seconds, and reports nothing."""

@@ -6,9 +6,10 @@ explains them. docs/decisions/inference.md describes the methods.
 
 import reprlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from numbers import Real
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,7 @@ from resolvent._util.parallel import Workers
 from resolvent._util.progress import Progress
 from resolvent._util.text import visible
 from resolvent.errors import OptionError, TimeLimitReached
-from resolvent.inference.context import seconds_left
+from resolvent.inference.context import LEAST_SECONDS, seconds_left
 from resolvent.inference.fit import FOUND, STOPPED, UNDECIDED, Attempt
 from resolvent.inference.merge_order import (
     BestFirst,
@@ -61,12 +62,12 @@ _NATIVE_NAMES = {LIKELIHOOD.name: "telling", BACKTRACKING.name: "rethink"}
 
 
 @dataclass(frozen=True, slots=True)
-class MergeLimits:
+class Limits:
     """The limits of one run of an engine, and the listener for its progress.
 
     Attributes:
-        time_limit: Seconds after which an unfinished automaton is returned.
-        listener: Called now and then with the progress.
+        time_limit: Seconds after which the best automaton so far is returned.
+        listener: Called regularly with the progress.
         most_states: Number of states beyond which merging raises `StateLimitExceeded`.
         most_work: Work beyond which merging raises `WorkLimitExceeded`; only the native engine
             counts it.
@@ -78,14 +79,14 @@ class MergeLimits:
     most_work: int | None = None
 
 
-NO_LIMITS = MergeLimits()
+NO_LIMITS: Final = Limits()
 
 
 def merge(
     samples: SampleSet,
     order: str | Strategy = "edsm",
     engine: str = "native",
-    limits: MergeLimits = NO_LIMITS,
+    limits: Limits = NO_LIMITS,
 ) -> RawAutomaton:
     """Infer an automaton from samples by merging states.
 
@@ -98,22 +99,19 @@ def merge(
     name = _NATIVE_NAMES.get(strategy.name, strategy.name)
     most_work = limits.most_work or 0
     learner = partial(_core.learn, order=name, most_states=limits.most_states, most_work=most_work)
-    return run_native(learner, samples, limits.time_limit, limits.listener)
+    return _run_native(learner, samples, limits)
 
 
-def run_native(
-    learner: Callable[..., dict[str, Any]],
-    samples: SampleSet,
-    time_limit: float | None,
-    listener: Watcher | None,
+def _run_native(
+    learner: Callable[..., dict[str, Any]], samples: SampleSet, limits: Limits
 ) -> RawAutomaton:
-    """Run a learner of the compiled core on samples, and raise the failure that it reports."""
-    tree = samples.histories.tree
+    """Run a learner of the compiled core, and raise the failure that it reports."""
+    tree, listener = samples.histories.tree, limits.listener
     outcome = learner(
         tree,
         samples.alpha,
         samples.output,
-        time_limit=time_limit or 0.0,
+        time_limit=limits.time_limit or 0.0,
         progress=None if listener is None else lambda *numbers: listener(Progress(*numbers)),
     )
     if "contradiction" in outcome:
@@ -123,8 +121,7 @@ def run_native(
     return automaton_from_columns(outcome, len(tree))
 
 
-def _merge_in_python(samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
-    """Infer an automaton by the engine that is written to be read."""
+def _merge_in_python(samples: SampleSet, strategy: Strategy, limits: Limits) -> RawAutomaton:
     watch = Watch(limits.time_limit, limits.listener)
     if strategy == BACKTRACKING:
         return merge_with_backtracking(samples, strategy.horizon, watch, limits.most_states)
@@ -213,16 +210,13 @@ REPAIR_BUDGET: Final = 30_000_000
 PROOF_WORK: Final = 200_000
 """Number of nodes compared for a lower bound, besides one for each node of the tree."""
 
-_LEAST_SECONDS: Final = 1e-9
-
 
 def search(
     samples: SampleSet,
     *,
     seed: int = 0,
     effort: float = 1.0,
-    time_limit: float | None = None,
-    listener: Watcher | None = None,
+    limits: Limits = NO_LIMITS,
     known: Codes | None = None,
     merges: bool = True,
 ) -> RawAutomaton:
@@ -234,8 +228,7 @@ def search(
         samples: The samples to explain.
         seed: Seed of the search.
         effort: Factor for the number of nodes visited before the best automaton so far is taken.
-        time_limit: Seconds after which the best automaton so far is taken.
-        listener: Called now and then with the progress.
+        limits: The time limit and the listener.
         known: Table [state, label] of a machine that explains the samples, −1 where a label is
             never read; the result is never larger than this machine.
         merges: Whether to start from the result of merging; needed if no machine is `known`.
@@ -244,7 +237,7 @@ def search(
     if known is not None and known.size:
         table = np.ascontiguousarray(known.ravel())
         learner = partial(learner, known=table, labels=known.shape[1], merges=merges)
-    return run_native(learner, samples, time_limit, listener)
+    return _run_native(learner, samples, limits)
 
 
 def repair_automaton(
@@ -253,8 +246,7 @@ def repair_automaton(
     *,
     seed: int = 0,
     effort: float = 1.0,
-    time_limit: float | None = None,
-    listener: Watcher | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> RawAutomaton:
     """Return a smaller automaton near this one that explains the samples too, if there is one.
 
@@ -265,10 +257,9 @@ def repair_automaton(
     Raises:
         ValueError: when the automaton does not explain the samples.
     """
-    learner = partial(
-        _core.repair, **_columns_of(automaton), seed=seed, budget=int(effort * REPAIR_BUDGET)
-    )
-    smaller = run_native(learner, samples, time_limit, listener)
+    columns, budget = _columns_of(automaton), int(effort * REPAIR_BUDGET)
+    learner = partial(_core.repair, **columns, seed=seed, budget=budget)
+    smaller = _run_native(learner, samples, limits)
     return smaller if smaller.states < automaton.states else automaton
 
 
@@ -303,8 +294,7 @@ def search_with_restarts(
     *,
     seed: int = 0,
     effort: float = 1.0,
-    time_limit: float | None = None,
-    listener: Watcher | None = None,
+    limits: Limits = NO_LIMITS,
     known: Codes | None = None,
 ) -> tuple[RawAutomaton, list[Attempt]]:
     """Search with several seeds in parallel; return the smallest automaton and all attempts.
@@ -313,22 +303,24 @@ def search_with_restarts(
     the same size, it is the same. A search whose automaton is proven smallest stops those after it,
     so the result does not depend on which ends first.
     """
-    started = time.perf_counter()
+    time_limit, started = limits.time_limit, time.perf_counter()
     deadline = None if time_limit is None else time.time() + time_limit
-    probe = search(samples, seed=seed, effort=effort * EASY, time_limit=time_limit, known=known)
+    find = partial(search, known=known)
+    probe = find(samples, seed=seed, effort=effort * EASY, limits=Limits(time_limit))
     if _is_smallest(samples, probe):
-        automaton = search(
-            samples,
-            seed=seed,
-            effort=effort,
-            time_limit=seconds_left(time_limit, started),
-            listener=listener,
-            known=known,
-        )
-        return automaton, []
+        rest = replace(limits, time_limit=seconds_left(time_limit, started))
+        return find(samples, seed=seed, effort=effort, limits=rest), []
     seeds = seeds_from(seed)
-    run = partial(_search_once, _without_names(samples), effort, deadline, known)
-    outcomes = workers.map_until(run, seeds, _stop_rule(seeds), called="searching")
+    is_smallest: dict[int, bool] = {}
+
+    def is_over(outcome: _SearchOutcome) -> bool:
+        # Of equals the first seed wins, so a proof counts once all searches before it have ended.
+        is_smallest[outcome.seed] = outcome.is_smallest
+        ended = [*takewhile(is_smallest.__contains__, seeds)]
+        return len(ended) == len(seeds) or any(map(is_smallest.__getitem__, ended))
+
+    run = partial(_search_once, find, _without_names(samples), effort, deadline)
+    outcomes = workers.map_until(run, seeds, is_over, called="searching")
     attempts = []
     for number, outcome in zip(seeds, outcomes, strict=True):
         ended, seconds = STOPPED, 0.0
@@ -360,33 +352,18 @@ class _SearchOutcome(NamedTuple):
 
 
 def _search_once(
-    samples: SampleSet, effort: float, deadline: float | None, known: Codes | None, seed: int
+    find: Callable[..., RawAutomaton],
+    samples: SampleSet,
+    effort: float,
+    deadline: float | None,
+    seed: int,
 ) -> _SearchOutcome:
     """Search with one seed, on a worker; the deadline is in wall-clock time, which all share."""
     started = time.perf_counter()
-    seconds = None if deadline is None else max(deadline - time.time(), _LEAST_SECONDS)
-    automaton = search(samples, seed=seed, effort=effort, time_limit=seconds, known=known)
+    seconds = None if deadline is None else max(deadline - time.time(), LEAST_SECONDS)
+    automaton = find(samples, seed=seed, effort=effort, limits=Limits(seconds))
     is_smallest = _is_smallest(samples, automaton)
     return _SearchOutcome(seed, automaton, is_smallest, time.perf_counter() - started)
-
-
-def _stop_rule(seeds: Sequence[int]) -> Callable[[_SearchOutcome], bool]:
-    """Return a function of each outcome: whether no search that is still running could win.
-
-    A tie goes to the first seed. So a proof ends the race once all searches before it have ended.
-    """
-    is_smallest: dict[int, bool] = {}
-
-    def is_over(outcome: _SearchOutcome) -> bool:
-        is_smallest[outcome.seed] = outcome.is_smallest
-        for seed in seeds:
-            if seed not in is_smallest:
-                return False
-            if is_smallest[seed]:
-                return True
-        return True
-
-    return is_over
 
 
 def _is_smallest(samples: SampleSet, automaton: RawAutomaton) -> bool:

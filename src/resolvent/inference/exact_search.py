@@ -9,30 +9,32 @@ and seeds may be tried in parallel; the result does not depend on which attempt 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from resolvent import _core
 from resolvent._util.parallel import Workers
 from resolvent._util.progress import Progress
 from resolvent._util.text import amount
 from resolvent.errors import TimeLimitReached
+from resolvent.inference.engine import NO_LIMITS, Limits
 from resolvent.inference.exact_solver import (
     SLICES,
     UNTIMED_SLICES,
     DistinctTraces,
     Part,
-    Problem,
     SizeSolver,
     Table,
     require_sat_solver,
 )
 from resolvent.inference.fit import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, Attempt
-from resolvent.inference.state_merging import Watcher
-from resolvent.machines.automaton import RawAutomaton
+from resolvent.inference.state_merging import Watch
+from resolvent.machines.automaton import RawAutomaton, automaton_from_columns
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 
@@ -68,8 +70,7 @@ def minimal_automaton(
     samples: SampleSet,
     upper: RawAutomaton,
     *,
-    time_limit: float | None = None,
-    listener: Watcher | None = None,
+    limits: Limits = NO_LIMITS,
     workers: Workers | None = None,
 ) -> MinimalAutomaton:
     """Find the smallest automaton that explains the samples, and prove it as far as possible.
@@ -77,44 +78,34 @@ def minimal_automaton(
     Args:
         samples: Reduced samples, which do not contradict each other.
         upper: An automaton that explains them.
-        time_limit: Seconds after which the best automaton so far is returned with the bounds proven
-            so far.
-        listener: Called now and then with the progress: the lower bound, the gap to the best
-            automaton, the nodes in the part given to the solver, all nodes.
+        limits: The time limit, and the listener for the lower bound, the gap to the best automaton,
+            the nodes in the part given to the solver, and all nodes.
         workers: Try sizes and seeds in parallel if one solver alone would take long.
 
     Raises:
         MissingExtra: when python-sat is not installed.
     """
     require_sat_solver()
-    search = _Search(samples, upper, time_limit, listener, workers)
-    try:
-        search.close_gap()
-        search.find_alternative()
-    except TimeLimitReached:
-        pass
-    finally:
-        search.close()
-    return search.result()
+    with closing(_Search(samples, upper, limits, workers)) as search:
+        with suppress(TimeLimitReached):
+            search.close_gap()
+            search.find_alternative()
+        return search.result()
 
 
 class _Search:
     """Two bounds that approach each other: `lower` is proven, `best` was found."""
 
     def __init__(
-        self,
-        samples: SampleSet,
-        upper: RawAutomaton,
-        time_limit: float | None,
-        listener: Watcher | None,
-        workers: Workers | None,
+        self, samples: SampleSet, upper: RawAutomaton, limits: Limits, workers: Workers | None
     ) -> None:
-        self._started = self._reported = time.monotonic()
-        self._limit, self._listener, self._workers = time_limit, listener, workers
-        self.problem = Problem(samples)
-        self.traces = self.problem.traces
+        self._samples, self._limits, self._workers = samples, limits, workers
+        self._watch = Watch(limits.time_limit, limits.listener)
+        self.traces = DistinctTraces.of(samples)
         self.part = Part(self.traces)
-        self.best = self.problem.table_of(upper)
+        full = np.zeros((upper.states, len(samples.labels)), np.int32)
+        full[upper.transition_state, upper.transition_label] = upper.transition_target
+        self.best = self.traces.canonical(np.ascontiguousarray(full[:, self.traces.codes]))
         self.lower = min(len(self.part.clique()), len(self.best))
         self.unique: bool | None = None
         self.alternative: Table | None = None
@@ -140,7 +131,7 @@ class _Search:
             return
         table: Table | bool | None = self._fitting_neighbor()
         if table is None:
-            slices = None if self._limit is not None else UNTIMED_SLICES
+            slices = None if self._limits.time_limit is not None else UNTIMED_SLICES
             table = self._solver(len(self.best)).other_than(self.best, slices)
         if isinstance(table, np.ndarray):
             self.unique, self.alternative = False, table
@@ -149,12 +140,11 @@ class _Search:
 
     def result(self) -> MinimalAutomaton:
         """Return the best automaton and what is proven."""
-        other = self.alternative
         return MinimalAutomaton(
-            self.problem.automaton(self.best),
+            self._automaton(self.best),
             self.lower,
             self.unique,
-            None if other is None else self.problem.automaton(other),
+            None if self.alternative is None else self._automaton(self.alternative),
             tuple(self.attempts),
         )
 
@@ -163,6 +153,17 @@ class _Search:
         for solver in self._solvers.values():
             solver.close()
 
+    def _automaton(self, canonical: Table) -> RawAutomaton:
+        """Return the automaton with this canonical table and the outputs of all samples."""
+        samples = self._samples
+        full = np.full((len(canonical), len(samples.labels)), NONE, np.int32)
+        full[:, self.traces.codes] = canonical
+        tree = samples.histories.tree
+        columns = _core.merge_as(
+            tree, samples.alpha, samples.output, full.ravel(), len(samples.labels)
+        )
+        return automaton_from_columns(columns, len(tree))
+
     def _close_gap_in_parallel(self, workers: Workers) -> None:
         """Try sizes and seeds on workers until a smallest machine is found.
 
@@ -170,45 +171,34 @@ class _Search:
         finds at the smallest size, whichever attempt ends first.
         """
         smallest, deadline = self.best, None
-        if self._limit is not None:
-            deadline = time.time() + self._limit - (time.monotonic() - self._started)
+        if self._limits.time_limit is not None:
+            seconds = self._watch.report(self._progress())
+            deadline = time.time() + self._limits.time_limit - seconds
         run = partial(_try_size, self.traces, deadline)
+
+        def is_over(result: SizeResult) -> bool:
+            self._watch.report(self._progress())
+            is_last = result.states == sizes[-1].states
+            return result.outcome == FOUND or (result.outcome == IMPOSSIBLE and is_last)
+
         while self.lower < len(smallest):
             sizes = _next_sizes(self.lower, len(smallest))
-            results = self._first_results(workers, run, sizes)
+            results = workers.map_until(run, sizes, is_over, called="closing the gap")
             for size, result in zip(sizes, results, strict=True):
-                if result is None:
-                    continue
-                if result.outcome == IMPOSSIBLE:
-                    self.lower = max(self.lower, size.states + 1)
-                elif result.table is not None:
-                    smallest = min(smallest, result.table, key=len)
+                outcome, seconds = STOPPED, 0.0
+                if result is not None:
+                    outcome, seconds = result.outcome, result.seconds
+                    if outcome == IMPOSSIBLE:
+                        self.lower = max(self.lower, size.states + 1)
+                    elif result.table is not None:
+                        smallest = min(smallest, result.table, key=len)
+                attempt = Attempt(str(size), outcome, seconds=seconds, workers=workers.name)
+                self.attempts.append(attempt)
             if deadline is not None and time.time() > deadline:
                 break
         if len(smallest) < len(self.best):
             table = run(SizeAttempt(len(smallest), 0)).table
             self.best = smallest if table is None else table
-
-    def _first_results(
-        self,
-        workers: Workers,
-        run: Callable[["SizeAttempt"], "SizeResult"],
-        sizes: Sequence["SizeAttempt"],
-    ) -> list["SizeResult | None"]:
-        """Make attempts in parallel until a machine is found or the largest size is excluded."""
-
-        def is_over(result: SizeResult) -> bool:
-            self._report()
-            is_last = result.states == sizes[-1].states
-            return result.outcome == FOUND or (result.outcome == IMPOSSIBLE and is_last)
-
-        results = workers.map_until(run, sizes, is_over, called="closing the gap")
-        for size, result in zip(sizes, results, strict=True):
-            outcome, seconds = STOPPED, 0.0
-            if result is not None:
-                outcome, seconds = result.outcome, result.seconds
-            self.attempts.append(Attempt(str(size), outcome, seconds=seconds, workers=workers.name))
-        return results
 
     def _fitting_neighbor(self) -> Table | None:
         """Return another machine that differs in one transition from the best, if there is one."""
@@ -225,16 +215,11 @@ class _Search:
         return self._solvers[states]
 
     def _tick(self) -> None:
-        if self._limit is not None and time.monotonic() - self._started > self._limit:
-            raise TimeLimitReached("time ran out")
-        self._report()
+        self._watch.look(self._progress())
 
-    def _report(self) -> None:
-        now = time.monotonic()
-        if self._listener is not None and now - self._reported >= 0.05:
-            self._reported = now
-            gap = len(self.best) - self.lower
-            self._listener(Progress(self.lower, gap, len(self.part), len(self.traces.evidence)))
+    def _progress(self) -> Progress:
+        gap = len(self.best) - self.lower
+        return Progress(self.lower, gap, len(self.part), len(self.traces.evidence))
 
 
 def _neighbors(canonical: Table) -> Iterator[Table]:
@@ -280,17 +265,14 @@ def _try_size(traces: DistinctTraces, deadline: float | None, attempt: SizeAttem
         if deadline is not None and time.time() > deadline:
             raise TimeLimitReached("time ran out")
 
-    started, solver = time.perf_counter(), None
+    started = time.perf_counter()
     table: Table | bool | None = None
-    try:
-        solver = SizeSolver(traces, Part(traces), attempt.states, tick, attempt.seed)
+    with (
+        suppress(TimeLimitReached),
+        closing(SizeSolver(traces, Part(traces), attempt.states, tick, attempt.seed)) as solver,
+    ):
         while table is None:
             table = solver.solve()
-    except TimeLimitReached:
-        pass
-    finally:
-        if solver is not None:
-            solver.close()
     outcome, canonical = UNDECIDED, None
     if isinstance(table, np.ndarray):
         outcome, canonical = FOUND, traces.canonical(table)

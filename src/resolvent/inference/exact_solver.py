@@ -1,7 +1,7 @@
 """A SAT solver for machines of one size, as a coloring of a prefix tree.
 
-Input: samples (`Problem`) and a number of states. Output: a transition table that fits all samples,
-or the proof that none exists.
+Input: distinct traces of samples, and a number of states. Output: a transition table that fits all
+of them, or the proof that none exists.
 
 The solver sees a prefix tree of some traces (`Part`), which grows. Traces are ordered by a digest
 of their content, so their order and repetition make no difference, and the first ones are as good
@@ -15,6 +15,7 @@ in place of acceptance.
 import hashlib
 import importlib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any, Final, TypeAlias
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import MissingExtra
-from resolvent.machines.automaton import RawAutomaton, automaton_from_columns
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.vocabulary import Codes
@@ -50,18 +50,42 @@ HEAVIEST: Final = 64
 """Number of nodes among which a clique is searched."""
 
 
+@dataclass(frozen=True, eq=False)
 class DistinctTraces:
-    """Distinct traces as plain columns, which can be sent to workers.
+    """The distinct traces of samples as plain columns, which can be sent to workers.
 
-    `labels` is the number of labels that occur; others have no code.
+    `codes` are the codes of the labels that occur; in `beta` and in tables these are numbered from
+    0, in this order.
     """
 
-    def __init__(
-        self, alpha: Codes, output: Codes, beta: Codes, offsets: NDArray[np.int64], labels: int
-    ) -> None:
-        self.alpha, self.output, self.beta = alpha, output, beta
-        self.offsets = offsets
-        self.labels = labels
+    alpha: Codes
+    output: Codes
+    beta: Codes
+    offsets: NDArray[np.int64]
+    codes: Codes
+
+    @classmethod
+    def of(cls, samples: SampleSet) -> "DistinctTraces":
+        """Return the distinct traces of samples, in the order of a digest of their content."""
+        columns = np.stack([samples.beta, samples.alpha, samples.output], axis=1)
+        columns[columns[:, 1] == NONE, 2] = NONE  # without a query there is no output
+        spans = {
+            hashlib.blake2b(columns[start:stop].tobytes(), digest_size=16).digest(): (start, stop)
+            for start, stop in pairwise(samples.offsets.tolist())
+        }
+        in_order = [spans[digest] for digest in sorted(spans)]
+        rows = np.concatenate([np.empty(0, np.int64), *(np.arange(*span) for span in in_order)])
+        offsets = np.cumsum([0, *(stop - start for start, stop in in_order)], dtype=np.int64)
+        codes = np.unique(samples.beta[samples.beta != NONE])
+        dense = np.full(len(samples.labels), NONE, np.int32)
+        dense[codes] = np.arange(len(codes), dtype=np.int32)
+        beta = _core.recode(samples.beta[rows], dense)
+        return cls(samples.alpha[rows], samples.output[rows], beta, offsets, codes)
+
+    @property
+    def labels(self) -> int:
+        """Number of labels that occur."""
+        return len(self.codes)
 
     @cached_property
     def evidence(self) -> _core.AnswerTree:
@@ -83,54 +107,6 @@ class DistinctTraces:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "evidence"}
-
-
-class Problem:
-    """The distinct traces of some samples, and the tables of automata that explain them."""
-
-    def __init__(self, samples: SampleSet) -> None:
-        self._samples = samples
-        self._codes = np.unique(samples.beta[samples.beta != NONE])
-        dense = np.full(len(samples.labels), NONE, np.int32)
-        dense[self._codes] = np.arange(len(self._codes), dtype=np.int32)
-        rows, offsets = _distinct_traces(samples)
-        self.traces = DistinctTraces(
-            samples.alpha[rows],
-            samples.output[rows],
-            _core.recode(samples.beta[rows], dense),
-            offsets,
-            len(self._codes),
-        )
-
-    def table_of(self, automaton: RawAutomaton) -> Table:
-        """Return the canonical table of an automaton that explains the samples."""
-        full = np.zeros((automaton.states, len(self._samples.labels)), np.int32)
-        full[automaton.transition_state, automaton.transition_label] = automaton.transition_target
-        return self.traces.canonical(np.ascontiguousarray(full[:, self._codes]))
-
-    def automaton(self, canonical: Table) -> RawAutomaton:
-        """Return the automaton with this canonical table and the outputs of all samples."""
-        samples = self._samples
-        full = np.full((len(canonical), len(samples.labels)), NONE, np.int32)
-        full[:, self._codes] = canonical
-        tree = samples.histories.tree
-        columns = _core.merge_as(
-            tree, samples.alpha, samples.output, full.ravel(), len(samples.labels)
-        )
-        return automaton_from_columns(columns, len(tree))
-
-
-def _distinct_traces(samples: SampleSet) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows of each distinct trace, trace after trace, and where traces begin."""
-    columns = np.stack([samples.beta, samples.alpha, samples.output], axis=1)
-    columns[columns[:, 1] == NONE, 2] = NONE  # without a query there is no output
-    spans = {
-        hashlib.blake2b(columns[start:stop].tobytes(), digest_size=16).digest(): (start, stop)
-        for start, stop in pairwise(samples.offsets.tolist())
-    }
-    in_order = [spans[digest] for digest in sorted(spans)]
-    rows = np.concatenate([np.empty(0, np.int64), *(np.arange(*span) for span in in_order)])
-    return rows, np.cumsum([0, *(stop - start for start, stop in in_order)], dtype=np.int64)
 
 
 class Part:

@@ -5,7 +5,7 @@ which it runs, a function that finds a candidate or gives up, and a condition. T
 the shortest description wins; an `Attempt` says of each why it lost.
 docs/decisions/inference.md says why these, and how they were measured.
 
-Input: a `ReducedTask`. Output: the best `Candidate`, and all attempts.
+Input: a reduced `Task`. Output: the best `Candidate`, and all attempts.
 """
 
 import time
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event as Flag
-from typing import Any, Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from resolvent._util.math import log2
 from resolvent._util.progress import Progress
 from resolvent.inference.context import seconds_left
 from resolvent.inference.engine import (
-    MergeLimits,
+    Limits,
     merge,
     repair_automaton,
     search,
@@ -38,21 +38,12 @@ from resolvent.inference.fit import (
     Attempt,
     MinimalityProof,
 )
-from resolvent.inference.strategy import (
-    AUTO,
-    BACKTRACKING,
-    EDSM,
-    LIKELIHOOD,
-    RPNI,
-    Strategy,
-)
-from resolvent.inference.task import (
-    Candidate,
-    ReducedTask,
-    choose_trivial_labels,
-    work_before_search,
-)
+from resolvent.inference.state_merging import Watcher
+from resolvent.inference.strategy import AUTO, BACKTRACKING, EDSM, LIKELIHOOD, RPNI, Strategy
+from resolvent.inference.task import Task, choose_trivial_labels, work_before_search
+from resolvent.machines import Machine
 from resolvent.machines.automaton import BudgetExceeded, RawAutomaton, WorkLimitExceeded
+from resolvent.machines.likelihood import description_bits
 
 FIRST: Final = EDSM
 """The merge order that always runs."""
@@ -98,7 +89,75 @@ start than they take."""
 FEWEST: Final = 2
 """Least number of states of a machine whose outputs vary."""
 
-Find: TypeAlias = Callable[[ReducedTask, Candidate | None, MergeLimits], Candidate]
+
+@dataclass(frozen=True)
+class Candidate:
+    """An automaton that explains the samples of a task, as a machine, with its cost and origin.
+
+    Attributes:
+        strategy: The name of the strategy that found it.
+        automaton: The automaton.
+        without: The labels that it was found without.
+        machine: The machine, with all labels and outputs.
+        bits: Length of the machine's description.
+        proof: The proof that it is minimal, of a strategy that proves.
+    """
+
+    strategy: str
+    automaton: RawAutomaton
+    without: tuple[int, ...]
+    machine: Machine
+    bits: float
+    proof: MinimalityProof | None = None
+
+    @classmethod
+    def of(
+        cls, task: Task, strategy: str, automaton: RawAutomaton, without: tuple[int, ...]
+    ) -> "Candidate":
+        """Undo the reduction, and compute the description length of the machine."""
+        machine = task.restore(automaton, without)
+        return cls(strategy, automaton, without, machine, description_bits(machine))
+
+    @property
+    def rank(self) -> tuple[bool, int, float]:
+        """Sort key of candidates: a machine that explains everything comes first."""
+        return (not self.automaton.finished, self.automaton.wrong, self.bits)
+
+
+def find_candidate(task: Task) -> tuple[Candidate, tuple[Attempt, ...]]:
+    """Find a machine by the strategy of the options; return all attempts as well.
+
+    Raises:
+        ContradictoryRows: when no machine can explain the samples.
+    """
+    started, strategy = time.perf_counter(), task.options.strategy
+    if strategy == AUTO:
+        first = first_candidate(task)
+        return best_candidate(task, first, time.perf_counter() - started)
+    parts: Sequence[Attempt] = ()
+    if strategy.proves:
+        candidate, parts = find_minimal(task)
+    elif strategy.searches:
+        automaton, parts = search_smallest(task, task.limits())
+        candidate = Candidate.of(task, strategy.name, automaton, task.trivial)
+    else:
+        candidate = find_by_merging(task, strategy, task.limits())
+    seconds = time.perf_counter() - started
+    chosen = Attempt(strategy.name, CHOSEN, candidate.machine.states, candidate.bits, seconds)
+    return candidate, (chosen, *parts)
+
+
+def find_by_merging(task: Task, order: Strategy, limits: Limits) -> Candidate:
+    """Merge states, or take the result of merging from the comparison of labels."""
+    automaton = task.labels.automaton if order == EDSM else None
+    if automaton is None:
+        automaton = merge(task.without(task.trivial), order, task.options.engine, limits)
+    return Candidate.of(task, order.name, automaton, task.trivial)
+
+
+# ---- strategy auto -----------------------------------------------------------
+
+Find: TypeAlias = Callable[[Task, Candidate, Limits], Candidate]
 """Finds a candidate within limits, given the best one so far; raises `BudgetExceeded` if none can
 win."""
 
@@ -107,116 +166,69 @@ win."""
 class Entrant:
     """A strategy of the portfolio.
 
-    Entrants of the same `turn` run side by side, and get the best candidate of earlier turns.
+    Entrants of the same `turn` run in parallel, and get the best candidate of earlier turns.
     `applies` returns whether to run it at all, given that candidate.
     """
 
     name: str
     turn: int
     find: Find
-    applies: Callable[[ReducedTask, Candidate], bool] = lambda reduced, best: True
-
-
-def find_candidate(reduced: ReducedTask) -> tuple[Candidate, tuple[Attempt, ...]]:
-    """Find a machine by the strategy of the options; return all attempts as well.
-
-    Raises:
-        ContradictoryRows: when no machine can explain the samples.
-    """
-    started = time.perf_counter()
-    strategy = reduced.task.options.strategy
-    if strategy == AUTO:
-        first = first_candidate(reduced)
-        return best_candidate(reduced, first, time.perf_counter() - started)
-    attempts: Sequence[Attempt] = ()
-    if strategy.proves:
-        candidate, attempts = _minimal(reduced)
-    elif strategy.searches:
-        automaton, attempts = _searched(reduced, reduced.task.time_share())
-        candidate = reduced.candidate(strategy.name, automaton, reduced.trivial)
-    else:
-        limits = MergeLimits(most_states=reduced.task.data.most_states)
-        automaton = (reduced.labels.automaton if strategy == EDSM else None) or reduced.task.merge(
-            reduced.without(reduced.trivial), strategy, limits
-        )
-        candidate = reduced.candidate(strategy.name, automaton, reduced.trivial)
-    seconds = time.perf_counter() - started
-    chosen = Attempt(strategy.name, CHOSEN, candidate.machine.states, candidate.bits, seconds)
-    return candidate, (chosen, *attempts)
-
-
-# ---- strategy auto -----------------------------------------------------------
+    applies: Callable[[Task, Candidate], bool] = lambda task, best: True
 
 
 def _merging(order: Strategy) -> Find:
     """Return a function that merges in an order while the machine may still be the best."""
 
-    def find(reduced: ReducedTask, best: Candidate | None, limits: MergeLimits) -> Candidate:
-        if best is not None:
-            work = int(reduced.task.options.effort * EXTRA_WORK) + best.automaton.work
-            states = most_states(best.machine.states)
-            limits = replace(limits, most_states=states, most_work=work)
-        automaton = reduced.task.merge(reduced.without(reduced.trivial), order, limits)
-        return reduced.candidate(order.name, automaton, reduced.trivial)
+    def find(task: Task, best: Candidate, limits: Limits) -> Candidate:
+        work = int(task.options.effort * EXTRA_WORK) + best.automaton.work
+        states = most_states(best.machine.states)
+        return find_by_merging(task, order, replace(limits, most_states=states, most_work=work))
 
     return find
 
 
-def _searching(reduced: ReducedTask, best: Candidate | None, limits: MergeLimits) -> Candidate:
+def _searching(task: Task, best: Candidate, limits: Limits) -> Candidate:
     """Search for a smaller machine than the best so far; it reads all labels."""
-    options, known, share, doubt = reduced.task.options, None, SEARCH_SHARE, 1.0
-    if best is not None:
-        doubt = uncertainty(best.automaton)
-        if best.automaton.finished:
-            known = best.machine.transitions
-        if _memorizes(reduced, best):
-            share = SEARCH_SHARE_IF_MEMORIZED
+    share = SEARCH_SHARE_IF_MEMORIZED if _memorizes(task, best) else SEARCH_SHARE
     automaton = search(
-        reduced.without(reduced.looping),
-        seed=options.seed,
-        effort=share * options.effort * doubt,
-        time_limit=limits.time_limit,
-        listener=limits.listener,
-        known=known,
+        task.without(task.looping),
+        seed=task.options.seed,
+        effort=share * task.options.effort * uncertainty(best.automaton),
+        limits=limits,
+        known=best.machine.transitions if best.automaton.finished else None,
         merges=False,
     )
-    return reduced.candidate("search", automaton, reduced.looping)
+    return Candidate.of(task, "search", automaton, task.looping)
 
 
-def _repairing(reduced: ReducedTask, best: Candidate | None, limits: MergeLimits) -> Candidate:
+def _repairing(task: Task, best: Candidate, limits: Limits) -> Candidate:
     """Remove states from the best machine so far, the weakest first."""
-    if best is None or not best.automaton.finished:
+    if not best.automaton.finished:
         raise WorkLimitExceeded
-    automaton = repair_automaton(
-        reduced.without(best.without),
-        best.automaton,
-        seed=reduced.task.options.seed,
-        effort=reduced.task.options.effort,
-        time_limit=limits.time_limit,
-        listener=limits.listener,
-    )
-    return reduced.candidate("repair", automaton, best.without)
+    seed, effort, samples = task.options.seed, task.options.effort, task.without(best.without)
+    automaton = repair_automaton(samples, best.automaton, seed=seed, effort=effort, limits=limits)
+    return Candidate.of(task, "repair", automaton, best.without)
 
 
-def _is_small(reduced: ReducedTask, best: Candidate) -> bool:
-    return best.machine.states * len(reduced.samples.histories.tree) <= MOST_TO_BACKTRACK
+def _is_small(task: Task, best: Candidate) -> bool:
+    return best.machine.states * len(task.reduced.histories.tree) <= MOST_TO_BACKTRACK
 
 
-def _memorizes(reduced: ReducedTask, best: Candidate) -> bool:
+def _memorizes(task: Task, best: Candidate) -> bool:
     """Return whether a machine has about as many transitions as there are label sequences."""
-    labels = len(reduced.samples.labels) - len(reduced.looping)
+    labels = len(task.reduced.labels) - len(task.looping)
     nodes = best.automaton.tree_nodes
     return NODES_FOR_LABEL * labels <= nodes < MEMORIZED * best.machine.states * labels
 
 
-def _may_be_searched(reduced: ReducedTask, best: Candidate) -> bool:
+def _may_be_searched(task: Task, best: Candidate) -> bool:
     """Return whether a search may find what merging does not."""
     if best.machine.states <= FEWEST:
         return False
-    queries = len(np.unique(reduced.samples.alpha[reduced.samples.alpha >= 0]))
-    labels = len(reduced.samples.labels) - len(reduced.looping)
+    queries = len(np.unique(task.reduced.alpha[task.reduced.alpha >= 0]))
+    labels = len(task.reduced.labels) - len(task.looping)
     has_many_queries = queries >= QUERIES_FOR_LABEL * labels
-    return has_many_queries or not best.automaton.finished or _memorizes(reduced, best)
+    return has_many_queries or not best.automaton.finished or _memorizes(task, best)
 
 
 ENTRANTS: Final[tuple[Entrant, ...]] = (
@@ -253,27 +265,33 @@ def uncertainty(automaton: RawAutomaton) -> float:
     return min(8 * weak / len(scores), 1.0)
 
 
-def first_candidate(reduced: ReducedTask) -> Candidate:
+def first_candidate(task: Task) -> Candidate:
     """Return the machine of the first merge order, or if that takes long that of a search."""
-    merged, share = reduced.labels.automaton, reduced.task.time_share()
-    if merged is None:
-        limits = MergeLimits(
-            # If it is cut short, the search may do better.
-            None if share is None else share / 2,
-            most_states=reduced.task.data.most_states,
-            most_work=work_before_search(reduced.samples),
+    limits = task.limits()
+    # If merging is cut short, the search may do better.
+    half = None if limits.time_limit is None else limits.time_limit / 2
+    try:
+        return find_by_merging(
+            task, FIRST, replace(limits, time_limit=half, most_work=work_before_search(task))
         )
-        try:
-            merged = reduced.task.merge(reduced.without(reduced.trivial), FIRST, limits)
-        except WorkLimitExceeded:
-            return _searching(
-                reduced, None, MergeLimits(reduced.task.time_share(), reduced.task.listener)
-            )
-    return reduced.candidate(FIRST.name, merged, reduced.trivial)
+    except WorkLimitExceeded:
+        automaton = search(
+            task.without(task.looping),
+            seed=task.options.seed,
+            effort=SEARCH_SHARE * task.options.effort,
+            limits=task.limits(),
+        )
+        return Candidate.of(task, "search", automaton, task.looping)
+
+
+class _Run(NamedTuple):
+    name: str
+    candidate: Candidate | None
+    seconds: float
 
 
 def best_candidate(
-    reduced: ReducedTask, first: Candidate, seconds: float, entrants: Sequence[Entrant] = ENTRANTS
+    task: Task, first: Candidate, seconds: float, entrants: Sequence[Entrant] = ENTRANTS
 ) -> tuple[Candidate, tuple[Attempt, ...]]:
     """Return the candidate with the shortest description, and all attempts.
 
@@ -285,47 +303,35 @@ def best_candidate(
     for turn in sorted({entrant.turn for entrant in entrants}):
         if best.strategy == "search" or not uncertainty(best.automaton):
             break
-        ready = [
-            entrant
-            for entrant in entrants
-            if entrant.turn == turn and entrant.applies(reduced, best)
-        ]
-        runs += _run_together(reduced, best, ready) if ready else []
-        best = min((run.candidate for run in runs if run.candidate), key=lambda found: found.rank)
+        ready = [one for one in entrants if one.turn == turn and one.applies(task, best)]
+        if ready and task.data.context.in_time():
+            runs += _run_together(task, best, ready)
+        candidates = (run.candidate for run in runs if run.candidate is not None)
+        best = min(candidates, key=lambda candidate: candidate.rank)
     return best, tuple(_attempt(run, best) for run in runs)
 
 
-@dataclass(frozen=True)
-class _Run:
-    name: str
-    candidate: Candidate | None
-    seconds: float
-
-
-def _run_together(reduced: ReducedTask, best: Candidate, entrants: Sequence[Entrant]) -> list[_Run]:
+def _run_together(task: Task, best: Candidate, entrants: Sequence[Entrant]) -> list[_Run]:
     """Run entrants in threads, the first of them in this one: it calls the listener."""
-    stopped = Flag()
-    share, listener = reduced.task.time_share(), reduced.task.listener
+    stopped, limits = Flag(), task.limits()
 
-    def run(entrant: Entrant, listen: Callable[[Progress], object] | None) -> _Run:
+    def run(entrant: Entrant, listener: Watcher | None) -> _Run:
         started, candidate = time.perf_counter(), None
         with suppress(BudgetExceeded):
-            candidate = entrant.find(reduced, best, MergeLimits(share, listen))
+            candidate = entrant.find(task, best, replace(limits, listener=listener))
         return _Run(entrant.name, candidate, time.perf_counter() - started)
 
-    def stop_if_told(progress: Progress) -> None:
+    def stop_if_failed(progress: Progress) -> None:
         if stopped.is_set():
             raise _Stopped
 
     first, *rest = entrants
-    if not reduced.task.data.context.in_time():
-        return []
-    if share is None and len(reduced.samples.histories.tree) < WORTH_A_THREAD:
-        return [run(entrant, listener) for entrant in entrants]
+    if limits.time_limit is None and len(task.reduced.histories.tree) < WORTH_A_THREAD:
+        return [run(entrant, limits.listener) for entrant in entrants]
     with ThreadPoolExecutor(max(len(rest), 1)) as threads:
         try:
-            futures = [threads.submit(run, entrant, stop_if_told) for entrant in rest]
-            return [run(first, listener), *(future.result() for future in futures)]
+            futures = [threads.submit(run, entrant, stop_if_failed) for entrant in rest]
+            return [run(first, limits.listener), *(future.result() for future in futures)]
         except BaseException:
             stopped.set()
             raise
@@ -349,62 +355,51 @@ def _attempt(run: _Run, best: Candidate) -> Attempt:
 # ---- strategies search and exact ---------------------------------------------
 
 
-def _searched(
-    reduced: ReducedTask, time_limit: float | None
-) -> tuple[RawAutomaton, Sequence[Attempt]]:
+def search_smallest(task: Task, limits: Limits) -> tuple[RawAutomaton, Sequence[Attempt]]:
     """Search for the smallest machine, never larger than that of merging without labels.
 
     The search reads labels that merging would drop, and merging that reads them may find many
     more states. So the search starts from the better of both.
     """
-    options, workers = reduced.task.options, reduced.task.data.context.workers
-    initial, started = None, time.perf_counter()
-    if reduced.task.data.named_trivial is None and options.remove_trivial:
-        quarter = None if time_limit is None else time_limit / 4
+    started, options, workers = time.perf_counter(), task.options, task.data.context.workers
+    samples, known = task.without(task.trivial), None
+    if task.data.named_trivial is None and options.remove_trivial:
+        quarter = None if limits.time_limit is None else limits.time_limit / 4
         labels = choose_trivial_labels(
-            reduced.task.within(quarter),
-            reduced.samples,
-            only_no_event=False,
-            most_work=work_before_search(reduced.samples),
+            task.within(quarter), only_no_event=False, most_work=work_before_search(task)
         )
         merged = labels.automaton
-        if labels.codes != reduced.trivial and merged is not None and merged.finished:
-            initial = reduced.build(merged, labels.codes).transitions
-    settings: dict[str, Any] = {
-        "seed": options.seed,
-        "effort": options.effort,
-        "time_limit": seconds_left(time_limit, started),
-        "listener": reduced.task.listener,
-        "known": initial,
-    }
-    samples = reduced.without(reduced.trivial)
+        if labels.codes != task.trivial and merged is not None and merged.finished:
+            known = task.restore(merged, labels.codes).transitions
+    seed, effort = options.seed, options.effort
+    limits = replace(limits, time_limit=seconds_left(limits.time_limit, started))
     if workers.name == "threads":  # would run restarts one after another
-        return search(samples, **settings), ()
-    return search_with_restarts(samples, workers, **settings)
+        return search(samples, seed=seed, effort=effort, limits=limits, known=known), ()
+    return search_with_restarts(
+        samples, workers, seed=seed, effort=effort, limits=limits, known=known
+    )
 
 
-def _minimal(reduced: ReducedTask) -> tuple[Candidate, Sequence[Attempt]]:
+def find_minimal(task: Task) -> tuple[Candidate, Sequence[Attempt]]:
     """Search for a small machine, then close in on the smallest from below."""
     require_sat_solver()
-    samples, share = reduced.without(reduced.trivial), reduced.task.time_share()
-    started, workers = time.perf_counter(), reduced.task.data.context.workers
+    started, workers = time.perf_counter(), task.data.context.workers
+    samples, limits = task.without(task.trivial), task.limits()
     # To find a machine is worth more than to prove that there is none.
-    upper, attempts = _searched(reduced, None if share is None else 0.75 * share)
-    if not upper.finished:
-        # A bound on the gap needs some machine.
-        upper = merge(samples, EDSM, reduced.task.options.engine)
+    share = None if limits.time_limit is None else 0.75 * limits.time_limit
+    upper, attempts = search_smallest(task, replace(limits, time_limit=share))
+    if not upper.finished:  # a bound on the gap needs some machine
+        upper = merge(samples, EDSM, task.options.engine)
     minimal = minimal_automaton(
         samples,
         upper,
-        time_limit=seconds_left(share, started),
-        listener=reduced.task.listener,
+        limits=replace(limits, time_limit=seconds_left(limits.time_limit, started)),
         workers=None if workers.name == "threads" else workers,
     )
     alternative = None
     if minimal.alternative is not None:
-        alternative = reduced.build(minimal.alternative, reduced.trivial)
-    candidate = reduced.candidate("exact", minimal.automaton, reduced.trivial)
-    proof = MinimalityProof(
-        minimal.automaton.states, minimal.lower_bound, minimal.unique, alternative
-    )
+        alternative = task.restore(minimal.alternative, task.trivial)
+    states, at_least = minimal.automaton.states, minimal.lower_bound
+    proof = MinimalityProof(states, at_least, minimal.unique, alternative)
+    candidate = Candidate.of(task, "exact", minimal.automaton, task.trivial)
     return replace(candidate, proof=proof), (*attempts, *minimal.attempts)

@@ -15,6 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -345,19 +346,23 @@ class Watch:
     """The clock of a search: reports progress to a listener, and raises when time is up."""
 
     def __init__(self, time_limit: float | None, listener: Watcher | None) -> None:
-        self._limit = time_limit
+        self._limit = inf if time_limit is None else time_limit
         self._listener = listener
         self._started = self._reported = time.monotonic()
 
     def look(self, progress: Progress) -> None:
-        """Check the time; call this often.
+        """Report progress and check the time; call this often.
 
         Raises:
             TimeLimitReached: when time is up.
         """
-        now = time.monotonic()
-        if self._limit is not None and now - self._started > self._limit:
+        if self.report(progress) > self._limit:
             raise TimeLimitReached("time ran out")
+
+    def report(self, progress: Progress) -> float:
+        """Call the listener, unless it was just called; return the seconds since the start."""
+        now = time.monotonic()
         if self._listener is not None and now - self._reported >= 0.05:
             self._reported = now
             self._listener(progress)
+        return now - self._started

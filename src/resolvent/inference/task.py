@@ -1,12 +1,11 @@
-"""The task of inferring one machine: samples, their reduction, and candidates for the machine.
+"""The task of inferring one machine: its samples, and their reduction.
 
-Input: traces to learn from (`TrainingSet`). Output: a `Task` for each output, a `ReducedTask`
-without redundant α-inputs and trivial labels, and a `Candidate` for each automaton that explains
-its samples.
+Input: traces to learn from (`TrainingSet`). Output: a `Task` for each output; `reduce_task` removes
+its redundant α-inputs and trivial labels.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import inf
@@ -15,16 +14,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.progress import Progress
 from resolvent.inference.conflict import Conflict, Sampling, explain_conflict
 from resolvent.inference.context import InferenceContext
-from resolvent.inference.engine import MergeLimits, merge
-from resolvent.inference.fit import MinimalityProof
+from resolvent.inference.engine import Limits, merge
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.strategy import AUTO, EDSM, Strategy
+from resolvent.inference.strategy import AUTO, EDSM
 from resolvent.machines import Machine, build_machine, machine_class, machine_name, restore_loops
 from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
-from resolvent.machines.likelihood import description_bits
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.preprocess.reduction import (
     ConstantOutputs,
@@ -109,30 +105,51 @@ class TrainingSet:
 
     def task(self, predicts: str, observed: ObservationColumn | None) -> "Task":
         """Return the task for one output; `observed` supplements the observations."""
+        digits = self.digits(predicts)
         samples = output_samples(
-            self.traces,
-            self.histories,
-            predicts,
-            observed=observed,
-            digits=self.digits(predicts),
+            self.traces, self.histories, predicts, observed=observed, digits=digits
         )
-        return Task(self, predicts, samples, supplemented=observed is not None)
+        return Task(self, predicts, samples, samples, supplemented=observed is not None)
+
+
+@dataclass(frozen=True)
+class TrivialLabels:
+    """The labels that a machine is inferred without, and why.
+
+    Attributes:
+        codes: The codes of these labels, ascending.
+        tests: The test of each label; none if labels are not tested.
+        automaton: The automaton merged without them while labels were compared, if there is one.
+    """
+
+    codes: tuple[int, ...] = ()
+    tests: tuple[TrivialityTest, ...] = ()
+    automaton: RawAutomaton | None = None
 
 
 @dataclass(frozen=True)
 class Task:
-    """The samples that one machine is inferred from."""
+    """The samples that one machine is inferred from, and how they were reduced.
+
+    Attributes:
+        data: The traces, and the settings of all machines.
+        predicts: The column that the machine predicts.
+        samples: All samples.
+        reduced: The samples without redundant α-inputs, with all labels.
+        supplemented: Whether observations are supplemented by states of the Transition Machine.
+        constants: The outputs of the redundant α-inputs.
+        labels: The labels that merging does without.
+        started: When the inference of the machine started.
+    """
 
     data: TrainingSet
     predicts: str
     samples: SampleSet
+    reduced: SampleSet
     supplemented: bool
+    constants: ConstantOutputs = field(default_factory=ConstantOutputs.nothing)
+    labels: TrivialLabels = TrivialLabels()
     started: float = field(default_factory=time.perf_counter)
-
-    @property
-    def name(self) -> str:
-        """The name of the machine."""
-        return machine_name(self.predicts)
 
     @property
     def options(self) -> InferenceOptions:
@@ -140,58 +157,61 @@ class Task:
         return self.data.options
 
     @property
-    def listener(self) -> Callable[[Progress], object] | None:
-        """The listener for the progress of this machine."""
-        return self.data.context.listener_for(self.name)
+    def trivial(self) -> tuple[int, ...]:
+        """The labels that merging does without."""
+        return self.labels.codes
+
+    @property
+    def looping(self) -> tuple[int, ...]:
+        """Those of them that loop in every state, so that all strategies do without them."""
+        return self._looping(self.trivial)
+
+    def without(self, labels: Iterable[int]) -> SampleSet:
+        """Return the reduced samples without some labels."""
+        return replace(self.reduced, histories=remove_trivial(self.reduced.histories, labels))
 
     def time_share(self) -> float | None:
         """Return the seconds for this machine; each later one gets an equal share."""
         left, outputs = self.data.context.time_left(), self.data.outputs
         return None if left is None else left / (len(outputs) - outputs.index(self.predicts))
 
+    def limits(self) -> Limits:
+        """Return the limits of one run of an engine, which reports as this machine."""
+        listener = self.data.context.listener_for(machine_name(self.predicts))
+        return Limits(self.time_share(), listener, self.data.most_states)
+
     def within(self, seconds: float | None) -> "Task":
         """Return the same task as the only one, with this number of seconds, and in silence."""
         context = self.data.context.within(seconds)
         return replace(self, data=replace(self.data, context=context, outputs=(self.predicts,)))
 
-    def merge(self, samples: SampleSet, strategy: Strategy, limits: MergeLimits) -> RawAutomaton:
-        """Merge the states of samples, by default within the time and reports of this machine."""
-        if limits.time_limit is None:
-            limits = replace(limits, time_limit=self.time_share())
-        if limits.listener is None:
-            limits = replace(limits, listener=self.listener)
-        return merge(samples, strategy, self.options.engine, limits)
-
-    def build(
-        self, automaton: RawAutomaton, constants: ConstantOutputs, trivial: tuple[int, ...]
-    ) -> Machine:
-        """Build the machine of an automaton, with the outputs and labels that it lacks."""
+    def build(self, automaton: RawAutomaton, trivial: tuple[int, ...]) -> Machine:
+        """Build the machine of an automaton, with the constant outputs and trivial labels."""
         return build_machine(
             machine_class(self.predicts),
             automaton,
             self.samples,
-            constants,
+            self.constants,
             trivial,
             predicts=self.predicts,
             supplemented=self.supplemented,
             digits=self.data.digits(self.predicts),
         )
 
-    def looping(self, trivial: tuple[int, ...]) -> tuple[int, ...]:
-        """Return those trivial labels that loop in every state, read there or not."""
-        if self.data.named_trivial is not None:
-            return trivial
-        return tuple(code for code in trivial if self.samples.labels[code] == NO_EVENT)
+    def restore(self, automaton: RawAutomaton, without: tuple[int, ...]) -> Machine:
+        """Undo the reduction: build the machine of an automaton that was found without labels."""
+        looping = self._looping(without)
+        dropped = tuple(code for code in without if code not in set(looping))
+        return restore_loops(self.build(automaton, looping), dropped, self.samples.histories)
 
-    def conflict(self, rows: ContradictoryRows, trivial: tuple[int, ...]) -> Conflict:
+    def conflict(self, rows: ContradictoryRows) -> Conflict:
         """Return the steps that no machine explains without trivial labels, and what to try."""
-        data, options = self.data, self.options
+        data, options, trivial = self.data, self.options, self.trivial
         build = data.build_samples(self.predicts)
         # Labels dropped on evidence are to blame only if nothing contradicts with them.
-        looping = self.looping(trivial)
-        histories = remove_trivial(data.histories, looping)
+        histories = remove_trivial(data.histories, self.looping)
         if (contradiction := find_contradiction(build(data.traces, histories))) is not None:
-            rows, trivial = contradiction, looping
+            rows, trivial = contradiction, self.looping
         predictable = []  # the other outputs that vary without contradictions
         for output in data.outputs:
             samples = data.build_samples(output)(data.traces, histories)
@@ -213,154 +233,64 @@ class Task:
             predictable,
         )
 
-
-@dataclass(frozen=True)
-class TrivialLabels:
-    """The labels that one machine is inferred without, and why.
-
-    `merged` holds the automata that were merged while labels were compared, by the labels removed.
-    """
-
-    codes: tuple[int, ...] = ()
-    tests: tuple[TrivialityTest, ...] = ()
-    merged: dict[frozenset[int], RawAutomaton] = field(default_factory=dict)
-
-    @property
-    def automaton(self) -> RawAutomaton | None:
-        """The automaton merged without the trivial labels, if there is one."""
-        return self.merged.get(frozenset(self.codes))
-
-
-@dataclass(frozen=True)
-class ReducedTask:
-    """A task after the reduction, with the data to undo it.
-
-    `samples` are those without redundant α-inputs, which `constants` holds, with all labels.
-    """
-
-    task: Task
-    samples: SampleSet
-    constants: ConstantOutputs
-    labels: TrivialLabels
-
-    @property
-    def trivial(self) -> tuple[int, ...]:
-        """The labels that merging does without."""
-        return self.labels.codes
-
-    @property
-    def looping(self) -> tuple[int, ...]:
-        """Those of them that loop in every state, so that all strategies do without them."""
-        return self.task.looping(self.trivial)
-
-    def without(self, labels: tuple[int, ...]) -> SampleSet:
-        """Return the samples without some labels."""
-        return replace(self.samples, histories=remove_trivial(self.samples.histories, labels))
-
-    def build(self, automaton: RawAutomaton, without: tuple[int, ...]) -> Machine:
-        """Build the machine of an automaton that was found without some labels."""
-        looping = self.task.looping(without)
-        machine = self.task.build(automaton, self.constants, looping)
-        dropped = tuple(code for code in without if code not in set(looping))
-        return restore_loops(machine, dropped, self.task.samples.histories)
-
-    def candidate(
-        self, strategy: str, automaton: RawAutomaton, without: tuple[int, ...]
-    ) -> "Candidate":
-        """Build the machine of an automaton, and compute its description length."""
-        machine = self.build(automaton, without)
-        return Candidate(strategy, automaton, without, machine, description_bits(machine))
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """An automaton that explains the samples of a task, as a machine, with its cost and origin.
-
-    Attributes:
-        strategy: The name of the strategy that found it.
-        automaton: The automaton.
-        without: The labels that it was found without.
-        machine: The machine, with all labels and outputs.
-        bits: Length of the machine's description.
-        proof: The proof that it is minimal, of a strategy that proves.
-    """
-
-    strategy: str
-    automaton: RawAutomaton
-    without: tuple[int, ...]
-    machine: Machine
-    bits: float
-    proof: MinimalityProof | None = None
-
-    @property
-    def rank(self) -> tuple[bool, int, float]:
-        """Sort key of candidates: a machine that explains everything comes first."""
-        return (not self.automaton.finished, self.automaton.wrong, self.bits)
+    def _looping(self, trivial: tuple[int, ...]) -> tuple[int, ...]:
+        if self.data.named_trivial is not None:
+            return trivial
+        return tuple(code for code in trivial if self.samples.labels[code] == NO_EVENT)
 
 
 # ---- reduction ---------------------------------------------------------------
 
 
-def reduce_task(task: Task) -> ReducedTask:
+def reduce_task(task: Task) -> Task:
     """Remove redundant α-inputs and trivial labels from the samples of a task."""
     options = task.options
-    samples, constants = task.samples, ConstantOutputs.nothing()
     if options.remove_redundant:
-        samples, constants = remove_redundant(samples)
-    labels = choose_trivial_labels(
-        task,
-        samples,
-        only_no_event=options.strategy.keeps_labels,
-        most_work=work_before_search(samples) if options.strategy == AUTO else None,
-    )
-    return ReducedTask(task, samples, constants, labels)
+        reduced, constants = remove_redundant(task.samples)
+        task = replace(task, reduced=reduced, constants=constants)
+    most_work = work_before_search(task) if options.strategy == AUTO else None
+    labels = choose_trivial_labels(task, options.strategy.keeps_labels, most_work)
+    return replace(task, labels=labels)
 
 
-def work_before_search(samples: SampleSet) -> int:
+def work_before_search(task: Task) -> int:
     """Return the work after which merging is put off until the search has run."""
-    return max(WORK_BEFORE_SEARCH, WORK_FOR_NODE * len(samples.histories.tree))
+    return max(WORK_BEFORE_SEARCH, WORK_FOR_NODE * len(task.reduced.histories.tree))
 
 
 def choose_trivial_labels(
-    task: Task,
-    samples: SampleSet,
-    *,
-    only_no_event: bool,
-    most_work: int | None = None,
+    task: Task, only_no_event: bool, most_work: int | None = None
 ) -> TrivialLabels:
     """Choose the labels that a machine is inferred without.
 
     Args:
-        task: The task.
-        samples: Its samples, without redundant α-inputs.
+        task: The task, without redundant α-inputs.
         only_no_event: Whether only "no event" is tested.
         most_work: Maximum work of each merge by which labels are compared.
     """
-    labels, data, named = samples.labels, task.data, task.data.named_trivial
+    samples, data, named = task.reduced, task.data, task.data.named_trivial
+    labels, in_time = samples.labels, data.context.in_time
     if not task.options.remove_trivial:
         return TrivialLabels()
     if named is not None:
         codes = tuple(code for code, label in enumerate(labels) if label in named)
         return TrivialLabels(codes, declared_trivial(labels, codes))
-    in_time = data.context.in_time
     tests = assess_labels(samples, beyond_no_event=not only_no_event, in_time=in_time)
     merged: dict[frozenset[int], RawAutomaton] = {}
     if not only_no_event and in_time():
-        tests = _compared(task, samples, tests, merged, most_work)
+        tests = _compared(task, tests, merged, most_work)
     trivial = _trivial_codes(tests)
-    no_event = labels.get(NO_EVENT)
+    build, no_event = data.build_samples(task.predicts), labels.get(NO_EVENT)
     # With "no event" a machine can count steps, and so explain away that labels are read at the
     # wrong time: the user has to know that.
     if (
         no_event is not None
         and no_event not in trivial
-        and fitting_timing(
-            data.traces, data.build_samples(task.predicts), task.options.timing, (no_event,)
-        )
+        and fitting_timing(data.traces, build, task.options.timing, (no_event,))
     ):
         trivial.add(no_event)
     tests = tuple(test.renumbered(data.numbers) for test in tests)
-    return TrivialLabels(tuple(sorted(trivial)), tests, merged)
+    return TrivialLabels(tuple(sorted(trivial)), tests, merged.get(frozenset(trivial)))
 
 
 def _trivial_codes(tests: tuple[TrivialityTest, ...]) -> set[int]:
@@ -369,12 +299,11 @@ def _trivial_codes(tests: tuple[TrivialityTest, ...]) -> set[int]:
 
 def _compared(
     task: Task,
-    samples: SampleSet,
     tests: tuple[TrivialityTest, ...],
     merged: dict[frozenset[int], RawAutomaton],
     most_work: int | None,
 ) -> tuple[TrivialityTest, ...]:
-    """Let merging decide about labels that were not proven necessary.
+    """Let merging decide about labels that were not proven necessary; record what was `merged`.
 
     The smallest machine never grows when a label that changes no state is deleted. So a label that
     was dropped on evidence is restored if the machine is smaller with it; an undecided one is
@@ -390,11 +319,13 @@ def _compared(
         return tests
 
     def states(without: set[int], below: float = inf) -> float:
-        most = min(below - 1, inf if task.data.most_states is None else task.data.most_states)
-        limits = MergeLimits(most_states=None if most == inf else int(most), most_work=most_work)
-        histories = remove_trivial(samples.histories, without)
+        limits = task.limits()
+        most = min(below - 1, inf if limits.most_states is None else limits.most_states)
+        limits = replace(
+            limits, most_states=None if most == inf else int(most), most_work=most_work
+        )
         try:
-            automaton = task.merge(replace(samples, histories=histories), EDSM, limits)
+            automaton = merge(task.without(without), EDSM, task.options.engine, limits)
         except (ContradictoryRows, StateLimitExceeded):
             return inf  # or not below the number to beat
         merged[frozenset(without)] = automaton
