@@ -39,9 +39,9 @@ from resolvent.planning.plan import plan as plan
 from resolvent.preprocess.discretize import Discretizer as Discretizer
 from resolvent.preprocess.labeling import LabelingFunction as LabelingFunction
 from resolvent.preprocess.timing import LabelTiming as LabelTiming
+from resolvent.rl.augment import AugmentObservation as AugmentObservation
 from resolvent.rl.collect import collect as collect
 from resolvent.rl.trainer import q_learning as q_learning
-from resolvent.rl.wrappers.augment import AugmentObservation as AugmentObservation
 from resolvent.traces.io.formats import read_traces as read_traces
 from resolvent.traces.io.read_table import read_log as read_log
 from resolvent.traces.io.read_table import read_table as read_table

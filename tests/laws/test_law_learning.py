@@ -11,7 +11,7 @@ from naive_q_learning import NaiveLearner, q_learning
 import resolvent as rs
 from resolvent.planning.model import Model
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.rl.wrappers.shape import values_of_states
+from resolvent.rl.shape import values_of_states
 from resolvent.traces.symbols import as_symbol
 from table_worlds import pairs, worlds
 

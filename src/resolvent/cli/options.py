@@ -20,7 +20,7 @@ from resolvent.preprocess.labeling import LABEL_ORIGINS
 from resolvent.traces.io.formats import FORMATS
 
 if TYPE_CHECKING:
-    from resolvent.rl.make_env import NamedEnvironment
+    from resolvent.rl.collect import NamedEnvironment
 
 LABEL_SOURCES = (*LABEL_ORIGINS, "auto")
 """The values of `--labels`."""
@@ -303,6 +303,6 @@ def environment_maker(
     environment: str, settings: Sequence[str] | None, imports: Sequence[str] | None = None
 ) -> "NamedEnvironment":
     """Return the function that makes the environment that a user named."""
-    from resolvent.rl.make_env import NamedEnvironment
+    from resolvent.rl.collect import NamedEnvironment
 
     return NamedEnvironment(environment, dict(map(setting, settings or ())), tuple(imports or ()))

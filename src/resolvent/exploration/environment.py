@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from resolvent.errors import ModelError, OptionError, ResolventError, TraceError
+from resolvent.rl.collect import check_maker
 from resolvent.rl.env import AnyEnv
-from resolvent.rl.make_env import check_maker
 from resolvent.rl.vector_env import one_environment
 
 MAX_ACTIONS: Final = 1_000

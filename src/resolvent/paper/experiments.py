@@ -20,9 +20,9 @@ from resolvent.paper.baselines.outcome import Outcome, Status
 from resolvent.paper.correctness import compare_edges, compare_pair
 from resolvent.paper.runs import Run, Stopwatch, function_called
 from resolvent.planning.model import Model
+from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.collect import collect
 from resolvent.rl.trainer import q_learning
-from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces.trace_set import TraceSet
 from resolvent.worlds import PhaseGrid, RandomWorld
 from resolvent.worlds.env import World

@@ -1,6 +1,6 @@
 """Reinforcement learning: all code that steps a Gymnasium environment.
 
-`collect` records traces; `wrappers` show machine states and shape rewards; `trainer` has
+`collect` records traces; `augment` shows machine states and `shape` shapes rewards; `trainer` has
 Q-learning; `run_plan` and `experiment_policy` act by plans and experiments; `sb3` is for
 Stable-Baselines3. Most names are imported at their first use, so that collecting does not load
 planning and inference.

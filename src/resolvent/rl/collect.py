@@ -1,15 +1,19 @@
-"""Collect traces: a Gymnasium environment and a policy → `TraceSet`.
+"""Collect traces: a Gymnasium environment, or its name, and a policy → `TraceSet`.
 
 On workers, episodes are played in shards. Each shard has its own environment and a seed derived
 from its number, so traces do not depend on the workers.
 """
 
 import copy
+import importlib
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import gymnasium as gym
@@ -17,13 +21,18 @@ import numpy as np
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.ray import import_ray
-from resolvent._util.validation import check_arguments
-from resolvent.errors import OptionError
+from resolvent._util.text import listed
+from resolvent._util.validation import check_arguments, needs_arguments, quoted
+from resolvent.errors import OptionError, ResolventError
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
-from resolvent.rl.env import AnyEnv, reported_label
-from resolvent.rl.make_env import NamedEnvironment, check_maker
-from resolvent.rl.rollout import LabelPolicy, RolloutOptions, record_episodes
-from resolvent.rl.vector_env import record_vector_episodes
+from resolvent.rl.env import AnyEnv, checked_reset, checked_step, env_errors, reported_label
+from resolvent.rl.rollout import (
+    LabelPolicy,
+    RolloutOptions,
+    record_episodes,
+    record_vector_episodes,
+)
+from resolvent.traces.label_function import error_text
 from resolvent.traces.schema import check_column_names
 from resolvent.traces.trace_set import TraceSet
 
@@ -32,6 +41,8 @@ EPISODES: Final = 16
 
 _SEEDS: Final = 2**32
 """Number of seeds: some environments take no larger ones."""
+
+_WANTED: Final = "name a class of environments (gymnasium.Env) or a function that returns one"
 
 
 def collect(
@@ -107,7 +118,16 @@ def collect(
     if on is not None:
         return _collect_on_workers(env, options, episodes, seed, on, progress)
     with _opened(env) as opened:
-        return _collect_here(opened, options, episodes, seed, progress)
+        if not isinstance(opened, gym.vector.VectorEnv):
+            return record_episodes(opened, options, range(episodes), seed, progress)
+        if inner:
+            raise OptionError("inner=True: collect from one environment, not from a VectorEnv")
+        if isinstance(policy, LabelPolicy):
+            raise OptionError("a policy that reads labels plays one environment, not a VectorEnv")
+        return record_vector_episodes(opened, options, episodes, seed, progress)
+
+
+# --- Environments by name, function or copy -------------------------------------------------------
 
 
 @contextmanager
@@ -118,10 +138,7 @@ def _opened(env: AnyEnv | str | Callable[[], AnyEnv]) -> Iterator[AnyEnv]:
         return
     new_env = _maker(env)()
     if not isinstance(new_env, gym.Env | gym.vector.VectorEnv):
-        raise OptionError(
-            f"the function that makes the environment gave a {type(new_env).__name__}: it has to "
-            f"return a gymnasium.Env or VectorEnv"
-        )
+        raise _not_an_environment(new_env, "it has to return a gymnasium.Env or VectorEnv")
     try:
         yield new_env
     finally:
@@ -131,7 +148,7 @@ def _opened(env: AnyEnv | str | Callable[[], AnyEnv]) -> Iterator[AnyEnv]:
 def _maker(env: gym.Env[Any, Any] | str | Callable[[], AnyEnv]) -> Callable[[], AnyEnv]:
     """Return a function that makes or copies the environment."""
     if isinstance(env, gym.Env):
-        return _Copies(env)
+        return partial(copy.deepcopy, env)
     if isinstance(env, str):
         return NamedEnvironment(env)
     if not callable(env):
@@ -143,20 +160,131 @@ def _maker(env: gym.Env[Any, Any] | str | Callable[[], AnyEnv]) -> Callable[[], 
     return env
 
 
-def _collect_here(
-    env: AnyEnv,
-    options: RolloutOptions,
-    episodes: int,
-    seed: int | None,
-    progress: Callable[[float], object] | None,
-) -> TraceSet:
-    if not isinstance(env, gym.vector.VectorEnv):
-        return record_episodes(env, options, range(episodes), seed, progress)
-    if options.inner:
-        raise OptionError("inner=True: collect from one environment, not from a VectorEnv")
-    if isinstance(options.policy, LabelPolicy):
-        raise OptionError("a policy that reads labels plays one environment, not a VectorEnv")
-    return record_vector_episodes(env, options, episodes, seed, progress)
+def _not_an_environment(made: Any, remedy: str) -> OptionError:
+    return OptionError(
+        f"the function that makes the environment gave a {type(made).__name__}: {remedy}"
+    )
+
+
+@dataclass(frozen=True)
+class NamedEnvironment:
+    """Make the environment with an id, or named module:id or module:Class, in any process.
+
+    The modules in `imports` are imported first, so that they can register environments.
+
+    >>> NamedEnvironment("resolvent/TMaze-v0", {"length": 5})().unwrapped.length
+    5
+    """
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    imports: Sequence[str] = ()
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        """Return a new environment."""
+        for module in self.imports:
+            _import(module, f"--import {module}")
+        module, colon, name = self.name.partition(":")
+        if not colon:
+            hint = "with --import MODULE if a module registers it, or module:Class"
+            return self._make(partial(gym.make, self.name), hint)
+        if not (module and name):
+            missing = "a class after" if module else "a module before"
+            raise OptionError(f"environment '{self.name}': name {missing} the colon")
+        imported = _import(module, f"environment '{self.name}'")
+        maker = getattr(imported, name, None)
+        if maker is None:
+            return self._make(partial(gym.make, name), _classes_hint(imported))
+        if isinstance(maker, type) and not issubclass(maker, gym.Env):
+            raise OptionError(
+                f"environment '{self.name}' is a class, but no gymnasium.Env: "
+                f"derive it from gymnasium.Env, or {_WANTED}"
+            )
+        if not callable(maker):
+            raise OptionError(f"environment '{self.name}' is a {type(maker).__name__}: {_WANTED}")
+        return self._make(maker)
+
+    def _make(self, maker: Callable[..., Any], hint: str = "") -> gym.Env[Any, Any]:
+        """Call a maker, and guard an environment that is not ours."""
+        try:
+            env = maker(**self.arguments)
+        except ResolventError:
+            raise
+        except Exception as error:
+            if isinstance(error, gym.error.Error) and hint:
+                raise OptionError(
+                    f"cannot make environment '{self.name}': {str(error).rstrip('.')} "
+                    f"(give a Gymnasium id such as resolvent/House-v0, {hint})"
+                ) from error
+            passed = f" with {', '.join(self.arguments)}" if self.arguments else ""
+            raise OptionError(
+                f"cannot make environment '{self.name}'{passed}: {error_text(error)} "
+                f"(give its arguments by --set NAME=VALUE)"
+            ) from error
+        if not isinstance(env, gym.Env):
+            raise OptionError(f"environment '{self.name}' gave a {type(env).__name__}: {_WANTED}")
+        is_ours = type(env.unwrapped).__module__.startswith("resolvent.")
+        return env if is_ours else _Guarded(env)
+
+
+def check_maker(make: Any) -> None:
+    """Raise `OptionError` if a function that makes environments needs arguments."""
+    if callable(make) and needs_arguments(make):
+        raise OptionError(
+            f"{quoted(make)} cannot make the environment, for it needs arguments: give a function "
+            f"that needs none"
+        )
+
+
+def _import(module: str, purpose: str) -> ModuleType:
+    if module.endswith(".py"):
+        name = ".".join(part for part in Path(module).with_suffix("").parts if part.strip("./"))
+        raise OptionError(f"{purpose}: {module} is a file: write {name}, the module's name")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # a module beside the user counts, as with `python -m`
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise OptionError(
+                f"{purpose}: module '{module}' needs '{error.name}', which is not installed"
+            ) from error
+        raise OptionError(
+            f"{purpose}: cannot import module '{module}': give the name of one, such as "
+            f"my_world, that is installed or lies here"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise OptionError(
+            f"{purpose}: cannot import module '{module}', which raised {error_text(error)}"
+        ) from error
+
+
+def _classes_hint(module: ModuleType) -> str:
+    classes = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, gym.Env) and value is not gym.Env
+    ]
+    if not classes:
+        return f"or module:Class; '{module.__name__}' has no class of environments"
+    return f"or module:Class; '{module.__name__}' has {listed(classes[:5])}"
+
+
+class _Guarded(gym.Wrapper[Any, Any, Any, Any]):
+    """Turn an environment's mistakes into trace errors, which say where they happened."""
+
+    def reset(self, **options: Any) -> Any:
+        with env_errors("reset"):
+            returned = self.env.reset(**options)
+        return checked_reset(returned)
+
+    def step(self, action: Any) -> Any:
+        with env_errors("step"):
+            returned = self.env.step(action)
+        return checked_step(returned)
+
+
+# --- Shards of episodes on workers ----------------------------------------------------------------
 
 
 def _collect_on_workers(
@@ -167,14 +295,12 @@ def _collect_on_workers(
     on: str | Workers,
     progress: Callable[[float], object] | None,
 ) -> TraceSet:
-    """Play shards of episodes on workers."""
     if isinstance(env, gym.vector.VectorEnv):
         name = on if isinstance(on, str) else on.name
         raise OptionError(
             f"on={name!r} is for single environments, of which each worker has its own: "
             f"give one of those in the {type(env).__name__}, its name, or leave out on"
         )
-    make = _maker(env)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
     elif seed < 0:
@@ -186,8 +312,8 @@ def _collect_on_workers(
             progress(done / len(shards))
 
     with get_executor(on) as workers:
-        work = _Shard(make, options, episodes, seed, apart=workers.name != "threads")
-        _check_copies(work, workers.name)
+        work = _Shard(_maker(env), options, episodes, seed, workers.name != "threads")
+        _check_copies(env, work, workers.name)
         return TraceSet.concatenate(workers.map(work, shards, called="collecting", report=report))
 
 
@@ -202,16 +328,6 @@ def seed_of_shard(seed: int, number: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Copies:
-    """Make copies of an environment."""
-
-    env: gym.Env[Any, Any]
-
-    def __call__(self) -> gym.Env[Any, Any]:
-        return copy.deepcopy(self.env)
-
-
-@dataclass(frozen=True)
 class _Shard:
     """Play the episodes of a shard, given the number of its first one."""
 
@@ -219,18 +335,15 @@ class _Shard:
     options: RolloutOptions
     episodes: int
     seed: int
-    apart: bool
+    is_apart: bool
+    """Whether workers are other processes: standard output belongs to the one that started them."""
 
     def __call__(self, first: int) -> TraceSet:
         numbers = range(first, min(first + EPISODES, self.episodes))
-        # Standard output belongs to the process that started the workers.
-        with redirect_stdout(sys.stderr) if self.apart else nullcontext():
+        with redirect_stdout(sys.stderr) if self.is_apart else nullcontext():
             env = self.make()
             if not isinstance(env, gym.Env):
-                raise OptionError(
-                    f"the function that makes the environment gave a {type(env).__name__}: "
-                    f"with workers it has to return a gymnasium.Env"
-                )
+                raise _not_an_environment(env, "with workers it has to return a gymnasium.Env")
             try:
                 options = replace(self.options, policy=copy.deepcopy(self.options.policy))
                 seed = seed_of_shard(self.seed, first // EPISODES)
@@ -239,27 +352,21 @@ class _Shard:
                 env.close()
 
 
-def _check_copies(work: _Shard, where: str) -> None:
+def _check_copies(env: Any, work: _Shard, where: str) -> None:
     """Raise `OptionError` for an object that cannot be copied for, or sent to, each shard."""
     copied: dict[str, object] = {"the policy": work.options.policy}
-    if isinstance(work.make, _Copies):
-        copied["the environment"] = work.make.env
-    sent = {
-        **copied,
-        "labeling_fn": work.options.labeling_fn,
-        "observation_fn": work.options.observation_fn,
-    }
-    if not isinstance(work.make, _Copies | NamedEnvironment):
+    sent = {name: getattr(work.options, name) for name in ("labeling_fn", "observation_fn")}
+    if isinstance(env, gym.Env):
+        copied["the environment"] = env
+    else:
         sent["the function that makes the environment"] = work.make
     # Ray sends functions by value, processes by name.
     pickler = import_ray("ray.cloudpickle") if where.startswith("ray") else pickle
-    for name, value in sent.items():
+    copies = copy.deepcopy if where == "threads" else pickler.dumps
+    for name, value in (copied if where == "threads" else copied | sent).items():
         try:
-            if where != "threads":
-                pickler.dumps(value)
-            elif name in copied:
-                copy.deepcopy(value)
-        except Exception as error:  # pickling raises whatever the objects inside do
+            copies(value)
+        except Exception as error:  # copying raises whatever the objects inside do
             advice = "define it in a module, by a name of its own"
             if name == "the environment":
                 advice = 'give its name, such as "module:Class", or a function that makes it'

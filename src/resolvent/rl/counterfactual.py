@@ -16,9 +16,9 @@ from resolvent import _core
 from resolvent._util.text import listed
 from resolvent.errors import ModelError, OptionError
 from resolvent.planning.model import Model
+from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import SymbolEncoder
-from resolvent.rl.wrappers.augment import AugmentObservation
-from resolvent.rl.wrappers.shape import Potential
+from resolvent.rl.shape import Potential
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 

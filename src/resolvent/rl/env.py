@@ -1,4 +1,4 @@
-"""Translate between a Gymnasium environment and the symbols and labels of traces.
+"""Check what a Gymnasium environment returns, and translate it into symbols and labels of traces.
 
 Input: an environment and its values. Output: symbols, labels and checked rewards.
 """
@@ -7,6 +7,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
@@ -17,7 +18,8 @@ from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, ResolventError, TraceError
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.traces.label_function import LabelFunction, raised_text
+from resolvent.traces.label_function import LabelFunction, error_text
+from resolvent.traces.schema import ACTION, OBSERVATION
 from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -25,11 +27,6 @@ AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Info: TypeAlias = Mapping[str, Any]
 
 _LABEL_METHODS: Final = ("get_events", "labels")
-
-_RETURNS: Final = {
-    "reset": "(observation, info)",
-    "step": "(observation, reward, terminated, truncated, info)",
-}
 
 
 class SymbolEncoder:
@@ -61,28 +58,22 @@ class SymbolEncoder:
 
     def __call__(self, value: Any) -> Symbol:
         """Return the symbol of a value of the environment."""
-        symbol = self._symbol(value)
+        symbol = as_symbol(value) if self._observation_fn is None else self._named(value)
+        if self._names is not None and type(symbol) is int:
+            if not 0 <= symbol < len(self._names):
+                raise TraceError(
+                    f"{self._column} {symbol} has no name: the environment's "
+                    f"{self._column}_names are {len(self._names)}"
+                )
+            symbol = self._names[symbol]
         return symbol if self._then is None else self._then(symbol)
 
-    def _symbol(self, value: Any) -> Symbol:
-        if self._observation_fn is not None:
-            return self._named(self._observation_fn, value)
-        symbol = as_symbol(value)
-        if self._names is None or type(symbol) is not int:
-            return symbol
-        if not 0 <= symbol < len(self._names):
-            raise TraceError(
-                f"{self._column} {symbol} has no name: the environment's "
-                f"{self._column}_names are {len(self._names)}"
-            )
-        return self._names[symbol]
-
-    def _named(self, observation_fn: Callable[[Any], Any], value: Any) -> Symbol:
+    def _named(self, value: Any) -> Symbol:
         call = f"observation_fn({reprlib.repr(value)})"
         try:
-            name = observation_fn(value)
+            name = self._observation_fn(value)  # type: ignore[misc]
         except Exception as error:
-            raise TraceError(f"{call} {raised_text(error)}") from error
+            raise TraceError(f"{call} raised {error_text(error)}") from error
         try:
             return as_symbol(name)
         except TraceError as error:
@@ -98,7 +89,7 @@ class SymbolEncoder:
         return values if self._names is None else self._names[values.start : values.stop]
 
     @property
-    def listed(self) -> tuple[Symbol, ...] | None:
+    def names(self) -> tuple[Symbol, ...] | None:
         """The names of the numbers from 0 on, or None if the environment has no names."""
         return tuple(map(as_symbol, self._names)) if isinstance(self._names, Sequence) else None
 
@@ -124,12 +115,11 @@ class LabelSource:
         if labeling_fn is reported_label and self._method is not None:
             labeling_fn = None
         self._function: LabelFunction | None = None
-        if labeling_fn is not None:  # errors of `MadeOf` are ours, and say enough
-            self._function = LabelFunction(
-                labeling_fn, checked=not isinstance(labeling_fn, LabelsOfSymbols)
-            )
+        if labeling_fn is not None:  # errors of `LabelsOfSymbols` need no call in front
+            is_users = not isinstance(labeling_fn, LabelsOfSymbols)
+            self._function = LabelFunction(labeling_fn, checked=is_users)
         self.are_made = self._function is not None
-        self.of_step = self._function is not None and len(self._function.reads) > 1
+        self.of_step = self._function is not None and self._function.of_step
 
     def at_reset(self, observation: Any, info: Info) -> Label:
         """Return the label of an episode's first observation; no event if none is reported."""
@@ -173,34 +163,29 @@ def reads_infos(labeling_fn: Callable[..., Any] | None) -> bool:
     return labeling_fn is None or labeling_fn is reported_label
 
 
+@dataclass(frozen=True)
 class LabelsOfSymbols:
-    """Make labels of observations and actions, as a `LabelingFunction` says; a `labeling_fn`."""
+    """A `labeling_fn` that makes labels of observations and actions, by a `LabelingFunction`."""
 
-    def __init__(
-        self,
-        labeling: LabelingFunction,
-        observations: Callable[[Any], Symbol],
-        actions: Callable[[Any], Symbol],
-    ) -> None:
-        self._labeling = labeling
-        self._observations, self._actions = observations, actions
+    labeling: LabelingFunction
+    observations: Callable[[Any], Symbol]
+    actions: Callable[[Any], Symbol]
 
     def __call__(
         self, observation: Any, action: Any, reward: Any, next_observation: Any, info: Info
     ) -> Label:
         """Return the label after a step, or after a reset, which has no action."""
+        symbol = self.observations(next_observation)
         if action is None:
-            return self._labeling.at_reset(self._observations(next_observation))
-        return self._labeling.after_step(
-            self._actions(action), self._observations(next_observation)
-        )
+            return self.labeling.at_reset(symbol)
+        return self.labeling.after_step(self.actions(action), symbol)
 
 
 class LivePreprocessor:
     """Translate an environment's values into the symbols and labels that machines read.
 
-    `observations` and `actions` translate values. `labeling_fn` makes labels; it is None if the
-    environment reports them. `labels` says how labels are made, if the machines do not.
+    `labeling_fn` makes labels; it is None if the environment reports them. The argument `labels`
+    says how they are made if the machines do not.
 
     >>> from resolvent.worlds import House
     >>> live = LivePreprocessor(House(), Preprocessor(LabelingFunction("observation")))
@@ -219,25 +204,44 @@ class LivePreprocessor:
         labeling = (
             preprocessor.labeling if labels is None else as_labeling_function(labels, labeling_fn)
         )
+        reads = f"the machines make labels by themselves, of each {preprocessor.labeling.reads}"
         if not preprocessor.labeling.is_given and labeling != preprocessor.labeling:
-            raise OptionError(
-                f"the machines make labels by themselves, of each {preprocessor.labeling.reads}: "
-                f"leave out labels"
-            )
+            raise OptionError(f"{reads}: leave out labels")
         if labeling_fn is not None and not labeling.is_given:
-            raise OptionError(
-                f"the machines make labels by themselves, of each {labeling.reads}: "
-                f"leave out labeling_fn"
-            )
+            raise OptionError(f"{reads}: leave out labeling_fn")
         discretizer = preprocessor.discretize
         then = {} if discretizer is None else {discretizer.of: discretizer}
-        self.observations = SymbolEncoder(
-            env, "observation", observation_fn, then.get("observation")
-        )
-        self.actions = SymbolEncoder(env, "action", then=then.get("action"))
+        self.observations = SymbolEncoder(env, OBSERVATION, observation_fn, then.get(OBSERVATION))
+        self.actions = SymbolEncoder(env, ACTION, then=then.get(ACTION))
         self.labeling_fn = labeling_fn
         if not labeling.is_given:
             self.labeling_fn = LabelsOfSymbols(labeling, self.observations, self.actions)
+
+
+def label_method(env: gym.Env[Any, Any]) -> str | None:
+    """Return the name of the environment's method that reports its label, if it has one."""
+    return next((name for name in _LABEL_METHODS if callable(env_attribute(env, name))), None)
+
+
+def env_attribute(env: Any, name: str) -> Any:
+    """Return an attribute of an environment or of one inside it; None if there is none."""
+    if isinstance(env, gym.vector.VectorEnv):
+        return getattr(env.unwrapped, name, None)
+    try:
+        return env.get_wrapper_attr(name)
+    except AttributeError:
+        return None
+
+
+def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
+    """Undo `as_symbol` for a value of this space."""
+    if isinstance(space, gym.spaces.Dict):
+        return {key: _value(part, space[key]) for key, part in symbol}
+    if isinstance(space, gym.spaces.Tuple):
+        return tuple(_value(part, inner) for part, inner in zip(symbol, space, strict=True))
+    if isinstance(symbol, tuple) and space is not None:
+        return np.array(symbol, space.dtype)
+    return symbol
 
 
 def finite_reward(reward: Any) -> float:
@@ -269,21 +273,6 @@ def info_column(info: Info, name: str) -> Symbol:
         raise TraceError(f'info["{name}"]: {error}') from error
 
 
-def label_method(env: gym.Env[Any, Any]) -> str | None:
-    """Return the name of the environment's method that reports its label, if it has one."""
-    return next((name for name in _LABEL_METHODS if callable(env_attribute(env, name))), None)
-
-
-def env_attribute(env: Any, name: str) -> Any:
-    """Return an attribute of an environment or of one inside it; None if there is none."""
-    if isinstance(env, gym.vector.VectorEnv):
-        return getattr(env.unwrapped, name, None)
-    try:
-        return env.get_wrapper_attr(name)
-    except AttributeError:
-        return None
-
-
 @contextmanager
 def env_errors(method: str) -> Iterator[None]:
     """Turn any exception of an environment's method into a one-line `TraceError`."""
@@ -292,8 +281,7 @@ def env_errors(method: str) -> Iterator[None]:
     except ResolventError:
         raise
     except Exception as error:
-        raised = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise TraceError(f"the environment's {method}() raised {raised}") from error
+        raise TraceError(f"the environment's {method}() raised {error_text(error)}") from error
 
 
 def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
@@ -303,14 +291,14 @@ def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
     Traceback (most recent call last):
     resolvent.errors.TraceError: the environment's reset() has to return (observation, info), not 3
     """
-    observation, info = _checked_parts(returned, "reset", 2)
-    return observation, info
+    _check_return("reset", "(observation, info)", returned, 2)
+    return returned  # type: ignore[no-any-return]
 
 
 def checked_step(returned: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
     """Return the result of `step` if it has five parts, an info last."""
-    observation, reward, terminated, truncated, info = _checked_parts(returned, "step", 5)
-    return observation, reward, terminated, truncated, info
+    _check_return("step", "(observation, reward, terminated, truncated, info)", returned, 5)
+    return returned  # type: ignore[no-any-return]
 
 
 def checked_flag(flag: Any, name: str) -> bool:
@@ -340,24 +328,12 @@ def check_info(info: Any) -> None:
         )
 
 
-def _checked_parts(returned: Any, method: str, count: int) -> tuple[Any, ...]:
+def _check_return(method: str, parts: str, returned: Any, count: int) -> None:
     if not isinstance(returned, tuple) or len(returned) != count:
         raise TraceError(
-            f"the environment's {method}() has to return {_RETURNS[method]}, not {quoted(returned)}"
+            f"the environment's {method}() has to return {parts}, not {quoted(returned)}"
         )
     check_info(returned[-1])
-    return returned
-
-
-def _value(symbol: Any, space: gym.Space[Any] | None) -> Any:
-    """Undo `as_symbol` for a value of this space."""
-    if isinstance(space, gym.spaces.Dict):
-        return {key: _value(part, space[key]) for key, part in symbol}
-    if isinstance(space, gym.spaces.Tuple):
-        return tuple(_value(part, inner) for part, inner in zip(symbol, space, strict=True))
-    if isinstance(symbol, tuple) and space is not None:
-        return np.array(symbol, space.dtype)
-    return symbol
 
 
 @runtime_checkable

@@ -1,8 +1,8 @@
-"""Play episodes in an environment, and record them as traces.
+"""Play episodes in environments, and record them as traces.
 
 Input: an environment and an actor or a policy. Output: a `TraceSet`, or the actor's result.
-`play_episode` is the only step loop over single environments; that over vector environments is
-`vector_env.record_vector_episodes`.
+`play_episode` is the only step loop over single environments, and `record_vector_episodes` that
+over vector environments.
 """
 
 import copy
@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, locating
@@ -31,6 +32,16 @@ from resolvent.rl.env import (
     tabular_env,
     time_limit,
 )
+from resolvent.rl.vector_env import (
+    Infos,
+    Mask,
+    VectorEnv,
+    VectorLabels,
+    check_single_resets,
+    numbers_in,
+    one_environment,
+    split,
+)
 from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION, REWARD
 from resolvent.traces.symbols import Label, as_label
@@ -38,6 +49,8 @@ from resolvent.traces.trace_set import TraceSet
 
 Step: TypeAlias = tuple[Any, Any, Any, Any, dict[str, Any]]
 """The return of an environment's step: observation, reward, terminated, truncated, info."""
+Episode: TypeAlias = dict[str, list[Any]]
+"""The columns of an episode while it is played."""
 
 
 class Actor(Protocol):
@@ -111,16 +124,6 @@ def random_policy(env: AnyEnv, seed: int | None) -> Callable[[Any], Any]:
     return lambda observation: space.sample()
 
 
-class Episode:
-    """The columns of an episode while it is played."""
-
-    def __init__(self, columns: dict[str, list[Any]]) -> None:
-        self.columns = columns
-
-    def __len__(self) -> int:
-        return len(self.columns[ACTION])
-
-
 @dataclass(frozen=True)
 class StepEncoder:
     """Translates the values of an environment into the columns of episodes.
@@ -132,14 +135,24 @@ class StepEncoder:
     actions: SymbolEncoder
     info_columns: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        env: AnyEnv,
+        observation_fn: Callable[[Any], Any] | None,
+        info_columns: Sequence[str] = (),
+    ) -> "StepEncoder":
+        """Return the encoder for the values of an environment."""
+        observations = SymbolEncoder(env, OBSERVATION, observation_fn)
+        return cls(observations, SymbolEncoder(env, ACTION), tuple(info_columns))
+
     def begin(self, observation: Any, label: Any) -> Episode:
         """Return a new episode, which begins with an observation and its label."""
-        columns: dict[str, list[Any]] = {
+        columns: Episode = {
             OBSERVATION: [self.observations(observation)],
             LABEL: [as_label(label)],
         }
-        columns |= {name: [] for name in (ACTION, REWARD, *self.info_columns)}
-        return Episode(columns)
+        return columns | {name: [] for name in (ACTION, REWARD, *self.info_columns)}
 
     def step(
         self, episode: Episode, action: Any, reward: Any, observation: Any, label: Any, info: Info
@@ -153,7 +166,7 @@ class StepEncoder:
             **{name: info_column(info, name) for name in self.info_columns},
         }
         for name, value in row.items():
-            episode.columns[name].append(value)
+            episode[name].append(value)
 
 
 class Recorder:
@@ -190,40 +203,36 @@ class Recorder:
             self._wrapper = recordable_inside(env)
             env, observation_fn = self._wrapper.env, observation_fn or self._wrapper.observation_fn
             labeling_fn = labeling_fn or self._wrapper.labeling_fn
-        observations = SymbolEncoder(env, "observation", observation_fn)
-        self.encoder = StepEncoder(observations, SymbolEncoder(env, "action"), tuple(columns))
-        if labeling is not None and not labeling.is_given:
-            labeling_fn = LabelsOfSymbols(labeling, observations, self.encoder.actions)
-        self.labels = LabelSource(env, labeling_fn)
+        self._encoder = StepEncoder.of(env, observation_fn, columns)
+        self._labels = LabelSource(env, _labels_by(labeling, labeling_fn, self._encoder))
         self._finished = EpisodeBuilder()
         self._observation: Any = None
-        self._episode = Episode({ACTION: []})
+        self._episode: Episode = {ACTION: []}
 
     def begin(self, observation: Any, info: Info) -> Label:
         """Record the return of a reset; return the label of the first observation."""
         self._observation = observation = self._to_record(observation)
         with locating("reset"):
-            label = self.labels.at_reset(observation, info)
-            self._episode = self.encoder.begin(observation, label)
+            label = self._labels.at_reset(observation, info)
+            self._episode = self._encoder.begin(observation, label)
         return label
 
     def step(self, action: Any, next_observation: Any, reward: Any, info: Info) -> Label:
         """Record an action and the return of the step; return the label it led to."""
         before, observation = self._observation, self._to_record(next_observation)
-        with locating(f"step {len(self._episode)}"):
-            label = self.labels.after_step(before, action, reward, observation, info)
-            self.encoder.step(self._episode, action, reward, observation, label, info)
+        with locating(f"step {len(self._episode[ACTION])}"):
+            label = self._labels.after_step(before, action, reward, observation, info)
+            self._encoder.step(self._episode, action, reward, observation, label, info)
         self._observation = observation
         return label
 
     def end(self, *, terminated: bool, truncated: bool) -> None:
         """Close the episode."""
-        columns = self._episode.columns
-        self._finished.add(columns, terminated=bool(terminated), truncated=bool(truncated))
+        self._finished.add(self._episode, terminated=bool(terminated), truncated=bool(truncated))
 
     def truncate(self) -> None:
         """Close an episode whose last step failed, without that step."""
-        if self._episode:
+        if self._episode[ACTION]:
             self.end(terminated=False, truncated=True)
 
     def trace_set(self) -> TraceSet:
@@ -232,6 +241,17 @@ class Recorder:
 
     def _to_record(self, observation: Any) -> Any:
         return observation if self._wrapper is None else self._wrapper.inner_observation
+
+
+def _labels_by(
+    labeling: LabelingFunction | None,
+    labeling_fn: Callable[..., Any] | None,
+    encoder: StepEncoder,
+) -> Callable[..., Any] | None:
+    """Return the function that makes labels; None if environments report them."""
+    if labeling is None or labeling.is_given:
+        return labeling_fn
+    return LabelsOfSymbols(labeling, encoder.observations, encoder.actions)
 
 
 def recordable_inside(env: gym.Env[Any, Any]) -> gym.Wrapper[Any, Any, Any, Any]:
@@ -305,7 +325,10 @@ def record_episodes(
     progress: Callable[[float], object] | None = None,
 ) -> TraceSet:
     """Play and record one episode for each number, which errors name."""
-    if _needs_no_steps(options) and (world := tabular_env(env)) is not None:
+    makes_own = options.policy is not None or options.observation_fn is not None
+    needs_steps = makes_own or options.inner or options.columns
+    world = None if needs_steps or not reads_infos(options.labeling_fn) else tabular_env(env)
+    if world is not None:  # its own rollouts are the same, and faster; they have no infos
         draws = random_actions(env, seed).np_random
         limits = options.max_steps, time_limit(env)
         played = world.rollouts(len(numbers), seed, draws, *limits, progress)
@@ -348,11 +371,119 @@ def record(
     return recorder.trace_set()
 
 
-def _needs_no_steps(options: RolloutOptions) -> bool:
-    """Return whether an environment's own rollouts suffice; they have no infos."""
-    return reads_infos(options.labeling_fn) and not (
-        options.policy is not None
-        or options.observation_fn is not None
-        or options.inner
-        or options.columns
-    )
+def record_vector_episodes(
+    envs: VectorEnv,
+    options: RolloutOptions,
+    episodes: int,
+    seed: int | None,
+    progress: Callable[[float], object] | None = None,
+) -> TraceSet:
+    """Play and record episodes in all environments side by side.
+
+    Trace k is episode k // n of environment k % n, where n is the number of environments: the
+    episodes that end first would be biased towards short ones.
+    """
+    if options.max_steps is not None:
+        check_single_resets(envs, "max_steps cannot truncate episodes")
+    policy = options.policy or random_policy(envs, seed)
+    recorder = _VectorRecorder(envs, options, episodes)
+    observations, infos = envs.reset(seed=seed)
+    recorder.begin(observations, infos, np.ones(envs.num_envs, bool))
+    reported = 0
+    while recorder.finished < episodes:
+        actions = policy(observations)
+        observations, *outcome = envs.step(actions)
+        to_reset = recorder.step(actions, observations, *outcome)
+        if to_reset.any() and recorder.finished < episodes:
+            # The environment may change the mask and the options, so it gets copies.
+            observations, infos = envs.reset(options={"reset_mask": to_reset.copy()})
+            recorder.begin(observations, infos, to_reset)
+        while progress is not None and reported < recorder.finished:
+            reported += 1
+            progress(reported / episodes)
+    return recorder.trace_set()
+
+
+class _VectorRecorder:
+    """Record the episodes of all environments."""
+
+    def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
+        with one_environment(envs) as env:
+            self._encoder = StepEncoder.of(env, options.observation_fn, options.columns)
+        labeling_fn = _labels_by(options.labeling, options.labeling_fn, self._encoder)
+        self.finished = 0
+        self._envs, self._options, self._wanted = envs, options, episodes
+        self._labels = VectorLabels(envs, labeling_fn, self._location)
+        self._running: list[Episode | None] = [None] * envs.num_envs
+        self._numbers = list(range(envs.num_envs))  # of the present or next traces
+        self._recorded = EpisodeBuilder()
+        self._order: list[int] = []  # the number of each recorded trace
+
+    def begin(self, observations: Any, infos: Infos, mask: Mask) -> None:
+        """Record the return of a reset of the masked environments."""
+        labels = self._labels.reset(observations, infos, mask)
+        self._begin(mask, observations, labels)
+
+    def step(
+        self,
+        actions: Any,
+        observations: Any,
+        rewards: Any,
+        terminations: Mask,
+        truncations: Mask,
+        infos: Infos,
+    ) -> Mask:
+        """Record the return of a step; return which environments the caller must reset."""
+        step = self._labels.step(actions, observations, rewards, terminations, truncations, infos)
+        episodes, ended = self._labels.episodes, terminations | truncations
+        reached = episodes.reached(observations, infos)
+        each_action = split(self._envs.action_space, actions)
+        to_reset = ended & (episodes.mode is AutoresetMode.DISABLED)
+        for number in numbers_in(step.stepped):
+            episode = self._running[number]
+            if episode is None:
+                continue
+            with locating(self._location(number)):
+                info = episodes.info_after_step(number, infos) if self._options.columns else {}
+                self._encoder.step(
+                    episode,
+                    each_action[number],
+                    rewards[number],
+                    reached[number],
+                    step.labels[number],
+                    info,
+                )
+            is_truncated = len(episode[ACTION]) == self._options.max_steps and not ended[number]
+            to_reset[number] |= is_truncated
+            if ended[number] or is_truncated:
+                self._end(
+                    number, bool(terminations[number]), bool(truncations[number]) or is_truncated
+                )
+        self._begin(step.started, observations, step.first_labels)
+        return to_reset
+
+    def trace_set(self) -> TraceSet:
+        """Return the wanted episodes in their order."""
+        return TraceSet.from_episodes(self._recorded).take(np.argsort(self._order))
+
+    def _begin(self, mask: Mask, observations: Any, labels: Sequence[Any]) -> None:
+        each = split(self._envs.observation_space, observations)
+        for number in numbers_in(mask):
+            self._running[number] = None
+            if self._numbers[number] < self._wanted:
+                with locating(self._location(number)):
+                    self._running[number] = self._encoder.begin(each[number], labels[number])
+
+    def _end(self, number: int, terminated: bool, truncated: bool) -> None:
+        episode, self._running[number] = self._running[number], None
+        if episode is not None:
+            with locating(self._location(number)):
+                self._recorded.add(episode, terminated=terminated, truncated=truncated)
+            self._order.append(self._numbers[number])
+            self._numbers[number] += self._envs.num_envs
+            self.finished += 1
+
+    def _location(self, number: int) -> str:
+        episode = self._running[number]
+        step = "" if episode is None else f": step {len(episode[ACTION])}"
+        return f"episode {self._numbers[number]} (environment {number}){step}"

@@ -17,10 +17,10 @@ from resolvent.machines.augmented_state import states_text
 from resolvent.planning.steps import acting_machines
 from resolvent.planning.value_bounds import BoundViolation, bound_violations, returns_of
 from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.rl.augment import AugmentObservation, augmented_inside
 from resolvent.rl.env import LivePreprocessor, time_limit
 from resolvent.rl.rollout import Recorder, Step, random_actions, record
 from resolvent.rl.tracker import StateTracker, tracker_of
-from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
 from resolvent.traces import TraceSet
 from resolvent.traces.symbols import symbol_text
 

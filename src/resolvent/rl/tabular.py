@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.machines import MachinePair
+from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.env import TabularEnv
-from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 

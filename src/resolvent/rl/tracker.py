@@ -7,20 +7,20 @@ environments side by side there are `VectorStateTracker` and, for other trackers
 
 import copy
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.text import short
-from resolvent._util.validation import quoted
-from resolvent.errors import ModelError, OptionError, TraceError, locating
-from resolvent.machines import Machine, Machines
+from resolvent._util.validation import check_arguments
+from resolvent.errors import ModelError, TraceError, locating
+from resolvent.machines import Machines
 from resolvent.machines.belief import Belief
 from resolvent.preprocess.timing import LabelReader, labels_read
 from resolvent.rl.env import LivePreprocessor, finite_reward
-from resolvent.rl.vector_env import Mask
+from resolvent.rl.vector_env import Mask, numbers_in
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.symbols import Label, as_label, label_text
 from resolvent.traces.trace_set import TraceSet
@@ -35,10 +35,8 @@ OnUnseen: TypeAlias = Literal["stay", "raise"]
 class Tracker(Protocol):
     """The states of a memory in one live episode.
 
-    Call `reset` with the label of an episode's first observation. For each step call `weigh` with
-    its outcome, if `weighs_outcomes`, and then `step` with the label of the next observation.
-    `values` are then the states for the prediction of the next step, and `unseen` is the number of
-    labels of this episode for which the memory has no transition.
+    For each step call `weigh` with its outcome, if `weighs_outcomes`, and then `step`. `values` are
+    then the states for the prediction of the next step.
     """
 
     weighs_outcomes: ClassVar[bool]
@@ -53,7 +51,7 @@ class Tracker(Protocol):
 
     @property
     def unseen(self) -> int:
-        """The number of labels of this episode that were unseen."""
+        """The number of labels of this episode for which the memory has no transition."""
 
     def reset(self, label: Any) -> None:
         """Begin an episode whose first observation has this label."""
@@ -86,7 +84,7 @@ class StateTracker:
     weighs_outcomes: ClassVar[bool] = False
 
     def __init__(self, machines: Machines, *, on_unseen: OnUnseen = "stay") -> None:
-        check_on_unseen(on_unseen)
+        check_arguments(StateTracker.__init__, locals())
         self.machines = machines
         self.values: tuple[int, ...] = (0,) * len(machines)
         self.unseen = 0
@@ -176,10 +174,8 @@ class BeliefTracker:
     def __init__(
         self, machines: Machines, live: LivePreprocessor, *, on_unseen: OnUnseen = "stay"
     ) -> None:
-        check_on_unseen(on_unseen)
         self.belief = Belief(machines)
-        self._live = live
-        self._raises = on_unseen == "raise"
+        self._live, self._raises = live, on_unseen == "raise"
 
     def another(self) -> "BeliefTracker":
         """Return a tracker for another environment, which shares what was computed."""
@@ -251,7 +247,6 @@ class VectorStateTracker:
     def __init__(
         self, machines: Machines, environments: int, *, on_unseen: OnUnseen = "stay"
     ) -> None:
-        check_on_unseen(on_unseen)
         self.unseen: Numbers = np.zeros(environments, np.int64)
         self.values: tuple[Numbers, ...] = (self.unseen,) * len(machines)
         self._machines = machines
@@ -260,7 +255,15 @@ class VectorStateTracker:
         self._codes = _LabelCodes(labels)
         self._others = len(labels)
         """Code that stands for all labels that no machine has."""
-        self._tables = [_by_state_and_label(machine, labels) for machine in machines.values()]
+        self._tables = [  # of next states, and whether these are unseen, by state and label
+            (
+                machine.transitions_for(labels, unseen="stay", others=True)
+                .astype(np.int64)
+                .ravel(),
+                machine.transitions_for(labels, others=True).ravel() < 0,
+            )
+            for machine in machines.values()
+        ]
         self._lagged = machines.timing.lag > 0
         self._reads_at_reset = (
             machines.timing.reads_at_reset and not machines.state_uncertainty.starts
@@ -336,17 +339,17 @@ class SideBySide:
 
     def reset(self, labels: Sequence[Any], mask: Mask) -> None:
         """Begin episodes in the masked environments, whose first observations have these labels."""
-        for number in np.flatnonzero(mask).tolist():
+        for number in numbers_in(mask):
             self.trackers[number].reset(labels[number])
 
     def weigh(self, mask: Mask, *outcomes: Sequence[Any] | Mask) -> None:
         """Weigh by the steps of the masked environments; a column for each argument of `weigh`."""
-        for number in np.flatnonzero(mask).tolist():
+        for number in numbers_in(mask):
             self.trackers[number].weigh(*(column[number] for column in outcomes))
 
     def step(self, labels: Sequence[Any], mask: Mask, terminated: Mask) -> None:
         """Read the labels that steps led to, in the masked environments."""
-        for number in np.flatnonzero(mask).tolist():
+        for number in numbers_in(mask):
             self.trackers[number].step(labels[number], bool(terminated[number]))
 
 
@@ -407,36 +410,21 @@ class _LabelCodes(dict[Any, int]):
         return code
 
 
-def check_on_unseen(on_unseen: str) -> None:
-    """Raise `OptionError` unless `on_unseen` is one of `OnUnseen`."""
-    if not isinstance(on_unseen, str) or on_unseen not in get_args(OnUnseen):
-        raise OptionError(f"on_unseen={quoted(on_unseen)}: use 'stay' or 'raise'")
-
-
 def _all_labels(machines: Machines) -> list[Label]:
     """Return the labels of all machines, each once."""
     return list(dict.fromkeys(label for machine in machines.values() for label in machine.labels))
 
 
-def _by_state_and_label(
-    machine: Machine, labels: Sequence[Label]
-) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Return the flat table of next states, and where they are unseen and so stay the same."""
-    table = machine.transitions_for(labels, others=True)
-    states = np.arange(machine.states)[:, None]
-    return np.where(table < 0, states, table).astype(np.int64).ravel(), (table < 0).ravel()
-
-
 def _unseen_error(machines: Machines, label: Label, states: Sequence[int]) -> ModelError:
     """Return an error that says which label was never seen where, and what to do."""
-    never = [
-        f"state {state} of the {short(name)} machine"
-        for (name, machine), state in zip(machines.items(), states, strict=True)
-        if machine.transitions_for([label])[state, 0] < 0
-    ]
-    is_known = any(label in machine.labels for machine in machines.values())
+    where = "at all"
+    if any(label in machine.labels for machine in machines.values()):
+        where = "in " + " and ".join(
+            f"state {state} of the {short(name)} machine"
+            for (name, machine), state in zip(machines.items(), states, strict=True)
+            if machine.transitions_for([label])[state, 0] < 0
+        )
     return ModelError(
-        f"label '{label_text(label)}' was never seen "
-        f"{'in ' + ' and '.join(never) if is_known else 'at all'}: collect traces that show it "
+        f"label '{label_text(label)}' was never seen {where}: collect traces that show it "
         'there and infer again, or go on with on_unseen="stay"'
     )

@@ -20,10 +20,12 @@ from resolvent._util.validation import check_arguments, check_table
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
+from resolvent.rl.augment import augmented_inside
 from resolvent.rl.counterfactual import Guidance, VisibleModel
 from resolvent.rl.env import SymbolEncoder, finite_reward
 from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
+from resolvent.rl.shape import Potential, shaped_inside
 from resolvent.rl.tabular import (
     Evaluation,
     TabularView,
@@ -31,8 +33,6 @@ from resolvent.rl.tabular import (
     evaluate_exactly,
     tabular_view,
 )
-from resolvent.rl.wrappers.augment import augmented_inside
-from resolvent.rl.wrappers.shape import Potential, shaped_inside
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
 
@@ -203,8 +203,8 @@ class Trainer(ABC):
             tuple(self.evaluations),
             self.engine,
             self.first_action,
-            SymbolEncoder(self.env, "observation").listed,
-            SymbolEncoder(self.env, "action").listed,
+            SymbolEncoder(self.env, "observation").names,
+            SymbolEncoder(self.env, "action").names,
         )
 
 

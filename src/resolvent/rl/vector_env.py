@@ -1,7 +1,7 @@
-"""Follow the episodes of a Gymnasium vector environment, in any autoreset mode, and record them.
+"""Follow the episodes of a Gymnasium vector environment, in any autoreset mode.
 
 Input: the returns of `reset` and `step`. Output: which environments took a step or began an
-episode, the labels, and traces.
+episode, their last observations and infos, and the labels.
 """
 
 import copy
@@ -17,18 +17,8 @@ from gymnasium.vector.utils import iterate
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError, locating
-from resolvent.rl.env import (
-    AnyEnv,
-    LabelsOfSymbols,
-    LabelSource,
-    SymbolEncoder,
-    label_method,
-    reads_infos,
-)
-from resolvent.rl.rollout import Episode, RolloutOptions, StepEncoder, random_policy
-from resolvent.traces.columns import EpisodeBuilder
+from resolvent.rl.env import AnyEnv, LabelSource, label_method, reads_infos
 from resolvent.traces.symbols import INFO_KEYS
-from resolvent.traces.trace_set import TraceSet
 
 VectorEnv: TypeAlias = gym.vector.VectorEnv[Any, Any, Any]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -331,124 +321,3 @@ def numbers_in(which: Mask) -> list[int]:
     """Return the numbers of the masked environments."""
     numbers: list[int] = np.flatnonzero(which).tolist()
     return numbers
-
-
-def record_vector_episodes(
-    envs: VectorEnv,
-    options: RolloutOptions,
-    episodes: int,
-    seed: int | None,
-    progress: Callable[[float], object] | None = None,
-) -> TraceSet:
-    """Play and record episodes in all environments side by side.
-
-    Trace k is episode k // n of environment k % n, where n is the number of environments: the
-    episodes that end first would be biased towards short ones.
-    """
-    if options.max_steps is not None:
-        check_single_resets(envs, "max_steps cannot truncate episodes")
-    policy = options.policy or random_policy(envs, seed)
-    recorder = _VectorRecorder(envs, options, episodes)
-    observations, infos = envs.reset(seed=seed)
-    recorder.begin(observations, infos, np.ones(envs.num_envs, bool))
-    reported = 0
-    while recorder.finished < episodes:
-        actions = policy(observations)
-        observations, *outcome = envs.step(actions)
-        to_reset = recorder.step(actions, observations, *outcome)
-        if to_reset.any() and recorder.finished < episodes:
-            # The environment may change the mask and the options, so it gets copies.
-            observations, infos = envs.reset(options={"reset_mask": to_reset.copy()})
-            recorder.begin(observations, infos, to_reset)
-        while progress is not None and reported < recorder.finished:
-            reported += 1
-            progress(reported / episodes)
-    return recorder.trace_set()
-
-
-class _VectorRecorder:
-    """Record the episodes of all environments."""
-
-    def __init__(self, envs: VectorEnv, options: RolloutOptions, episodes: int) -> None:
-        with one_environment(envs) as env:
-            observations = SymbolEncoder(env, "observation", options.observation_fn)
-            self._encoder = StepEncoder(observations, SymbolEncoder(env, "action"), options.columns)
-        labeling_fn = options.labeling_fn
-        if not options.labeling.is_given:
-            labeling_fn = LabelsOfSymbols(options.labeling, observations, self._encoder.actions)
-        self.finished = 0
-        self._envs, self._options, self._wanted = envs, options, episodes
-        self._labels = VectorLabels(envs, labeling_fn, self._location)
-        self._running: list[Episode | None] = [None] * envs.num_envs
-        self._numbers = list(range(envs.num_envs))  # of the present or next traces
-        self._recorded = EpisodeBuilder()
-        self._order: list[int] = []  # the number of each recorded trace
-
-    def begin(self, observations: Any, infos: Infos, mask: Mask) -> None:
-        """Record the return of a reset of the masked environments."""
-        labels = self._labels.reset(observations, infos, mask)
-        self._begin(mask, observations, labels)
-
-    def step(
-        self,
-        actions: Any,
-        observations: Any,
-        rewards: Any,
-        terminations: Mask,
-        truncations: Mask,
-        infos: Infos,
-    ) -> Mask:
-        """Record the return of a step; return which environments the caller must reset."""
-        step = self._labels.step(actions, observations, rewards, terminations, truncations, infos)
-        episodes, ended = self._labels.episodes, terminations | truncations
-        reached = episodes.reached(observations, infos)
-        each_action = split(self._envs.action_space, actions)
-        to_reset = ended & (episodes.mode is AutoresetMode.DISABLED)
-        for number in numbers_in(step.stepped):
-            episode = self._running[number]
-            if episode is None:
-                continue
-            with locating(self._location(number)):
-                info = episodes.info_after_step(number, infos) if self._options.columns else {}
-                self._encoder.step(
-                    episode,
-                    each_action[number],
-                    rewards[number],
-                    reached[number],
-                    step.labels[number],
-                    info,
-                )
-            is_truncated = len(episode) == self._options.max_steps and not ended[number]
-            to_reset[number] |= is_truncated
-            if ended[number] or is_truncated:
-                self._end(
-                    number, bool(terminations[number]), bool(truncations[number]) or is_truncated
-                )
-        self._begin(step.started, observations, step.first_labels)
-        return to_reset
-
-    def trace_set(self) -> TraceSet:
-        """Return the wanted episodes in their order."""
-        return TraceSet.from_episodes(self._recorded).take(np.argsort(self._order))
-
-    def _begin(self, mask: Mask, observations: Any, labels: Sequence[Any]) -> None:
-        each = split(self._envs.observation_space, observations)
-        for number in numbers_in(mask):
-            self._running[number] = None
-            if self._numbers[number] < self._wanted:
-                with locating(self._location(number)):
-                    self._running[number] = self._encoder.begin(each[number], labels[number])
-
-    def _end(self, number: int, terminated: bool, truncated: bool) -> None:
-        episode, self._running[number] = self._running[number], None
-        if episode is not None:
-            with locating(self._location(number)):
-                self._recorded.add(episode.columns, terminated=terminated, truncated=truncated)
-            self._order.append(self._numbers[number])
-            self._numbers[number] += self._envs.num_envs
-            self.finished += 1
-
-    def _location(self, number: int) -> str:
-        episode = self._running[number]
-        step = "" if episode is None else f": step {len(episode)}"
-        return f"episode {self._numbers[number]} (environment {number}){step}"

@@ -64,7 +64,7 @@ class LabelFunction:
         try:
             label = self._labeling_fn(*arguments)
         except Exception as error:
-            raise TraceError(f"{_call_text(arguments)} {raised_text(error)}") from error
+            raise TraceError(f"{_call_text(arguments)} raised {error_text(error)}") from error
         try:
             return as_label(label)
         except TraceError as error:
@@ -72,9 +72,9 @@ class LabelFunction:
             raise TraceError(f"{gave}: {error}") from error
 
 
-def raised_text(error: Exception) -> str:
-    """Say in one line which exception a user's function raised."""
-    return f"raised {type(error).__name__}: {short(str(error), 400)}"
+def error_text(error: BaseException) -> str:
+    """Return an exception that a user's code raised as one line."""
+    return f"{type(error).__name__}: {short(str(error), 400)}".removesuffix(": ")
 
 
 def parameters_of(labeling_fn: Callable[..., Any]) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecNormalize
 
 from resolvent.rl.sb3 import InferMachines, OnlineMachineWrapper
-from resolvent.rl.sb3.infer_machines import transfer_weights
-from resolvent.rl.sb3.online_machines import assign_slots
+from resolvent.rl.sb3.online_machines import assign_slots, transfer_weights
 
 ROOMS, MOST = 4, 3
 

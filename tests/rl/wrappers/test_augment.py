@@ -214,7 +214,11 @@ def test_a_duplicate_key_is_refused():
         (spaces.MultiDiscrete([2, 2]), "discrete", 'use mode="multidiscrete" for a row'),
         (spaces.MultiDiscrete([[2, 2]]), "multidiscrete", 'use mode="dict" or mode="flatten"'),
         (spaces.Sequence(spaces.Discrete(2)), "flatten", 'use mode="dict"'),
-        (spaces.Discrete(2), "tuple", "use one of 'dict', 'flatten', 'multidiscrete', 'discrete'"),
+        (
+            spaces.Discrete(2),
+            "tuple",
+            "give 'dict', 'flatten', 'multidiscrete', 'discrete' or 'belief'",
+        ),
     ],
 )
 def test_an_unsuitable_mode_names_a_suitable_one(space, mode, instead):

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 import resolvent as rs
 from every_space import FIXED, FREE, NAMES, Shows, machines_of_shows
-from resolvent.rl.wrappers.observation import parts_of
+from resolvent.rl.augmentation import parts_of
 
 MODES = ["dict", "flatten"]
 

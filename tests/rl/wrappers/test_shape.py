@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.planning.model import Model
-from resolvent.rl.wrappers.shape import Potential, values_of_states
+from resolvent.rl.shape import Potential, values_of_states
 from resolvent.traces import Vocabulary
 from resolvent.worlds import House, TMaze
 from table_worlds import worlds

@@ -28,10 +28,10 @@ from resolvent.cli.output import command, name_text, print_json
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
+from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.q_table import QTable, check_curve_name
 from resolvent.rl.tabular import Evaluation, TabularView, tabular_view
 from resolvent.rl.trainer import q_learning as learn
-from resolvent.rl.wrappers.augment import AugmentObservation
 from resolvent.traces import read_traces
 from resolvent.viz.curves import check_picture_name, draw_curves, import_matplotlib
 from resolvent.viz.terminal import Amount, ProgressBar

@@ -12,8 +12,7 @@ except ImportError as error:
         'Stable-Baselines3 is missing: pip install "resolvent[stable-baselines]"'
     ) from error
 
-from resolvent.rl.sb3.infer_machines import InferMachines
-from resolvent.rl.sb3.online_machines import OnlineMachineWrapper
+from resolvent.rl.sb3.online_machines import InferMachines, OnlineMachineWrapper
 from resolvent.rl.sb3.replay_buffer import CounterfactualReplayBuffer
 
 __all__ = ["CounterfactualReplayBuffer", "InferMachines", "OnlineMachineWrapper"]

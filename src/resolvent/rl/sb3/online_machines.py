@@ -7,30 +7,38 @@ of the old state that occurred at the same steps, and a split-off state begins a
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.vec_env import (
+    VecEnv,
+    VecEnvWrapper,
+    VecNormalize,
+    unwrap_vec_wrapper,
+)
 
 from resolvent.errors import OptionError, locating
 from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
-from resolvent.rl.env import LabelSource, LivePreprocessor, SymbolEncoder, reported_label
+from resolvent.rl.augmentation import Flat, check_fixed_size
+from resolvent.rl.env import LabelSource, LivePreprocessor, reported_label
 from resolvent.rl.rollout import Episode, StepEncoder
 from resolvent.rl.tracker import StateTracker, states_at_steps
 from resolvent.rl.vector_env import split
-from resolvent.rl.wrappers.observation import Flat, check_fixed_size
 from resolvent.traces import TraceSet
 from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
-from resolvent.traces.symbols import Label
 
 MACHINES: Final = ("transition", "reward", "terminated")
 """The machines that `infer` infers by default, the last one only if it is needed."""
@@ -114,7 +122,7 @@ class SlotTracker:
     def __init__(self, shown: ShownMachines) -> None:
         self._names, self._slots = shown.names, shown.slots
         self._tracker: StateTracker | None = None
-        self._labeling_fn: Callable[..., Label] | None = None
+        self._labeling_fn: Callable[..., Any] | None = None
         if shown.machines is not None:
             self._tracker = StateTracker(shown.machines)
             # Episodes hold symbols already: the environment's names do not matter.
@@ -131,17 +139,16 @@ class SlotTracker:
     def read(self, episode: Episode, number: int) -> tuple[int, ...]:
         """Read the label of an episode's observation; return the slots to show with it."""
         if self._tracker is not None:
-            label = episode.columns[LABEL][number]
+            label = episode[LABEL][number]
             if self._labeling_fn is not None:
-                action = episode.columns[ACTION][number - 1] if number else None
-                observation = episode.columns[OBSERVATION][number]
-                label = self._labeling_fn(None, action, None, observation, {})
+                action = episode[ACTION][number - 1] if number else None
+                label = self._labeling_fn(None, action, None, episode[OBSERVATION][number], {})
             (self._tracker.step if number else self._tracker.reset)(label)
         return self.slots
 
     def read_all(self, episode: Episode) -> list[tuple[int, ...]]:
         """Read an episode from its beginning; return the slots to show with each observation."""
-        return [self.read(episode, number) for number in range(len(episode) + 1)]
+        return [self.read(episode, number) for number in range(len(episode[LABEL]))]
 
 
 @dataclass
@@ -151,6 +158,9 @@ class _Played:
     environment: int
     first: int
     episode: Episode
+
+    def __len__(self) -> int:
+        return len(self.episode[ACTION])
 
 
 class OnlineMachineWrapper(VecEnvWrapper):
@@ -204,11 +214,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         self._flat = Flat(inner, dict.fromkeys(names, most_states))
         super().__init__(venv, observation_space=self._flat.space)
         self._batch_space = batch_space(inner, venv.num_envs)
-        stand_in = _StandIn(venv)
-        self._encoder = StepEncoder(
-            SymbolEncoder(stand_in, "observation", observation_fn),
-            SymbolEncoder(stand_in, "action"),
-        )
+        self._encoder = StepEncoder.of(_StandIn(venv), observation_fn)
         labels = self._inference_options.labels
         if labeling_fn is None and (labels == "auto" or not labels.is_given):
             labeling_fn = reported_label
@@ -255,7 +261,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
     def reset(self) -> Any:
         """Begin an episode in all environments; those that go on are truncated."""
         for played in self._running:
-            if len(played.episode):
+            if len(played):
                 self._end(played, terminated=False)
         observations = self.venv.reset()
         self._raw = split(self._batch_space, observations)
@@ -330,7 +336,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         episode, action = self._running[number].episode, self._sent_actions[number]
         label = self._labels.after_step(before, action, reward, reached, info)
         self._encoder.step(episode, action, reward, reached, label, info)
-        return self._trackers[number].read(episode, len(episode))
+        return self._trackers[number].read(episode, len(episode[ACTION]))
 
     def _begin(self, number: int) -> _Played:
         observation = self._raw[number]
@@ -341,12 +347,11 @@ class OnlineMachineWrapper(VecEnvWrapper):
     def _end(self, played: _Played, *, terminated: bool) -> None:
         if not self._records:
             return
-        columns = played.episode.columns
-        self._finished.add(columns, terminated=terminated, truncated=not terminated)
+        self._finished.add(played.episode, terminated=terminated, truncated=not terminated)
         if self.remembers:
             self._past.append(played)
         oldest = self.steps - self.remembers
-        while self._past and self._past[0].first + len(self._past[0].episode) <= oldest:
+        while self._past and self._past[0].first + len(self._past[0]) <= oldest:
             self._past.popleft()
 
     def _tracker_of(self, played: _Played) -> SlotTracker:
@@ -375,13 +380,135 @@ class _StandIn(gym.Env[Any, Any]):
 
 def _same_transitions(old: Machines, new: Machines) -> bool:
     """Return whether two sets of machines are in the same states after the same steps."""
-    if (
-        list(old) != list(new)
-        or old.preprocessor != new.preprocessor
-        or old.timing is not new.timing
-    ):
-        return False
-    return all(
-        before.labels == after.labels and np.array_equal(before.transitions, after.transitions)
-        for before, after in zip(old.values(), new.values(), strict=True)
+    return (
+        list(old) == list(new)
+        and old.preprocessor == new.preprocessor
+        and old.timing is new.timing
+        and all(
+            before.labels == after.labels and np.array_equal(before.transitions, after.transitions)
+            for before, after in zip(old.values(), new.values(), strict=True)
+        )
     )
+
+
+class InferMachines(BaseCallback):
+    """Infer machines from a learner's episodes at regular intervals, and show them to it.
+
+    A callback for PPO, DQN and similar learners in an `OnlineMachineWrapper`. Between two rollouts
+    it updates the machines from all episodes so far. When they change, states that result from a
+    split inherit the weights of the old state, and the steps in a replay buffer are relabeled by
+    the new machines. (A buffer whose rows are not the steps themselves is emptied.)
+
+    `every` is the number of steps between two updates; after `until` steps machines stay unchanged.
+    The logger records the number of states as "machines/transition_states" and so on.
+
+    >>> import torch
+    >>> torch.set_num_threads(1)  # more would only wait for each other in so small a network
+    >>> from stable_baselines3 import PPO
+    >>> from stable_baselines3.common.env_util import make_vec_env
+    >>> import gymnasium as gym
+    >>> def house():
+    ...     return gym.make("resolvent/House-v0", max_episode_steps=50)
+    >>> envs = OnlineMachineWrapper(make_vec_env(house, n_envs=4, seed=0), most_states=4)
+    >>> ppo = PPO("MlpPolicy", envs, n_steps=256, batch_size=256, seed=0, device="cpu")
+    >>> _ = ppo.learn(2_000, callback=InferMachines(every=1_000))
+    >>> envs.machines.transition.states, envs.machines.reward.states
+    (2, 2)
+    """
+
+    def __init__(self, *, every: int = 2_000, until: int | None = None, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        if every < 1:
+            raise OptionError(f"every={every}: use at least 1")
+        self.every, self.until = every, until
+        self.changes: list[int] = []
+        """The numbers of steps of the learner after which machines changed."""
+        self._due = every
+
+    def _on_training_start(self) -> None:
+        envs = unwrap_vec_wrapper(self.training_env, OnlineMachineWrapper)
+        if envs is None:
+            raise OptionError(
+                "InferMachines shows machines by an OnlineMachineWrapper: give the learner "
+                "OnlineMachineWrapper(make_vec_env(...)) as its environment"
+            )
+        self.envs = envs
+        if self._buffer is not None:
+            self.envs.remembers = self._buffer.buffer_size
+        # A learner that continues keeps its count of steps, and so does this.
+        self._due = min(self._due, self.model.num_timesteps + self.every)
+
+    @property
+    def _buffer(self) -> ReplayBuffer | None:
+        return self.model.replay_buffer if isinstance(self.model, OffPolicyAlgorithm) else None
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        steps = self.model.num_timesteps
+        if steps < self._due or (self.until is not None and steps > self.until):
+            return
+        self._due = steps + self.every
+        changed = self.envs.infer()
+        if self.envs.machines is not None:
+            for name, machine in self.envs.machines.items():
+                self.logger.record(f"machines/{name}_states", machine.states)
+        if changed is not None:
+            self.changes.append(steps)
+            self._show(changed)
+
+    def _show(self, changed: Mapping[str, Slots]) -> None:
+        """Transfer weights and steps, and replace the learner's last observation."""
+        transfer_weights(self.model.policy, self.envs, changed)
+        if self._buffer is not None:
+            relabel_steps(self._buffer, self.envs)
+        outermost, current = self.training_env, self.envs.current()
+        if outermost is self.envs:
+            self.model._last_obs = current
+        elif isinstance(outermost, VecNormalize) and outermost.venv is self.envs:
+            outermost.old_obs = current
+            self.model._last_original_obs = current
+            self.model._last_obs = outermost.normalize_obs(current)
+
+
+def transfer_weights(
+    policy: torch.nn.Module, envs: OnlineMachineWrapper, changed: Mapping[str, Slots]
+) -> None:
+    """Copy to each slot the weights of the slot that showed its state before.
+
+    Only layers that read observations directly are changed.
+    """
+    width, size = int(np.prod(envs.observation_space.shape or (0,))), envs.shown.size
+    columns = {}
+    for number, name in enumerate(envs.shown.names):
+        first = width - (len(envs.shown.names) - number) * size
+        for slot, earlier in changed[name].changes.items() if name in changed else ():
+            columns[first + slot] = first + earlier
+    if not columns:
+        return
+    with torch.no_grad():
+        for layers in policy.modules():
+            if not isinstance(layers, torch.nn.Sequential) or not len(layers):
+                continue
+            layer = layers[0]
+            if isinstance(layer, torch.nn.Linear) and layer.in_features == width:
+                layer.weight[:, list(columns)] = layer.weight[:, list(columns.values())]
+
+
+def relabel_steps(buffer: ReplayBuffer, envs: OnlineMachineWrapper) -> None:
+    """Rewrite the machine states of the steps in a replay buffer, by the present machines.
+
+    Its rows have to be the steps, one after the other; any other buffer is emptied.
+    """
+    if type(buffer) is not ReplayBuffer or buffer.optimize_memory_usage:
+        buffer.reset()
+        return
+    size = buffer.buffer_size
+    stored = size if buffer.full else buffer.pos
+    for environment, first, columns in envs.remembered():
+        ago = envs.steps - first - np.arange(len(columns) - 1)
+        is_stored = ago <= stored
+        rows, width = (buffer.pos - ago[is_stored]) % size, columns.shape[1]
+        buffer.observations[rows, environment, -width:] = columns[:-1][is_stored]
+        buffer.next_observations[rows, environment, -width:] = columns[1:][is_stored]

@@ -11,9 +11,9 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from resolvent.errors import OptionError
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
+from resolvent.rl.augment import AugmentObservation, augmented_inside
 from resolvent.rl.counterfactual import ENDS, GOES_ON, UNKNOWN, CounterfactualSteps, VisibleModel
-from resolvent.rl.wrappers.augment import AugmentObservation, augmented_inside
-from resolvent.rl.wrappers.shape import UNSHAPED, ShapeReward, shaped_inside
+from resolvent.rl.shape import UNSHAPED, ShapeReward, shaped_inside
 
 
 class CounterfactualReplayBuffer(ReplayBuffer):

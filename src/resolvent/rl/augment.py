@@ -1,17 +1,23 @@
 """Show the states of machines in observations: `AugmentObservation` and its vector form."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
 
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError
+from resolvent.inference.result import InferenceResult
+from resolvent.machines import Machines, load
+from resolvent.machines.tables import BASIS_BY_CODE
 from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.rl.augmentation import Mode, augmentation, state_names
 from resolvent.rl.env import LivePreprocessor, checked_reset, checked_step
+from resolvent.rl.episode_states import EpisodeStates, Levels, StepBasis, VectorEpisodeStates
 from resolvent.rl.tracker import (
     BeliefTracker,
     OnUnseen,
@@ -20,22 +26,14 @@ from resolvent.rl.tracker import (
     VectorStateTracker,
 )
 from resolvent.rl.vector_env import Mask, one_environment
-from resolvent.rl.wrappers.core import (
-    EpisodeStates,
-    GivenMachines,
-    Levels,
-    StepBasis,
-    VectorEpisodeStates,
-    knowledge_infos,
-    machines_from,
-)
-from resolvent.rl.wrappers.observation import Mode, augmentation, state_names
+
+GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
+"""Machines, the result that holds them, or their file."""
+
+_LEVEL_OF_CODE = np.array([*BASIS_BY_CODE, None], object)  # −1 is the last one
 
 
-class AugmentObservation(
-    gym.Wrapper[Any, Any, Any, Any],
-    gym.utils.RecordConstructorArgs,
-):
+class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Add the states of all machines to the observations, which makes the world Markovian.
 
     | `mode` | observations |
@@ -100,9 +98,9 @@ class AugmentObservation(
                 f"env is a {type(env).__name__}: give a gymnasium.Env, "
                 "or use VectorAugmentObservation for a VectorEnv"
             )
-        checked_below = ["env", "machines", "mode", "on_unseen", "labeling_fn"]
+        checked_below = ["env", "machines", "labeling_fn"]
         check_arguments(AugmentObservation.__init__, locals(), leaving=checked_below)
-        self.machines = machines_from(machines)
+        self.machines = _machines_of(machines)
         gym.utils.RecordConstructorArgs.__init__(
             self,
             machines=str(machines) if isinstance(machines, str | Path) else self.machines,
@@ -119,10 +117,12 @@ class AugmentObservation(
         live = LivePreprocessor(
             env, self.machines.preprocessor, labels, labeling_fn, observation_fn
         )
-        self._belief: BeliefTracker | None = None
-        if mode == "belief":
-            self._belief = BeliefTracker(self.machines, live, on_unseen=on_unseen)
-        self._tracker = self._belief or StateTracker(self.machines, on_unseen=on_unseen)
+        self._shows_belief = mode == "belief"
+        self._tracker = (
+            BeliefTracker(self.machines, live, on_unseen=on_unseen)
+            if self._shows_belief
+            else StateTracker(self.machines, on_unseen=on_unseen)
+        )
         self.episode = EpisodeStates(env, self.machines, live, self._tracker)
         if knowledge is None:
             knowledge = all(isinstance(space, gym.spaces.Discrete) for space in spaces)
@@ -134,8 +134,8 @@ class AugmentObservation(
         self.labeling_fn, self.observation_fn = live.labeling_fn, observation_fn
         self._state_names = state_names(self.machines)
         self._state_infos: dict[tuple[int, ...], dict[str, int]] = {}
-        plainly_labeled = live.labeling_fn is None and observation_fn is None
-        self.is_plain = on_unseen == "stay" and plainly_labeled and self._belief is None
+        reads_reported_labels = live.labeling_fn is None and observation_fn is None
+        self.is_plain = on_unseen == "stay" and reads_reported_labels and not self._shows_belief
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -173,7 +173,7 @@ class AugmentObservation(
 
     def encode(self, observation: Any, *states: int) -> Any:
         """Return the augmented observation of an inner observation and states."""
-        if self._belief is not None:
+        if self._shows_belief:
             raise OptionError('mode="belief" shows how likely states are: it encodes no states')
         return self._shape.augment(observation, states)
 
@@ -189,7 +189,7 @@ class AugmentObservation(
             state_infos = dict(zip(self._state_names, states, strict=True))
             self._state_infos[states] = state_infos
         info = {**info, **state_infos, "unseen": tracker.unseen}
-        visible = states if self._belief is None else self._belief.probabilities
+        visible = tracker.probabilities if self._shows_belief else states
         return self._shape.augment(observation, visible), info
 
 
@@ -236,22 +236,22 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
                 f"envs is a {type(envs).__name__}: give a gymnasium.vector.VectorEnv, "
                 "or use AugmentObservation for one environment"
             )
-        checked_below = ["envs", "machines", "mode", "on_unseen", "labeling_fn"]
+        checked_below = ["envs", "machines", "labeling_fn"]
         check_arguments(VectorAugmentObservation.__init__, locals(), leaving=checked_below)
         super().__init__(envs)
-        self.machines, count = machines_from(machines), envs.num_envs
+        self.machines, count = _machines_of(machines), envs.num_envs
         spaces = envs.single_observation_space, envs.single_action_space
         with one_environment(envs) as env:
             live = LivePreprocessor(
                 env, self.machines.preprocessor, labels, labeling_fn, observation_fn
             )
-        self._belief: SideBySide | None = None
-        if mode == "belief":
+        self._shows_belief = mode == "belief"
+        self._tracker: VectorStateTracker | SideBySide
+        if self._shows_belief:
             first = BeliefTracker(self.machines, live, on_unseen=on_unseen)
-            self._belief = SideBySide([first, *(first.another() for _ in range(count - 1))])
-        self._tracker = self._belief or VectorStateTracker(
-            self.machines, count, on_unseen=on_unseen
-        )
+            self._tracker = SideBySide([first, *(first.another() for _ in range(count - 1))])
+        else:
+            self._tracker = VectorStateTracker(self.machines, count, on_unseen=on_unseen)
         self._states = VectorEpisodeStates(
             envs, self.machines, live, self._tracker, remembers=knowledge
         )
@@ -290,17 +290,20 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
         return [self._shape.decode(observation) for observation in observations]
 
     def _augmented(self, observations: Any) -> Any:
-        visible = self._tracker.values if self._belief is None else self._belief.probabilities
-        return self._shape.augment_batch(observations, visible)
+        return self._shape.augment_batch(observations, self._visible())
+
+    def _visible(self) -> Sequence[NDArray[Any]]:
+        """Return the shown columns: of states, or of their probabilities."""
+        tracker = self._tracker
+        return tracker.probabilities if isinstance(tracker, SideBySide) else tracker.values
 
     def _state_infos(self, mask: Mask) -> dict[str, Any]:
         """Return the infos about the masked environments, by Gymnasium's convention."""
-        infos: dict[str, Any] = {}
-        columns = *self._tracker.values, self._tracker.unseen
-        for key, column in zip(self._info_names, columns, strict=True):
-            infos[key] = column.copy() if mask is self._all else column * mask
-            infos[f"_{key}"] = mask.copy()
-        return infos
+        columns = zip(self._info_names, (*self._tracker.values, self._tracker.unseen), strict=True)
+        is_full = mask is self._all
+        return _masked(
+            {key: column.copy() if is_full else column * mask for key, column in columns}, mask
+        )
 
     def _levels(self, actions: Any) -> Levels | None:
         """Return the basis of the predictions of a step with these actions, if infos have it."""
@@ -314,11 +317,12 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
     ) -> dict[str, Any]:
         """Return the infos with the final observations augmented, by the states at the end."""
         observations = np.full(len(final), None, object)
+        visible = self._visible()
         final_observations = self._states.labels.episodes.final_observations(infos)
         for number, observation in final_observations.items():
-            states: list[Any] = [int(column[number]) for column in self._tracker.values]
-            if self._belief is not None:
-                states = self._belief.trackers[number].probabilities
+            states = [column[number] for column in visible]
+            if not self._shows_belief:
+                states = [int(state) for state in states]
             observations[number] = self._shape.augment(observation, states)
         final_infos = {
             **infos.get("final_info", {}),
@@ -329,6 +333,29 @@ class VectorAugmentObservation(gym.vector.VectorWrapper):
 
 
 def _level_infos(levels: Levels | None, mask: Mask) -> dict[str, Any]:
+    """Return levels as infos of the masked environments, None in the others."""
     if levels is None:
         return {}
-    return {"knowledge": knowledge_infos(levels, mask), "_knowledge": mask.copy()}
+    named = {name: _LEVEL_OF_CODE[np.where(mask, codes, -1)] for name, codes in levels.items()}
+    return _masked({"knowledge": _masked(named, mask)}, mask)
+
+
+def _masked(columns: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
+    """Return infos, each followed by the mask of the environments that it is about."""
+    infos: dict[str, Any] = {}
+    for key, column in columns.items():
+        infos |= {key: column, f"_{key}": mask.copy()}
+    return infos
+
+
+def _machines_of(source: GivenMachines) -> Machines:
+    if isinstance(source, Machines):
+        return source
+    if isinstance(source, InferenceResult):
+        return source.machines
+    if isinstance(source, str | Path):
+        return load(source)
+    raise OptionError(
+        f"machines is a {type(source).__name__}: give a MachinePair or other Machines, what infer "
+        "returned, or the path of a model file"
+    )

@@ -1,41 +1,30 @@
-"""The parts that the wrappers of single and of vector environments share.
+"""Run machines beside an environment: its resets and steps → the states of the machines.
 
-`EpisodeStates` and `VectorEpisodeStates` run machines beside an environment: what it returns → the
-states of the machines. `StepBasis` says what the machines' predictions are based on.
+`EpisodeStates` and `VectorEpisodeStates` are shared by all wrappers. `StepBasis` says what the
+machines' predictions of live steps are based on.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
 from math import prod
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent.errors import ModelError, OptionError
-from resolvent.inference.result import InferenceResult
-from resolvent.machines import Basis, Machine, Machines, load
+from resolvent.errors import ModelError
+from resolvent.machines import Basis, Machine, Machines
 from resolvent.machines.augmented_state import AugmentedState
 from resolvent.machines.tables import BASIS_BY_CODE
 from resolvent.rl.env import LabelSource, LivePreprocessor
-from resolvent.rl.tracker import (
-    SideBySide,
-    Tracker,
-    VectorStateTracker,
-)
+from resolvent.rl.tracker import Numbers, SideBySide, Tracker, VectorStateTracker
 from resolvent.rl.vector_env import Mask, VectorEnv, VectorLabels, VectorStep, split
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.vocabulary import MAX_TABLE_SIZE, codes_of
 
-GivenMachines: TypeAlias = Machines | InferenceResult | str | Path
-"""Machines, the result that holds them, or their file."""
-Numbers: TypeAlias = NDArray[np.int64]
 Levels: TypeAlias = dict[str, NDArray[np.int8]]
 """For each machine a code of `BASIS_BY_CODE` for every environment."""
-
-_LEVEL_OF_CODE = np.array([*BASIS_BY_CODE, None], object)  # −1 is the last one
 
 
 class EpisodeStates:
@@ -239,33 +228,6 @@ class StepBasis:
         every_state = np.broadcast_to(states, shape).ravel()
         every_query = np.broadcast_to(queries, shape).ravel()
         return machine.basis_many(every_state, every_query).reshape(shape)
-
-
-def knowledge_infos(levels: Levels, mask: Mask) -> dict[str, Any]:
-    """Return levels as infos of many environments: None outside the mask, and the mask.
-
-    >>> knowledge_infos({"reward": np.int8([2, 0])}, np.array([True, False]))["reward"].tolist()
-    [<Basis.OBSERVED: 'observed'>, None]
-    """
-    infos: dict[str, Any] = {}
-    for name, codes in levels.items():
-        infos[name] = _LEVEL_OF_CODE[np.where(mask, codes, -1)]
-        infos[f"_{name}"] = mask.copy()
-    return infos
-
-
-def machines_from(source: GivenMachines) -> Machines:
-    """Return the machines of a result or a file, or machines themselves."""
-    if isinstance(source, Machines):
-        return source
-    if isinstance(source, InferenceResult):
-        return source.machines
-    if isinstance(source, str | Path):
-        return load(source)
-    raise OptionError(
-        f"machines is a {type(source).__name__}: give a MachinePair or other Machines, what infer "
-        "returned, or the path of a model file"
-    )
 
 
 def check_fit(

@@ -24,11 +24,11 @@ from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
 from resolvent.preprocess.labeling import LabelingFunction
+from resolvent.rl.augment import VectorAugmentObservation, augmented_inside
 from resolvent.rl.env import LivePreprocessor, checked_reset, checked_step, finite_reward
+from resolvent.rl.episode_states import EpisodeStates, VectorEpisodeStates
 from resolvent.rl.tracker import VectorStateTracker, tracker_of
 from resolvent.rl.vector_env import one_environment, split
-from resolvent.rl.wrappers.augment import VectorAugmentObservation, augmented_inside
-from resolvent.rl.wrappers.core import EpisodeStates, VectorEpisodeStates
 from resolvent.traces.symbols import Symbol
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -21,7 +21,6 @@ from gymnasium.vector.utils import batch_space, iterate
 from numpy.typing import NDArray
 
 from resolvent._util.text import short
-from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, SpaceWarning, TraceError
 from resolvent.machines import Machines
 
@@ -32,7 +31,6 @@ Sizes: TypeAlias = Mapping[str, int]
 StateSpaces: TypeAlias = Mapping[str, gym.Space[Any]]
 """Spaces of states, by their key in observations."""
 
-_MODES: tuple[str, ...] = get_args(Mode)
 _BETWEEN = "/"  # PyTorch allows no dot in the name of a module
 _DEEP_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
@@ -217,8 +215,6 @@ def state_names(machines: Machines) -> list[str]:
 
 def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augmentation:
     """Return the shape of a mode for observations of a space."""
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise OptionError(f"mode={quoted(mode)}: use one of {', '.join(map(repr, _MODES))}")
     counts = [machine.states for machine in machines.values()]
     sizes = dict(zip(state_names(machines), counts, strict=True))
     if mode == "dict":

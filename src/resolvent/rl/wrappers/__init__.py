@@ -1,1 +1,0 @@
-"""Gymnasium wrappers: machine states in observations, and rewards shaped by a plan."""
