@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import resolvent as rs
 from resolvent.errors import StepLocation
-from resolvent.replay import Corpus
+from resolvent.replay import Corpus, scan
 from resolvent.traces.source import InMemorySource, JoinedSource
 from strategies import trace_sets
 from worlds import random_world
@@ -80,6 +80,17 @@ def test_the_sample_is_read_with_the_survey_and_no_file_twice(tmp_path, monkeypa
     for _ in range(2):
         corpus.fetch(np.union1d(sample, more))
     assert len(read) == 1
+
+
+def test_a_shard_that_is_scanned_twice_gives_each_trace_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(scan, "LEAST_STEPS", 1)
+    different = WORLD.rollouts(6, seed=4)
+    repeated = rs.TraceSet.concatenate([different[:1]] * 9 + [different[3:]])
+    sets = [different[:3], repeated]
+    corpus = Corpus(saved(tmp_path / "f", sets), pool_steps=60)
+    traces = rs.TraceSet.concatenate(sets)
+    for numbers in ([1], [0, 1, 2], [*range(len(traces))]):
+        assert corpus.fetch(np.array(numbers)) == traces.take(numbers)
 
 
 @given(st.permutations(range(12)), st.lists(st.integers(0, 11), max_size=6))

@@ -255,9 +255,12 @@ class Corpus:
         if self.in_memory and len(self.shards) == 1:
             traces = self.shards.read(0)
             return traces if len(numbers) == len(traces) else traces.take(numbers)
-        present = [own[np.isin(own, numbers)] for own, _ in self._fetched]
-        sets = [traces.take(np.flatnonzero(np.isin(own, numbers))) for own, traces in self._fetched]
-        missing = np.setdiff1d(numbers, np.concatenate([np.empty(0, np.int64), *present]))
+        present, sets, missing = [], [], numbers
+        for own, traces in self._fetched:  # a shard that was scanned twice has traces in two sets
+            rows = np.flatnonzero(np.isin(own, missing))
+            present.append(own[rows])
+            sets.append(traces.take(rows))
+            missing = np.setdiff1d(missing, own[rows])
         of_shard = np.searchsorted(self._first, missing, side="right") - 1
         wanted = [(shard, missing[of_shard == shard]) for shard in np.unique(of_shard).tolist()]
         within = [(shard, rows - self._first[shard]) for shard, rows in wanted]
