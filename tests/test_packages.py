@@ -40,7 +40,7 @@ FORWARDS = {
         "Machine.to_dot": "resolvent.viz.dot",
         "Machine.to_mermaid": "resolvent.viz.dot",
         "Machine.to_svg": "resolvent.viz.svg",
-        "Machine.to_png": "resolvent.viz.png",
+        "Machine.to_png": "resolvent.viz.svg",
         "Machine._repr_svg_": "resolvent.viz.svg",
     },
     "machines/machine_set.py": {

@@ -118,7 +118,7 @@ def test_a_step_that_was_never_shown_is_no_fault(run: Run, machines: Path, tmp_p
     )
     outcome = run("check", machines, path)
     assert outcome.code == 0
-    assert "1 step the machines were never shown: infer from more traces" in outcome.out
+    assert "1 step without a prediction: infer from more traces" in outcome.out
 
 
 def test_arguments_the_wrong_way_round(run: Run, machines: Path, house: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_log_is_told_what_it_predicts(run: Any, vend: Callable[..., Path]) -> 
     outcome = run("infer", path, *LOG)
     assert "held out: 80 traces (2,000 steps), predicted by machines" in outcome.out
     assert "response: 100% predicted right (95% confidence: 95.4% or more), 0% wrong" in outcome.out
-    assert "few traces for so many states" not in outcome.out
+    assert "few traces for this number of states" not in outcome.out
     figures = run("infer", path, *LOG, "--json").json
     traces = read(path)
     assert figures["held_out"] == rs.holdout_score(rs.infer(traces), traces).as_dict()

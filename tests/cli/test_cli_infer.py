@@ -6,7 +6,7 @@ from cli_outcome import Run
 import resolvent as rs
 from resolvent import load
 from resolvent._util.progress import Progress
-from resolvent.cli.commands.infer import _show
+from resolvent.cli.commands.infer import _show_stage
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.viz.terminal import ProgressBar
 
@@ -151,12 +151,12 @@ def test_progress_is_reported_before_the_tree_is_known() -> None:
         def show(self, text: str, fraction: float, **more: object) -> None:
             told.append((text, fraction, more["of"], more["steady"]))
 
-    _show(Bar(), STRATEGIES["edsm"], "reward", Progress(0, 0, 0, 0))
-    _show(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
-    _show(Bar(), STRATEGIES["exact"], "reward", Progress(1, 3, 5, 20))
-    _show(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
-    _show(Bar(), STRATEGIES["edsm"], "replaying", Progress(0, 0, 41, 90, 2, 90_000_000))
-    _show(Bar(), STRATEGIES["edsm"], "reading", Progress(0, 0, 3, 4))
+    _show_stage(Bar(), STRATEGIES["edsm"], "reward", Progress(0, 0, 0, 0))
+    _show_stage(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
+    _show_stage(Bar(), STRATEGIES["exact"], "reward", Progress(1, 3, 5, 20))
+    _show_stage(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
+    _show_stage(Bar(), STRATEGIES["edsm"], "replaying", Progress(0, 0, 41, 90, 2, 90_000_000))
+    _show_stage(Bar(), STRATEGIES["edsm"], "reading", Progress(0, 0, 3, 4))
     assert told == [
         ("reward machine, building its prefix tree", 0.0, None, True),
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),

@@ -127,8 +127,8 @@ def test_who_has_nothing_to_do_is_told(run: Run, days: Path, tmp_path: Path) -> 
     outcome = run(*arguments, "--on", "ray", "--cache-dir", tmp_path / "kept")
     assert outcome.code == 0
     assert outcome.err == (
-        "resolvent: note: 240 steps were read into memory, where there is nothing to do for "
-        f"--on ray and --cache-dir {tmp_path / 'kept'}\n"
+        "resolvent: note: 240 steps were read into memory; not used: "
+        f"--on ray, --cache-dir {tmp_path / 'kept'}\n"
     )
     assert run(*arguments).err == ""
 

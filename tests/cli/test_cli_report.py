@@ -27,7 +27,7 @@ def test_curve_and_policy(
     )
     page = path.read_text(encoding="utf-8")
     assert '"curve":{"episodes":20,"each":1,' in page
-    assert '"policy":{"situations":' in page
+    assert '"policy":{"states":' in page
     assert "observation orangeroom, reward state 0, transition state 1" in page
 
 

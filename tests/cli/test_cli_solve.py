@@ -32,7 +32,7 @@ def test_it_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
     assert "the budget is spent after 50 steps" in first.out
     assert f"solve resolvent/House-v0 -o {parts} --budget 100 --resume" in first.out
     again = run(*HOUSE, "-o", parts).error
-    assert again == f"{parts} holds what `solve` found before: give --resume to go on\n"
+    assert again == f"{parts} holds earlier results: add --resume to continue\n"
     assert run(*HOUSE, "-o", parts, "--resume", "--json").json["optimal"] is True
     assert run(*HOUSE, "-o", whole).code == 0
     for name in ("machines.json", "traces.jsonl", "policy.json"):
@@ -41,7 +41,7 @@ def test_it_goes_on_where_it_was(run: Run, tmp_path: Path) -> None:
 
 def test_there_has_to_be_something_to_go_on_from(run: Run, tmp_path: Path) -> None:
     told = run(*HOUSE, "-o", tmp_path / "none", "--resume").error
-    assert told == f"--resume: {tmp_path / 'none'} holds nothing to go on from\n"
+    assert told == f"--resume: {tmp_path / 'none'} holds no results to continue from\n"
 
 
 def test_a_folder_with_other_things_is_left_alone(run: Run, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_comes_next_is_said_with_all_that_was_given(run: Run, tmp_path: Pat
     folder = tmp_path / "maze"
     given = "--set", "length=5", "--import", "json", "--gamma", "0.9", "--reward-range", "0", "2"
     told = run("solve", "resolvent/TMaze-v0", "-o", folder, "--budget", "30", *given)
-    more = "--set length=5 --import json --budget 60 --gamma 0.9 --reward-range 0.0 2.0 --resume"
+    more = "--set length=5 --import json --budget 60 --gamma 0.9 --reward-range 0 2 --resume"
     assert f"solve resolvent/TMaze-v0 -o {folder} {more}\n" in told.out
     again = run("solve", "resolvent/TMaze-v0", "-o", folder, *more.split())
     assert "spent after 60 steps" in again.out

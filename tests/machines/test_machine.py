@@ -279,7 +279,7 @@ def test_a_machine_is_called_after_what_it_predicts():
     assert [one.predicts for one in machines] == ["observation", "reward", "cost", "output"]
     assert (TransitionMachine.name, RewardMachine.name) == ("transition", "reward")
     assert machines[2].title == "Cost Machine"
-    assert "Machine: 2 states, answers with the cost" in str(machines[2])
+    assert "Machine: 2 states, predicts the cost" in str(machines[2])
 
 
 @pytest.mark.parametrize(

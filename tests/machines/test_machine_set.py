@@ -200,7 +200,7 @@ def test_machines_travel(pair, four):
 
 
 def test_all_machines_are_shown(four):
-    assert str(four).count("answers with") == 4
+    assert str(four).count("predicts") == 4
     page = four._repr_html_()
     names = ("Transition", "Reward", "Bonus", "Cost")
     places = [page.index(f"<b>{name} Machine</b>") for name in names]

@@ -6,7 +6,6 @@ import pytest
 from tiny import ABOUT, ablated, compared, failed, learned
 
 from resolvent.errors import MissingExtra, ResolventError
-from resolvent.paper import report
 from resolvent.paper.experiments import EXPERIMENTS
 from resolvent.paper.report import (
     BEGIN,
@@ -160,7 +159,7 @@ def test_without_matplotlib_there_are_tables(tmp_path, monkeypatch):
     def missing():
         raise MissingExtra("no matplotlib")
 
-    monkeypatch.setattr(report, "import_matplotlib", missing)
+    monkeypatch.setattr("resolvent.viz.curves.import_matplotlib", missing)
     assert [path.name for path in write_report(tmp_path, RESULTS)] == ["README.md"]
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "no matplotlib" in page

@@ -138,7 +138,7 @@ def test_a_whole_machine_needs_no_note():
 
 def test_a_state_that_no_labels_lead_to():
     content = picture_of(machine_of([[0], [0]], ["bell"]))
-    assert content.boxes[1].name == ("not reached",)
+    assert content.boxes[1].name == ("not reachable",)
 
 
 def test_of_too_many_arrows_those_are_drawn_that_first_lead_to_a_state():
@@ -148,11 +148,11 @@ def test_of_too_many_arrows_those_are_drawn_that_first_lead_to_a_state():
     assert [(arrow.source, arrow.target) for arrow in content.arrows] == [
         (0, target) for target in range(1, 30)
     ]
-    assert content.boxes[0].moves == ("stays: 00",)
-    assert content.boxes[7].moves[:2] == ("stays: 07", "→ 0: 00")
-    assert content.boxes[7].moves[-1] == "… and 23 other states"
+    assert content.boxes[0].successors == ("stays: 00",)
+    assert content.boxes[7].successors[:2] == ("stays: 07", "→ 0: 00")
+    assert content.boxes[7].successors[-1] == "… and 23 other states"
     assert "→ 29: 29" in content.boxes[7].hover
-    assert "too many arrows" in content.notes[0]
+    assert "Too many arrows" in content.notes[0]
 
 
 def test_what_leads_to_states_not_drawn_is_told_where_arrows_are_too_many():
@@ -167,7 +167,7 @@ def test_as_many_arrows_as_can_be_followed_are_drawn():
     few = machine_of([[one, (one + 1) % 20, (one + 7) % 20] for one in range(20)], ["a", "b", "c"])
     content = picture_of(few)
     assert len(content.arrows) == 60 == MOST_ARROWS
-    assert not any(box.moves for box in content.boxes)
+    assert not any(box.successors for box in content.boxes)
 
 
 def test_an_arrow_taken_once_or_twice_is_dashed():
@@ -177,7 +177,7 @@ def test_an_arrow_taken_once_or_twice_is_dashed():
     )
     content = picture_of(often)
     assert [(one.source, one.target) for one in content.arrows if one.is_dashed] == [(0, 1)]
-    assert "A dashed arrow was taken once or twice: little speaks for it." in content.notes
+    assert "A dashed arrow was taken only once or twice." in content.notes
     assert not any(one.is_dashed for one in picture_of(machine).arrows)
 
 
@@ -185,7 +185,7 @@ def test_a_state_tells_on_hovering_what_varies():
     drawn = picture_of(loaded_die(*[1.0] * 9, *[6.0] * 10, 3.0).reward)
     (box,) = drawn.boxes
     assert box.hover == "state 0: start\n0, roll:\n█████ 50% 6.0\n████ 45% 1.0\n▏ 5% 3.0"
-    assert "Noise: 50% of all answers were others than the most frequent ones." in drawn.notes
+    assert "Noise: 50% of all outputs differ from the most frequent one." in drawn.notes
     sure = picture_of(loaded_die(1.0).reward)
     assert [one.hover for one in sure.boxes] == ["state 0: start"]
     assert not [note for note in sure.notes if "Noise" in note]
@@ -195,7 +195,7 @@ def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
     machine = noisy_house()[0].transition
     assert len({row for row in machine.output_counts.rows if row[0] == 1}) == 20
     first, *told, last = picture_of(machine).boxes[1].hover.split("\n")
-    assert (first, last) == ("state 1: after key", "and 14 other answers that vary")
+    assert (first, last) == ("state 1: after key", "and 14 more with varying outputs")
     odd = []
     for line in told:
         if not line.endswith(":"):
@@ -219,7 +219,7 @@ def test_arrows_of_noisy_machines_are_as_thick_as_they_were_often_taken():
     assert found[0, 1].width < found[1, 1].width == 3.2
     assert f"taken {taken[0, 1]:,} times" in found[0, 1].hover
     assert not found[0, 1].is_dashed
-    assert "The more often a move was made, the thicker is its arrow." in drawn.notes
+    assert "The more often a transition was taken, the thicker is its arrow." in drawn.notes
     assert all(one.width is None for one in picture_of(loaded_die(1.0).reward).arrows)
 
 
@@ -238,7 +238,7 @@ def test_a_move_that_might_lead_elsewhere_is_dashed_and_says_how_sure_it_is():
     (arrow,) = [one for one in drawn.arrows if (one.source, one.target) == (0, 1)]
     assert arrow.is_dashed
     assert "key (75%)" in " ".join(arrow.lines)
-    assert any("a dashed one might lead elsewhere" in note for note in drawn.notes)
+    assert any("A dashed arrow may lead elsewhere" in note for note in drawn.notes)
     svg = to_svg(doubtful)
     assert svg.count('stroke-dasharray="6 4"') == 1
     assert 'stroke-dasharray="6 4"' not in to_svg(machine)

@@ -6,8 +6,7 @@ from picture_machines import Drawn, machine_of, random_machine
 from PIL import Image
 
 from resolvent.errors import MissingExtra, OptionError
-from resolvent.viz.png import to_png
-from resolvent.viz.svg import PAPER_STYLE, to_svg
+from resolvent.viz.svg import PAPER_STYLE, to_png, to_svg
 
 MACHINE = random_machine(4, ["bell", "key"], seed=1)
 

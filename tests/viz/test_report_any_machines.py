@@ -29,11 +29,11 @@ def said(house):
 
 def test_each_machine_is_told_of(said, house):
     assert [
-        (one["element"], one["name"], one["short"], one["happens"], one["answers"], one["count"])
+        (one["element"], one["name"], one["short"], one["outcome"], one["output"], one["count"])
         for one in said["machines"]
     ] == [
-        ("transition", "Transition Machine", "TM", "then sees", "the next observation", 2),
-        ("reward", "Reward Machine", "RM", "is paid", "the reward", 2),
+        ("transition", "Transition Machine", "TM", "next observation", "the next observation", 2),
+        ("reward", "Reward Machine", "RM", "reward", "the reward", 2),
         ("machine-3", "Cost Machine", "cost", "cost", "the cost", 2),
     ]
     assert said["summary"]["figures"][:3] == [

@@ -104,13 +104,15 @@ def test_the_mismatch_is_found(wrong, opened):
     assert first == "3 (5 steps): has the first mismatch, the longest"
     assert player.place == (3, 1)
     red = page.locator("#moment .wrong")
-    assert red.all_inner_texts() == ["is paid\n5\npredicted 0"]
-    assert page.locator("#moment .right").all_inner_texts() == ["then sees\ncorridor\nas predicted"]
+    assert red.all_inner_texts() == ["reward\n5\npredicted 0"]
+    assert page.locator("#moment .right").all_inner_texts() == [
+        "next observation\ncorridor\nas predicted"
+    ]
     red_part, _, blue_part = colour(red, "background-color")
     assert red_part > blue_part + 15
     page.click("#wrong")
     assert player.place == (3, 3)
-    assert red.all_inner_texts() == ["is paid\n7\npredicted 0"]
+    assert red.all_inner_texts() == ["reward\n7\npredicted 0"]
     page.click("#wrong")
     assert player.place == (3, 1)
     marked = page.locator("#steps tr:has(td.wrong) td:first-child").all_inner_texts()
@@ -135,8 +137,8 @@ def test_a_place_never_shown_is_no_prediction(house, opened, tmp_path):
     rs.report(pair, traces, tmp_path / "report.html")
     page = opened(tmp_path / "report.html", "#trace-0-step-0")
     assert page.locator("#moment .unseen").all_inner_texts() == [
-        "then sees\nattic\nunseen: no prediction",
-        "is paid\n0\nunseen: no prediction",
+        "next observation\nattic\nunseen: no prediction",
+        "reward\n0\nunseen: no prediction",
     ]
 
 

@@ -160,8 +160,8 @@ def test_paper_cuts_nothing_off(grid, opened):
 
 def test_what_took_no_part_in_the_search_is_listed_by_name(house, opened):
     page = opened(house[0])
-    spared = page.locator("#found details", has_text="Transition Machine: answers that are")
-    assert "(19)" in spared.locator("summary").inner_text()
-    assert not spared.locator("table").is_visible()
-    spared.locator("summary").click()
-    assert "(corridor, left)" in spared.locator("table").inner_text()
+    listed = page.locator("#found details", has_text="Transition Machine: outputs that are")
+    assert "(19)" in listed.locator("summary").inner_text()
+    assert not listed.locator("table").is_visible()
+    listed.locator("summary").click()
+    assert "(corridor, left)" in listed.locator("table").inner_text()

@@ -56,9 +56,9 @@ def test_summary_of_the_house(house, said):
 def test_what_the_search_was_spared(house, said):
     pair, traces = house
     for machine, shown in zip((pair.transition, pair.reward), said["machines"], strict=True):
-        spared = shown["spared"]
-        assert (spared["labels"], spared["all_labels"]) == (["no event"], 1)
-        assert len(spared["answers"]) == spared["all_answers"] == len(machine.constant_outputs)
+        left_out = shown["left_out"]
+        assert (left_out["labels"], left_out["label_count"]) == (["no event"], 1)
+        assert len(left_out["outputs"]) == left_out["output_count"] == len(machine.constant_outputs)
     seen = {
         (trace.observations[step], trace.actions[step], trace.observations[step + 1])
         for trace in traces
@@ -69,7 +69,7 @@ def test_what_the_search_was_spared(house, said):
         for observation, action, following in seen
         if (observation, action) != ("corridor", "up")
     }
-    assert {tuple(row) for row in said["machines"][0]["spared"]["answers"]} == always
+    assert {tuple(row) for row in said["machines"][0]["left_out"]["outputs"]} == always
 
 
 def test_of_very_many_some_are_listed():
@@ -77,9 +77,12 @@ def test_of_very_many_some_are_listed():
     seen = [f"place {number}" for number in range(401)]
     trace = rs.Trace(seen, [None, *labels], ["go"] * 400, [0] * 400)
     pair = rs.infer(rs.TraceSet([trace]), options=rs.InferenceOptions(trivial=labels)).machines
-    spared = contents(pair, collect_evidence(pair, rs.TraceSet([trace])))["machines"][0]
-    assert (len(spared["spared"]["labels"]), spared["spared"]["all_labels"]) == (300, 401)
-    assert (len(spared["spared"]["answers"]), spared["spared"]["all_answers"]) == (300, 400)
+    left_out = contents(pair, collect_evidence(pair, rs.TraceSet([trace])))["machines"][0]
+    assert (len(left_out["left_out"]["labels"]), left_out["left_out"]["label_count"]) == (300, 401)
+    assert (len(left_out["left_out"]["outputs"]), left_out["left_out"]["output_count"]) == (
+        300,
+        400,
+    )
 
 
 def test_of_one_trace_nothing_is_the_longest(house):
@@ -93,14 +96,14 @@ def test_states_of_the_house(house, said):
     keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))
     start, key = said["machines"][0]["states"]
     assert (start["history"], key["history"]) == ("start", "key")
-    assert start["answers"] == [{"query": "(corridor, up)", "output": "corridor", "others": 1}]
-    assert key["answers"] == [{"query": "(corridor, up)", "output": "cyanroom", "others": 1}]
+    assert start["outputs"] == [{"query": "(corridor, up)", "output": "corridor", "others": 1}]
+    assert key["outputs"] == [{"query": "(corridor, up)", "output": "cyanroom", "others": 1}]
     assert (start["steps"], key["steps"]) == (traces.steps - keyed, keyed)
     assert start["unread"] == ["toilet"]  # locked away without the key
     start, toilet = said["machines"][1]["states"]
     assert (start["history"], toilet["history"]) == ("start", "toilet")
-    assert [one["query"] for one in toilet["answers"]] == ["(limegreenroom, sit) in TM state 1"]
-    assert toilet["answers"][0]["output"] == "1"
+    assert [one["query"] for one in toilet["outputs"]] == ["(limegreenroom, sit) in TM state 1"]
+    assert toilet["outputs"][0]["output"] == "1"
 
 
 def test_matrix_of_the_house(house, said):
@@ -113,7 +116,7 @@ def test_matrix_of_the_house(house, said):
     proof = said["machines"][0]["proof"]
     assert proof["matrix"] == [[0, 1, 1, asked, 0]]
     assert proof["weakest"][0]["by"] == "(corridor, up)"
-    assert sorted(proof["weakest"][0]["answers"]) == ["corridor", "cyanroom"]
+    assert sorted(proof["weakest"][0]["outputs"]) == ["corridor", "cyanroom"]
     assert not proof["complete"]
     assert "transition coverage: never read: toilet in state 0" in proof["completeness"]
 
@@ -252,6 +255,6 @@ def test_what_is_left_out_of_large_machines_is_said():
 def test_answers_that_vary_are_shown_with_their_share():
     machines, traces = noisy_house()
     rows = contents(machines, collect_evidence(machines, traces))["machines"][0]["states"]
-    told = {answer["query"]: answer["output"] for answer in rows[1]["answers"]}
+    told = {answer["query"]: answer["output"] for answer in rows[1]["outputs"]}
     share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
     assert told["(corridor, up)"] == f"cyanroom {share:.0%}"

@@ -52,7 +52,7 @@ def test_the_house_has_a_column_for_each_decision(house):
         assert row[1] in column["text"]
     assert shown["columns"][0]["text"] == "Decision 1: 0 —key→ new state 1"
     assert shown["columns"][1]["text"] == (
-        "Decision 2: 1 —key→ 1: 32 answers agree, 388 tree nodes folded"
+        "Decision 2: 1 —key→ 1: 32 outputs agree, 388 tree nodes folded"
     )
 
 
@@ -91,7 +91,7 @@ def test_columns_are_few_and_leave_nothing_out(house, number):
 def test_a_column_of_many_says_so(house):
     shown = timeline(logged(house[0].transition, made_up(20 * MOST_COLUMNS)))
     assert shown["columns"][0]["text"] == (
-        "Decisions 1 to 20: 7 new states (0, 3, 6, 9, …), 13 merges on which 1 to 19 answers agree"
+        "Decisions 1 to 20: 7 new states (0, 3, 6, 9, …), 13 merges on which 1 to 19 outputs agree"
     )
 
 
@@ -100,11 +100,11 @@ def test_machines_without_a_log_say_so(house):
     bare = [replace(one, decisions=None) for one in (pair.transition, pair.reward)]
     assert timeline(bare[0]) is None
     assert log_notes(pair.replacing(bare[0])) == [
-        "How the Transition Machine was inferred is not known: infer again to see it."
+        "No merges are recorded for the Transition Machine: infer again to see them."
     ]
     assert log_notes(pair.replacing(*bare)) == [
-        "How the Transition Machine and the Reward Machine were inferred is not known: "
-        "infer again to see it."
+        "No merges are recorded for the Transition Machine and the Reward Machine: "
+        "infer again to see them."
     ]
     made, _ = synthetic(5, 10, 5)
     assert len(log_notes(made)) == 1

@@ -41,18 +41,18 @@ def test_where_observations_appear_they_are_pictured():
     assert seen == [[0], [1]]
     assert then == [[1], [0]]
     assert all(isinstance(texts[step[place]], str) for step in one["steps"] for place in (1, 2))
-    answers = said["machines"][0]["states"][0]["answers"]
+    answers = said["machines"][0]["states"][0]["outputs"]
     assert [(one["query"]["pictures"], one["output"]["pictures"]) for one in answers] == [
         ([0], [1])
     ]
-    paid = said["machines"][1]["spared"]["answers"]  # captions the other machine's state
+    paid = said["machines"][1]["left_out"]["outputs"]  # captions the other machine's state
     assert [one["pictures"] for one, _ in paid if "press" in one["text"]] == [[0], [0]]
     assert {amount for _, amount in paid} == {"0", "1"}
     (weak,) = said["machines"][0]["proof"]["weakest"]
     assert weak["by"]["pictures"] == [0]
-    assert sorted(answer["pictures"] for answer in weak["answers"]) == [[0], [1]]
-    spared = said["machines"][0]["spared"]["answers"]
-    assert [out["pictures"] for _, out in spared] == [[0]] * 2  # to wait turns the lamp off
+    assert sorted(answer["pictures"] for answer in weak["outputs"]) == [[0], [1]]
+    left_out = said["machines"][0]["left_out"]["outputs"]
+    assert [out["pictures"] for _, out in left_out] == [[0]] * 2  # to wait turns the lamp off
 
 
 def test_policies_are_pictured():

@@ -35,8 +35,8 @@ def test_every_section_has_every_machine(three, opened):
     assert page.locator("#summary tbody tr").count() == 3
     header = page.locator("#steps th").all_inner_texts()
     assert header == [
-        *("step", "sees", "label read", "TM", "RM", "cost state", "does"),
-        *("then sees", "predicted", "is paid", "predicted", "cost", "predicted"),
+        *("step", "observation", "label read", "TM", "RM", "cost state", "action"),
+        *("next observation", "predicted", "reward", "predicted", "cost", "predicted"),
     ]
     page.locator('#machine-3 .rs-state[data-state="1"]').click()
     assert page.evaluate("() => document.querySelector(':target').id") == "machine-3-state-1"
@@ -53,7 +53,7 @@ def test_what_is_assumed_has_a_mark(lamp, opened):
     reward = table.locator("tbody tr").nth(1).locator("td").all_inner_texts()
     assert reward == ["Reward Machine: the reward", "2", "0", "1", "1", "0"]
     assert page.locator("#moment .generalized").all_inner_texts() == [
-        "is paid\n5\npredicted 0 (generalized)",
+        "reward\n5\npredicted 0 (generalized)",
         "cost\n3\nas predicted (generalized)",
     ]
     marked = page.locator("#steps tr:has(.mark)")

@@ -12,7 +12,7 @@ def test_answers_that_vary_are_no_mistakes_as_far_as_noise_goes():
     said = contents(machines, rs.evidence(machines, traces))
     verdict = said["summary"]["verdict"]
     assert verdict["kind"] == "right"
-    assert verdict["text"].startswith("Answers vary because of noise. Transition machine: ")
+    assert verdict["text"].startswith("Outputs vary because of noise. Transition machine: ")
     (weak,) = said["machines"][0]["proof"]["weakest"]
     assert "as one state 10⁻" in str(weak["by"])
 

@@ -43,7 +43,7 @@ def machine_with(names, trivial=()):
 
 def test_text_by_hand():
     assert to_text(machine_with(["bell", "key", "rain"], trivial=(2,))) == (
-        "TransitionMachine: 2 states, answers with the next observation\n"
+        "TransitionMachine: 2 states, predicts the next observation\n"
         "\n"
         "state  reached after  bell  key\n"
         "-----  -------------  ----  ---\n"
@@ -56,7 +56,7 @@ def test_text_by_hand():
         "-----------  ------  -------  -------\n"
         "hall         go      hall     yard\n"
         "\n"
-        "the same in every state: 1 answer\n"
+        "the same in every state: 1 output\n"
     )
 
 
@@ -161,7 +161,7 @@ def test_answers_that_vary_are_shown_with_their_share():
         "-----------  ------  -------\n"
         "0            roll    1.0 75%\n"
         "\n"
-        "noise: 25% of all answers were others than the most frequent ones\n"
+        "noise: 25% of all outputs differ from the most frequent one\n"
     )
     assert "%" not in to_text(loaded_die(1.0, 1.0).reward)
 
@@ -181,7 +181,7 @@ def test_every_move_and_answer_is_told_once():
     machine = machine_of_log(400)
     assert machine.states == 15
     title, empty, *lines = to_text(machine).splitlines()
-    assert title.startswith("Response Machine: 15 states, answers with the response")
+    assert title.startswith("Response Machine: 15 states, predicts the response")
     assert empty == ""
     told, state = {}, None
     for line in lines:

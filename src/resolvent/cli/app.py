@@ -15,7 +15,11 @@ class _Command(TyperCommand):
     """A command whose help does not say that its flags take values."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _without_values(super().get_params(ctx))
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
 
 
 class _Group(TyperGroup):
@@ -24,9 +28,6 @@ class _Group(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         self.commands = {name: _Command(name, short_help=text) for name, text in COMMANDS.items()}
-
-    def get_params(self, ctx: Any) -> Any:
-        return _without_values(super().get_params(ctx))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
@@ -57,13 +58,6 @@ def function_of(command: str) -> Callable[..., Any]:
         import_module(f"resolvent.cli.commands.{command}"), command
     )
     return function
-
-
-def _without_values(parameters: list[Any]) -> list[Any]:
-    for parameter in parameters:
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""
-    return parameters
 
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}

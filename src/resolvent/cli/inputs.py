@@ -1,28 +1,24 @@
-"""TRACES and its columns on the command line → traces; files to write → checks of them."""
+"""TRACES and its columns on the command line → traces, read whole or shard by shard."""
 
 import gc
-import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from resolvent._util.files import is_address, link_target
+from resolvent._util.files import is_address
 from resolvent._util.startup import is_command
 from resolvent._util.text import amount, visible
-from resolvent.cli.options import LABEL_SOURCES, flag, names_in, takes
-from resolvent.cli.output import saying_warnings
-from resolvent.errors import OptionError, ResolventError
+from resolvent.cli.options import LABEL_SOURCES, flag, json_or_text, names_in, takes
+from resolvent.errors import OptionError
 from resolvent.inference.infer import infer
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
 from resolvent.machines import Machine
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_traces, scan_traces
-from resolvent.traces.io.formats import FORMATS, minari_id, written_format
+from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.scan.listing import files_of, is_glob
 from resolvent.traces.schema import DEFAULT_COLUMNS
 from resolvent.viz.terminal import ProgressBar
@@ -39,34 +35,28 @@ _READING = "How TRACES is read"
 _IN_READING = ("format", "damaged")
 
 
-def _json_or_text(text: str) -> Any:
-    """Return a value that may be JSON, such as 5, or else a text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
+_ROLES = (
+    *("episode", "order", "observation", "action", "reward", "label"),
+    *("next_observation", "next_label", "terminated", "truncated"),
+)
+_OF_ONE_COLUMN = ("reward", "terminated", "truncated")
 _FLAGS = (
     *(
-        flag(read_table, name, kind=list[str], metavar="COLUMN", panel=_PANEL)
-        for name in ("episode", "order", "observation", "action")
-    ),
-    flag(read_table, "reward", metavar="COLUMN", panel=_PANEL),
-    *(
-        flag(read_table, name, kind=list[str], metavar="COLUMN", panel=_PANEL)
-        for name in ("label", "next_observation", "next_label")
-    ),
-    *(
-        flag(read_table, name, metavar="COLUMN", panel=_PANEL)
-        for name in ("terminated", "truncated")
+        flag(
+            read_table,
+            name,
+            kind=None if name in _OF_ONE_COLUMN else list[str],
+            metavar="COLUMN",
+            panel=_PANEL,
+        )
+        for name in _ROLES
     ),
     flag(read_log, "input", kind=list[str], metavar="COLUMN", panel=_PANEL),
     flag(
         read_table,
         "final_observation",
         kind=str,
-        parse=_json_or_text,
+        parse=json_or_text,
         text="The observation after the last action, if the table lacks it: a text or JSON.",
         metavar="VALUE",
         panel=_PANEL,
@@ -136,18 +126,13 @@ class TableOptions:
         return Path(self.output[0])
 
     def read(self, source: Path, columns: Sequence[str], bar: ProgressBar) -> TraceSet:
-        """Read a file of traces, a table or a log, with further columns of these names.
-
-        Rows that are not read are reported on standard error.
-        """
+        """Read a file of traces, a table or a log, with further columns of these names."""
         progress = bar.reading(source)
         if not self.columns:
             return read_traces(source, columns=columns, progress=progress, format=self.format)
         csv = {name: self.columns[name] for name in _CSV_ONLY if name in self.columns}
         read: Callable[..., TraceSet] = read_log if "input" in self.columns else read_table
-        roles = self._roles(str(source), columns)
-        with saying_warnings():
-            return read(source, progress=progress, **csv, **roles)
+        return read(source, progress=progress, **csv, **self._roles(str(source), columns))
 
     def scan(self, place: str, columns: Sequence[str] = ()) -> TraceDataset:
         """Open files of traces, or of a table or log, to be read shard by shard."""
@@ -239,7 +224,6 @@ def reading() -> Iterator[None]:
             gc.enable()
 
 
-@reading()
 def opened(
     place: str,
     table: TableOptions,
@@ -247,11 +231,29 @@ def opened(
     bar: ProgressBar,
     *,
     in_shards: bool = True,
+    on: str = "threads",
+    cache_dir: str | None = None,
 ) -> TraceSet | TraceDataset:
     """Read traces, or only open them if there are many and not all are needed at once.
 
-    If damaged files are skipped, they are always only opened.
+    If damaged files are skipped, they are always only opened. Traces in memory need neither
+    workers nor a cache: a note on standard error says so.
     """
+    traces = _opened(place, table, columns, bar, in_shards)
+    options = [f"--on {on}"] * (on != "threads") + [f"--cache-dir {cache_dir}"] * bool(cache_dir)
+    if options and isinstance(traces, TraceSet):
+        print(
+            f"resolvent: note: {amount(traces.steps, 'step')} were read into memory; not used: "
+            f"{visible(', '.join(options))}",
+            file=sys.stderr,
+        )
+    return traces
+
+
+@reading()
+def _opened(
+    place: str, table: TableOptions, columns: Sequence[str], bar: ProgressBar, in_shards: bool
+) -> TraceSet | TraceDataset:
     path = Path(place)
     elsewhere = _is_elsewhere(place)
     if table.damaged == "skip":
@@ -270,20 +272,6 @@ def opened(
         scanned = table.scan(place, columns)
         return scanned if in_shards and scanned.rows > REFINE_ABOVE_STEPS else scanned.read_all()
     return table.read(path, columns, bar)
-
-
-def note_unused(
-    traces: TraceSet | TraceDataset, on: str | None, cache_dir: str | None = None
-) -> None:
-    """Note on standard error that traces in memory need neither workers nor a cache."""
-    options = [f"--on {on}"] * (on not in (None, "threads"))
-    options += [f"--cache-dir {cache_dir}"] * (cache_dir is not None)
-    if options and isinstance(traces, TraceSet):
-        print(
-            f"resolvent: note: {amount(traces.steps, 'step')} were read into memory, where there "
-            f"is nothing to do for {visible(' and '.join(options))}",
-            file=sys.stderr,
-        )
 
 
 def files_read(place: str) -> list[Path]:
@@ -325,83 +313,3 @@ def _rows_of(place: str) -> int:
     from resolvent.traces.scan.opening import read_footers
 
     return sum(sum(footer.groups) for footer in read_footers(files_of(place))[1])
-
-
-# --- Files to write -----------------------------------------------------------------------------
-
-
-def check_targets(*paths: Path | None, inputs: tuple[Path | None, ...] = ()) -> None:
-    """Refuse files that cannot be written, that are one file, or that the command reads.
-
-    Two paths are one file also by links and hard links, and by other spellings of folders.
-    """
-    targets = [path for path in paths if path is not None]
-    for path in targets:
-        for source in inputs:
-            if source is not None and _would_replace(path, source):
-                raise OptionError(
-                    f"cannot write {path}: it would replace what is read from {source}; "
-                    f"name another file"
-                )
-        _check_writable(path)
-    for first, second in combinations(targets, 2):
-        if _is_same(first, second):
-            also = "" if first == second else f", which is the same file as {first}"
-            raise OptionError(
-                f"cannot write two things to {second}{also}: give each a file of its own"
-            )
-
-
-def check_trace_target(
-    path: Path,
-    format: str | None = None,  # noqa: A002
-    *inputs: Path | None,
-) -> None:
-    """Refuse traces to write as `check_targets` does, or if the file's name has no format."""
-    if minari_id(path) is None:
-        check_targets(path, inputs=inputs)
-        written_format(path, format)
-
-
-def check_folder(path: Path) -> Path:
-    """Return the target of links to a file or folder, or refuse links in a circle."""
-    try:
-        return link_target(path)
-    except OSError:
-        raise ResolventError(
-            f"cannot write {path}: links lead from it back to it; name another place"
-        ) from None
-
-
-def _check_writable(path: Path) -> None:
-    folder = path.parent
-    if path.is_dir():
-        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-    if not folder.exists():
-        raise ResolventError(
-            f"cannot write {path}: the folder {folder} does not exist; make it first"
-        )
-    if not folder.is_dir():
-        raise ResolventError(f"cannot write {path}: {folder} is not a folder")
-    target = check_folder(path)
-    written = path if target.exists() and not target.is_file() else target.parent
-    if not written.exists():
-        raise ResolventError(
-            f"cannot write {path}: it is a link into {target.parent}, which does not exist"
-        )
-    if not os.access(written, os.W_OK):
-        raise ResolventError(f"cannot write {path}: permission denied")
-
-
-def _would_replace(target: Path, source: Path) -> bool:
-    """Return whether writing a file changes a file that is read, or one of a folder's."""
-    if not target.is_file():  # pipes and terminals may be read and written at once
-        return False
-    files = source.rglob("*.parquet") if source.is_dir() else [source]
-    return any(file.exists() and target.samefile(file) for file in files)
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    if first.exists() and second.exists():
-        return first.is_file() and first.samefile(second)
-    return link_target(first) == link_target(second)

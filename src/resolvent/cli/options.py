@@ -53,7 +53,6 @@ def flag(
     help_text = text or first_sentence(descriptions(source)[name])
     if negated:
         default, parse = False, _off_if_given
-        help_text = f"Do not {help_text[:1].lower()}{help_text[1:]}"
     if kind == list[str]:
         help_text += " Repeatable."
     if names:
@@ -143,6 +142,15 @@ def _callback(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return parsed
 
 
+def each_of(names: Iterable[str]) -> Callable[[Any], Any]:
+    """Return the callback of a repeatable option whose values must be among some names."""
+
+    def checked(values: list[str] | None) -> list[str] | None:
+        return values and [_one_of(tuple(names), value) for value in values]
+
+    return checked
+
+
 def _one_of(names: Sequence[str], value: str) -> str:
     if value not in names:
         raise typer.BadParameter(f"'{value}' is not one of {', '.join(names)}")
@@ -174,10 +182,15 @@ def setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not (equals and name.isidentifier()):
         raise OptionError(f"--set {text}: write NAME=VALUE, such as world_seed=3")
+    return name, json_or_text(value)
+
+
+def json_or_text(text: str) -> Any:
+    """Return a value that may be JSON, such as 5, or else the text."""
     try:
-        return name, msgspec.json.decode(value)
+        return msgspec.json.decode(text)
     except msgspec.DecodeError:
-        return name, value
+        return text
 
 
 def built_in_worlds(incomplete: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Results, warnings and progress → one JSON object, lines for people, and a progress bar."""
+"""Print results, warnings and progress, and check files before they are written."""
 
 import json
 import os
@@ -7,49 +7,53 @@ import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
+from resolvent._util.files import link_target
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount, visible
-from resolvent.errors import ResumeWarning, TableWarning
+from resolvent.errors import OptionError, ResolventError, ResumeWarning, TableWarning
 from resolvent.replay.corpus import READING, REPLAYING
 from resolvent.traces import TraceSet
+from resolvent.traces.io.formats import minari_id, written_format
 from resolvent.viz.terminal import Amount, ProgressBar
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print the one JSON object of a command."""
-    print(json.dumps(value, allow_nan=False))  # ASCII, whatever the terminal's encoding
-
 
 SHARD_STAGES: Final = READING, REPLAYING
 """Stages of work on scanned files, whose progress counts shards."""
 
-_OURS: Final = TableWarning, ResumeWarning
+_PRINTED_WARNINGS: Final = TableWarning, ResumeWarning
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print the one JSON object of a command, with paths as text."""
+    print(json.dumps(value, allow_nan=False, default=os.fspath))  # ASCII, for any terminal
 
 
 @contextmanager
-def saying_warnings() -> Iterator[None]:
-    """Print warnings about tables and folders on standard error, one line each, as they come.
+def working() -> Iterator[ProgressBar]:
+    """Yield a progress bar; warnings, and what environments print, go to standard error."""
+    with redirect_stdout(sys.stderr), ProgressBar() as bar, printed_warnings():
+        yield bar
 
-    >>> with saying_warnings():
-    ...     warnings.showwarning.__name__
-    'say'
-    """
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print warnings about tables and folders on standard error, in one line each."""
     before = warnings.showwarning
 
-    def say(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, _OURS):
+    def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, _PRINTED_WARNINGS):
             print(f"resolvent: warning: {visible(str(message))}", file=sys.stderr)
         else:
             before(message, category, *where, **more)
 
     with warnings.catch_warnings():
-        for category in _OURS:
+        for category in _PRINTED_WARNINGS:
             warnings.simplefilter("always", category)
-        warnings.showwarning = say
+        warnings.showwarning = show
         yield
 
 
@@ -65,6 +69,24 @@ def command(*words: str | Path) -> str:
     "resolvent show 'my machines.json'"
     """
     return " ".join(_quoted(str(word)) for word in (program_name(), *words))
+
+
+def option_words(values: Mapping[str, Any]) -> list[str]:
+    """Return options as they are typed, without those that are not given.
+
+    >>> option_words({"quick": True, "set": ["length=5"], "reward_range": (0.0, 2.5), "on": None})
+    ['--quick', '--set', 'length=5', '--reward-range', '0', '2.5']
+    """
+    words: list[str] = []
+    for name, value in values.items():
+        if value is None or value is False:
+            continue
+        for occurrence in value if isinstance(value, list) else [value]:
+            words.append(f"--{name.replace('_', '-')}")
+            if occurrence is not True:
+                parts = occurrence if isinstance(occurrence, tuple) else (occurrence,)
+                words += [str(part).removesuffix(".0") for part in parts]
+    return words
 
 
 def _quoted(word: str) -> str:
@@ -116,3 +138,83 @@ def shard_text(stage: str, now: Progress) -> str:
 def rounded(seconds: Mapping[str, float]) -> dict[str, float]:
     """Return seconds to the microsecond, for JSON."""
     return {name: round(value, 6) for name, value in seconds.items()}
+
+
+# --- Files to write -----------------------------------------------------------------------------
+
+
+def check_targets(*paths: Path | None, inputs: tuple[Path | None, ...] = ()) -> None:
+    """Refuse files that cannot be written, that are one file, or that the command reads.
+
+    Two paths are one file also by links and hard links, and by other spellings of folders.
+    """
+    targets = [path for path in paths if path is not None]
+    for path in targets:
+        for source in inputs:
+            if source is not None and _would_replace(path, source):
+                raise OptionError(
+                    f"cannot write {path}: it would replace what is read from {source}; "
+                    f"name another file"
+                )
+        _check_writable(path)
+    for first, second in combinations(targets, 2):
+        if _is_same(first, second):
+            also = "" if first == second else f", which is the same file as {first}"
+            raise OptionError(
+                f"cannot write two things to {second}{also}: give each a file of its own"
+            )
+
+
+def check_trace_target(
+    path: Path,
+    format: str | None = None,  # noqa: A002
+    *inputs: Path | None,
+) -> None:
+    """Refuse traces to write as `check_targets` does, or if the file's name has no format."""
+    if minari_id(path) is None:
+        check_targets(path, inputs=inputs)
+        written_format(path, format)
+
+
+def check_folder(path: Path) -> Path:
+    """Return the target of links to a file or folder, or refuse links in a circle."""
+    try:
+        return link_target(path)
+    except OSError:
+        raise ResolventError(
+            f"cannot write {path}: links lead from it back to it; name another place"
+        ) from None
+
+
+def _check_writable(path: Path) -> None:
+    folder = path.parent
+    if path.is_dir():
+        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
+    if not folder.exists():
+        raise ResolventError(
+            f"cannot write {path}: the folder {folder} does not exist; make it first"
+        )
+    if not folder.is_dir():
+        raise ResolventError(f"cannot write {path}: {folder} is not a folder")
+    target = check_folder(path)
+    written = path if target.exists() and not target.is_file() else target.parent
+    if not written.exists():
+        raise ResolventError(
+            f"cannot write {path}: it is a link into {target.parent}, which does not exist"
+        )
+    if not os.access(written, os.W_OK):
+        raise ResolventError(f"cannot write {path}: permission denied")
+
+
+def _would_replace(target: Path, source: Path) -> bool:
+    """Return whether writing a file changes a file that is read, or one of a folder's."""
+    if not target.is_file():  # pipes and terminals may be read and written at once
+        return False
+    files = source.rglob("*.parquet") if source.is_dir() else [source]
+    return any(file.exists() and target.samefile(file) for file in files)
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.is_file() and first.samefile(second)
+    return link_target(first) == link_target(second)

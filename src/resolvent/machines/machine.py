@@ -379,7 +379,7 @@ class Machine(FiniteMemory):
         Raises:
             MissingExtra: when resvg, its font or Graphviz is not installed.
         """
-        from resolvent.viz.png import to_png
+        from resolvent.viz.svg import to_png
 
         return to_png(self, most_states=most_states, scale=scale)
 

@@ -2,8 +2,6 @@
 
 import importlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,7 @@ from resolvent.paper.tables import (
     seconds_of,
     tables,
 )
-from resolvent.viz.curves import import_matplotlib
+from resolvent.viz.curves import figure
 
 LEGEND = """\
 - *rpni* is the paper's order of merging, *edsm* the one by most evidence, with which our default
@@ -150,8 +148,7 @@ def with_section(page: str, text: str) -> str:
 
 _GOOD, _BAD, _PAPER = "#0072B2", "#D55E00", "0.45"
 _COLORS = ("#0072B2", "#000000", "#009E73", "#D55E00")
-_STYLE = {"svg.hashsalt": "resolvent", "svg.fonttype": "path", "font.size": 9.0}
-_NO_METADATA: dict[str, dict[str, None]] = {"svg": {"Date": None}, "png": {"Software": None}}
+_FONT_SIZE = 9.0
 
 
 def draw_baselines(path: Path, results: Results) -> None:
@@ -159,8 +156,9 @@ def draw_baselines(path: Path, results: Results) -> None:
     records = results.of(BASELINES)
     grids = [grid for grid in GRIDS if any(r["setting"] == grid for r in records)]
     names = [name for name in METHODS if any(r["method"] == name for r in records)]
-    with _figure(path, (3.0 + 2.6 * len(grids), 1.4 + 0.32 * len(names))) as figure:
-        panels = figure.subplots(1, len(grids), sharey=True, sharex=True, squeeze=False)[0]
+    size = (3.0 + 2.6 * len(grids), 1.4 + 0.32 * len(names))
+    with figure(path, size, _FONT_SIZE) as drawing:
+        panels = drawing.subplots(1, len(grids), sharey=True, sharex=True, squeeze=False)[0]
         for axes, grid in zip(panels, grids, strict=True):
             for row, name in enumerate(names):
                 _draw_method(axes, row, Summary.of(records, grid, name))
@@ -179,14 +177,14 @@ def draw_baselines(path: Path, results: Results) -> None:
             _handle(">", "0.2", "stopped at the limit of time or memory", hollow=True),
             _handle("D", _PAPER, "the paper's figure", hollow=True),
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+        drawing.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
 
 
 def draw_policy(path: Path, results: Results) -> None:
     """Draw the returns of learners during learning, and the values of their policies."""
     records = [record for record in results.of(POLICY) if record["status"] == "found"]
-    with _figure(path, (10.0, 4.0)) as figure:
-        left, right = figure.subplots(1, 2)
+    with figure(path, (10.0, 4.0), _FONT_SIZE) as drawing:
+        left, right = drawing.subplots(1, 2)
         for (name, learner), color in zip(LEARNERS.items(), _COLORS, strict=True):
             repetitions = Summary.of(records, POLICY_SETTING, name).records
             if not repetitions:
@@ -216,21 +214,7 @@ def draw_policy(path: Path, results: Results) -> None:
             axes.grid(color="0.9", linewidth=0.8)
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
-        figure.legend(loc="outside lower center", ncols=4, frameon=False)
-
-
-@contextmanager
-def _figure(path: Path, size: tuple[float, float]) -> Iterator[Any]:
-    """Yield a figure to draw into, then write it; the same drawing gives the same SVG."""
-    matplotlib = import_matplotlib()
-    suffix = path.suffix[1:]
-    with matplotlib.rc_context(_STYLE):
-        figure = importlib.import_module("matplotlib.figure").Figure(
-            figsize=size, layout="constrained"
-        )
-        yield figure
-        with atomic_write(path) as file:
-            figure.savefig(file, format=suffix, dpi=150, metadata=_NO_METADATA[suffix])
+        drawing.legend(loc="outside lower center", ncols=4, frameon=False)
 
 
 def _draw_method(axes: Any, row: int, summary: Summary) -> None:

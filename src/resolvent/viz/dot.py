@@ -33,9 +33,9 @@ class Edge(NamedTuple):
     """Label texts; those of uncertain transitions end with their confidence."""
     times: int | None
     """Number of times the edge was taken; None if the machine has no counts."""
-    width: float | None
+    width: float | None = None
     """Line width by `times`; only for noisy machines with counts."""
-    is_uncertain: bool
+    is_uncertain: bool = False
     """Whether a label may lead elsewhere, at odds of less than 100 to 1; if there is a `width`."""
 
     @property
@@ -54,17 +54,13 @@ def edges(machine: Machine) -> list[Edge]:
     check_arguments(to_dot, locals())
     is_drawn = machine.transitions >= 0
     is_drawn[:, list(machine.trivial)] = False
-    sources, codes = np.nonzero(is_drawn)
-    targets = machine.transitions[sources, codes]
-    support = None if machine.support is None else machine.support.transitions[sources, codes]
-    texts = [*map(label_text, machine.labels)]
+    support = None if machine.support is None else machine.support.transitions
     labels: dict[tuple[int, int], list[str]] = {}
     counts: dict[tuple[int, int], int] = {}
     uncertain = set()
-    for row, (source, code, target) in enumerate(
-        zip(sources.tolist(), codes.tolist(), targets.tolist(), strict=True)
-    ):
-        ends, text = (source, target), texts[code]
+    for source, code in np.argwhere(is_drawn).tolist():
+        ends = source, int(machine.transitions[source, code])
+        text = label_text(machine.labels[code])
         if machine.is_noisy:
             confidence = machine.confidence(source, machine.labels[code])
             if confidence < CONFIDENT:
@@ -72,18 +68,15 @@ def edges(machine: Machine) -> list[Edge]:
                 text += f" ({percent(confidence)})"
         labels.setdefault(ends, []).append(text)
         if support is not None:
-            counts[ends] = counts.get(ends, 0) + int(support[row])
+            counts[ends] = counts.get(ends, 0) + int(support[source, code])
+    if not (machine.is_noisy and support is not None):
+        return [Edge(*ends, tuple(labels[ends]), counts.get(ends)) for ends in sorted(labels)]
     scale = log1p(max(counts.values(), default=1)) or 1.0
-    has_widths = machine.is_noisy and support is not None
-
-    def edge(ends: tuple[int, int]) -> Edge:
-        width = None
-        if has_widths:
-            width = _THIN + (_THICK - _THIN) * log1p(counts[ends]) / scale
-        is_uncertain = has_widths and ends in uncertain
-        return Edge(*ends, tuple(labels[ends]), counts.get(ends), width, is_uncertain)
-
-    return [edge(ends) for ends in sorted(labels)]
+    widths = {ends: _THIN + (_THICK - _THIN) * log1p(n) / scale for ends, n in counts.items()}
+    return [
+        Edge(*ends, tuple(labels[ends]), counts[ends], widths[ends], ends in uncertain)
+        for ends in sorted(labels)
+    ]
 
 
 def to_dot(machine: Machine) -> str:

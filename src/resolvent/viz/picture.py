@@ -5,7 +5,7 @@ arrows, only one arrow leads to each state, and boxes list the targets of other 
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
@@ -18,7 +18,7 @@ from resolvent.machines.machine import Machine
 from resolvent.traces.symbols import Label, Symbol, label_text, symbol_text
 from resolvent.viz.dot import Edge, edges
 
-NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE, MOVE_SIZE = 19.0, 11.0, 12.0, 11.0, 10.0
+NUMBER_SIZE, NAME_SIZE, LABEL_SIZE, NOTE_SIZE, SUCCESSOR_SIZE = 19.0, 11.0, 12.0, 11.0, 10.0
 MOST_STATES = 100
 MOST_ARROWS = 60
 """Maximum number of arrows that can be followed; with more, only first paths are drawn."""
@@ -26,13 +26,13 @@ MOST_ARROWS = 60
 MOST_LISTED = 1000
 """Maximum number of characters of a list that is shown on hovering."""
 
-_NAME_WIDTH, _LABEL_WIDTH, _MOVE_WIDTH, _NOTE_LABEL_WIDTH = 100.0, 116.0, 130.0, 200.0
-_MOST_LINES, _MOST_MOVES, _MOST_TRIVIAL = 3, 8, 12
+_NAME_WIDTH, _LABEL_WIDTH, _SUCCESSOR_WIDTH, _NOTE_LABEL_WIDTH = 100.0, 116.0, 130.0, 200.0
+_MOST_LINES, _MOST_SUCCESSORS, _MOST_TRIVIAL = 3, 8, 12
 _MOST_HOVER = 200
 """Maximum number of characters of the labels that lead to one state, in a list of states."""
 
-_MOST_VARYING, _MOST_ANSWERS = 6, 4
-"""Maximum number of varying outputs listed for a state, and of values listed for each."""
+_MOST_VARYING, _MOST_OUTPUTS = 6, 4
+"""Maximum number of queries with varying outputs listed for a state, and of outputs of each."""
 
 _MOST_LABELS = 40
 """Maximum number of labels that fit in three lines, however short: each takes a comma and space."""
@@ -49,7 +49,7 @@ class StateBox:
     hover: str
     leads_out: bool
     """Whether a transition leads to a state that is not drawn."""
-    moves: tuple[str, ...] = ()
+    successors: tuple[str, ...] = ()
     """Successors for labels without an arrow."""
 
 
@@ -88,7 +88,8 @@ def picture_of(machine: Machine, most_states: int = MOST_STATES) -> Picture:
     folded: dict[int, list[Edge]] = {}
     is_folded = len(arrows) > MOST_ARROWS
     if is_folded:
-        first = _first_edges(machine, {edge.target for edge in arrows})
+        access = {edge.target: machine.access_transition(edge.target) for edge in arrows}
+        first = {(step[0], target) for target, step in access.items() if step is not None}
         arrows = [edge for edge in arrows if edge[:2] in first]
         for edge in all_edges:
             if edge.source < drawn and edge[:2] not in first:
@@ -104,50 +105,44 @@ def picture_of(machine: Machine, most_states: int = MOST_STATES) -> Picture:
     )
 
 
-def _first_edges(machine: Machine, targets: Iterable[int]) -> set[tuple[int, int]]:
-    """Return the last edge of the shortest path to each of the states."""
-    moves = {target: machine.access_transition(target) for target in targets}
-    return {(move[0], target) for target, move in moves.items() if move is not None}
-
-
 def _box(machine: Machine, state: int, leads_out: bool, folded: list[Edge]) -> StateBox:
-    moves = tuple(_move_lines(state, folded))
+    successors = tuple(_successor_lines(state, folded))
     if state and machine.access_transition(state) is None:
-        hover = f"state {state}: no labels lead here"
-        return StateBox(state, ("not reached",), hover, leads_out, moves)
+        hover = f"state {state}: not reachable"
+        return StateBox(state, ("not reachable",), hover, leads_out, successors)
     history = machine.access_sequence(state)
     after = f"after {listed([*map(label_text, history)])}" if history else "start"
     targets = [f"→ {edge.target}: {listed(edge.labels, _MOST_HOVER)}" for edge in folded]
     hover = "\n".join([f"state {state}: {after}", *targets, *_varying(machine, state)])
-    return StateBox(state, _state_name(history), hover, leads_out, moves)
+    return StateBox(state, _state_name(history), hover, leads_out, successors)
 
 
-def _move_lines(state: int, folded: list[Edge]) -> list[str]:
+def _successor_lines(state: int, folded: list[Edge]) -> list[str]:
     """Write the targets of labels without an arrow in short lines, loops first."""
     ordered = sorted(folded, key=lambda edge: (edge.target != state, edge.target))
     lines = [
-        move_line("stays" if edge.target == state else f"→ {edge.target}", edge.labels)
+        successor_line("stays" if edge.target == state else f"→ {edge.target}", edge.labels)
         for edge in ordered
     ]
-    if len(lines) > _MOST_MOVES:
-        left_out = len(lines) - _MOST_MOVES + 1
-        lines = [*lines[: _MOST_MOVES - 1], f"{_ELLIPSIS} and {left_out} other states"]
+    if len(lines) > _MOST_SUCCESSORS:
+        left_out = len(lines) - _MOST_SUCCESSORS + 1
+        lines = [*lines[: _MOST_SUCCESSORS - 1], f"{_ELLIPSIS} and {left_out} other states"]
     return lines
 
 
-def move_line(target: str, labels: Sequence[str]) -> str:
+def successor_line(target: str, labels: Sequence[str]) -> str:
     """Name the labels that fit in a line, and count the others.
 
-    >>> move_line("→ 7", [f"label {number}" for number in range(12)])
+    >>> successor_line("→ 7", [f"label {number}" for number in range(12)])
     '→ 7: label 0, 11 more'
     """
     for count in range(min(len(labels), _MOST_LABELS), 0, -1):
         line = f"{target}: {', '.join(_first(labels, count))}"
-        if width(line, MOVE_SIZE) <= _MOVE_WIDTH:
+        if width(line, SUCCESSOR_SIZE) <= _SUCCESSOR_WIDTH:
             return line
     if len(labels) > 1:
         return f"{target}: {len(labels)} labels"
-    return f"{target}: {shortened(labels[0], MOVE_SIZE, _MOVE_WIDTH)}"
+    return f"{target}: {shortened(labels[0], SUCCESSOR_SIZE, _SUCCESSOR_WIDTH)}"
 
 
 def _first(texts: Sequence[str], count: int) -> list[str]:
@@ -158,35 +153,25 @@ def _first(texts: Sequence[str], count: int) -> list[str]:
 
 def _varying(machine: Machine, state: int) -> list[str]:
     """List the varying outputs of a state, those with most exceptions first."""
-    output_counts = machine.output_counts
-    rows = np.flatnonzero(output_counts.state[output_counts.starts] == state)
-    ordered = rows[np.argsort(output_counts.most[rows] - output_counts.totals[rows], kind="stable")]
+    counts = machine.output_counts
+    rows = np.flatnonzero(counts.state[counts.starts] == state)
+    ordered = rows[np.argsort(counts.most[rows] - counts.totals[rows], kind="stable")]
     lines = []
     for row in ordered[:_MOST_VARYING]:
-        observation, action = machine.query(int(output_counts.query[output_counts.starts[row]]))
+        observation, action = machine.query(int(counts.query[counts.starts[row]]))
         shares = machine.distribution(state, observation, action)
-        lines.append(f"{_cut_symbol(observation)}, {_cut_symbol(action)}:")
-        lines += [
-            f"{_bar(share)} {percent(share)} {_cut_symbol(output)}"
-            for output, share in [*shares.items()][:_MOST_ANSWERS]
-        ]
-        if len(shares) > _MOST_ANSWERS:
-            lines.append(f"and {amount(len(shares) - _MOST_ANSWERS, 'other')}")
+        lines.append(f"{_symbol_text(observation)}, {_symbol_text(action)}:")
+        for output, share in [*shares.items()][:_MOST_OUTPUTS]:
+            bar = "█" * round(10 * share) or "▏"
+            lines.append(f"{bar} {percent(share)} {_symbol_text(output)}")
+        if len(shares) > _MOST_OUTPUTS:
+            lines.append(f"and {amount(len(shares) - _MOST_OUTPUTS, 'other')}")
     if len(rows) > _MOST_VARYING:
-        lines.append(f"and {amount(len(rows) - _MOST_VARYING, 'other answer')} that vary")
+        lines.append(f"and {len(rows) - _MOST_VARYING:,} more with varying outputs")
     return lines
 
 
-def _bar(share: float) -> str:
-    """Draw a share as a bar of block letters, a tenth each.
-
-    >>> _bar(0.62), _bar(0.01)
-    ('██████', '▏')
-    """
-    return "█" * round(10 * share) or "▏"
-
-
-def _cut_symbol(symbol: Symbol) -> str:
+def _symbol_text(symbol: Symbol) -> str:
     return short(symbol_text(symbol), 40)
 
 
@@ -209,7 +194,7 @@ def _arrow(edge: Edge) -> Arrow:
     hover = f"from {edge.source} to {edge.target}: {listed(edge.labels)}"
     if edge.width is not None and edge.times is not None:
         hover += f"\ntaken {amount(edge.times, 'time')}"
-        hover += "; it might lead elsewhere" if edge.is_uncertain else ""
+        hover += "; it may lead elsewhere" if edge.is_uncertain else ""
     elif edge.is_rare:
         hover += "\ntaken once or twice"
     lines = tuple(_label_lines(edge.labels))
@@ -232,13 +217,13 @@ def _label_lines(labels: Sequence[str]) -> list[str]:
 def _notes(machine: Machine, all_edges: list[Edge], drawn: int, is_folded: bool) -> Iterator[str]:
     if is_folded:
         yield (
-            "There are too many arrows to follow: each state has the one that first leads to it, "
-            "and says where its other labels lead."
+            "Too many arrows to draw: only the first one to each state is shown; states list the "
+            "targets of their other labels."
         )
     if drawn < machine.states:
         yield (
             f"{machine.states} states are too many to draw: the {drawn} reached first are shown; "
-            "a dashed border means that labels lead on to others."
+            "a dashed border marks a state with transitions to others."
         )
     if machine.trivial:
         names = [
@@ -249,18 +234,15 @@ def _notes(machine: Machine, all_edges: list[Edge], drawn: int, is_folded: bool)
         yield f"Labels that change nothing are not drawn: {listing}."
     if machine.is_noisy:
         noise = percent(machine.noise)
-        yield f"Noise: {noise} of all answers were others than the most frequent ones."
+        yield f"Noise: {noise} of all outputs differ from the most frequent one."
     if any(edge.width is not None for edge in all_edges):
-        uncertain = "; a dashed one might lead elsewhere, and says how sure it is"
-        is_uncertain = any(edge.is_uncertain for edge in all_edges)
-        yield (
-            "The more often a move was made, the thicker is its arrow"
-            f"{uncertain if is_uncertain else ''}."
-        )
+        yield "The more often a transition was taken, the thicker is its arrow."
+        if any(edge.is_uncertain for edge in all_edges):
+            yield "A dashed arrow may lead elsewhere; its confidence is given in parentheses."
     elif any(edge.is_rare and max(edge[:2]) < drawn for edge in all_edges):
-        yield "A dashed arrow was taken once or twice: little speaks for it."
+        yield "A dashed arrow was taken only once or twice."
     if (machine.transitions[:drawn] < 0).any():
-        missing = "that is not named" if is_folded else "without an arrow"
+        missing = "that is not listed" if is_folded else "without an arrow"
         yield f"A label {missing} was never seen in that state."
 
 

@@ -1,25 +1,28 @@
-"""Draw machines as SVG, for light and dark screens or for paper.
+"""Draw machines as SVG, for light and dark screens, or as PNG on white.
 
 Graphviz only computes positions: its SVG has one font size per state and measures letters outside
-Latin too narrow (docs/decisions/viz.md).
+Latin too narrow (docs/decisions/viz.md). resvg renders PNG from the SVG.
 """
 
+import importlib
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from importlib.util import find_spec
 from math import sqrt
+from pathlib import Path
 
 from resolvent._util.html import panel
 from resolvent._util.validation import check_arguments
-from resolvent.errors import ResolventError
+from resolvent.errors import MissingExtra, OptionError, ResolventError
 from resolvent.machines.machine import Machine
 from resolvent.viz.graphviz import START_DOT, Curve, Layout, Point, Size, lay_out
 from resolvent.viz.picture import (
     LABEL_SIZE,
     MOST_STATES,
-    MOVE_SIZE,
     NAME_SIZE,
     NOTE_SIZE,
     NUMBER_SIZE,
+    SUCCESSOR_SIZE,
     Arrow,
     Picture,
     StateBox,
@@ -31,6 +34,9 @@ _LINE = 1.2  # between lines of text, in font sizes
 _PADDING, _CORNER, _MARGIN, _NOTE_GAP = 11.0, 9.0, 10.0, 14.0
 _LEAST_BOX, _LEAST_WIDTH = 46.0, 340.0
 _HEAD_HALF_WIDTH, _LINE_WIDTH = 3.6, 1.3
+
+_FAMILY = "Open Sans"
+_FACES = ("OpenSans-Regular.ttf", "OpenSans-SemiBold.ttf")
 
 _COLORS = {  # on light and on dark ground
     "fill": ("#edf4fc", "#18293b"),
@@ -54,7 +60,7 @@ text-anchor:middle}}
 .rs-more rect{{stroke-dasharray:5 3}}
 .resolvent-machine .rs-number{{font-size:{NUMBER_SIZE:g}px;font-weight:600;fill:{color["number"]}}}
 .resolvent-machine .rs-name{{font-size:{NAME_SIZE:g}px;fill:{color["name"]}}}
-.resolvent-machine .rs-move{{font-size:{MOVE_SIZE:g}px;fill:{color["label"]}}}
+.resolvent-machine .rs-move{{font-size:{SUCCESSOR_SIZE:g}px;fill:{color["label"]}}}
 .rs-line{{fill:none;stroke:{color["line"]}}}
 .rs-head,.rs-dot{{fill:{color["line"]}}}
 .resolvent-machine .rs-label{{font-size:{LABEL_SIZE:g}px;fill:{color["label"]};\
@@ -119,6 +125,44 @@ def html_of_machines(machines: Iterable[Machine]) -> str | None:
             return None
         parts.append(panel(machine.title, picture))
     return "\n".join(parts)
+
+
+def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2.0) -> bytes:
+    r"""Draw a machine as a PNG image: the picture of `to_svg` in light colors on white.
+
+    A pixel of the SVG becomes `scale` pixels in each direction.
+
+    >>> import gymnasium as gym, resolvent as rs
+    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
+    >>> to_png(rs.infer(traces).machines.transition)[:4]
+    b'\x89PNG'
+
+    Raises:
+        MissingExtra: when resvg, its font or Graphviz is not installed.
+    """
+    check_arguments(to_png, locals())
+    if not 0.1 <= scale <= 10:
+        raise OptionError(f"scale={scale}: use 0.1 to 10")
+    font = find_spec("ttf_opensans")
+    try:
+        resvg = importlib.import_module("resvg_py")
+    except ImportError:
+        resvg = None
+    if resvg is None or font is None or font.origin is None:
+        raise MissingExtra(
+            'a PNG picture needs resvg and a font: pip install "resolvent[drawings]"; '
+            "or draw an SVG picture"
+        )
+    folder = Path(font.origin).parent / "ttf"
+    picture: bytes = resvg.svg_to_bytes(
+        svg_string=draw(machine, most_states, PAPER_STYLE),
+        background="white",
+        zoom=scale,
+        font_files=[str(folder / face) for face in _FACES],  # others are the system's
+        font_family=_FAMILY,
+        sans_serif_family=_FAMILY,
+    )
+    return picture
 
 
 def draw(machine: Machine, most_states: int, style: str) -> str:
@@ -192,7 +236,7 @@ def _boxes(picture: Picture, layout: Layout, sizes: Sequence[Size]) -> Iterator[
         parts = [
             ([str(box.state)], NUMBER_SIZE, "rs-number"),
             (box.name, NAME_SIZE, "rs-name"),
-            (box.moves, MOVE_SIZE, "rs-move"),
+            (box.successors, SUCCESSOR_SIZE, "rs-move"),
         ]
         top = center.y - sum(_height(lines, font) for lines, font, _ in parts) / 2
         for lines, font, kind in parts:
@@ -221,9 +265,9 @@ def _wrapped(note: str, most: float) -> Iterator[str]:
 
 def _box_size(box: StateBox) -> Size:
     texts = [width(str(box.state), NUMBER_SIZE), *(width(line, NAME_SIZE) for line in box.name)]
-    texts += [width(line, MOVE_SIZE) for line in box.moves]
+    texts += [width(line, SUCCESSOR_SIZE) for line in box.successors]
     height = _height([""], NUMBER_SIZE) + _height(box.name, NAME_SIZE)
-    height += _height(box.moves, MOVE_SIZE)
+    height += _height(box.successors, SUCCESSOR_SIZE)
     return Size(max(_LEAST_BOX, max(texts) + 2 * _PADDING), height + _PADDING)
 
 

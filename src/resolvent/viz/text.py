@@ -29,10 +29,10 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
     """
     check_arguments(to_text, locals())
     name = machine.title if type(machine) is Machine else type(machine).__name__
-    title = f"{name}: {amount(machine.states, 'state')}, answers with {output_name(machine)}"
+    title = f"{name}: {amount(machine.states, 'state')}, predicts {output_name(machine)}"
     inputs = _inputs(machine) if machine.states >= _FEWEST_STATES_LISTED else None
     if inputs is not None:
-        head = f"{title}; inputs / answer, by where they lead"
+        head = f"{title}; inputs / output, by successor"
         return "\n".join([head, "", *_state_lines(machine, inputs)]) + "\n"
     blocks = [title, table(*_transition_table(machine))]
     if machine.trivial:
@@ -45,10 +45,10 @@ def to_text(machine: Machine, *, most_outputs: int = 20) -> str:
         blocks.append(f"… and {left_out} more that depend on the state")
     constants = len(machine.constant_value)
     if constants:
-        blocks.append(f"the same in every state: {amount(constants, 'answer')}")
+        blocks.append(f"the same in every state: {amount(constants, 'output')}")
     if machine.is_noisy:
         noise = percent(machine.noise)
-        blocks.append(f"noise: {noise} of all answers were others than the most frequent ones")
+        blocks.append(f"noise: {noise} of all outputs differ from the most frequent one")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -2,26 +2,26 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from math import sqrt
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from resolvent._util.text import amount, visible
-from resolvent.cli.inputs import TableOptions, columns_of, note_unused, opened, takes_table
+from resolvent.cli.inputs import TableOptions, columns_of, opened, takes_table
 from resolvent.cli.options import Json, On, Traces
 from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.output import print_json, rounded, saying_warnings, shown_by
-from resolvent.evaluation.evidence import Evidence
+from resolvent.cli.output import print_json, rounded, shown_by, working
+from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
 from resolvent.replay import score_of, score_shards
 from resolvent.traces import TraceDataset, TraceSet
-from resolvent.viz.terminal import Amount, ProgressBar
+from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
-_ROWS = 10
+_COUNTS = "right", "wrong", "assumed_right", "assumed_wrong", "unseen"
+_HEADER = ["", "right", "wrong", "generalized right", "generalized wrong", "unseen"]
 
 
 @takes_table()
@@ -51,148 +51,86 @@ def check(
     probability of the outputs that occurred.
     """
     loaded = load(machines)
-    with ProgressBar() as bar, saying_warnings():
-        started = time.perf_counter()
-        source = opened(traces, table, columns_of(loaded), bar)
-        note_unused(source, on)
-        checked = _check(loaded, source, evidence, on, bar, started)
+    evaluation = None
+    started = time.perf_counter()
+    with working() as bar:
+        source = opened(traces, table, columns_of(loaded), bar, on=on)
+        read = scored = time.perf_counter()
+        seconds = {"read": read - started}
+        if evidence:  # it includes the counts of a replay
+            evaluation = evaluate(loaded, source, on=on, progress=shown_by(bar))
+            scored = time.perf_counter()
+            seconds["evidence"] = scored - read
+            score = score_of(loaded, evaluation.replay)
+            counts = {"traces": evaluation.traces, "steps": evaluation.steps}
+        else:
+            total = score_shards(loaded, source, on, progress=_replaying(source, bar))
+            score, counts = total.score, {"traces": total.traces, "steps": total.steps}
+        done = time.perf_counter()
+        seconds |= {"replay": done - scored, "total": done - started}
+    without_predictions = [
+        loaded[name].title
+        for name, counted in score.items()
+        if counted.unseen and not (counted.all_right or counted.all_wrong)
+    ]
     if json:
-        print_json(checked.figures())
+        figures = counts | {name: _figures(counted) for name, counted in score.items()}
+        figures["seconds"] = rounded(seconds)
+        if evaluation is not None:
+            figures["evidence"] = evaluation.as_dict()
+        print_json(figures)
     else:
-        _print_score(checked)
-        if checked.evidence is not None:
-            print(f"\n{checked.evidence}")
-    if checked.without_predictions or any(map(checked.is_wrong, checked.machines)):
+        print(f"{amount(counts['traces'], 'trace')}, {amount(counts['steps'], 'step')}\n")
+        _print_score(loaded, score, without_predictions)
+        if evaluation is not None:
+            print(f"\n{evaluation}")
+    if without_predictions or any(_is_wrong(loaded, name, score[name]) for name in score):
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class _Checked:
-    """The score of machines on traces, and the evidence if it was asked for."""
-
-    machines: Machines
-    traces: int
-    steps: int
-    score: Score
-    seconds: dict[str, float]
-    evidence: Evidence | None = None
-
-    def is_wrong(self, kind: str) -> bool:
-        """Return whether a machine is wrong more often than its noise explains, beyond chance.
-
-        If labels do not determine its states, its own probabilities are the expectation.
-        """
-        score, noise = self.score[kind], self.machines[kind].noise
-        predicted = score.all_wrong + score.all_right
-        expected, variance = noise * predicted, noise * (1 - noise) * predicted
-        if self.machines.state_uncertainty:
-            rows = score.calibration
-            expected = sum(row.steps * (1 - row.predicted) for row in rows)
-            variance = sum(row.steps * row.predicted * (1 - row.predicted) for row in rows)
-        return score.all_wrong > expected + 3 * sqrt(variance)
-
-    @property
-    def without_predictions(self) -> list[str]:
-        """The machines that predict no step of the traces, right or wrong."""
-        return [
-            kind
-            for kind, machine_score in self.score.items()
-            if machine_score.unseen and not (machine_score.all_right or machine_score.all_wrong)
-        ]
-
-    def figures(self) -> dict[str, Any]:
-        """Return the score as JSON values."""
-        figures: dict[str, Any] = {
-            "traces": self.traces,
-            "steps": self.steps,
-            **{kind: _figures(machine_score) for kind, machine_score in self.score.items()},
-            "seconds": rounded(self.seconds),
-        }
-        if self.evidence is not None:
-            figures["evidence"] = self.evidence.as_dict()
-        return figures
-
-
-def _check(
-    machines: Machines,
-    traces: TraceSet | TraceDataset,
-    evidence: bool,
-    on: str,
-    bar: ProgressBar,
-    started: float,
-) -> _Checked:
-    """Replay traces; those that were only opened are read shard by shard."""
-    read = time.perf_counter()
-    seconds = {"read": read - started}
-    if evidence:  # it includes the counts of a replay
-        evaluation = evaluate(machines, traces, on=on, progress=shown_by(bar))
-        scoring = time.perf_counter()
-        score = score_of(machines, evaluation.replay)
-        seconds["evidence"] = scoring - read
-        counts = evaluation.traces, evaluation.steps
-    else:
-        evaluation, scoring = None, read
-        total = score_shards(machines, traces, on, progress=_replaying(traces, bar))
-        score, counts = total.score, (total.traces, total.steps)
-    done = time.perf_counter()
-    seconds |= {"replay": done - scoring, "total": done - started}
-    return _Checked(machines, *counts, score, seconds, evaluation)
+def _is_wrong(machines: Machines, name: str, score: MachineScore) -> bool:
+    """Return whether a machine is wrong, or for a noisy one, more often than noise explains."""
+    if machines[name].is_noisy or machines.state_uncertainty:
+        return not CalibrationCheck.of(score).within_noise
+    return score.all_wrong > 0
 
 
 def _replaying(traces: TraceSet | TraceDataset, bar: ProgressBar) -> Callable[[int], None] | None:
     """Return a listener that shows the number of finished shards."""
     if isinstance(traces, TraceSet):
         return None
-    rows, shards = Amount(traces.rows, "rows"), len(traces)
-    show = bar.stage(f"replaying {Path(traces.location).name}", rows)
-    return lambda done: show(done / shards)
+    shards = len(traces)
+    stage = bar.stage(f"replaying {Path(traces.location).name}", Amount(traces.rows, "rows"))
+    return lambda done: stage(done / shards)
 
 
 def _figures(score: MachineScore) -> dict[str, Any]:
     first = score.first_mismatch
     return {
-        "right": score.right,
-        "wrong": score.wrong,
-        "assumed_right": score.assumed_right,
-        "assumed_wrong": score.assumed_wrong,
-        "unseen": score.unseen,
+        **{name: getattr(score, name) for name in _COUNTS},
         "log_loss": score.log_loss,
         "first_mismatch": None if first is None else asdict(first),
     }
 
 
-def _print_score(checked: _Checked) -> None:
-    from resolvent.viz.terminal import show, table
-
-    print(f"{amount(checked.traces, 'trace')}, {amount(checked.steps, 'step')}\n")
-    score = checked.score
-    header = ["", "right", "wrong", "generalized right", "generalized wrong", "unseen"]
+def _print_score(machines: Machines, score: Score, without_predictions: list[str]) -> None:
+    is_noisy = any(machine.is_noisy for machine in machines.values())
     rows = []
-    noisy = any(machine.is_noisy for machine in checked.machines.values())
-    if noisy:
-        header.append("log loss")
-    for kind, machine_score in score.items():
-        counts = (
-            machine_score.right,
-            machine_score.wrong,
-            machine_score.assumed_right,
-            machine_score.assumed_wrong,
-            machine_score.unseen,
-        )
-        loss = "" if machine_score.log_loss is None else f"{machine_score.log_loss:.3f}"
-        rows.append(
-            [checked.machines[kind].title, *(f"{count:,}" for count in counts), *[loss] * noisy]
-        )
+    for name, counted in score.items():
+        loss = "" if counted.log_loss is None else f"{counted.log_loss:.3f}"
+        counts = (f"{getattr(counted, count):,}" for count in _COUNTS)
+        rows.append([machines[name].title, *counts, *[loss] * is_noisy])
+    header = [*_HEADER, *["log loss"] * is_noisy]
     show(table(header, rows, right=range(1, len(header))))
     print()
     if score.perfect:
         print("every step is predicted, and right")
-    for machine_score in score.values():
-        if machine_score.first_mismatch is not None:
-            print(f"first mismatch: {visible(str(machine_score.first_mismatch))}")
-    unseen = max(machine_score.unseen for machine_score in score.values())
-    if checked.without_predictions:
-        titles = " and ".join(checked.machines[kind].title for kind in checked.without_predictions)
+    for counted in score.values():
+        if counted.first_mismatch is not None:
+            print(f"first mismatch: {visible(str(counted.first_mismatch))}")
+    unseen = max(counted.unseen for counted in score.values())
+    if without_predictions:
+        titles = " and ".join(without_predictions)
         print(f"no step is predicted by the {titles}: are these traces of the same world?")
     elif unseen:
-        print(f"{amount(unseen, 'step')} the machines were never shown: infer from more traces")
+        print(f"{amount(unseen, 'step')} without a prediction: infer from more traces")

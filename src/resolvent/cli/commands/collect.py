@@ -1,11 +1,7 @@
 """`resolvent collect`: a Gymnasium environment → a file of traces."""
 
-import sys
-from collections.abc import Sequence
-from contextlib import redirect_stdout
 from typing import Annotated
 
-from resolvent.cli.inputs import check_trace_target
 from resolvent.cli.options import (
     LABEL_SOURCES,
     Columns,
@@ -22,13 +18,20 @@ from resolvent.cli.options import (
     choice,
     environment_maker,
 )
-from resolvent.cli.output import command, name_text, print_json, size
+from resolvent.cli.output import (
+    check_trace_target,
+    command,
+    name_text,
+    print_json,
+    size,
+    working,
+)
 from resolvent.rl.collect import collect as collect_traces
-from resolvent.traces.symbols import Label, label_text
-from resolvent.viz.terminal import Amount, ProgressBar
+from resolvent.traces.symbols import label_text
+from resolvent.viz.terminal import Amount
 
 _SHOWN = 20
-"""Maximum number of labels that are listed."""
+"""Maximum number of labels that are listed; there may be as many as observations."""
 
 
 def collect(
@@ -55,8 +58,7 @@ def collect(
 ) -> None:
     """Play random actions in an environment and write what happened."""
     check_trace_target(output, format)
-    # Environments may print what they like; standard output is for the result.
-    with redirect_stdout(sys.stderr), ProgressBar() as bar:
+    with working() as bar:
         traces = collect_traces(
             environment_maker(environment, settings, imports),
             episodes=episodes,
@@ -81,18 +83,13 @@ def collect(
                 "labeling": labels,
                 "labels": [sorted(label) for label in traces.labels],
                 "columns": list(traces.columns),
-                "output": str(output),
+                "output": output,
             }
         )
         return
     print(f"wrote {name_text(output)}: {size(traces)}")
-    print(f"labels seen: {_some(traces.labels)}")
+    more = len(traces.labels) - _SHOWN
+    listed = ", ".join(map(label_text, traces.labels[:_SHOWN]))
+    print(f"labels: {listed}{f' and {more:,} more' if more > 0 else ''}")
     flags = () if labels == "given" else ("--labels", labels)
     print(f"\nnext: {command('infer', output, *flags, '-o', 'machines.json')}")
-
-
-def _some(labels: Sequence[Label]) -> str:
-    """List the first of the labels, whose number may be as large as that of observations."""
-    named = ", ".join(map(label_text, labels[:_SHOWN]))
-    more = len(labels) - _SHOWN
-    return f"{named} and {more:,} more" if more > 0 else named

@@ -5,10 +5,9 @@ from typing import Annotated
 
 import typer
 
-from resolvent.cli.inputs import TableOptions, check_trace_target, takes_table
+from resolvent.cli.inputs import TableOptions, takes_table
 from resolvent.cli.options import Columns, Json, Traces, WrittenFormat
-from resolvent.cli.output import name_text, print_json, size
-from resolvent.viz.terminal import ProgressBar
+from resolvent.cli.output import check_trace_target, name_text, print_json, size, working
 
 
 @takes_table(damaged=False)
@@ -31,17 +30,11 @@ def convert(
     """Write traces in another format; that of TRACES is recognized by its content."""
     path = Path(source)
     check_trace_target(target, format, path)
-    with ProgressBar() as bar:
+    with working() as bar:
         traces = table.read(path, columns or (), bar)
     traces.save(target, format=format)
     if json:
-        print_json(
-            {
-                "input": source,
-                "output": str(target),
-                "traces": len(traces),
-                "steps": traces.steps,
-            }
-        )
+        figures = {"traces": len(traces), "steps": traces.steps}
+        print_json({"input": source, "output": target, **figures})
         return
     print(f"wrote {name_text(target)}: {size(traces)}")

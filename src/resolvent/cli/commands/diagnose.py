@@ -10,17 +10,13 @@ from resolvent.cli.inputs import (
     takes_table,
 )
 from resolvent.cli.options import Json, Traces, takes
-from resolvent.cli.output import name_text, print_json, saying_warnings
+from resolvent.cli.output import name_text, print_json, working
 from resolvent.evaluation.diagnosis.diagnose import diagnose as findings_in
 from resolvent.traces.scan.listing import uri_text
-from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table(format=True, damaged=False)
-@takes(
-    "options",
-    *LABELING_FLAGS,
-)
+@takes("options", *LABELING_FLAGS)
 def diagnose(
     source: Traces, table: TableOptions, options: dict[str, Any], json: Json = False
 ) -> None:
@@ -30,7 +26,7 @@ def diagnose(
     fresh traces or mean less than they seem to. The exit code is 0 whatever the findings.
     """
     columns = columns_to_read(options.get("outputs", ()))
-    with ProgressBar() as bar, saying_warnings():
+    with working() as bar:
         findings = findings_in(opened(source, table, columns, bar), **options)
     if json:
         print_json(findings.as_dict())

@@ -23,7 +23,7 @@ from resolvent.cli.options import Json, option
 from resolvent.cli.output import print_json
 from resolvent.errors import OptionError, ResolventError
 from resolvent.inference.strategy import ENGINES
-from resolvent.viz.terminal import ProgressBar
+from resolvent.viz.terminal import ProgressBar, show, table
 
 EXTRAS = {
     "aalpy": "AALpy among the baselines",
@@ -102,21 +102,21 @@ class _Findings:
 
 
 def _examine(on: str | None) -> _Findings:
+    extras = {}
     with ProgressBar() as bar:
         needed = list(map(look_at, requirements_of("resolvent")))
-        extras = {}
         for number, name in enumerate(EXTRAS):
-            bar.show(f"looking at extra {name}", number / len(EXTRAS))
+            bar.show(f"checking extra {name}", number / len(EXTRAS))
             extras[name] = list(map(look_at, requirements_of("resolvent", [name])))
     faults = [package.fault for package in needed if package.trouble]
     if startup.is_gil_off():
         faults.append(f"Python's global lock is off: {startup.GIL_ADVICE}")
-    for name, packages in extras.items():
-        faults += [
-            f"{package.fault} (extra {name})"
-            for package in packages
-            if package.trouble and package.version is not None
-        ]
+    faults += [
+        f"{package.fault} (extra {name})"
+        for name, packages in extras.items()
+        for package in packages
+        if package.trouble and package.version is not None
+    ]
     try:
         trial = _trial()
     except Exception as error:  # any failure is a finding
@@ -125,13 +125,23 @@ def _examine(on: str | None) -> _Findings:
     cluster = None
     if on is not None or os.environ.get("RAY_ADDRESS"):
         try:
-            cluster = _reached(on or "ray")
+            workers = executor_named(on or "ray")
+            if not isinstance(workers, Ray):
+                raise OptionError(f"--on {on} is no Ray cluster: write ray or ray:ADDRESS")
+            cluster = workers.reached()
         except ResolventError as error:
             cluster = f"not reached: {error}"
             faults.append(str(error))
-    programs = {"dot": shutil.which("dot")}
-    core = dict(_core.BUILD)
-    return _Findings(system(), core, needed, extras, programs, trial, cluster, faults)
+    return _Findings(
+        system=system(),
+        core=dict(_core.BUILD),
+        dependencies=needed,
+        extras=extras,
+        programs={"dot": shutil.which("dot")},
+        trial=trial,
+        cluster=cluster,
+        faults=faults,
+    )
 
 
 def system() -> dict[str, str]:
@@ -195,13 +205,6 @@ def _import_trouble(name: str) -> str:
     return ""
 
 
-def _reached(on: str) -> str:
-    workers = executor_named(on)
-    if not isinstance(workers, Ray):
-        raise OptionError(f"--on {on} is no Ray cluster: write ray or ray:ADDRESS")
-    return workers.reached()
-
-
 def _trial() -> str:
     """Infer the machines of a small world with each engine; they must agree."""
     import gymnasium as gym
@@ -211,38 +214,40 @@ def _trial() -> str:
     from resolvent.rl.collect import collect
 
     traces = collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
-    first, *rest = (
+    machines, *others = (
         infer(traces, options=InferenceOptions(engine=engine)).machines for engine in ENGINES
     )
-    for machines in rest:
-        if dict(first) != dict(machines):
-            raise ResolventError("the engines found different machines in the house")
-    if not first.score(traces).perfect:
+    if any(dict(machines) != dict(other) for other in others):
+        raise ResolventError("the engines found different machines in the house")
+    if not machines.score(traces).perfect:
         raise ResolventError("the machines found do not explain the traces of the house")
-    states = " and ".join(str(machine.states) for machine in first.values())
-    return (
-        f"the engines {' and '.join(ENGINES)} found the same machines in the house, {states} states"
-    )
+    states = " and ".join(str(machine.states) for machine in machines.values())
+    names = " and ".join(ENGINES)
+    return f"the engines {names} found the same machines in the house, {states} states"
 
 
 def _print(findings: _Findings) -> None:
-    from resolvent.viz.terminal import show, table
-
-    rows = [
+    dependencies = [
         [package.name, package.version or "", package.wanted, package.trouble]
         for package in findings.dependencies
     ]
-    extras = [_extra_row(name, packages) for name, packages in findings.extras.items()]
-    for header, body in (
+    extras, missing = [], []
+    for name, packages in findings.extras.items():
+        installed = ", ".join(f"{package.name} {package.version}" for package in packages)
+        if any(package.version is None for package in packages):
+            installed = _MISSING
+            missing.append(name)
+        extras.append([name, installed, EXTRAS[name]])
+    for header, rows in (
         (["Resolvent", ""], findings.system.items()),
         (["Compiled core", ""], findings.core.items()),
-        (["Dependencies", "version", "wanted", ""], rows),
+        (["Dependencies", "version", "wanted", ""], dependencies),
         (["Extras", "", "for"], extras),
     ):
-        show(table(header, body))
+        show(table(header, rows))
         print()
-    if missing := next((row[0] for row in extras if row[1] == _MISSING), None):
-        print(f'to add one: pip install "resolvent[{missing}]"')
+    if missing:
+        print(f'to add one: pip install "resolvent[{missing[0]}]"')
     print(f"program dot: {findings.programs['dot'] or 'not found'}")
     print("shell completion: resolvent --install-completion")
     if findings.cluster is not None:
@@ -252,10 +257,3 @@ def _print(findings: _Findings) -> None:
         print(f"fault: {fault}")
     if not findings.faults:
         print("all that is installed works")
-
-
-def _extra_row(name: str, packages: list[Package]) -> list[str]:
-    if any(package.version is None for package in packages):
-        return [name, _MISSING, EXTRAS[name]]
-    installed = ", ".join(f"{package.name} {package.version}" for package in packages)
-    return [name, installed, EXTRAS[name]]

@@ -1,7 +1,7 @@
 """`resolvent infer`: a file of traces → a file of machines, and how they were inferred."""
 
 import time
-from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import typer
@@ -11,10 +11,8 @@ from resolvent._util.text import amount, descriptions, short
 from resolvent.cli.inputs import (
     LABELING_FLAGS,
     TableOptions,
-    check_targets,
     columns_to_read,
     files_read,
-    note_unused,
     opened,
     takes_table,
 )
@@ -30,15 +28,16 @@ from resolvent.cli.options import (
 )
 from resolvent.cli.output import (
     SHARD_STAGES,
+    check_targets,
     command,
     name_text,
     print_json,
     rounded,
-    saying_warnings,
     shard_text,
+    working,
 )
 from resolvent.errors import OptionError
-from resolvent.evaluation.weakness import Weakness, weaknesses
+from resolvent.evaluation.weakness import weaknesses
 from resolvent.inference.cross_validation import (
     MAX_SECONDS,
     SHARE,
@@ -56,7 +55,7 @@ from resolvent.preprocess.discretize import Discretizer
 from resolvent.replay.corpus import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.scan.listing import uri_text
-from resolvent.viz.terminal import Amount, ProgressBar
+from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
 _TOO_MANY_STATES = 500
 """Number of states that suggests too few traces: merging takes longer and longer."""
@@ -73,7 +72,18 @@ _RARE = {
 }
 """Options without a flag, given by `--set`, with their descriptions."""
 
-_ABLATION = "Steps of the paper's algorithm, to leave out"
+_ABLATION = "Steps of the paper's algorithm to leave out"
+_ABLATIONS = {
+    "supplement": (
+        "--no-supplement",
+        "Do not pair observations with Transition Machine states for the other machines.",
+    ),
+    "remove_redundant": (
+        "--keep-redundant",
+        "Keep queries (an observation and an action) whose output is always the same.",
+    ),
+    "remove_trivial": ("--keep-trivial", "Keep labels that change no state."),
+}
 
 
 def _above_zero(seconds: float) -> float:
@@ -106,9 +116,10 @@ Rare = Annotated[
     flag(InferenceOptions, "engine", choices=ENGINES),
     flag(InferenceOptions, "on", metavar="WORKERS"),
     flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
-    flag(InferenceOptions, "supplement", "--no-supplement", negated=True, panel=_ABLATION),
-    flag(InferenceOptions, "remove_redundant", "--keep-redundant", negated=True, panel=_ABLATION),
-    flag(InferenceOptions, "remove_trivial", "--keep-trivial", negated=True, panel=_ABLATION),
+    *(
+        flag(InferenceOptions, name, spelling, negated=True, text=text, panel=_ABLATION)
+        for name, (spelling, text) in _ABLATIONS.items()
+    ),
 )
 def infer(
     source: Traces,
@@ -127,56 +138,54 @@ def infer(
     if output is not None:
         check_targets(output, inputs=(*files_read(source),))
     chosen = InferenceOptions(**options, **settings)
+    on = str(chosen.on)
     columns = columns_to_read(chosen.outputs or ())
-    with ProgressBar() as bar, saying_warnings():
+    with working() as bar:
         started = time.perf_counter()
-        traces = opened(source, table, columns, bar, in_shards=chosen.refine is not False)
-        seconds_reading = time.perf_counter() - started
-        # Searches in memory run side by side as well.
-        on = str(chosen.on)
-        note_unused(traces, on if chosen.strategy.merges else None, options.get("cache_dir"))
-
-        def show(machine: str, now: Progress, again: str = "") -> None:
-            _show(bar, chosen.strategy, machine, now, again)
-
-        started = time.perf_counter()
+        traces = opened(
+            source,
+            table,
+            columns,
+            bar,
+            in_shards=chosen.refine is not False,
+            # Searches in memory run side by side as well.
+            on=on if chosen.strategy.merges else "threads",
+            cache_dir=options.get("cache_dir"),
+        )
+        read = time.perf_counter()
         if on.startswith("ray") and isinstance(traces, TraceDataset):
             address = on.removeprefix("ray").replace(":", " at ", 1)
             bar.announce(f"waiting for Ray{address}", at_once=True)
-        result = infer_with(chosen, traces, show)
-        took = time.perf_counter() - started
+        show_stage = partial(_show_stage, bar, chosen.strategy)
+        result = infer_with(chosen, traces, show_stage)
+        inferred = time.perf_counter()
         held_out: HoldoutScore | str | None = None
-        started = time.perf_counter()
         if share != 0:
             bar.announce("held out: choosing traces")
-            held_out = holdout_if_fast(
-                result,
-                traces,
-                share,
-                took,
-                lambda machine, now: show(machine, now, "held out: "),
-            )
-        seconds_testing = time.perf_counter() - started
+            show_test = partial(show_stage, prefix="held out: ")
+            held_out = holdout_if_fast(result, traces, share, inferred - read, show_test)
+        tested = time.perf_counter()
         weak = weaknesses(result.machines, traces) if isinstance(traces, TraceSet) else {}
     if output is not None:
         result.machines.save(output)
-    total = seconds_reading + took + seconds_testing
     if json:
+        measured = {"held_out": tested - inferred, "total": tested - started}
         figures = result.as_dict()
-        measured = {"held_out": seconds_testing, "total": total}
-        seconds = rounded({"read": seconds_reading}) | figures["seconds"] | rounded(measured)
+        seconds = rounded({"read": read - started}) | figures["seconds"] | rounded(measured)
         weak_states = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in weak.items()}
         figures |= _holdout_figures(held_out) | {"weak": weak_states, "seconds": seconds}
-        print_json({**figures, "output": None if output is None else str(output)})
+        print_json({**figures, "output": output})
         return
     print(f"{name_text(uri_text(source))}: ", end="")
     _print_summary(result)
     if held_out is not None:
         is_tested = isinstance(held_out, HoldoutScore)
         print(f"held out: {held_out if is_tested else f'nothing, {held_out}'}")
-    for line in _weak_lines(weak):
-        print(line)
-    print(f"read in {seconds_reading:.3f} s, {total:.3f} s in all")
+    for name, weakness in weak.items():
+        title = f" ({short(name)} machine)" if len(weak) > 1 else ""
+        for line in weakness.lines():
+            print(line if line[0] == " " else f"weak{title}: {line}")
+    print(f"read in {read - started:.3f} s, {tested - started:.3f} s in all")
     _print_notes(result, held_out)
     if output is None:
         print("\nnothing was written: add -o machines.json to keep the machines")
@@ -217,54 +226,46 @@ def _intervals(method: str) -> Discretizer | Literal["auto"]:
     return Discretizer(method, int(count)) if colon else Discretizer(method)
 
 
-def _show(
-    bar: ProgressBar, strategy: Strategy, machine: str, now: Progress, again: str = ""
+def _show_stage(
+    bar: ProgressBar, strategy: Strategy, stage: str, now: Progress, prefix: str = ""
 ) -> None:
-    """Show the progress of the search for a machine; `again` is a prefix for a second one."""
-    if machine in SHARD_STAGES:
-        if machine == REPLAYING:
-            machine = f"{machine}, round {now.round}"
-        text = shard_text(machine, now)
+    """Show the progress of a stage, which is named by the machine searched for, if any."""
+    of = None
+    if stage in SHARD_STAGES:
+        if stage == REPLAYING:
+            stage = f"{stage}, round {now.round}"
+        text = shard_text(stage, now)
         of = Amount(now.steps, "steps") if now.steps else None
-    elif machine == DISCOVERING_LABELS:
-        text, of = "looking for events", None
+    elif stage == DISCOVERING_LABELS:
+        text = "looking for events"
     elif now.total == 0:
-        text, of = f"{machine} machine, building its prefix tree", None
+        text = f"{stage} machine, building its prefix tree"
     else:
-        text = f"{machine} machine, {amount(now.states, 'state')}"
-        if strategy.merges and now.states > _TOO_MANY_STATES:
-            text = f"{now.states:,} states? try --strategy search"
-        of = Amount(now.total, "nodes") if strategy.merges else None
+        text = f"{stage} machine, {amount(now.states, 'state')}"
+        if strategy.merges:
+            of = Amount(now.total, "nodes")
+            if now.states > _TOO_MANY_STATES:
+                text = f"{now.states:,} states? try --strategy search"
     # The duration of a proof cannot be estimated.
-    bar.show(again + text, now.fraction, of=of, stage=again + machine, steady=not strategy.proves)
-
-
-def _proven(states: int, least: int | None) -> str:
-    """Return the number of states that are proven necessary as text.
-
-    >>> _proven(7, 6), _proven(7, 7), _proven(7, None)
-    ('at least 6', 'all', '')
-    """
-    if least is None:
-        return ""
-    return "all" if least >= states else f"at least {least:,}"
+    bar.show(prefix + text, now.fraction, of=of, stage=prefix + stage, steady=not strategy.proves)
 
 
 def _print_summary(result: InferenceResult) -> None:
-    from resolvent.viz.terminal import show, table
-
     print(f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
-    rows = [
-        [
-            result.machines[name].title,
-            f"{statistics.states:,}",
-            _proven(statistics.states, result.lower_bounds.get(name)),
-            f"{statistics.prefix_tree_nodes:,}",
-            f"{statistics.merges:,}",
-            f"{statistics.seconds:.3f}",
-        ]
-        for name, statistics in result.statistics.items()
-    ]
+    rows = []
+    for name, statistics in result.statistics.items():
+        least = result.lower_bounds.get(name)
+        proven = "" if least is None else f"at least {least:,}"
+        rows.append(
+            [
+                result.machines[name].title,
+                f"{statistics.states:,}",
+                "all" if least == statistics.states else proven,
+                f"{statistics.prefix_tree_nodes:,}",
+                f"{statistics.merges:,}",
+                f"{statistics.seconds:.3f}",
+            ]
+        )
     header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
     show(table(header, rows, right=range(1, 6)))
     print()
@@ -272,7 +273,7 @@ def _print_summary(result: InferenceResult) -> None:
         for line in trivial_lines(result):
             print(f"labels {line}")
     else:
-        print(f"events, made of what is seen and done\n{result.events}")
+        print(f"events derived from observations and actions\n{result.events}")
     for name, certificate in result.certificates.items():
         print(f"{result.machines[name].title}: {certificate}")
     for title, lines in (("tried", tried_lines(result)), ("noise", noise_lines(result))):
@@ -292,15 +293,6 @@ def _holdout_figures(held_out: HoldoutScore | str | None) -> dict[str, Any]:
     }
 
 
-def _weak_lines(weak: Mapping[str, Weakness]) -> list[str]:
-    """Return lines about the weak states of machines."""
-    lines = []
-    for name, weakness in weak.items():
-        title = f" ({short(name)} machine)" if len(weak) > 1 else ""
-        lines += [line if line[0] == " " else f"weak{title}: {line}" for line in weakness.lines()]
-    return lines
-
-
 def _print_notes(result: InferenceResult, held_out: HoldoutScore | str | None) -> None:
     if result.machines.termination.ambiguous:
         print(f"note: {result.machines.termination}")
@@ -313,6 +305,8 @@ def _print_notes(result: InferenceResult, held_out: HoldoutScore | str | None) -
     )
     if is_scarce and not (is_all_right or result.unfinished):
         harder = "--set effort=10" if result.options.strategy.searches else "--strategy search"
-        print(f"few traces for so many states: with more of them or {harder} there may be fewer")
+        print(
+            f"few traces for this number of states: more traces or {harder} may give fewer states"
+        )
     for warning in result.warnings:
         print(warning)

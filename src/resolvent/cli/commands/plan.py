@@ -1,23 +1,11 @@
 """`resolvent plan`: machines + traces → a policy, its value, and the next experiment."""
 
-import sys
 import time
-from collections.abc import Callable
-from contextlib import redirect_stdout
-from pathlib import Path
+from contextlib import closing
 from typing import Annotated, Any
 
-import gymnasium as gym
-
 from resolvent._util.text import amount
-from resolvent.cli.inputs import (
-    TableOptions,
-    check_targets,
-    files_read,
-    note_unused,
-    opened,
-    takes_table,
-)
+from resolvent.cli.inputs import TableOptions, files_read, opened, takes_table
 from resolvent.cli.options import (
     Episodes,
     Imports,
@@ -37,18 +25,17 @@ from resolvent.cli.options import (
     takes,
 )
 from resolvent.cli.output import (
+    check_targets,
     command,
     name_text,
     print_json,
     rounded,
-    saying_warnings,
     shown_by,
+    working,
 )
 from resolvent.machines import load
-from resolvent.planning.plan import Plan
 from resolvent.planning.plan import plan as plan_for
-from resolvent.rl.run_plan import Runs
-from resolvent.viz.terminal import Amount, ProgressBar
+from resolvent.viz.terminal import Amount
 
 
 @takes_table(writes=True)
@@ -106,72 +93,38 @@ def plan(
     output = table.target(output)
     if output is not None:
         check_targets(output, inputs=(machines, *files_read(traces)))
-    stored = load(machines)
-    started = time.perf_counter()
-    with ProgressBar() as bar, saying_warnings():
-        source = opened(traces, table, (), bar)
-        note_unused(source, on)
-        planning = time.perf_counter()
-        result = plan_for(
-            stored,
-            source,
-            **options,
-            on=on,
-            progress=shown_by(bar),
-        )
-    seconds = {"read": planning - started, "plan": time.perf_counter() - planning}
-    if output is not None:
-        result.save(output)
+    loaded = load(machines)
     runs = None
-    if environment is not None:
-        acting = time.perf_counter()
-        runs = _run(
-            result,
-            environment,
-            environment_maker(environment, settings, imports),
-            {"episodes": episodes, "seed": seed, "max_steps": max_steps, "on_unseen": on_unseen},
-        )
-        seconds["run"] = time.perf_counter() - acting
+    started = time.perf_counter()
+    with working() as bar:
+        source = opened(traces, table, (), bar, on=on)
+        read = time.perf_counter()
+        result = plan_for(loaded, source, **options, on=on, progress=shown_by(bar))
+        planned = time.perf_counter()
+        seconds = {"read": read - started, "plan": planned - read}
+        if output is not None:
+            result.save(output)
+        if environment is not None:
+            with closing(environment_maker(environment, settings, imports)()) as env:
+                runs = result.run(
+                    env,
+                    episodes=episodes,
+                    seed=seed,
+                    max_steps=max_steps,
+                    on_unseen=on_unseen,  # type: ignore[arg-type]
+                    progress=bar.stage(f"acting in {environment}", Amount(episodes, "episodes")),
+                )
+            seconds["run"] = time.perf_counter() - planned
     seconds["total"] = time.perf_counter() - started
     if json:
-        print_json(
-            {
-                **result.as_dict(),
-                "traces": result.model.traces,
-                "steps": result.model.steps,
-                "run": None if runs is None else runs.as_dict(),
-                "output": None if output is None else str(output),
-                "seconds": rounded(seconds),
-            }
-        )
+        figures = result.as_dict() | {"traces": result.model.traces, "steps": result.model.steps}
+        figures["run"] = None if runs is None else runs.as_dict()
+        print_json(figures | {"output": output, "seconds": rounded(seconds)})
         return
-    _print_plan(result, runs, environment, output)
-    if environment is None and (result.is_optimal or result.confidence is not None):
-        print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")
-
-
-def _run(
-    result: Plan,
-    environment: str,
-    make: Callable[[], gym.Env[Any, Any]],
-    options: dict[str, Any],
-) -> Runs:
-    # Environments may print what they like; standard output is for the result.
-    with redirect_stdout(sys.stderr), ProgressBar() as bar:
-        world = make()
-        try:
-            episodes = Amount(options["episodes"], "episodes")
-            acting = bar.stage(f"acting in {environment}", episodes)
-            return result.run(world, **options, progress=acting)
-        finally:
-            world.close()
-
-
-def _print_plan(
-    result: Plan, runs: Runs | None, environment: str | None, output: Path | None
-) -> None:
     print(result)
     if runs is not None:
         print(f"\nin {environment}: {runs}")
     if output is not None:
         print(f"\nwrote {name_text(output)}: {amount(len(result.model), 'augmented state')}")
+    if environment is None and (result.is_optimal or result.confidence is not None):
+        print(f"\nnext: {command('plan', machines, traces, '--environment', 'ENV')}")

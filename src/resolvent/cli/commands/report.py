@@ -3,21 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-from resolvent.cli.inputs import (
-    TableOptions,
-    check_targets,
-    columns_of,
-    files_read,
-    note_unused,
-    opened,
-    takes_table,
-)
+from resolvent.cli.inputs import TableOptions, columns_of, files_read, opened, takes_table
 from resolvent.cli.options import Json, Machines, On, ShortOutput, Traces, option
-from resolvent.cli.output import name_text, print_json, saying_warnings, shown_by
+from resolvent.cli.output import check_targets, name_text, print_json, shown_by, working
 from resolvent.errors import OptionError
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import load
-from resolvent.viz.terminal import ProgressBar
 
 
 @takes_table(writes=True)
@@ -47,21 +38,20 @@ def report(
 
     output = table.target(output)
     if output is None:
-        raise OptionError("nothing says where to write: name a file, -o FILE.html")
+        raise OptionError("no file to write: add -o FILE.html")
     check_targets(output, inputs=(machines, *files_read(traces), curve, policy))
     loaded = load(machines)
     returns = None if curve is None else read_returns(curve)
     chosen = None if policy is None else read_policy(policy)
-    with ProgressBar() as bar, saying_warnings():
-        source = opened(traces, table, columns_of(loaded), bar)
-        note_unused(source, on)
+    with working() as bar:
+        source = opened(traces, table, columns_of(loaded), bar, on=on)
         evidence = evaluate(loaded, source, on=on, progress=shown_by(bar))
         bar.show("writing the page", 0.0)
         write(loaded, source, output, evidence=evidence, policy=chosen, returns=returns)
     if json:
         print_json(
             {
-                "output": str(output),
+                "output": output,
                 "bytes": output.stat().st_size,
                 "traces": evidence.traces,
                 "steps": evidence.steps,

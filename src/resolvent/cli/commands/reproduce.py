@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
-from resolvent.cli.inputs import check_folder
-from resolvent.cli.options import Json, OnIfAsked, option
-from resolvent.cli.output import command, name_text, print_json
+from resolvent.cli.options import Json, OnIfAsked, each_of, option
+from resolvent.cli.output import check_folder, command, name_text, option_words, print_json
 from resolvent.paper.experiments import EXPERIMENTS, METHODS
 from resolvent.paper.report import problems, write_report
 from resolvent.paper.reproduce import reproduce as run_all
@@ -21,27 +21,13 @@ from resolvent.paper.tables import tables
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
 
-def _check_experiments(names: list[str] | None) -> list[str] | None:
-    for name in names or ():
-        if name not in EXPERIMENTS:
-            raise typer.BadParameter(f"'{name}' is not one of {', '.join(EXPERIMENTS)}")
-    return names
-
-
-def _check_methods(names: list[str] | None) -> list[str] | None:
-    for name in names or ():
-        if name not in METHODS:
-            raise typer.BadParameter(f"'{name}' is not one of {', '.join(METHODS)}")
-    return names
-
-
 def reproduce(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="EXPERIMENT",
             help=f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
-            callback=_check_experiments,
+            callback=each_of(EXPERIMENTS),
             autocompletion=lambda: list(EXPERIMENTS),
             show_default=False,
         ),
@@ -68,7 +54,7 @@ def reproduce(
             "NAME",
             f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}.",
             "--method",
-            callback=_check_methods,
+            callback=each_of(METHODS),
             autocompletion=lambda: list(METHODS),
         ),
     ] = None,
@@ -87,15 +73,8 @@ def reproduce(
     """
     check_folder(output)
     settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
-    words = [
-        "reproduce",
-        *(["--quick"] if quick else []),
-        *([] if time_limit is None else ["--time-limit", f"{time_limit:g}"]),
-        *([] if repetitions is None else ["--repetitions", str(repetitions)]),
-    ]
-    again_with = [word for name in methods or () for word in ("--method", name)]
-    again_with += [] if on is None else ["--on", on]
-    store = Store(output, asdict(settings), " ".join(["resolvent", *words]))
+    words = option_words({"quick": quick, "time_limit": time_limit, "repetitions": repetitions})
+    store = Store(output, asdict(settings), " ".join(["resolvent", "reproduce", *words]))
     log = sys.stderr if json else sys.stdout
     with ProgressBar() as bar:
 
@@ -117,15 +96,17 @@ def reproduce(
                 finished=finished,
             )
         except KeyboardInterrupt:
-            again = command(*words, *again_with, *(experiments or ()), "-o", output)
+            words += [*option_words({"method": methods, "on": on}), *(experiments or ())]
+            again = command("reproduce", *words, "-o", output)
             bar.clear()
             print(f"resolvent: finished runs are kept; to continue: {again}", file=sys.stderr)
             raise
     written = write_report(output, results)
     if json:
-        content = {"tables": [_as_dict(paper_table) for paper_table in tables(results)]}
-        files = {"output": str(output), "files": [str(path) for path in written]}
-        print_json({"about": results.about, "runs": len(results.records), **content, **files})
+        names = ("title", "note", "header", "rows")
+        figures: dict[str, Any] = {"about": results.about, "runs": len(results.records)}
+        figures["tables"] = [to_builtins(paper_table, names) for paper_table in tables(results)]
+        print_json(figures | {"output": output, "files": written})
         return
     for paper_table in (full.for_terminals() for full in tables(results)):
         print(f"\n{paper_table.title}\n")
@@ -145,12 +126,3 @@ def _outcome_text(record: dict[str, Any]) -> str:
     if "correctness" in record:
         parts.append(f"{amount(record['states'], 'state')}, {record['correctness']}")
     return ", ".join(parts)
-
-
-def _as_dict(result: Any) -> dict[str, Any]:
-    return {
-        "title": result.title,
-        "note": result.note,
-        "header": result.header,
-        "rows": result.rows,
-    }

@@ -1,14 +1,12 @@
 """`resolvent solve`: an environment → the best policy, or the open queries, in a folder."""
 
-import sys
-from contextlib import redirect_stdout
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from resolvent._util.files import recover
-from resolvent.cli.inputs import check_folder
 from resolvent.cli.options import (
     LABEL_SOURCES,
     Environment,
@@ -21,11 +19,17 @@ from resolvent.cli.options import (
     option,
     takes,
 )
-from resolvent.cli.output import command, name_text, print_json, saying_warnings
+from resolvent.cli.output import (
+    check_folder,
+    command,
+    name_text,
+    option_words,
+    print_json,
+    working,
+)
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
-from resolvent.viz.terminal import ProgressBar
 
 _STATES = (
     "Maximum number of states of a machine, if more than are found: longer sequences of labels are "
@@ -65,39 +69,37 @@ def solve(
 ) -> None:
     """Explore an environment until no policy is provably better, and say why it stops.
 
-    Ctrl-C keeps everything: --resume goes on from there.
+    Ctrl-C keeps all results; --resume continues from there.
     """
     check_folder(output)
     previous = None
     recover(output)
     if (output / ABOUT).exists():
         if not resume:
-            raise OptionError(f"{output} holds what `solve` found before: give --resume to go on")
+            raise OptionError(f"{output} holds earlier results: add --resume to continue")
         previous = Solution.load(output)
     elif resume:
-        raise OptionError(f"--resume: {output} holds nothing to go on from")
-    # Environments may print what they like; standard output is for the result.
-    with redirect_stdout(sys.stderr), ProgressBar() as bar, saying_warnings():
-        world = environment_maker(environment, settings, imports)()
-        try:
-            solved = solve_environment(
-                world,
-                **options,
-                resume=previous,
-                folder=output,
-                progress=lambda now: bar.show(_line(now), None, stage="solving"),
-            )
-        finally:
-            world.close()
+        raise OptionError(f"--resume: {output} holds no results to continue from")
+    make = environment_maker(environment, settings, imports)
+    with working() as bar, closing(make()) as env:
+        solved = solve_environment(
+            env,
+            **options,
+            resume=previous,
+            folder=output,
+            progress=lambda now: bar.show(_line(now), None, stage="solving"),
+        )
     if json:
-        print_json({"environment": environment, **solved.as_dict(), "output": str(output)})
+        print_json({"environment": environment, **solved.as_dict(), "output": output})
     else:
         print(solved)
         print(f"\nwrote {name_text(output)}")
         if solved.statement.kind in ("budget", "interrupted"):
             more = 2 if solved.statement.kind == "budget" else 1
-            again = {**options, "budget": more * options["budget"]}
-            words = [*_typed({"set": settings, "import": imports, **again}), "--resume"]
+            again = options | {"budget": more * options["budget"]}
+            changed = {name: value for name, value in again.items() if value != _DEFAULTS[name]}
+            changed.pop("seed", None)  # the folder has it
+            words = option_words({"set": settings, "import": imports, **changed, "resume": True})
             print(f"\nnext: {command('solve', environment, '-o', output, *words)}")
         elif solved.statement.kind == "readings":
             arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretize=auto"
@@ -109,36 +111,13 @@ def solve(
         raise typer.Exit(130)
 
 
-def _typed(values: dict[str, Any]) -> list[str]:
-    """Return options as they are typed, without defaults and the seed, which the folder has.
-
-    >>> _typed({"set": ["length=5"], "reward_range": (0.0, 2.5), "gamma": 0.95})
-    ['--set', 'length=5', '--reward-range', '0.0', '2.5']
-    """
-    words: list[str] = []
-    for name, value in values.items():
-        if value is None or name == "seed" or value == _DEFAULTS.get(name):
-            continue
-        flag_name = f"--{name.replace('_', '-')}"
-        if isinstance(value, list):
-            words += [word for text in value for word in (flag_name, text)]
-        else:
-            words += [flag_name, *map(str, value if isinstance(value, tuple) else (value,))]
-    return words
-
-
 def _line(now: Round) -> str:
-    """Return one line about the state of the search.
+    """Return one line about the progress.
 
     >>> _line(Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "whether the plan holds"))
-    '96 steps, 1 × 3 states, worth 0.57 (at most 14.6), asks whether the plan holds'
+    '96 steps, 1 × 3 states, value 0.57 (at most 14.6), testing whether the plan holds'
     """
     bound = "" if now.bound is None else f" (at most {now.value + now.bound:.3g})"
     states = " × ".join(map(str, now.states.values())) or "no"
-    asks = ""
-    if now.after:
-        asks = f", asks {now.after}" if now.after.startswith(_WORDS) else f", wants {now.after}"
-    return f"{now.steps:,} steps, {states} states, worth {now.value:.3g}{bound}{asks}"
-
-
-_WORDS = ("whether", "where", "which", "what", "how")
+    purpose = f", testing {now.after}" if now.after else ""
+    return f"{now.steps:,} steps, {states} states, value {now.value:.3g}{bound}{purpose}"

@@ -9,18 +9,14 @@ from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines import Machine, Machines, Score
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import score_of
-from resolvent.viz.merge_log import merges_note
 from resolvent.viz.report.gallery import Gallery, event_text
 from resolvent.viz.report.machine import about_machine
 from resolvent.viz.report.traces import grid_map, replays
 
 _TIMING = {
-    LabelTiming.CURRENT: "Before a step the machines have read the labels of all observations "
-    "up to this one, except the first.",
-    LabelTiming.CURRENT_WITH_INITIAL: "Before a step the machines have read the labels of all "
-    "observations up to this one.",
-    LabelTiming.LAGGED: "Before a step the machines have read the labels of all observations "
-    "before this one.",
+    LabelTiming.CURRENT: "up to this one, except the first",
+    LabelTiming.CURRENT_WITH_INITIAL: "up to this one",
+    LabelTiming.LAGGED: "before this one",
 }
 _GENERALIZED = (
     "An output is generalized if its query had the same output in every state where it was "
@@ -66,10 +62,11 @@ def summary(machines: Machines, score: Score, evidence: Evidence) -> dict[str, A
         "verdict": _calibration_summary(machines, score) or score_summary(score),
         "sentences": [
             *_origin(machines, evidence),
-            _TIMING[machines.timing],
+            "Before a step the machines have read the labels of all observations "
+            f"{_TIMING[machines.timing]}.",
             *(sentence for machine in machines.values() for sentence in _reductions(machine)),
             *([_GENERALIZED] if _generalized_text(score) else []),
-            f"Unseen traces: {evidence.holdout or 'none could be held out'}.",
+            f"Hold-out test: {evidence.holdout or 'no traces were held out'}.",
         ],
     }
 
@@ -80,7 +77,7 @@ def _calibration_summary(machines: Machines, score: Score) -> dict[str, Any] | N
         return None
     checks = {name: CalibrationCheck.of(machine_score) for name, machine_score in score.items()}
     words = "; ".join(f"{short(name)} machine: {check}" for name, check in checks.items())
-    text = f"Answers vary because of noise. {words[:1].upper()}{words[1:]}."
+    text = f"Outputs vary because of noise. {words[:1].upper()}{words[1:]}."
     is_right = all(check.within_noise for check in checks.values())
     return _outcome("right" if is_right else "wrong", text, score)
 
@@ -128,9 +125,8 @@ def _origin(machines: Machines, evidence: Evidence) -> list[str]:
     provenance = machines.provenance
     if provenance is None:
         return []
-    source = (
-        "these traces" if evidence.is_training_set else amount(provenance.traces, "other trace")
-    )
+    others = amount(provenance.traces, "other trace")
+    source = "these traces" if evidence.is_training_set else others
     version = short(provenance.version)
     strategy = short(str(provenance.options.get("strategy", "unknown")))
     return [f"Inferred by Resolvent {version} from {source}, strategy {strategy}."]
@@ -147,7 +143,7 @@ def _reductions(machine: Machine) -> list[str]:
         sentences.append(f"Labels that change nothing in the {name}: {listing}.")
     constants, by_state = len(machine.constant_value), len(machine.output_value)
     sentences.append(
-        f"Of the {name}'s {amount(constants + by_state, 'answer')}, {constants:,} need no memory "
+        f"Of the {name}'s {amount(constants + by_state, 'output')}, {constants:,} need no memory "
         f"and {by_state:,} depend on its state."
     )
     if machine.supplemented:
@@ -162,11 +158,13 @@ def log_notes(machines: Machines) -> list[str]:
     ]
     notes = []
     if unlogged:
-        names = " and ".join([*([", ".join(unlogged[:-1])] if unlogged[1:] else []), unlogged[-1]])
-        verb = "were" if unlogged[1:] else "was"
-        notes.append(f"How {names} {verb} inferred is not known: infer again to see it.")
+        names = " and ".join(filter(None, (", ".join(unlogged[:-1]), unlogged[-1])))
+        notes.append(f"No merges are recorded for {names}: infer again to see them.")
     name = machines.provenance.options.get("strategy") if machines.provenance else None
     strategy = STRATEGIES.get(name) if isinstance(name, str) else None  # None if user-defined
     if len(unlogged) < len(machines) and strategy is not None and not strategy.merges:
-        notes.append(f"S{merges_note(strategy)[1:]}.")
+        notes.append(
+            f"Strategy {strategy.name} does not merge states: these are the merges that would give "
+            f"the machines it found."
+        )
     return notes

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from resolvent._util.files import decode_json, read_json
+from resolvent._util.files import decode_json, read_content, read_json
 from resolvent.errors import ModelError
 from resolvent.planning import plan_io
 from resolvent.planning.plan import Plan
@@ -32,39 +32,27 @@ class _Header(msgspec.Struct):
 
 def read_returns(path: str | Path) -> list[float]:
     """Read the returns of a learning curve that `resolvent train --curve` wrote, .csv or .json."""
-    no_curve = ModelError(
-        f"{path}: not a learning curve: a .csv or .json file with a column 'return' is needed"
-    )
+    content = read_content(path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ModelError(f"{path} cannot be read: {reason}") from error
-    except UnicodeDecodeError as error:
-        raise no_curve from error
-    try:
-        if text.lstrip().startswith("{"):
-            returns = decode_json(text.encode(), _CurveFile).returns
+        if content.lstrip().startswith(b"{"):
+            returns = decode_json(content, _CurveFile).returns
         else:
-            rows = csv.DictReader(io.StringIO(text, newline=""))
+            rows = csv.DictReader(io.StringIO(content.decode(), newline=""))
             returns = [float(row["return"]) for row in rows]
-    except (KeyError, TypeError, ValueError, csv.Error) as error:
-        raise no_curve from error
+    except (KeyError, TypeError, ValueError, csv.Error) as error:  # also bytes that are no UTF-8
+        raise ModelError(
+            f"{path}: not a learning curve: a .csv or .json file with a column 'return' is needed"
+        ) from error
     if not returns or not np.isfinite(returns).all():
         raise ModelError(f"{path}: a learning curve needs returns, all of them finite")
     return returns
 
 
 def curve(returns: list[float]) -> dict[str, Any]:
-    """Return the means of stretches of episodes, at most `_MOST_POINTS`."""
-    stretches = np.array_split(np.array(returns), min(len(returns), _MOST_POINTS))
-    return {
-        "episodes": len(returns),
-        "each": -(-len(returns) // _MOST_POINTS),
-        "means": [round(float(stretch.mean()), 6) for stretch in stretches],
-    }
+    """Return the mean returns of at most `_MOST_POINTS` groups of successive episodes."""
+    parts = np.array_split(np.array(returns), min(len(returns), _MOST_POINTS))
+    means = [round(float(part.mean()), 6) for part in parts]
+    return {"episodes": len(returns), "each": -(-len(returns) // _MOST_POINTS), "means": means}
 
 
 def read_policy(path: str | Path) -> QTable | PlanFile:
@@ -82,27 +70,16 @@ def policy(source: QTable | Plan | PlanFile, gallery: Gallery) -> dict[str, Any]
     """Return action and value of the augmented states, the most valuable first."""
     if isinstance(source, QTable):
         return _learned_policy(source, gallery)
-    return _planned_policy(
-        plan_io.content_of(source) if isinstance(source, Plan) else source, gallery
-    )
-
-
-def _planned_policy(plan: PlanFile, gallery: Gallery) -> dict[str, Any]:
-    def caption(row: Row) -> Any:
+    plan = plan_io.content_of(source) if isinstance(source, Plan) else source
+    rows = []
+    for row in sorted(plan.policy, key=lambda row: -_expected(row))[:_MOST_ROWS]:
         text = (
             f"observation {value_text(row.observation)}, reward state {row.reward_state}, "
             f"transition state {row.transition_state}"
         )
-        return gallery.caption(row.observation, text)
-
-    order = sorted(plan.policy, key=lambda row: -_expected(row))
-    return {
-        "situations": len(order),
-        "named": True,
-        "rows": [
-            [caption(row), value_text(row.action), _value_text(row)] for row in order[:_MOST_ROWS]
-        ],
-    }
+        caption = gallery.caption(row.observation, text)
+        rows.append([caption, value_text(row.action), _value_text(row)])
+    return {"states": len(plan.policy), "named": True, "rows": rows}
 
 
 def _expected(row: Row) -> float:
@@ -123,10 +100,10 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
     >>> bounds_text(0.5, 0.5), bounds_text(0.5, 2.0), bounds_text(0.5, None)
     ('0.5', '0.5 to 2', '0.5 or more')
     >>> bounds_text(None, None)
-    'not known'
+    'unknown'
     """
     if lower is None:
-        return "not known" if upper is None else f"{upper:.4g} or less"
+        return "unknown" if upper is None else f"{upper:.4g} or less"
     if upper is None:
         return f"{lower:.4g} or more"
     low, high = f"{lower:.4g}", f"{upper:.4g}"
@@ -137,13 +114,10 @@ def _learned_policy(learned: QTable, gallery: Gallery) -> dict[str, Any]:
     values = learned.q.max(axis=1)
     rows = []
     for number in np.argsort(-values, kind="stable")[:_MOST_ROWS].tolist():
-        situation = learned.observations[number]
-        observation = name_of_number(observed(situation), learned.observation_names)
-        text = observation_text(situation, learned.observation_names)
-        action = value_text(name_of_number(learned.action(situation), learned.action_names))
+        state = learned.observations[number]
+        observation = name_of_number(observed(state), learned.observation_names)
+        text = observation_text(state, learned.observation_names)
+        action = value_text(name_of_number(learned.action(state), learned.action_names))
         rows.append([gallery.caption(observation, text), action, f"{values[number]:.4g}"])
-    return {
-        "situations": len(learned.observations),
-        "named": learned.action_names is not None,
-        "rows": rows,
-    }
+    named = learned.action_names is not None
+    return {"states": len(learned.observations), "named": named, "rows": rows}

@@ -1,4 +1,4 @@
-"""Collect the data of one machine: its states, the evidence for them, and the log of merges."""
+"""Collect the data of one machine: its states, the evidence for them, and its merges."""
 
 from itertools import combinations, pairwise
 from typing import Any
@@ -12,7 +12,6 @@ from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machine, MachineScore, MergeDecision
 from resolvent.machines.compare import label_sequence_text
-from resolvent.viz.merge_log import basis_text, summary
 from resolvent.viz.report.gallery import Caption, Gallery, event_text
 from resolvent.viz.text import main_share, output_name, short_name
 
@@ -28,7 +27,7 @@ _MOST_WEAK_PAIRS, _MOST_EXPERIMENTS = 10, 8
 _MOST_WEAK_MERGES, _MOST_NAMED = 8, 4
 _MOST_LISTED = 300
 
-_VERBS = {"transition": "then sees", "reward": "is paid"}
+_OUTCOMES = {"transition": "next observation", "reward": "reward"}
 
 NumberedDecision = tuple[int, MergeDecision]
 
@@ -40,11 +39,11 @@ def about_machine(
     machine = evidence.machine
     return {
         # A column may have any name, and so may a machine: other ids are made of its place.
-        "element": machine.name if machine.name in _VERBS else f"machine-{place}",
+        "element": machine.name if machine.name in _OUTCOMES else f"machine-{place}",
         "name": short(machine.title),
         "short": short(short_name(machine.name)),
-        "happens": _VERBS.get(machine.name) or short(machine.name),
-        "answers": short(output_name(machine)),
+        "outcome": _OUTCOMES.get(machine.name) or short(machine.name),
+        "output": short(output_name(machine)),
         "count": machine.states,
         "score": {
             "right": score.right,
@@ -55,7 +54,7 @@ def about_machine(
         },
         "states": state_rows(evidence, gallery),
         "proof": proof(evidence, gallery),
-        "spared": spared(machine, gallery),
+        "left_out": left_out(machine, gallery),
         "timeline": timeline(machine),
     }
 
@@ -63,8 +62,9 @@ def about_machine(
 def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, Any]]:
     """Return for each state its path, its transitions, and the outputs that distinguish it."""
     machine = evidence.machine
+    observed = evidence.observed_outputs
     steps = np.zeros(machine.states, np.int64)
-    np.add.at(steps, evidence.observed_outputs["state"], evidence.observed_outputs.count)
+    np.add.at(steps, observed["state"], observed.count)
     distinguished = _states_distinguished(machine)
     reachable = set(machine.reachable())
     unseen: dict[int, list[str]] = {}
@@ -75,12 +75,12 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
             "state": state,
             "history": short(label_sequence_text(machine.access_sequence(state)))
             if state in reachable
-            else "no labels lead here",
+            else "not reachable",
             "steps": int(steps[state]),
             "moves": _transitions(evidence, state),
             "unread": unseen.get(state, [])[:_MOST_LABELS],
             "unread_count": len(unseen.get(state, [])),
-            "answers": _distinguishing_outputs(machine, distinguished, state, gallery),
+            "outputs": _distinguishing_outputs(machine, distinguished, state, gallery),
         }
         for state in range(min(machine.states, MOST_STATES))
     ]
@@ -175,7 +175,7 @@ def _weak_pair(pair: Separation, machine: Machine, gallery: Gallery) -> dict[str
         "by": _separating_query(pair, gallery),
         "queries": pair.queries,
         "support": pair.support,
-        "answers": [gallery.output_caption(machine, support.output) for support in outputs],
+        "outputs": [gallery.output_caption(machine, support.output) for support in outputs],
         "places": [list(support.location) for support in outputs],
     }
 
@@ -188,20 +188,20 @@ def _separating_query(pair: Separation, gallery: Gallery) -> Caption:
     return gallery.caption(pair.query.observation, short(f"{pair.query}{after}{odds}"))
 
 
-def spared(machine: Machine, gallery: Gallery) -> dict[str, Any]:
+def left_out(machine: Machine, gallery: Gallery) -> dict[str, Any]:
     """Return the first labels and outputs excluded from the search."""
-    answers = []
+    outputs = []
     for number, value in zip(
         machine.constant_query[:_MOST_LISTED].tolist(), machine.constant_value, strict=False
     ):
         query = query_of(machine, number)
         caption = gallery.caption(query.observation, short(str(query)))
-        answers.append([caption, gallery.output_caption(machine, machine.outputs[int(value)])])
+        outputs.append([caption, gallery.output_caption(machine, machine.outputs[int(value)])])
     return {
         "labels": [event_text(label) for label in machine.trivial_labels[:_MOST_LISTED]],
-        "all_labels": len(machine.trivial),
-        "answers": answers,
-        "all_answers": len(machine.constant_value),
+        "label_count": len(machine.trivial),
+        "outputs": outputs,
+        "output_count": len(machine.constant_value),
     }
 
 
@@ -220,7 +220,7 @@ def timeline(machine: Machine) -> dict[str, Any] | None:
     columns = min(len(decisions), MOST_COLUMNS)
     bounds = [len(decisions) * column // max(columns, 1) for column in range(columns + 1)]
     return {
-        "summary": f"{summary(machine)}.",
+        "summary": _decisions_summary(machine),
         "total": len(decisions),
         "merges": len(merges),
         "bare": sum(merge.agreeing == 0 for _, merge in merges),
@@ -229,6 +229,15 @@ def timeline(machine: Machine) -> dict[str, Any] | None:
         "rows": list(map(_row, decisions[:MOST_ROWS])),
         "weakest": list(map(_row, weakest[:_MOST_WEAK_MERGES])),
     }
+
+
+def _decisions_summary(machine: Machine) -> str:
+    states = amount(machine.states, "state")
+    if not machine.decisions:
+        return f"{states}; no decision was needed."
+    new = sum(decision.new for decision in machine.decisions)
+    promoted = f": the first and {new:,} new" if new else ""
+    return f"{states}{promoted}; {amount(len(machine.decisions) - new, 'merge')}."
 
 
 def _column(decisions: list[NumberedDecision]) -> dict[str, Any]:
@@ -248,16 +257,20 @@ def _column(decisions: list[NumberedDecision]) -> dict[str, Any]:
 def _column_text(decisions: list[NumberedDecision], new: list[int], agreeing: list[int]) -> str:
     number, decision = decisions[0]
     if len(decisions) == 1:
-        basis = "" if decision.new else f": {basis_text(decision)}"
-        return f"Decision {number:,}: {_transition_text(decision)}{basis}"
+        text = f"Decision {number:,}: {_transition_text(decision)}"
+        if decision.new:
+            return text
+        verb = "agrees" if decision.agreeing == 1 else "agree"
+        outputs, nodes = amount(decision.agreeing, "output"), amount(decision.folded, "tree node")
+        return f"{text}: {outputs} {verb}, {nodes} folded"
     parts = []
     if new:
         names = [*map(str, new[:_MOST_NAMED]), *["…"] * (len(new) > _MOST_NAMED)]
         parts.append(f"{amount(len(new), 'new state')} ({', '.join(names)})")
     if agreeing:
         least, most = min(agreeing), max(agreeing)
-        answers = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        parts.append(f"{amount(len(agreeing), 'merge')} on which {answers} answers agree")
+        outputs = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+        parts.append(f"{amount(len(agreeing), 'merge')} on which {outputs} outputs agree")
     return f"Decisions {number:,} to {decisions[-1][0]:,}: {', '.join(parts)}"
 
 

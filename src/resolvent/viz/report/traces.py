@@ -31,7 +31,7 @@ class _Captions:
 
     def __init__(self) -> None:
         self.all: list[Caption] = []
-        self._numbers: dict[tuple[str, tuple[int, ...]], int] = {}
+        self._numbers: dict[str, int] = {}
 
     def numbers(
         self,
@@ -48,10 +48,7 @@ class _Captions:
         return [number_of[code] for code in codes.tolist()]
 
     def _number(self, caption: Caption) -> int:
-        if isinstance(caption, str):
-            key: tuple[str, tuple[int, ...]] = (caption, ())
-        else:
-            key = (caption["text"], tuple(caption["pictures"]))
+        key = repr(caption)  # captions with pictures cannot be hashed
         if key not in self._numbers:
             self._numbers[key] = len(self.all)
             self.all.append(caption)

@@ -2,7 +2,7 @@
 const LEAST_SCALE = 0.65;
 
 function stateText(state) {
-  return state < 0 ? "not known" : `state ${state}`;
+  return state < 0 ? "unknown state" : `state ${state}`;
 }
 
 function light(element, before, now) {

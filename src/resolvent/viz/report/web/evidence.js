@@ -29,7 +29,7 @@ function heatCell(one, other, entry, most) {
   const cell = make("td", "", String(entry.queries), make("small", "", `${count(entry.support)}×`));
   cell.style.setProperty("--h", (Math.log1p(entry.support) / most).toFixed(3));
   cell.title = `states ${one} and ${other}: ${plural(entry.queries, "query")}${after}, ` +
-    `asked ${count(entry.support)} times`;
+    `observed ${count(entry.support)} times`;
   return cell;
 }
 
@@ -47,15 +47,15 @@ function showEvidence() {
     } else if (all > 1) {
       section.append(
         make("p", "note", "Pairs of states: the number of queries that distinguish them, and how often " +
-          "these were asked; red if nothing does." +
+          "these were observed; red if nothing does." +
           (proof.shown < all ? ` The first ${proof.shown} of ${count(all)} states.` : "")),
         scrolling(`Pairs of states: ${name}`, heatMap(proof)),
         make("h4", "", proof.weakest.length < proof.pairs
           ? `The weakest ${proof.weakest.length} of ${count(proof.pairs)} pairs` : "Pairs of states"),
         scrolling(`Weakest pairs: ${name}`, table(
-          ["states", "distinguished by, for example", "queries", "asked", "answers", "first seen"],
+          ["states", "distinguished by, for example", "queries", "steps", "outputs", "first seen"],
           proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.queries),
-            count(one.support), make("td", "", ...one.answers.flatMap((answer, at) => at ? [" / ", answer] : [answer])),
+            count(one.support), make("td", "", ...one.outputs.flatMap((output, at) => at ? [" / ", output] : [output])),
             places(one.places)]), [2, 3])));
     } else {
       section.append(make("p", "note", "One state: there is nothing to distinguish."));

@@ -18,15 +18,15 @@ function showCurve({ means, episodes, each }) {
 function showLearning() {
   if (data.curve) showCurve(data.curve);
   if (data.policy) {
-    const { rows, situations, named } = data.policy;
+    const { rows, states, named } = data.policy;
     byId("learning").append(make("h3", "", "Policy"),
       scrolling("Policy", table(["augmented state", "best action", "value"], rows, [2])));
     if (!named) {
       byId("learning").append(make("p", "note", "Actions are shown by the environment's numbers: the policy does not name them."));
     }
-    if (rows.length < situations) {
+    if (rows.length < states) {
       byId("learning").append(make("p", "note",
-        `The ${count(rows.length)} most valuable of ${count(situations)} augmented states.`));
+        `The ${count(rows.length)} most valuable of ${count(states)} augmented states.`));
     }
   }
   byId("learning").hidden = !data.curve && !data.policy;

@@ -24,7 +24,7 @@ function fillCell(box, cell) {
   box.dataset.text = cell.text;
   const depends = cell.depends.map((place) => data.machines[place]);
   box.classList.add(...depends.map(cellMark));
-  box.title = [cell.text, ...cell.labels, ...depends.map(({ answers }) => `${answers} depends on memory`)]
+  box.title = [cell.text, ...cell.labels, ...depends.map(({ output }) => `${output} depends on memory`)]
     .join("; ");
 }
 
@@ -34,11 +34,11 @@ function cellMark({ element }) {
 }
 
 function mapKey() {
-  const answersByMark = new Map();
+  const outputsByMark = new Map();
   for (const machine of data.machines) {
     const mark = cellMark(machine);
-    answersByMark.set(mark, [...(answersByMark.get(mark) ?? []), machine.answers]);
+    outputsByMark.set(mark, [...(outputsByMark.get(mark) ?? []), machine.output]);
   }
-  return [...answersByMark].flatMap(([mark, answers]) => [make("span", `key ${mark}`),
-    `${answers.join(" or ")} depends on memory`]);
+  return [...outputsByMark].flatMap(([mark, outputs]) => [make("span", `key ${mark}`),
+    `${outputs.join(" or ")} depends on memory`]);
 }

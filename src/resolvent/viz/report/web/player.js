@@ -5,7 +5,7 @@ const text = (number) => data.player.texts[number];
 const current = () => data.player.traces[player.trace];
 const lastStep = () => current().steps.length - 1;
 
-function answersOf(step) {
+function outputsOf(step) {
   return step.slice(MACHINES).map(([happened, predicted, state, verdict, generalized]) =>
     ({ happened: text(happened), predicted: text(predicted), state, verdict, generalized }));
 }
@@ -17,30 +17,30 @@ function fact(name, value, kind = "", ...more) {
 
 const KINDS = { 1: "right", 0: "wrong", "-1": "unseen" };
 
-function outcome({ happens }, { happened, predicted, verdict, generalized }) {
+function outcome({ outcome: name }, { happened, predicted, verdict, generalized }) {
   const said = verdict === 1 ? "as predicted"
     : verdict === 0 ? around(predicted, (name) => `predicted ${name}`) : "unseen: no prediction";
-  return fact(happens, happened, `${KINDS[verdict]}${generalized ? " generalized" : ""}`,
+  return fact(name, happened, `${KINDS[verdict]}${generalized ? " generalized" : ""}`,
     around(said, (what) => `${what}${generalized ? " (generalized)" : ""}`));
 }
 
 function showStep() {
   const { steps, first, length, terminated, number } = current();
   const step = steps[player.step], before = steps[player.step - 1];
-  const answers = answersOf(step), memory = before ? answersOf(before) : [];
-  const remembered = answers.map(({ state }, at) => `${data.machines[at].short} ${stateText(state)}`);
+  const outputs = outputsOf(step), memory = before ? outputsOf(before) : [];
+  const states = outputs.map(({ state }, at) => `${data.machines[at].short} ${stateText(state)}`);
   byId("moment").replaceChildren(
-    fact("sees", text(step[SEEN])),
-    fact("label read", text(step[READ]) || "nothing yet"),
-    fact("remembers", remembered[0], "", ...remembered.slice(1)),
-    fact("does", text(step[DONE])),
-    ...answers.map((answer, at) => outcome(data.machines[at], answer)));
-  const end = first + player.step + 1 === length ? (terminated ? ", the end" : ", last") : "";
+    fact("observation", text(step[SEEN])),
+    fact("label read", text(step[READ]) || "none yet"),
+    fact("machine states", states[0], "", ...states.slice(1)),
+    fact("action", text(step[DONE])),
+    ...outputs.map((output, at) => outcome(data.machines[at], output)));
+  const end = first + player.step + 1 === length ? (terminated ? ", terminal" : ", last") : "";
   byId("where").textContent = `step ${count(first + player.step)} of ${count(length - 1)}${end}`;
   byId("where").href = address(number, first + player.step);
   byId("position").value = player.step;
   markEnds();
-  answers.forEach(({ state }, at) => light(data.machines[at].element, memory[at]?.state ?? -1, state));
+  outputs.forEach(({ state }, at) => light(data.machines[at].element, memory[at]?.state ?? -1, state));
   showRow();
   for (const cell of document.querySelectorAll(".cell")) {
     cell.classList.toggle("lit", cell.dataset.text === words(text(step[SEEN])));
@@ -72,7 +72,7 @@ function goTo(step) {
   showStep();
 }
 
-const isWrong = (step) => answersOf(step).some(({ verdict }) => verdict === 0);
+const isWrong = (step) => outputsOf(step).some(({ verdict }) => verdict === 0);
 
 function goToWrong() {
   const { steps } = current();
@@ -81,12 +81,12 @@ function goToWrong() {
 }
 
 function stepRow(step, number, first) {
-  const answers = answersOf(step), row = make("tr", "step");
+  const outputs = outputsOf(step), row = make("tr", "step");
   row.append(
     make("td", "number", String(first + number)), make("td", "", text(step[SEEN])),
     make("td", "", text(step[READ])),
-    ...answers.map(({ state }) => make("td", "number", state < 0 ? "?" : String(state))),
-    make("td", "", text(step[DONE])), ...answers.flatMap(verdictCells));
+    ...outputs.map(({ state }) => make("td", "number", state < 0 ? "?" : String(state))),
+    make("td", "", text(step[DONE])), ...outputs.flatMap(verdictCells));
   row.addEventListener("click", () => goTo(number));
   return row;
 }
@@ -100,9 +100,9 @@ function verdictCells({ happened, predicted, verdict, generalized }) {
 function showTrace(place, step) {
   player.trace = place;
   const { steps, first, length } = current();
-  const states = data.machines.map(({ short, happens }) => short === happens ? `${short} state` : short);
-  const header = ["step", "sees", "label read", ...states, "does",
-    ...data.machines.flatMap(({ happens }) => [happens, "predicted"])];
+  const states = data.machines.map(({ short, outcome: name }) => short === name ? `${short} state` : short);
+  const header = ["step", "observation", "label read", ...states, "action",
+    ...data.machines.flatMap(({ outcome: name }) => [name, "predicted"])];
   const all = table(header, [], [0, ...states.map((_, at) => MACHINES + at)]);
   player.rows = steps.map((one, number) => stepRow(one, number, first));
   all.tBodies[0].append(...player.rows);

@@ -20,9 +20,9 @@ function lines(texts) {
   return make("td", "", ...texts.map((line) => make("div", "", ...[line].flat())));
 }
 
-function distinguishing({ answers }, all) {
-  if (!answers.length) return make("td", "soft", all > 1 ? "no answer of its own" : "the only state");
-  return lines(answers.map(({ query, output, others }) =>
+function distinguishing({ outputs }, all) {
+  if (!outputs.length) return make("td", "soft", all > 1 ? "no output of its own" : "the only state");
+  return lines(outputs.map(({ query, output, others }) =>
     [query, " ", around(output, (name) => `→ ${name}, unlike ${plural(others, "other state")}`)]));
 }
 

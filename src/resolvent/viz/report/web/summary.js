@@ -3,8 +3,8 @@ function showSummary() {
   const boxes = figures.map(([name, value]) =>
     make("div", "figure", make("b", "", value), make("span", "", name)));
   const columns = scoreColumns();
-  const rows = data.machines.map(({ name, answers, score }) =>
-    [`${name}: ${answers}`, ...columns.map(([field]) => count(score[field]))]);
+  const rows = data.machines.map(({ name, output, score }) =>
+    [`${name}: ${output}`, ...columns.map(([field]) => count(score[field]))]);
   byId("summary-body").append(
     make("div", "figures", ...boxes),
     make("p", `verdict ${verdict.kind}`, verdict.text, ...shown(verdict)),

@@ -4,20 +4,20 @@ const TIME = { left: 56, right: 14, dots: 22, lane: 16, top: 50, ground: 170, he
 function timelineScale(columns) {
   const most = Math.max(...columns.map((one) => one.most ?? 0));
   const each = Math.min(TIME.widest, 1100 / columns.length);
-  const up = (answers) =>
-    TIME.ground - (TIME.ground - TIME.top) * Math.log1p(answers) / Math.log1p(Math.max(1, most));
+  const up = (outputs) =>
+    TIME.ground - (TIME.ground - TIME.top) * Math.log1p(outputs) / Math.log1p(Math.max(1, most));
   return { most, each, up, across: (place) => TIME.left + each * (place + 0.5),
     width: Math.max(240, TIME.left + each * columns.length + TIME.right) };
 }
 
 function timelineGrid({ most, up, width }) {
   const lines = [];
-  for (let answers = 1, last = TIME.ground; answers <= most; answers *= 10) {
-    const y = up(answers);
+  for (let outputs = 1, last = TIME.ground; outputs <= most; outputs *= 10) {
+    const y = up(outputs);
     if (last - y < 13) continue;
     last = y;
     lines.push(svg("line", { x1: TIME.left, x2: width - TIME.right, y1: y, y2: y, class: "rule" }),
-      svg("text", { x: TIME.left - 7, y: y + 4, "text-anchor": "end" }, count(answers)));
+      svg("text", { x: TIME.left - 7, y: y + 4, "text-anchor": "end" }, count(outputs)));
   }
   lines.push(svg("line", { x1: TIME.left, x2: width - TIME.right, y1: TIME.ground, y2: TIME.ground,
     class: "ground" }));
@@ -26,8 +26,8 @@ function timelineGrid({ most, up, width }) {
 
 function timelineColumn(one, place, { each, up, across }) {
   const x = across(place), wide = Math.max(1.5, Math.min(18, each * 0.62)), left = x - wide / 2;
-  const bar = (answers, kind) => svg("rect", { x: left, width: wide, y: up(answers),
-    height: TIME.ground - up(answers), class: kind });
+  const bar = (outputs, kind) => svg("rect", { x: left, width: wide, y: up(outputs),
+    height: TIME.ground - up(outputs), class: kind });
   const group = svg("g", { class: "column" }, svg("title", {}, one.text),
     svg("rect", { x: x - each / 2, width: each, y: 0, height: TIME.height, class: "hit" }));
   if (one.new.length && each >= 10) {
@@ -109,18 +109,18 @@ function timelineChart(name, timeline, choose) {
 function timelineKey({ bare, columns, total }) {
   const key = make("p", "note", "From the first decision to the last.",
     make("span", "key new"), "a new state", make("span", "key merge"),
-    "a merge, its height the number of answers that agreed (on a logarithmic scale)");
-  if (bare) key.append(make("span", "key bare"), "a merge on which no answer agreed, and none differed");
+    "a merge, its height the number of outputs that agree (logarithmic scale)");
+  if (bare) key.append(make("span", "key bare"), "a merge without any output to compare");
   if (columns.length < total) {
     key.append(make("br"), `Each column stands for up to ${Math.ceil(total / columns.length)} of ` +
-      `${plural(total, "decision")}: full colour up to the fewest answers that agreed, pale up to the most; ` +
+      `${plural(total, "decision")}: full color up to the fewest outputs that agree, pale up to the most; ` +
       "above them, the number of new states.");
   }
   return key;
 }
 
 function decisionTable(name, rows) {
-  return scrolling(name, table(["", "decision", "answers that agree", "tree nodes folded"],
+  return scrolling(name, table(["", "decision", "outputs that agree", "tree nodes folded"],
     rows.map(([number, words, agreeing, folded]) => [count(number), words,
       agreeing === null ? "" : count(agreeing), folded === null ? "" : count(folded)]), [0, 2, 3]));
 }
@@ -145,7 +145,7 @@ function showTimeline({ name, timeline }) {
     beside.append(make("div", "", make("h4", "", "Merges with the least evidence"),
       make("p", "note", "If a merge is wrong, it is most likely one of these." +
         (weakest.length < merges ? ` The weakest ${weakest.length} of ${plural(merges, "merge")}.` : "") +
-        (constants ? " Answers that are the same in every state do not count." : "")),
+        (constants ? " Outputs that are the same in every state do not count." : "")),
       decisionTable(`Weakest merges: ${name}`, weakest)));
   }
   const words = rows.length < total ? `The first ${count(rows.length)} of ${plural(total, "decision")}`
