@@ -13,12 +13,12 @@ from resolvent.errors import StepLocation
 from resolvent.inference.conflict import Sampling, explain_conflict
 from resolvent.preprocess.samples import ContradictoryRows, output_samples
 
-NONE = "the world is not deterministic under these labels"
-FUTILE = "no later label can help, for the world starts differently or is random"
-SHOW = "show the difference in the first observation, or in its label"
+NONE = "the environment is not deterministic under these labels"
+FUTILE = "no later label can help, since initial states differ or the environment is random"
+SHOW = "include the difference in the first observation or its label"
 INITIAL = "timing='current-with-initial' (--timing current-with-initial)"
-LABEL = "label what makes the difference, or have it found: labels='auto' (--labels auto)"
-ROUND = ", or round noisy rewards: reward_digits=N (--reward-digits N)"
+LABEL = "label the event that makes the difference, or pass labels='auto' (--labels auto) to discover it"
+ROUND = ", or round noisy rewards with reward_digits=N (--reward-digits N)"
 
 
 def walk(observations, labels, rewards=None, actions=None):
@@ -87,8 +87,8 @@ def test_values_of_another_column_that_differ():
 @pytest.mark.parametrize(
     ("timing", "remedy"),
     [
-        ("current", f"{SHOW} with {INITIAL}"),
-        ("lagged", f"{SHOW} with {INITIAL}"),
+        ("current", f"{SHOW}, and pass {INITIAL}"),
+        ("lagged", f"{SHOW}, and pass {INITIAL}"),
         ("current-with-initial", SHOW),
     ],
 )
@@ -112,7 +112,7 @@ def test_first_steps_that_differ_say_more_than_later_ones():
     later = walk([0, 0, 0], [None, None, None], [1, 2])
     error = refusal([later, walk([0, 0], [None, None], [1])], trivial=())
     assert error.locations == (StepLocation(0, 0), StepLocation(0, 1))
-    assert error.advice.startswith("a label taken as trivial matters here")
+    assert error.advice.startswith("a label treated as trivial is needed")
     error = refusal([later, walk([0, 0], [None, None], [2])], trivial=())
     assert error.locations == (StepLocation(0, 0), StepLocation(1, 0))
     assert error.advice.startswith(FUTILE)
@@ -131,9 +131,9 @@ def test_first_labels_that_tell_some_steps_apart():
     error = refusal(traces)
     assert error.timing is None
     assert error.advice == (
-        f"{FUTILE}: read the first labels, which tell these steps apart, with {INITIAL}, though "
-        f"other steps contradict each other then{ROUND}; without it, observation can be predicted: "
-        "outputs=['observation'] (--outputs observation)"
+        f"{FUTILE}: pass {INITIAL} to read the first labels, which distinguish these steps; "
+        f"other steps then contradict each other{ROUND}; "
+        "to predict only observation, pass outputs=['observation'] (--outputs observation)"
     )
     after = refusal(traces, timing="current-with-initial")
     assert after.locations == (StepLocation(2, 1), StepLocation(3, 1))
@@ -150,8 +150,8 @@ def test_many_outcomes_are_counted_and_rare_ones_may_be_noise():
         str(error)
     )
     assert str(error).endswith(
-        f"{ROUND}; it may be noise, which noise='auto' (--noise auto) allows for: "
-        "the outcome is rare at 7 of these 4,001 steps"
+        f"{ROUND}; the outcome is rare at 7 of these 4,001 steps: "
+        "to treat it as noise, pass noise='auto' (--noise auto)"
     )
 
 
@@ -260,7 +260,7 @@ def test_a_timing_is_not_advised_when_trivial_labels_would_spoil_it():
     traces = [walk([0, 0, 0], ["x", None, None], [0, 1]), walk([0, 0], [None, None], [1])]
     error = refusal(traces, timing="lagged")
     assert error.timing is None
-    assert "other steps contradict each other then" in error.advice
+    assert "other steps then contradict each other" in error.advice
 
 
 def complaint(traces, options):
@@ -371,7 +371,7 @@ def test_outputs_without_contradiction_are_named():
     shown = ["a", "b", "a", "b"]
     traces = [walk([card, other], [None, None], [card == "a"]) for card in shown for other in "ab"]
     assert str(refusal(traces)).endswith(
-        "; without it, reward can be predicted: outputs=['reward'] (--outputs reward)"
+        "; to predict only reward, pass outputs=['reward'] (--outputs reward)"
     )
     assert rs.infer(rs.TraceSet(traces), outputs=["reward"]).machines["reward"].states == 1
     traces += [walk(["a", other], [None] * 2, [0]) for other in "ab"]

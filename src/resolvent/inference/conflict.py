@@ -1,7 +1,7 @@
-"""Contradictions between traces: find them, and explain them so that the user can act.
+"""Explain contradictions between traces, so that the user can act.
 
-Input: the rows of two samples that no machine can explain together. Output: a `Conflict`, and
-from it the error `ContradictoryTraces`.
+Input: two rows of samples that no machine can explain together. Output: a `Conflict`, and from it
+the error `ContradictoryTraces`.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -154,27 +154,30 @@ def explain_conflict(
     trivial_matter = bool(trivial) and not find_contradiction(sampling.samples(timing, ()))
     rounding = sampling.output == REWARD and _differ_by_rounding(*steps.values)
     if fitting is not None:
-        advice = f"with another label timing they fit: {_timing_option(fitting)}"
+        advice = f"another label timing explains all traces: pass {_timing_option(fitting)}"
         if trivial_matter:
-            advice += "; or a label taken as trivial matters: remove_trivial=False (--keep-trivial)"
+            advice += (
+                "; or a label treated as trivial is needed: pass remove_trivial=False "
+                "(--keep-trivial)"
+            )
     elif trivial_matter:
         advice = (
-            "a label taken as trivial matters here: name fewer as trivial, "
-            "or remove_trivial=False (--keep-trivial)"
+            "a label treated as trivial is needed: name fewer labels as trivial, "
+            "or pass remove_trivial=False (--keep-trivial)"
         )
     else:
         advice = _advice(steps, sampling)
         if sampling.output == REWARD:
-            advice += ", or round noisy rewards: reward_digits=N (--reward-digits N)"
+            advice += ", or round noisy rewards with reward_digits=N (--reward-digits N)"
         if steps.rare and not rounding:
             advice += (
-                f"; it may be noise, which noise='auto' (--noise auto) allows for: "
-                f"the outcome is rare at {steps.rare:,} of these {len(steps.equal_rows):,} steps"
+                f"; the outcome is rare at {steps.rare:,} of these {len(steps.equal_rows):,} "
+                f"steps: to treat it as noise, pass noise='auto' (--noise auto)"
             )
     if predictable:
         names = ", ".join(map(repr, predictable))
         advice += (
-            f"; without it, {listed(predictable)} can be predicted: outputs=[{names}] "
+            f"; to predict only {listed(predictable)}, pass outputs=[{names}] "
             f"(--outputs {','.join(predictable)})"
         )
     return Conflict(
@@ -204,7 +207,6 @@ class _ConflictingSteps:
 
     @cached_property
     def equal_rows(self) -> NDArray[np.int64]:
-        """The rows of these steps, ascending."""
         node = _history_of_row(self.samples.histories)
         alpha = self.samples.alpha
         return np.flatnonzero((node == node[self.row]) & (alpha == alpha[self.row]))
@@ -227,7 +229,6 @@ class _ConflictingSteps:
 
     @property
     def values(self) -> tuple[Hashable, Hashable]:
-        """The outputs of both rows."""
         first, second = (self.samples.outputs[int(self.samples.output[row])] for row in self.rows)
         return first, second
 
@@ -253,12 +254,9 @@ class _ConflictingSteps:
 
     def distinguished_by(self, histories: Histories) -> bool:
         """Return whether these histories distinguish all steps whose outputs differ."""
-        node, output = (
-            _history_of_row(histories)[self.equal_rows],
-            self.samples.output[self.equal_rows],
-        )
-        pairs = set(zip(node.tolist(), output.tolist(), strict=True))
-        return len(pairs) == len({history for history, _ in pairs})
+        node = _history_of_row(histories)[self.equal_rows].tolist()
+        output = self.samples.output[self.equal_rows].tolist()
+        return len({*zip(node, output, strict=True)}) == len({*node})
 
 
 def _history_of_row(histories: Histories) -> NDArray[np.int32]:
@@ -270,21 +268,24 @@ def _history_of_row(histories: Histories) -> NDArray[np.int32]:
 def _advice(steps: _ConflictingSteps, sampling: Sampling) -> str:
     """Return what to try when no single option makes the traces fit."""
     if not steps.at_reset:
-        cause = "the world is not deterministic under these labels: label what makes the difference"
+        advice = (
+            "the environment is not deterministic under these labels: "
+            "label the event that makes the difference"
+        )
         if not sampling.is_labeled_by_user:
-            return cause
-        return f"{cause}, or have it found: labels='auto' (--labels auto)"
-    futile = "no later label can help, for the world starts differently or is random"
-    remedy = "show the difference in the first observation, or in its label"
+            return advice
+        return f"{advice}, or pass labels='auto' (--labels auto) to discover it"
+    cause = "no later label can help, since initial states differ or the environment is random"
+    remedy = "include the difference in the first observation or its label"
     if sampling.timing.reads_at_reset:
-        return f"{futile}: {remedy}"
+        return f"{cause}: {remedy}"
     initial = LabelTiming.CURRENT_WITH_INITIAL
     if steps.distinguished_by(sampling.samples(initial, sampling.trivial).histories):
         return (
-            f"{futile}: read the first labels, which tell these steps apart, with "
-            f"{_timing_option(initial)}, though other steps contradict each other then"
+            f"{cause}: pass {_timing_option(initial)} to read the first labels, which distinguish "
+            f"these steps; other steps then contradict each other"
         )
-    return f"{futile}: {remedy} with {_timing_option(initial)}"
+    return f"{cause}: {remedy}, and pass {_timing_option(initial)}"
 
 
 def _timing_option(timing: LabelTiming) -> str:
@@ -318,8 +319,6 @@ def _around_difference(first: str, second: str) -> tuple[str, str]:
 
 
 def _differ_by_rounding(first: Hashable, second: Hashable) -> bool:
-    return (
-        isinstance(first, float)
-        and isinstance(second, float)
-        and isclose(first, second, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
-    )
+    if not isinstance(first, float) or not isinstance(second, float):
+        return False
+    return isclose(first, second, rel_tol=_ROUNDING, abs_tol=_ROUNDING)

@@ -5,9 +5,10 @@ from next (`counterexamples`, `traces_with_rare_transitions`), smaller machines
 (`merge_equal_states`), and machines with the outputs and counts of all traces (`with_evidence`).
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,46 +54,39 @@ def counterexamples(
     conflict of each state before the second one of any. Traces learned from before (`chosen`) are
     left out; each counterexample has another trace, since the machines explain those.
     """
-    candidates = sorted(
-        (*rank, machine, *traces)
-        for machine, replayed in enumerate(counts.machines.values())
-        for ranked in (_conflicts(replayed.conflicts), _missing(replayed.missing))
-        for rank, traces in ranked
-    )
+    candidates: list[tuple[Any, ...]] = []
+    for machine, replayed in enumerate(counts.machines.values()):
+        # The first two of the conflicting outputs of each query; later rounds meet a third.
+        conflicts, missing = replayed.conflicts, replayed.missing
+        pairs = conflicts[["state", "query"]]
+        first = np.flatnonzero(np.append(True, pairs[1:] != pairs[:-1])[: len(pairs)])
+        candidates += _ranked(machine, conflicts[first + 1], conflicts["trace"][first], "query")
+        candidates += _ranked(machine, missing, missing["trace"], "label")
     learned = set(chosen.tolist())
     numbers: set[int] = set()
-    for *_, first, second in candidates:
+    for *_, first_trace, second_trace in sorted(candidates):
         if len(numbers) >= most:
             break
-        numbers |= {first, second} - learned
+        numbers |= {first_trace, second_trace} - learned
     return np.array(sorted(numbers), np.int64)
 
 
-_Ranked: TypeAlias = tuple[tuple[Any, ...], tuple[int, int]]
-"""A rank among the candidates, and the traces of the counterexample."""
+def _ranked(
+    machine: int, rows: Rows, second_traces: NDArray[np.int64], symbol: str
+) -> Iterator[tuple[Any, ...]]:
+    """Yield a sort key of each counterexample, which ends in the numbers of its traces.
 
-
-def _conflicts(rows: Rows) -> Iterator[_Ranked]:
-    """Rank the first two of the conflicting outputs of each query; later rounds meet a third."""
-    same = (rows["state"][1:] == rows["state"][:-1]) & (rows["query"][1:] == rows["query"][:-1])
-    start = np.flatnonzero(np.append(True, ~same)[: len(rows)])
-    return _ranked(rows[start + 1], rows["trace"][start], "query")
-
-
-def _missing(rows: Rows) -> Iterator[_Ranked]:
-    return _ranked(rows, rows["trace"], "label")
-
-
-def _ranked(rows: Rows, second_traces: NDArray[np.int64], symbol: str) -> Iterator[_Ranked]:
+    The first counterexample of each state comes before the second one of any.
+    """
     order = np.lexsort((rows[symbol], rows["key"], rows["length"], rows["state"]))
-    last_place: dict[int, int] = {}
+    of_state: Counter[int] = Counter()
     names = ("state", "length", "key", symbol, "trace")
     columns = (rows[name][order].tolist() for name in names)
     for state, length, key, code, trace, second in zip(
         *columns, second_traces[order].tolist(), strict=True
     ):
-        place = last_place[state] = last_place.get(state, -1) + 1
-        yield (place, length, key, state, code), (trace, second)
+        yield of_state[state], length, key, state, code, machine, trace, second
+        of_state[state] += 1
 
 
 def transitions_at_steps(machines: Machines, traces: TraceSet) -> list[NDArray[np.int64]]:

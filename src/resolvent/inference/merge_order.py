@@ -9,6 +9,7 @@ integers, so that both engines agree to the last digit.
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Final, NamedTuple
@@ -93,14 +94,11 @@ class BestFirst:
         while True:
             scores: dict[tuple[int, int], float] = {}
             for blue in search.blue_in_order():
-                fits = False
-                for red in search.red:
-                    score = self._score(search, red, blue)
-                    if score > -inf:
-                        fits = True
-                        scores[red, blue] = score
-                if not fits:
+                of_blue = {(red, blue): self._score(search, red, blue) for red in search.red}
+                fitting = {pair: score for pair, score in of_blue.items() if score > -inf}
+                if not fitting:
                     return Promote(blue)
+                scores |= fitting
             best = self._best(search, scores)
             fold = search.try_fold(*best)
             if not isinstance(fold, FoldConflict):
@@ -332,12 +330,20 @@ class _Attempt:
         outputs = cost_of_outputs(self.search.tree, self.search.red, self.information)
         return self.order.cost + outputs
 
-    def step(self) -> None:
-        self.search.apply(self.order.decide(self.search))
+    def run(self, most_states: float = inf, most_bits: float = inf) -> None:
+        """Decide about all blue states, unless this becomes larger than the limits."""
+        while not self.search.done and self.states <= most_states and self.order.cost < most_bits:
+            self.search.apply(self.order.decide(self.search))
 
     def repeat(self, events: list[RawMergeEvent]) -> None:
-        for event in events:
-            decision = _repeated_decision(self.search, event)
+        """Make decisions that were made before."""
+        for red, blue, *_ in events:
+            decision: Merge | Promote = Promote(blue)
+            if red is not None:
+                fold = self.search.try_fold(red, blue)
+                if isinstance(fold, FoldConflict):
+                    raise RuntimeError("a repeated merge conflicts")  # decisions are the same
+                decision = Merge(red, blue, fold)
             self.order.learn(self.search, decision)
             self.search.apply(decision)
 
@@ -355,58 +361,35 @@ def merge_with_backtracking(
     Raises:
         StateLimitExceeded: when more than `most_states` are left.
     """
-    tree = build_prefix_tree(samples)
-    information = OutputInformation(tree)
+    information = OutputInformation(build_prefix_tree(samples))
 
     def start(apart: frozenset[tuple[int, int]]) -> _Attempt:
         search = RedBlue(build_prefix_tree(samples), watch)
         return _Attempt(search, MostLikely(information, horizon, apart), information)
 
-    best = start(frozenset())
+    apart: frozenset[tuple[int, int]] = frozenset()
+    best = start(apart)
     try:
-        while not best.search.done:
-            best.step()
+        best.run()
     except TimeLimitReached:
         return complete_search(samples, best.search)
-    shortest, budget = best.description_length(), BACKTRACKING_BUDGET
-    apart: frozenset[tuple[int, int]] = frozenset()
-
-    def without(red: int, blue: int, at: int) -> _Attempt:
-        attempt = start(apart | {(red, blue)})
-        attempt.repeat(best.search.events[:at])
-        while (
-            not attempt.search.done
-            and attempt.states <= best.states
-            and attempt.order.cost < shortest
-        ):
-            attempt.step()
-        return attempt
-
-    try:
-        changed = True
+    shortest, budget, changed = best.description_length(), BACKTRACKING_BUDGET, True
+    with suppress(TimeLimitReached):  # the best attempt so far explains all samples, too
         while changed and budget > 0:
             changed, at = False, 0
             while at < len(best.search.events) and budget > 0:
                 red, blue, *_ = best.search.events[at]
                 if red is not None:
-                    attempt = without(red, blue, at)
-                    budget -= len(tree) + (len(attempt.search.events) - at) * attempt.states
+                    attempt = start(apart | {(red, blue)})
+                    attempt.repeat(best.search.events[:at])
+                    attempt.run(best.states, shortest)
+                    events = attempt.search.events
+                    budget -= len(best.search.tree) + (len(events) - at) * attempt.states
                     if attempt.search.done and attempt.description_length() < shortest:
                         apart |= {(red, blue)}
                         best, shortest, changed = attempt, attempt.description_length(), True
                         continue  # with the decision that replaces it
                 at += 1
-    except TimeLimitReached:
-        pass  # the best attempt so far explains all samples, too
     if most_states is not None and best.states > most_states:
         raise StateLimitExceeded
     return automaton_of_search(best.search)
-
-
-def _repeated_decision(search: RedBlue, event: RawMergeEvent) -> Merge | Promote:
-    if event.red is None:
-        return Promote(event.blue)
-    fold = search.try_fold(event.red, event.blue)
-    if isinstance(fold, FoldConflict):
-        raise RuntimeError("a repeated merge conflicts")  # all earlier decisions are the same
-    return Merge(event.red, event.blue, fold)

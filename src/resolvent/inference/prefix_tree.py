@@ -68,13 +68,21 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
                 node = unsorted.add(node, label) if child is None else child
                 unsorted.visits[node] += 1
             node_of_row.append(node)
-
-    number = _shortlex_numbers(unsorted)
-    tree = _renumbered(unsorted, number)
+    tree, number = _in_shortlex_order(unsorted)
     node_of_row = [number[node] for node in node_of_row]
     _set_last_outputs(tree, samples, node_of_row)
     _set_outputs(tree, samples, node_of_row)
     return tree
+
+
+def _in_shortlex_order(tree: PrefixTree) -> tuple[PrefixTree, dict[int, int]]:
+    """Return a tree without outputs in shortlex order, and the new number of each node."""
+    ordered, number, queue = PrefixTree(), {NONE: NONE}, [0]
+    for node in queue:  # breadth first, children in label order
+        number[node] = ordered.add(number[tree.parent[node]], tree.label[node])
+        ordered.visits[number[node]] = tree.visits[node]
+        queue += [child for _, child in sorted(tree.children[node].items())]
+    return ordered, number
 
 
 def _set_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[int]) -> None:
@@ -106,24 +114,3 @@ def _set_last_outputs(tree: PrefixTree, samples: SampleSet, node_of_row: list[in
     for node, outputs in last_outputs.items():
         if len(outputs) == 1:
             (tree.last_output[node],) = outputs
-
-
-def _shortlex_numbers(tree: PrefixTree) -> list[int]:
-    """Return the shortlex number of each node: breadth first, children in label order."""
-    order = [0]
-    for node in order:
-        order.extend(child for _, child in sorted(tree.children[node].items()))
-    number = [0] * len(order)
-    for position, node in enumerate(order):
-        number[node] = position
-    return number
-
-
-def _renumbered(tree: PrefixTree, number: list[int]) -> PrefixTree:
-    """Return the same tree, without outputs, with its nodes in the order of their numbers."""
-    new = PrefixTree()
-    for old in sorted(range(len(tree)), key=number.__getitem__):
-        parent = tree.parent[old]
-        node = new.add(NONE if parent == NONE else number[parent], tree.label[old])
-        new.visits[node] = tree.visits[old]
-    return new

@@ -30,6 +30,7 @@ from resolvent.inference.counterexamples import (
     with_evidence,
 )
 from resolvent.inference.fit import Fit, InferenceState, MachineFit, Refinement
+from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.summary import time_ran_out_warning
 from resolvent.inference.task import TrainingSet
@@ -38,7 +39,7 @@ from resolvent.machines.automaton import StateLimitExceeded
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
 from resolvent.replay import Corpus, ReplayCounts, replay
 from resolvent.replay.corpus import REPLAYING
-from resolvent.traces import NO_EVENT, Label
+from resolvent.traces import NO_EVENT, Label, Vocabulary
 from resolvent.traces.schema import TERMINATED
 from resolvent.traces.source import InMemorySource
 
@@ -121,11 +122,14 @@ def refine_further(
         if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
             return refine(context, corpus)  # more traces may have more to predict
     loop = RefinementLoop(context, corpus, outputs)
-    loop.resume(before)
-    counts = None  # earlier counts can be added to, unless codes have changed
-    if corpus.alphabets is before.corpus.alphabets:
-        counts = before.counts + loop.replay(since=len(corpus.shards) - 1)
-    return loop.run(counts)
+    fits = {  # earlier machines cost no time in this inference
+        name: replace(fit, statistics=replace(fit.statistics, seconds=0.0))
+        for name, fit in before.fit.by_name.items()
+    }
+    loop.chosen, loop.fit = before.chosen, replace(before.fit, by_name=fits)
+    if corpus.alphabets is not before.corpus.alphabets:  # earlier counts have other codes
+        return loop.run()
+    return loop.run(before.counts + loop.replay(since=len(corpus.shards) - 1))
 
 
 class RefinementLoop:
@@ -138,29 +142,21 @@ class RefinementLoop:
         outputs: list[str],
         noisy: frozenset[str] = frozenset(),
     ) -> None:
-        self.context = context
-        self.corpus = corpus
-        self.outputs = outputs
-        self.noisy = noisy
-        self.named_trivial = _named_trivial(context, corpus)
+        self.context, self.corpus = context, corpus
+        self.outputs, self.noisy = outputs, noisy
+        self.named_trivial = _named_trivial(context.options, corpus.alphabets.labels)
         self.chosen = np.empty(0, np.int64)
         self.fit = Fit({}, context.options.timing, 0)
         self.rounds = 1
         self.replay_seconds = 0.0
 
-    def resume(self, before: InferenceState) -> None:
-        """Continue from the machines of an earlier inference, which cost no time in this one."""
-        fits = {
-            name: replace(fit, statistics=replace(fit.statistics, seconds=0.0))
-            for name, fit in before.fit.by_name.items()
-        }
-        self.chosen, self.fit = before.chosen, replace(before.fit, by_name=fits)
-
     def run(self, counts: ReplayCounts | None = None) -> InferenceResult | Conflict:
-        """Replay and learn in turn until the machines explain every trace."""
+        """Replay and learn in turn until the machines explain every trace.
+
+        `counts` are those of the present machines, if they were replayed already.
+        """
         while True:
-            if counts is None:
-                counts = self.replay()
+            counts = self.replay() if counts is None else counts
             if self.fit.unfinished:  # there is no time to learn from more traces
                 break
             if not self.context.in_time():  # the machines so far are the best there are
@@ -169,21 +165,11 @@ class RefinementLoop:
                     for name, fit in self.fit.by_name.items()
                 )
                 break
-            if self.corpus.in_memory and not counts.consistent:
-                # The shortest traces that show a conflict matter only if there is one.
-                counts = self.replay(shortest=True)
-            more = counterexamples(counts, self.chosen, FIRST_COUNTEREXAMPLES << self.rounds)
-            conflict = None
-            if len(more):
-                conflict = self._learn_from_more(more)
-            elif smaller := self._compacted(counts):
-                conflict = self._use_smaller(smaller)
-            elif self._may_try_termination() and _bits_of_termination(counts):
-                self._try_termination()
-            else:
+            improved = self._improve(counts)
+            if isinstance(improved, Conflict):
+                return improved
+            if not improved:
                 break
-            if conflict is not None:
-                return conflict
             counts = None
         if not counts.consistent and not self.fit.unfinished:
             raise AssertionError("the machines do not explain what they were learned from")
@@ -191,6 +177,29 @@ class RefinementLoop:
         if self.fit.unfinished:
             result = replace(result, warnings=(time_ran_out_warning(result), *result.warnings))
         return result
+
+    def _improve(self, counts: ReplayCounts) -> bool | Conflict:
+        """Learn from counterexamples, or else make machines smaller or add one for terminations.
+
+        Returns False if nothing changed.
+        """
+        if self.corpus.in_memory and not counts.consistent:
+            # The shortest traces that show a conflict matter only if there is one.
+            counts = self.replay(shortest=True)
+        more = counterexamples(counts, self.chosen, FIRST_COUNTEREXAMPLES << self.rounds)
+        if len(more):
+            rare = self.with_rare_transitions()
+            sample = self.corpus.sample(SAMPLE_STEPS << (self.rounds - (len(rare) > 0)))
+            chosen = np.unique(np.concatenate([self.chosen, more, rare, sample]))
+            conflict = self.learn_enough(chosen)
+            self.rounds += 1
+            return conflict or True
+        if smaller := self._compacted(counts):
+            return self._use_smaller(smaller) or True
+        if self._may_try_termination() and _bits_of_termination(counts):
+            self._try_termination()
+            return True
+        return False
 
     def learn(
         self,
@@ -256,15 +265,8 @@ class RefinementLoop:
         return counts
 
     def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
-        """Return the result, with machines that know what all traces showed."""
-        context, corpus, fit = self.context, self.corpus, self.fit
-        options = context.options
-        rebuilt = with_evidence(
-            fit.machines,
-            counts,
-            self.named_trivial or frozenset(),
-            constants=options.remove_redundant,
-        )
+        """Return the result, with machines that have the outputs and counts of all traces."""
+        corpus, fit, options = self.corpus, self.fit, self.context.options
         provenance = Provenance(
             version=_version(),
             traces=corpus.traces,
@@ -272,21 +274,22 @@ class RefinementLoop:
             traces_sha256=corpus.digest,
             options=options.as_dict(),
         )
-        termination = observed_termination(counts)
         machines = machines_of(
-            rebuilt,
+            with_evidence(
+                fit.machines, counts, self.named_trivial or (), constants=options.remove_redundant
+            ),
             options.timing,
-            termination=termination,
+            termination=observed_termination(counts),
             provenance=provenance,
-            preprocessor=context.preprocessor,
+            preprocessor=self.context.preprocessor,
         )
         statistics = {
             name: fit[name].statistics.of_rebuilt(machine) for name, machine in machines.items()
         }
         seconds = {name: figures.seconds for name, figures in statistics.items()}
+        seconds["replay"] = self.replay_seconds
         merged = options.strategy.merges and not fit.unfinished
         warnings = warnings_of(counts, corpus, merged=merged)
-        total = time.perf_counter() - context.started
         return InferenceResult(
             machines=machines,
             options=options,
@@ -296,7 +299,7 @@ class RefinementLoop:
             refinement=Refinement(
                 self.rounds, len(self.chosen), fit.steps, corpus.traces, noisy=noisy
             ),
-            seconds={**seconds, "replay": self.replay_seconds, "total": total},
+            seconds={**seconds, "total": time.perf_counter() - self.context.started},
             inference_state=InferenceState(corpus, self.chosen, fit, counts),
             warnings=warnings,
         )
@@ -312,15 +315,6 @@ class RefinementLoop:
             self.noisy,
             most_states,
         )
-
-    def _learn_from_more(self, more: Numbers) -> Conflict | None:
-        """Learn from counterexamples, and from more traces with rare transitions or of any kind."""
-        rare = self.with_rare_transitions()
-        sample = self.corpus.sample(SAMPLE_STEPS << (self.rounds - (len(rare) > 0)))
-        chosen = np.unique(np.concatenate([self.chosen, more, rare, sample]))
-        conflict = self.learn_enough(chosen)
-        self.rounds += 1
-        return conflict
 
     def with_rare_transitions(self) -> Numbers:
         """Return traces with transitions of the machines that few traces make.
@@ -391,9 +385,8 @@ class RefinementLoop:
         self.fit = replace(self.fit, failed_termination=self.corpus.traces)
 
 
-def _named_trivial(context: InferenceContext, corpus: Corpus) -> frozenset[Label] | None:
+def _named_trivial(options: InferenceOptions, labels: Vocabulary[Label]) -> frozenset[Label] | None:
     """Return the labels that the user names as trivial; None if they are tested."""
-    options, labels = context.options, corpus.alphabets.labels
     if not options.remove_trivial or options.trivial == "auto":
         return None
     return frozenset(labels[code] for code in trivial_codes(labels, options.trivial))
