@@ -77,8 +77,8 @@ def test_what_took_long_is_not_done_again_unless_asked_for(
     path = vend(100)
     outcome = run("infer", path, *LOG)
     assert outcome.code == 0
-    assert "held out: nothing, since inferring once more would take another" in outcome.out
-    assert "--set held_out=0.2 does it all the same" in outcome.out
+    assert "held out: nothing, since inferring again would take another" in outcome.out
+    assert "--set held_out=0.2 does it nevertheless" in outcome.out
     assert run("infer", path, *LOG, "--json").json["held_out_skipped"].startswith("since inferring")
     assert "held out: 20 traces" in run("infer", path, *LOG, "--set", "held_out=0.2").out
 
@@ -87,7 +87,7 @@ def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path
     traces = read(vend(100))
     result = rs.infer(traces, time_limit=1000)
     skipped = cross_validation.holdout_if_fast(result, traces, None, took=900.0)
-    assert skipped == "since the time limit leaves too little for inferring once more"
+    assert skipped == "since the time limit leaves too little time for inferring again"
     score = cross_validation.holdout_if_fast(result, traces, None, took=10.0)
     assert isinstance(score, rs.inference.HoldoutScore)
 
@@ -95,7 +95,7 @@ def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path
 def test_too_little_to_hold_out_is_said(run: Any, vend: Callable[..., Path]) -> None:
     outcome = run("infer", vend(2, events=1), *LOG)
     assert outcome.code == 0
-    assert "held out: nothing, for the traces have one step each" in outcome.out
+    assert "held out: nothing, since the traces have one step each" in outcome.out
 
 
 def test_of_a_folder_as_much_is_held_out(tmp_path: Path, vend: Callable[..., Path]) -> None:

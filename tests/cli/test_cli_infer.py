@@ -81,9 +81,9 @@ def test_trivial_labels_shrink_the_tree(run: Run, house: Path) -> None:
 
 
 def test_says_which_labels_were_taken_as_trivial(run: Run, house: Path) -> None:
-    assert "labels taken to change nothing: no event\n" in run("infer", house).out
-    assert "change nothing: no event, sofa\n" in run("infer", house, "--trivial", "sofa").out
-    assert "change nothing" not in run("infer", house, "--keep-trivial").out
+    assert "labels assumed to change no state: no event\n" in run("infer", house).out
+    assert "change no state: no event, sofa\n" in run("infer", house, "--trivial", "sofa").out
+    assert "change no state" not in run("infer", house, "--keep-trivial").out
     told = run("infer", house, "--json").json["trivial"]["transition"]
     assert [(one["label"], one["triviality"]) for one in told[:2]] == [
         ([], "trivial"),
@@ -97,8 +97,8 @@ def test_out_of_time_the_best_machines_so_far_are_written(
     path = tmp_path / "machines.json"
     outcome = run("infer", house, "--engine", "python", "--time-limit", "1e-6", "-o", path)
     assert outcome.code == 0
-    assert "Time ran out before all states were told apart" in outcome.out
-    assert "they get wrong" in outcome.out
+    assert "Time ran out before all states were distinguished" in outcome.out
+    assert "that they were learned from wrong" in outcome.out
     assert "(transition)" in outcome.out
     assert rs.load(path).transition.states >= 1
 
@@ -175,7 +175,7 @@ def test_noise_is_refused_or_told(run, tmp_path):
     assert refused.code == 2
     told = run("infer", tmp_path / "t.jsonl", "-o", tmp_path / "m.json")
     assert told.code == 0
-    assert "noise: 10.0% of the outputs of the transition machine" in told.out
+    assert "noise: 10.0% of the outputs of the transition machine deviate" in told.out
     assert run("check", tmp_path / "m.json", tmp_path / "t.jsonl").code == 0
     worse = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks[8:] * 30)
     worse.save(tmp_path / "worse.jsonl")

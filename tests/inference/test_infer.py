@@ -205,7 +205,7 @@ def test_a_result_prints_states_merges_and_seconds():
     assert lines[2].startswith(
         "Reward Machine      3 states, from 3 prefix-tree nodes by 0 merges, in "
     )
-    assert lines[3] == "labels              taken to change nothing: no event"
+    assert lines[3] == "labels              assumed to change no state: no event"
     assert lines[4] == (
         "learned from        all traces in 1 round; replayed, all traces are explained"
     )
@@ -295,7 +295,7 @@ def test_labels_found_trivial_make_no_difference_to_the_machines(decoyed):
         assert np.array_equal(mine.transitions[known], theirs.transitions[known])
         assert np.array_equal(mine.output_value, theirs.output_value)
     assert trivial_lines(found)[0] == (
-        "taken to change nothing in the transition machine: no event, 3, 4"
+        "assumed to change no state of the transition machine: no event, 3, 4"
     )
 
 
@@ -325,8 +325,8 @@ def test_waiting_is_kept_where_it_matters():
     assert result.machines.score(waiting).perfect
     assert [one.triviality for one in result.trivial["reward"]] == ["needed"]
     assert trivial_lines(result) == [
-        "taken to change nothing in the transition machine: no event",
-        "taken to change nothing in the reward machine: none",
+        "assumed to change no state of the transition machine: no event",
+        "assumed to change no state of the reward machine: none",
     ]
 
 
@@ -368,9 +368,9 @@ def test_machines_can_be_inferred_as_others_were(interference, options):
 
 
 def test_a_strategy_that_keeps_labels_drops_only_no_event(decoyed):
-    assert trivial_lines(rs.infer(decoyed)) != ["taken to change nothing: no event"]
+    assert trivial_lines(rs.infer(decoyed)) != ["assumed to change no state: no event"]
     result = rs.infer(decoyed, strategy=KeepingLabels())
-    assert trivial_lines(result) == ["taken to change nothing: no event"]
+    assert trivial_lines(result) == ["assumed to change no state: no event"]
 
 
 def test_refinement_finds_that_a_label_is_needed_after_all(monkeypatch):

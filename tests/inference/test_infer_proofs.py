@@ -124,7 +124,7 @@ def test_strategies_that_do_not_exist():
 def test_labels_that_change_nothing_are_kept_by_strong_searches(strategy):
     traces = with_decoys(WORLD, 1).rollouts(150, seed=0)
     result = rs.infer(traces, strategy=strategy)
-    assert trivial_lines(result) == ["taken to change nothing: no event"]
+    assert trivial_lines(result) == ["assumed to change no state: no event"]
     assert result.transition.states == 4
 
 

@@ -146,4 +146,4 @@ def test_labels_drawn_at_random_are_ignored():
     drawn = np.random.default_rng(0).integers(0, len(walks.labels), len(walks.label_codes))
     result = rs.infer(with_labels(walks, drawn), noise="auto")
     assert states(result) == [1, 1]
-    assert "nothing" in str(result)
+    assert "not improve predictions" in str(result)

@@ -60,7 +60,7 @@ def test_an_update_keeps_the_reason_for_noise(slippery):
     before = rs.infer(slippery[:250])
     after = before.update(slippery[250:])
     assert said(after, "noise") == said(before, "noise")
-    assert "no two steps contradict" not in str(after)
+    assert "No two steps contradict" not in str(after)
 
 
 def test_an_update_keeps_the_numbers_of_outliers(house):

@@ -1,4 +1,4 @@
-"""Noise selection: exact machines come first, and noise where these list accidents."""
+"""Noise selection: exact machines come first, and noise where these overfit."""
 
 import pickle
 from random import Random
@@ -69,7 +69,7 @@ def test_noise_without_contradiction_adds_no_states(seed):
     assert result.machines.transition.states <= 4
     assert 0.02 < result.noise["transition"] < 0.07
     (warning,) = (one for one in result.warnings if one.kind == "noise")
-    assert "though no two steps contradict each other" in warning.text
+    assert "No two steps contradict each other" in warning.text
 
 
 def test_labels_read_at_another_time_are_no_noise():
@@ -97,7 +97,7 @@ def test_labels_declared_trivial_are_no_noise():
 def test_a_missing_label_is_distinguished_from_chance(house):
     blind = rs.collect(House(), episodes=200, seed=0, labeling_fn=lambda room: set())
     (missing,) = (one for one in rs.infer(blind).warnings if one.kind == "noise")
-    assert "something to remember that no label shows" in missing.text
+    assert "missing memory, which no label shows" in missing.text
     random = slipped(house, 0.1)
     (chance,) = (one for one in rs.infer(random).warnings if one.kind == "noise")
     assert "remember" not in chance.text
@@ -194,8 +194,8 @@ def test_hidden_initial_states_make_no_outliers():
     assert not result.outliers
     assert result.machines.reward.states == 1
     (said,) = (warning for warning in result.warnings if warning.kind == "noise")
-    assert "something to remember that no label shows" in said.text
-    assert noise_lines(result)[0].startswith("memory of these labels tells nothing; but")
+    assert "missing memory, which no label shows" in said.text
+    assert noise_lines(result)[0].startswith("memory of these labels does not improve")
 
 
 @pytest.mark.parametrize("is_hidden", [True, False])
@@ -316,7 +316,7 @@ def test_other_sizes_are_less_likely_by_the_stated_odds(noisy):
     assert odds[2] == 1.0
     assert all(odd < 1e-3 for states, odd in odds.items() if states != 2)
     text = str(noisy)
-    assert "of the outputs of the transition machine; " in text
+    assert "of the outputs of the transition machine deviate; " in text
     assert "but for noise, all traces are explained" in text
     assert "prefix-tree" not in text
 

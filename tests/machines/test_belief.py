@@ -8,9 +8,9 @@ import pytest
 import resolvent as rs
 from resolvent.errors import ModelError
 from resolvent.machines import belief as belief_module
+from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
 from resolvent.machines.belief import Belief
 from resolvent.machines.likelihood import output_probabilities, smoothing_of
-from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 
 NONE, KEY, SOFA = frozenset(), frozenset({"key"}), frozenset({"sofa"})

@@ -10,8 +10,8 @@ from observed_machines import with_observed
 import resolvent as rs
 from noisy_worlds import dice, loaded_die
 from resolvent.machines import Machines, Support, machines_of
+from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
 from resolvent.machines.io.json import decode, encode
-from resolvent.noise import LabelNoise, StateUncertainty
 from resolvent.traces import Vocabulary
 from resolvent.worlds import House
 

@@ -25,9 +25,9 @@ from noisy_samples import (
 import resolvent as rs
 from resolvent import _core
 from resolvent.errors import OptionError
+from resolvent.machines.augmented_state import StateUncertainty
 from resolvent.noise import (
     SearchLimits,
-    StateUncertainty,
     fit_latent_machine,
     fit_likely_machine,
     marginal_likelihood,

@@ -26,7 +26,7 @@ def test_repeated_values_separate_centers_that_overlap():
     mixture = find_centers(groups(random, centers, random.integers(1, 8, 4_000), normal), 1.0)
     assert mixture.centers == pytest.approx([0, 2, 9], abs=0.15)
     assert mixture.shares == pytest.approx([0.9, 0.08, 0.02], abs=0.01)
-    assert mixture.off.sum() < 0.01
+    assert mixture.outliers.sum() < 0.01
 
 
 def test_the_order_of_values_makes_no_difference():
@@ -47,7 +47,7 @@ def test_with_repeats_noise_that_is_not_normal_adds_no_centers():
     random = np.random.default_rng(3)
     made = groups(random, np.zeros(60_000), np.repeat([1, 12], [59_000, 1_000]), laplace)
     assert len(find_centers(made, 1.0).centers) > 1
-    assert len(find_centers(made, 1.0, sure=12).centers) == 1
+    assert len(find_centers(made, 1.0, normal_size=12).centers) == 1
 
 
 def test_outliers_are_no_centers():
@@ -57,7 +57,7 @@ def test_outliers_are_no_centers():
     together = Groups(np.ones(5_100), np.concatenate([made.mean, far]), np.zeros(5_100))
     mixture = find_centers(together, 1.0)
     assert mixture.centers == pytest.approx([0, 50], abs=0.1)
-    assert mixture.off.sum() == pytest.approx(0.02, abs=0.005)
+    assert mixture.outliers.sum() == pytest.approx(0.02, abs=0.005)
 
 
 def test_values_that_fill_a_range_are_not_clustered():

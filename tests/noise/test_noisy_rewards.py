@@ -51,7 +51,7 @@ def test_the_reward_machine_is_that_of_the_world(result):
     assert result.preprocessor.rewards.centers == pytest.approx([0, 1], abs=0.1)
     assert_true_reward_machine(result.machines.reward)
     assert "rewards vary by ±0.4 around 0, 1" in str(result)
-    assert "of rewards are taken for another level" in str(result)
+    assert "of rewards are assigned to another level" in str(result)
 
 
 def test_stated_gaussian_noise_gives_the_same_levels(noisy, result):
@@ -114,7 +114,7 @@ def test_flipped_rewards_leave_the_transition_machine_exact(clean):
     assert not result.machines.transition.is_noisy
     assert_true_reward_machine(result.machines.reward)
     assert result.machines.reward.noise == pytest.approx(0.05, abs=0.01)
-    assert "% of rewards are another value" in noise_lines(result)[0]
+    assert "% of rewards have another value" in noise_lines(result)[0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 import resolvent as rs
 from protocols import BANK
-from resolvent.inference.noise_candidates import lists_accidents, would_contradict
+from resolvent.inference.noise_candidates import may_overfit, would_contradict
 from resolvent.noise.model import AUTO
 from resolvent.noise.outliers import score_outliers
 from resolvent.noise.screening import estimate_query_noise, query_noise
@@ -63,7 +63,7 @@ def exact(log):
 
 
 def test_traces_of_a_protocol_are_not_compared_without_memory(log, exact):
-    assert lists_accidents(exact.inference_state.counts)  # there is something to ask
+    assert may_overfit(exact.inference_state.counts)  # there is something to ask
     # Without memory some traces stand out as broken ones do: they went where few others did.
     assert score_outliers(exact.machines, log, by_state=False).are_outliers.any()
     assert query_noise(exact.inference_state.counts, by_state=False).may_need_memory(AUTO.outliers)

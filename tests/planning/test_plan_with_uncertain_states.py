@@ -4,7 +4,7 @@ import pytest
 
 import resolvent as rs
 from outlier_traces import outliers
-from resolvent.noise import StateUncertainty
+from resolvent.machines.augmented_state import StateUncertainty
 from resolvent.worlds import House
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.errors import ModelError, OptionError
-from resolvent.noise import LabelNoise, StateUncertainty
+from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
 from resolvent.worlds import House
 
 LEFT, UP, RIGHT = 2, 0, 3

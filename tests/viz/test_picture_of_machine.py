@@ -11,8 +11,7 @@ from PIL import ImageFont
 
 from noisy_worlds import loaded_die, noisy_house
 from resolvent._util.text import visible
-from resolvent.machines.tables import Support
-from resolvent.noise import AlternativeTransitions
+from resolvent.machines.tables import AlternativeTransitions, Support
 from resolvent.viz.dot import edges, to_dot
 from resolvent.viz.picture import MOST_ARROWS, picture_of, set_in_lines, shortened, width
 from resolvent.viz.svg import to_svg

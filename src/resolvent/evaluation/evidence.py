@@ -20,7 +20,7 @@ from resolvent.evaluation.observed import LazySequence, Numbers
 from resolvent.evaluation.separation import OutputSupport, Separation, Separations
 from resolvent.evaluation.weakness import Weakness
 from resolvent.machines import Machine
-from resolvent.noise import AlternativeTransitions
+from resolvent.machines.tables import AlternativeTransitions
 from resolvent.replay import CountTable, ReplayCounts
 
 if TYPE_CHECKING:

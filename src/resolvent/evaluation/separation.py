@@ -28,7 +28,7 @@ from resolvent.evaluation.observed import (
     query_of,
 )
 from resolvent.machines import Machine
-from resolvent.noise import AlternativeTransitions
+from resolvent.machines.tables import AlternativeTransitions
 from resolvent.noise.alternatives import OPEN_LOG_ODDS
 from resolvent.noise.outputs import SUBSAMPLE_ROWS
 from resolvent.replay import CountTable, StepQueries

@@ -12,12 +12,12 @@ from resolvent.inference.strategy import STRATEGIES, Strategy
 
 if TYPE_CHECKING:
     from resolvent.inference.cross_validation import HoldoutScore
-    from resolvent.inference.estimator import MachineInference
+    from resolvent.inference.infer import MachineInference
 
 __all__ = ["STRATEGIES", "HoldoutScore", "InferenceOptions", "MachineInference", "Strategy"]
 
 # Their modules import most of this package.
-_LATE = {"HoldoutScore": "cross_validation", "MachineInference": "estimator"}
+_LATE = {"HoldoutScore": "cross_validation", "MachineInference": "infer"}
 
 
 def __getattr__(name: str) -> object:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from resolvent.machines import Machine, Machines, Support, Termination
 from resolvent.machines.memory import number_states
-from resolvent.machines.tables import group_outputs
-from resolvent.noise import AlternativeTransitions
+from resolvent.machines.tables import AlternativeTransitions, group_outputs
 from resolvent.preprocess.timing import labels_read
 from resolvent.replay import (
     Alphabets,

@@ -24,7 +24,7 @@ from resolvent.inference.fit import OUT_OF_TIME
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
-from resolvent.machines import Machines, MachineScore, Score
+from resolvent.machines import Machines, MachineScore
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.replay import scan_corpus, score, states_at_steps, step_queries
 from resolvent.traces import Trace, TraceDataset, TraceSet
@@ -57,8 +57,7 @@ class MachineHoldoutScore:
 
     `states` is the number of states of the machine inferred without these steps, and `traces`
     the number of traces tested. For a `noisy` machine the most likely output counts. `stuck` is
-    the number of steps in sinks, which are easy to predict, and `stuck_right` the number of those
-    predicted right.
+    the number of steps in sinks, and `stuck_right` the number of those predicted right.
     """
 
     states: int
@@ -90,8 +89,8 @@ class MachineHoldoutScore:
     def interval(self) -> tuple[float, float] | None:
         """The 95% confidence interval of the share; None if the ends of traces were held out.
 
-        Steps of one trace depend on each other: after a wrong state all may be wrong. So each
-        trace counts once, which is conservative (Wilson's interval).
+        It is Wilson's interval, with a sample size of the number of traces: steps of one trace
+        depend on each other.
 
         >>> low, high = MachineHoldoutScore(2, 40, MachineScore(right=390, wrong=10)).interval
         >>> round(low, 3), round(high, 3)
@@ -138,7 +137,7 @@ class MachineHoldoutScore:
         if self.stuck and self.share < 1:
             steps = max(score.steps - self.stuck, 1)
             before = _percent(score.all_right - self.stuck_right, steps)
-            text += f"; {before} right before states that nothing leads out of"
+            text += f"; {before} right outside sink states"
         return text
 
 
@@ -161,9 +160,8 @@ class HoldoutScore(Mapping[str, MachineHoldoutScore]):
     """The scores of machines on steps that were held out when they were inferred, by machine.
 
     Of the distinct traces `traces` were held out; `new` of those were tested, since the rest are
-    prefixes of training traces. If `whole_traces` is false, the traces are so few that the last
-    steps of each were held out. `part` is the sample of steps for inference and testing, if
-    traces in files are too many.
+    prefixes of training traces. If `whole_traces` is false, the last steps of each trace were held
+    out. `part` is the sample of steps for inference and testing, if traces in files are too many.
     """
 
     traces: int
@@ -173,8 +171,8 @@ class HoldoutScore(Mapping[str, MachineHoldoutScore]):
     machines: dict[str, MachineHoldoutScore] = field(hash=False)
     part: SampledSteps | None = None
 
-    def __getitem__(self, kind: str) -> MachineHoldoutScore:
-        return self.machines[kind]
+    def __getitem__(self, name: str) -> MachineHoldoutScore:
+        return self.machines[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.machines)
@@ -184,7 +182,7 @@ class HoldoutScore(Mapping[str, MachineHoldoutScore]):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as JSON values, by machine."""
-        return {kind: score.as_dict() for kind, score in self.machines.items()}
+        return {name: score.as_dict() for name, score in self.machines.items()}
 
     def __str__(self) -> str:
         if self.whole_traces:
@@ -192,12 +190,12 @@ class HoldoutScore(Mapping[str, MachineHoldoutScore]):
             if self.new < self.traces:
                 tested += f", {self.new:,} of them new"
         else:
-            tested, rest = f"the end of {amount(self.traces, 'trace')}", "what comes before"
+            tested, rest = f"the end of {amount(self.traces, 'trace')}", "their beginning"
         if self.part is not None:
             rest += f", {self.part}"
         steps = amount(self.steps, "step")
         header = f"{tested} ({steps}), predicted by machines inferred from {rest}:"
-        scores = [f"  {short(kind)}: {score}" for kind, score in self.machines.items()]
+        scores = [f"  {short(name)}: {score}" for name, score in self.machines.items()]
         return "\n".join([header, *scores])
 
 
@@ -212,10 +210,10 @@ def holdout_score(
 ) -> HoldoutScore:
     """Infer machines from most of the traces, and score them on the held-out ones.
 
-    The options are those of `result`. The split depends on the content of the traces only; traces
-    that add nothing new are not tested. Of a few traces, or a single one, the end is held out. Of
-    scanned files with more than a million steps, a sample of about that size is used; nothing has
-    to be read if the result was inferred from these files.
+    The options are those of `result`. The split depends on the content of the traces only;
+    prefixes of training traces are not tested. Of fewer than five traces, the end is held out. Of
+    scanned files with more than a million steps, a sample of about that size is used; nothing is
+    read again if the result was inferred from these files.
 
     Args:
         result: The result of `infer`; it is not changed.
@@ -254,10 +252,7 @@ def holdout_score(
 
 
 def _options_as_before(result: InferenceResult, time_limit: float | None) -> InferenceOptions:
-    """Return the options of an inference, without noise if it found none.
-
-    Machines that explain all traces explain some of them: fewer traces must not add noise.
-    """
+    """Return the options of an inference, without noise if it found none in all traces."""
     options = replace(result.options, time_limit=time_limit)
     is_exact = not (
         result.is_noisy
@@ -349,7 +344,7 @@ def _without_prefixes(
 
 
 def _infer(options: InferenceOptions, traces: TraceSet, progress: Listener | None) -> Machines:
-    """Infer machines in time; machines of a truncated search say nothing about those to test."""
+    """Infer machines within the time limit, or raise: a truncated search is not comparable."""
     result = infer_with(options, traces, progress)
     limit = options.time_limit
     is_truncated = result.unfinished or any(
@@ -357,7 +352,7 @@ def _infer(options: InferenceOptions, traces: TraceSet, progress: Listener | Non
     )
     if limit is not None and (is_truncated or result.seconds["total"] >= limit):
         raise TimeLimitReached(
-            f"inferring without what is held out takes longer than {limit:g} s: raise the time "
+            f"inferring without the held-out steps takes longer than {limit:g} s: raise the time "
             f"limit"
         )
     return result.machines
@@ -367,28 +362,27 @@ def _score_steps(
     split: _Split, machines: Machines, names: Iterable[str]
 ) -> dict[str, MachineHoldoutScore]:
     """Return the score of each machine on the held-out steps, with those in sinks."""
-    scores = score(machines, split.tested)
+    scores: Mapping[str, MachineScore] = score(machines, split.tested)
     if split.learned is not None:
         learned = score(machines, split.learned)
-        scores = Score({name: counts.without(learned[name]) for name, counts in scores.items()})
-    seen = machines.preprocessor.transform(split.tested)
-    steps_of = {}
+        scores = {name: counts.without(learned[name]) for name, counts in scores.items()}
+    traces = machines.preprocessor.transform(split.tested)
+    queries = {}
     if not machines.state_uncertainty:  # otherwise the state of a step is not known
-        steps_of = step_queries(machines, seen, states_at_steps(machines, seen))
+        queries = step_queries(machines, traces, states_at_steps(machines, traces))
     by_machine = {}
     for name in names:
         if name not in scores:
             continue
         machine, stuck, right = machines[name], 0, 0
-        if name in steps_of:
-            steps = steps_of[name]
+        if (steps := queries.get(name)) is not None:
             is_stuck = split.is_held & np.isin(steps.states, sinks(machine))
             stuck = int(is_stuck.sum())
             right = int((steps.predicted == steps.outputs)[is_stuck].sum())
         by_machine[name] = MachineHoldoutScore(
             machine.states,
             len(split.tested),
-            # The location of a mismatch would refer to the held-out traces, which nobody knows.
+            # The location of a mismatch would refer to the held-out traces, unknown to the user.
             replace(scores[name], first_mismatch=None),
             machine.is_noisy,
             split.whole_traces,
@@ -405,31 +399,28 @@ def holdout_if_fast(
     took: float,
     progress: Listener | None = None,
 ) -> HoldoutScore | str:
-    """Hold out a share of the traces; without one, only if that is about as fast as inferring.
+    """Hold out a share of the traces; if it is None, only if inferring again is fast.
 
-    `took` is the duration of the inference in seconds. Otherwise return the reason in words.
+    `took` is the duration of the inference in seconds. Otherwise return the reason as text.
     """
     time_limit = result.options.time_limit
     in_memory = isinstance(traces, TraceSet)  # of files only a sample is used
     if share is None and took > MAX_SECONDS and in_memory:
         return (
-            f"since inferring once more would take another {took:.0f} seconds: "
-            f"--set held_out={SHARE:g} does it all the same"
+            f"since inferring again would take another {took:.0f} seconds: "
+            f"--set held_out={SHARE:g} does it nevertheless"
         )
     limit = max(_TIME_FACTOR * took, _MIN_TIME_LIMIT) if share is None else None
     if time_limit is not None:
         remaining = time_limit - took
         if remaining < took and in_memory:
-            return "since the time limit leaves too little for inferring once more"
+            return "since the time limit leaves too little time for inferring again"
         limit = remaining if limit is None else min(remaining, limit)
     try:
         return holdout_score(
             result, traces, share=share or SHARE, time_limit=limit, progress=progress
         )
     except TimeLimitReached:
-        return (
-            "since inferring once more took longer than at first: "
-            f"--set held_out={SHARE:g} waits for it"
-        )
+        return f"since inferring again took longer: --set held_out={SHARE:g} waits for it"
     except ResolventError as error:
-        return f"for {error}"
+        return f"since {error}"

@@ -1,16 +1,16 @@
 """Infer machines from traces, in five stages: source, preprocessing, corpus, noise model, result.
 
-Each stage is a function from value to value; `try_infer` shows them. The paper's algorithm is in
-`algorithm`, `refinement` runs it on all traces or a growing sample, and `noise_selection` selects
-the noise model.
+`infer` and `update` are functions; `MachineInference` is the same as an estimator of scikit-learn,
+which is not imported. `try_infer` shows the stages. The paper's algorithm is in `algorithm`;
+`refinement` runs it on all traces or a growing sample.
 """
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeAlias
 
 from resolvent._util.parallel import get_executor
 from resolvent._util.progress import Listener
@@ -22,12 +22,10 @@ from resolvent.inference.context import InferenceContext
 from resolvent.inference.label_discovery import infer_with_discovered_labels
 from resolvent.inference.noise_selection import extend_result, select_noise_model
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.preprocessing import (
-    fit_preprocessor,
-    fit_reward_levels,
-)
+from resolvent.inference.preprocessing import fit_preprocessor, fit_reward_levels
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import Strategy
+from resolvent.machines import Machines
 from resolvent.noise.model import Noise
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
@@ -37,6 +35,8 @@ from resolvent.traces.io.formats import as_traces, to_trace_set
 from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.schema import DEFAULT_COLUMNS
 from resolvent.traces.source import InMemorySource, TraceSource
+
+Traces: TypeAlias = TraceSet | TraceDataset | Iterable[Trace] | str | Path
 
 
 @described_by(InferenceOptions)
@@ -169,7 +169,7 @@ def update(
         if not result.is_noisy:
             exact = replace(context, options=replace(options, noise="none"))
         extended = extend_result(exact, result, more)
-        if isinstance(extended, Conflict):  # there are other events than those discovered before
+        if isinstance(extended, Conflict):  # the events discovered before do not suffice
             together = result.inference_state.corpus.extended(more).as_traces()
             preprocessor = replace(preprocessor, labeling=AS_RECORDED)
             context = replace(context, preprocessor=preprocessor)
@@ -182,3 +182,65 @@ def _or_raise(result: InferenceResult | Conflict) -> InferenceResult:
     if isinstance(result, Conflict):
         raise result.error()
     return result
+
+
+class MachineInference:
+    """Infers machines with the methods of scikit-learn's estimators.
+
+    `clone`, `cross_val_score` and `GridSearchCV` take it. Its parameters are those of
+    `InferenceOptions`. After `fit`, `machines_` are the machines and `result_` is the result of the
+    inference. A sample is a trace; `y` is ignored.
+
+    >>> import resolvent as rs
+    >>> traces = rs.collect(rs.worlds.House(), episodes=100, seed=0)
+    >>> inference = MachineInference(strategy="edsm").fit(traces[:50])
+    >>> inference.machines_.transition.states, inference.score(traces[50:])
+    (2, 1.0)
+    """
+
+    machines_: Machines
+    result_: InferenceResult
+
+    def __init__(self, **options: Any) -> None:
+        self._options: dict[str, Any] = {}
+        self.set_params(**options)
+
+    def fit(self, traces: Traces, y: object = None) -> Self:
+        """Infer machines from traces."""
+        return self._fitted(infer(traces, options=InferenceOptions(**self._options)))
+
+    def partial_fit(self, traces: Traces, y: object = None) -> Self:
+        """Add traces to those of earlier calls, and repair the machines if they fail."""
+        if not hasattr(self, "result_"):
+            return self.fit(traces)
+        return self._fitted(self.result_.update(to_trace_set(traces)))
+
+    def _fitted(self, result: InferenceResult) -> Self:
+        self.result_, self.machines_ = result, result.machines
+        return self
+
+    def score(self, traces: Traces, y: object = None) -> float:
+        """Return the share of outputs that the machines predict right; unseen ones are wrong."""
+        scores = self.machines_.score(to_trace_set(traces)).values()
+        return sum(score.all_right for score in scores) / sum(score.steps for score in scores)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all options by name."""
+        return {field.name: field.default for field in fields(InferenceOptions)} | self._options
+
+    def set_params(self, **options: Any) -> Self:
+        """Set some options."""
+        unknown = options.keys() - {field.name for field in fields(InferenceOptions)}
+        if unknown:
+            raise OptionError(f"{min(unknown)} is no option of inference: see InferenceOptions")
+        self._options |= options
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        return f"MachineInference({options})"

@@ -24,8 +24,8 @@ from resolvent.noise.labels import (
 )
 from resolvent.noise.model import Noise
 from resolvent.noise.outputs import (
-    CLEARLY,
     COMPARISON,
+    MIN_RELATIVE_GAIN,
     SearchLimits,
     are_likelier,
     explain_more,
@@ -35,7 +35,6 @@ from resolvent.preprocess.reduction import trivial_codes
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
 from resolvent.traces import TraceSet
-from resolvent.traces.source import InMemorySource
 
 SCREENED_STEPS: Final = 10_000
 """Number of steps that show whether labels may be wrong at all."""
@@ -99,7 +98,7 @@ def denoise_recorded_labels(
     elif machines is not None and states <= MANY_STATES:
         return _FEW_STATES
     else:
-        wins = _explains_more(context, corpus, corrected, recorded, CLEARLY)
+        wins = _explains_more(context, corpus, corrected, recorded, MIN_RELATIVE_GAIN)
     if not wins:
         return "outputs are not clearly likelier with denoised labels"
     all_denoised = denoise_labels(LabelCounts.of(corpus, timing), share=share)
@@ -132,7 +131,7 @@ def _explaining(context: InferenceContext, corpus: Corpus, some: TraceSet) -> Ma
     if options.strategy.searches:  # too long for a machine that is only compared
         options = replace(options, strategy=EDSM)
     trial = replace(context, options=options, trace_numbers=None)
-    result = refine(trial, Corpus(InMemorySource([some]), corpus.rounding))
+    result = refine(trial, corpus.with_traces(some))
     return None if isinstance(result, Conflict) else result.machines
 
 

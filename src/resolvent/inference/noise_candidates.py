@@ -1,13 +1,12 @@
 """Candidates of noise selection: explanations of traces, with and without noise.
 
-A candidate is a function that returns an `Explanation`, or why there is none that beats those
-before it; its cheap tests come first. The facts that several candidates need are in `Selection`,
-each computed when it is first needed.
+Input: a `Selection`, which computes the facts that candidates share. Output of each candidate: an
+`Explanation`, or why there is none that beats those before it. Cheap tests come first.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -31,7 +30,6 @@ from resolvent.noise.screening import deviations_persist, query_noise
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.replay import Corpus, ReplayCounts
 from resolvent.traces.schema import OBSERVATION, REWARD
-from resolvent.traces.source import InMemorySource
 
 NO_NOISE: Final = "no noise"
 DENOISED_LABELS: Final = "denoised labels"
@@ -41,21 +39,26 @@ OUTLIERS: Final = "outliers"
 MIN_TRACES: Final = 20
 """Number of traces below which none is an outlier: one of them is too large a share."""
 
-CONTRADICTIONS: Final = 10.0
-"""Expected number of contradictions by chance from which it is no chance that there is none."""
+MIN_CONTRADICTIONS: Final = 10.0
+"""Expected number of contradictions from which their absence excludes random outputs."""
 
 _STEPS_PER_LABEL: Final = 50
-"""Least number of steps for each label from which latent states are inferred unless stated."""
+"""Minimum number of steps for each label to infer latent states that the user does not state."""
 
 _EXACT: Final = "machines without noise explain all traces"
 
 
 class Explanation(NamedTuple):
-    """Machines that explain traces by one candidate, and the evidence of noisy ones."""
+    """Machines that explain traces by one candidate, and their evidence: infinite without noise."""
 
     name: str
     result: InferenceResult
-    log_evidence: float = inf
+    log_evidence: float
+
+    @classmethod
+    def of(cls, name: str, result: InferenceResult) -> "Explanation":
+        """Compute the evidence of a result."""
+        return cls(name, result, evidence_of(result) if result.is_noisy else inf)
 
 
 @dataclass
@@ -120,14 +123,14 @@ class Selection:
 
     @cached_property
     def is_doubtful(self) -> bool:
-        """Whether machines without noise may list accidents, so that noise may explain more.
+        """Whether machines without noise may overfit, so that noise may explain more.
 
         With few traces machines have many rare transitions as well: this alone decides nothing.
         """
         exact = self.exact
         if exact is None or self.before is not None or not self.allowed or exact.unfinished:
             return False
-        return lists_accidents(exact.inference_state.counts)
+        return may_overfit(exact.inference_state.counts)
 
     @property
     def expects_latent_states(self) -> bool:
@@ -136,7 +139,7 @@ class Selection:
         return is_open and self.is_stated and self.allowed.has_latent_states
 
     @property
-    def settled(self) -> str:
+    def reason_for_no_noise(self) -> str:
         """Why no noise is considered; empty if it is."""
         if self.exact is not None:
             return "" if self.is_doubtful or self.expects_latent_states else _EXACT
@@ -156,9 +159,8 @@ class Selection:
         """
         if self.exact is None or not self.allowed.outcomes:
             return False
-        counts = self.exact.inference_state.counts
-        varies = query_noise(counts, by_state=False).is_homogeneous
-        return varies and not would_contradict(self.exact)
+        noise = query_noise(self.exact.inference_state.counts, by_state=False)
+        return noise.is_homogeneous and not would_contradict(self.exact)
 
     @cached_property
     def most_likely(self) -> InferenceResult | Conflict:
@@ -176,8 +178,8 @@ class Selection:
             return f"there are fewer than {MIN_TRACES} traces"
         if not self.is_doubtful or self.is_stated or self.exact is None:
             return ""
-        is_suspected = some_stand_out(self.exact, self.allowed.outliers)
-        return "" if is_suspected else "no trace stands out"
+        has_outliers = has_outliers_without_memory(self.exact, self.allowed.outliers)
+        return "" if has_outliers else "no trace stands out"
 
     @cached_property
     def inliers(self) -> Inliers | Conflict:
@@ -207,7 +209,7 @@ def no_noise(selection: Selection) -> Explanation | str:
     if selection.conflict is not None:
         first, second = selection.conflict.locations
         return f"{first} and {second} contradict each other"
-    return _EXACT if selection.exact is None else Explanation(NO_NOISE, selection.exact)
+    return _EXACT if selection.exact is None else Explanation.of(NO_NOISE, selection.exact)
 
 
 def denoised_labels(selection: Selection) -> DenoisedLabels | str:
@@ -219,16 +221,16 @@ def denoised_labels(selection: Selection) -> DenoisedLabels | str:
         return "noise in labels is not allowed for"
     if not selection.context.preprocessor.labeling.is_given:
         return "labels are derived from observations and actions"
-    before = selection.rejected.get(DENOISED_LABELS)
-    if before is None:
+    earlier_reason = selection.rejected.get(DENOISED_LABELS)
+    if earlier_reason is None:
         if selection.before is not None:
             return "labels were tested before"
         return denoise_recorded_labels(selection.context, selection.corpus)
-    if selection.settled:
-        return selection.settled
+    if selection.reason_for_no_noise:
+        return selection.reason_for_no_noise
     contradict, doubtful = selection.conflict is not None, selection.is_doubtful
     if selection.is_stated or not (contradict or doubtful):
-        return before
+        return earlier_reason
     return denoise_recorded_labels(
         selection.context, selection.corpus, contradict=contradict, doubtful=doubtful
     )
@@ -236,8 +238,8 @@ def denoised_labels(selection: Selection) -> DenoisedLabels | str:
 
 def noisy_outputs(selection: Selection) -> Explanation | Conflict | str:
     """Return the most likely machines; `reason_against_noise` compares them with exact ones."""
-    if selection.settled:
-        return selection.settled
+    if selection.reason_for_no_noise:
+        return selection.reason_for_no_noise
     is_needed = selection.expects_latent_states or not selection.untested_outliers
     if selection.is_doubtful and not is_needed and not selection.looks_random:
         return "outputs do not vary as by chance"
@@ -246,12 +248,12 @@ def noisy_outputs(selection: Selection) -> Explanation | Conflict | str:
         return likely
     if selection.conflict is not None and not selection.allows_conflict:
         return f"noise in {selection.conflict.output} is not allowed for"
-    return Explanation(NOISY_OUTPUTS, likely, evidence_of(likely))
+    return Explanation.of(NOISY_OUTPUTS, likely)
 
 
 def outliers(selection: Selection) -> Explanation | Conflict | str:
     """Return machines for all traces but a few outliers, without noise if possible."""
-    if reason := selection.settled or selection.untested_outliers:
+    if reason := selection.reason_for_no_noise or selection.untested_outliers:
         return reason
     inliers = selection.inliers
     if isinstance(inliers, Conflict):
@@ -261,22 +263,13 @@ def outliers(selection: Selection) -> Explanation | Conflict | str:
         return "too many traces stand out" if inliers.findings else "no trace is an outlier"
     if result.is_noisy and not selection.allows_conflict:
         return "the other traces contradict each other"
-    return Explanation(OUTLIERS, result, evidence_of(result) if result.is_noisy else inf)
+    return Explanation.of(OUTLIERS, result)
 
 
-def latent_labels(selection: Selection) -> Explanation | str:
-    """Return machines for true labels that are inferred from all outputs, if these are likelier."""
-    return _latent(selection, "labels")
-
-
-def latent_starts(selection: Selection) -> Explanation | str:
-    """Return machines for hidden initial states, if outputs are likelier with them."""
-    return _latent(selection, "starts")
-
-
-def _latent(selection: Selection, kind: Literal["labels", "starts"]) -> Explanation | str:
-    if selection.settled:
-        return selection.settled
+def latent_states(selection: Selection, kind: Literal["labels", "starts"]) -> Explanation | str:
+    """Return machines for latent true labels or initial states, if outputs are likelier so."""
+    if selection.reason_for_no_noise:
+        return selection.reason_for_no_noise
     if not getattr(selection.allowed, kind):
         return f"noise in {kind} is not allowed for"
     if not selection.corpus.in_memory:
@@ -308,7 +301,7 @@ def _latent(selection: Selection, kind: Literal["labels", "starts"]) -> Explanat
     )
     if latent is None:
         return f"machines with latent {kind} are no likelier"
-    read = Corpus(InMemorySource([latent.traces]), corpus.rounding)
+    read = corpus.with_traces(latent.traces)
     result = fit_noisy(
         replace(context, options=replace(options, timing=latent.timing), trace_numbers=None),
         read,
@@ -347,8 +340,8 @@ CANDIDATES: Final[tuple[tuple[str, Callable[[Selection], Outcome]], ...]] = (
     (DENOISED_LABELS, denoised_labels),
     (NOISY_OUTPUTS, noisy_outputs),
     (OUTLIERS, outliers),
-    ("latent labels", latent_labels),
-    ("latent starts", latent_starts),
+    ("latent labels", partial(latent_states, kind="labels")),
+    ("latent starts", partial(latent_states, kind="starts")),
 )
 """All candidates by name, in the order of the attempts; each makes its cheap tests first."""
 
@@ -392,8 +385,8 @@ def fit_noisy_outputs(selection: Selection, corpus: Corpus) -> InferenceResult |
         noisy = noisy | {result.output}
 
 
-def lists_accidents(counts: ReplayCounts) -> bool:
-    """Return whether the first machine has many rare transitions, as with noise."""
+def may_overfit(counts: ReplayCounts) -> bool:
+    """Return whether the first machine has many rare transitions, as if it memorized noise."""
     first = next(iter(counts.machines))
     return any(finding.figures["machine"] == first for finding in rare_transitions(counts))
 
@@ -401,8 +394,8 @@ def lists_accidents(counts: ReplayCounts) -> bool:
 def would_contradict(result: InferenceResult) -> bool:
     """Return whether outputs that vary by chance would have contradicted each other.
 
-    Repeated queries after the same labels had the same output, although outputs by query vary so
-    often that chance would have made some differ.
+    They would if so many queries were repeated after the same labels that some of their outputs
+    had to differ.
     """
     state = result.inference_state
     machine = next(iter(result.machines.values()))
@@ -413,11 +406,11 @@ def would_contradict(result: InferenceResult) -> bool:
     queries = node * len(samples.alpha_keys) + samples.alpha
     repeated = len(queries) - len(np.unique(queries))
     noise = query_noise(state.counts, by_state=False)
-    return repeated * noise.share * noise.rate > CONTRADICTIONS
+    return repeated * noise.share * noise.rate > MIN_CONTRADICTIONS
 
 
-def some_stand_out(exact: InferenceResult, share: float) -> bool:
-    """Return whether traces stand out as outliers do, up to a `share` of all, without memory.
+def has_outliers_without_memory(exact: InferenceResult, share: float) -> bool:
+    """Return whether some traces, up to a `share` of all, are outliers if states are ignored.
 
     Machines that explain all traces may have states for the outliers alone.
     """

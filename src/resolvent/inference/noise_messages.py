@@ -1,4 +1,7 @@
-"""Findings that say which noise was assumed, why, and how to refuse it."""
+"""Findings about noise: which was assumed, why, and how to refuse it.
+
+Input: a result, and the conflict between traces that it explains. Output: `Finding`s.
+"""
 
 from typing import Any, Final
 
@@ -14,25 +17,18 @@ from resolvent.noise.model import Noise, allowed_noise
 from resolvent.noise.screening import query_noise
 from resolvent.traces.schema import OBSERVATION, REWARD
 
+# Kinds of findings.
 NOISE: Final = "noise"
-"""Kind of the finding that says why noise was assumed."""
-
 OUTLIERS: Final = "outliers"
-"""Kind of the finding that names outliers."""
-
 LABEL_NOISE: Final = "label-noise"
-"""Kind of the finding that says that labels were denoised."""
-
 NO_NOISE: Final = "no-noise"
-"""Kind of the finding that the traces do not show noise that the user stated."""
-
 UNINFORMATIVE_LABELS: Final = "uninformative-labels"
-"""Kind of the finding that labels do not help to predict anything."""
 
 _REFUSE: Final = "noise='none' (--noise none)"
-_FIND: Final = "noise='auto' (--noise auto)"
+_DETECT: Final = "noise='auto' (--noise auto)"
+_OTHER_REMEDIES: Final = f"{_REFUSE} lists other remedies."
 
-_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 """Maximum number of outliers that are named one by one."""
 
 
@@ -45,7 +41,7 @@ def noise_warnings(likely: InferenceResult, conflict: Conflict | None) -> list[F
             _warning(
                 "time-ran-out",
                 f"Time ran out in the search for the most likely machine ({listed(names)}): the "
-                f"best one found by then may have too many states, or too few. Raise time_limit "
+                f"best one found so far may have too many or too few states. Raise time_limit "
                 f"(--time-limit).",
                 machines=names,
             )
@@ -58,7 +54,7 @@ def noise_warnings(likely: InferenceResult, conflict: Conflict | None) -> list[F
             _warning(
                 NOISE,
                 f"Besides rewards, other outputs vary ({listed(noisy)}), which is assumed to be "
-                f"chance: the machines are the most likely ones. {_REFUSE} says what to try.",
+                f"random: the machines are the most likely ones. {_OTHER_REMEDIES}",
             )
         )
     labels = likely.inference_state.counts.alphabets.labels
@@ -67,9 +63,9 @@ def noise_warnings(likely: InferenceResult, conflict: Conflict | None) -> list[F
             Finding(
                 UNINFORMATIVE_LABELS,
                 Severity.NOTE,
-                f"None of the {amount(len(labels), 'label')} changes what comes next: the most "
+                f"None of the {amount(len(labels), 'label')} changes the predictions: the most "
                 f"likely machines have one state. Either no memory is needed, or the labels do "
-                f"not show what should be remembered.",
+                f"not show what to remember.",
                 {"labels": len(labels)},
             )
         )
@@ -93,7 +89,7 @@ def noise_not_found(result: InferenceResult) -> list[Finding]:
     if noise.starts and not result.machines.state_uncertainty.starts:
         texts.append("Starts were stated to be hidden, but the traces show only one initial state")
     return [
-        _warning(NO_NOISE, f"{text}: it was ignored. {_FIND} detects which noise there is.")
+        _warning(NO_NOISE, f"{text}: it was ignored. {_DETECT} detects which noise there is.")
         for text in texts
     ]
 
@@ -104,13 +100,13 @@ def denoised_labels(result: InferenceResult) -> Finding:
     if result.label_noise is None:
         return _warning(
             UNINFORMATIVE_LABELS,
-            f"The labels do not help to predict anything, as if they were drawn at random, so that "
-            f"the machines ignore them. {_REFUSE} keeps the labels as they are.",
+            f"The labels do not help to predict anything, as if they were random, so the machines "
+            f"ignore them. {_REFUSE} keeps them.",
         )
     return _warning(
         LABEL_NOISE,
         f"Labels follow from observations, but not always ({result.label_noise}): the machines "
-        f"compute them from the {source} instead. {_REFUSE} keeps the labels as they are.",
+        f"compute them from the {source} instead. {_REFUSE} keeps the recorded labels.",
         **result.label_noise.as_dict(),
     )
 
@@ -131,17 +127,17 @@ def outliers_warning(
     named = [
         f"trace {number}{'' if first is None else f' from step {int(first[at])} on'} "
         f"({int(deviating[at]):,} of {int(outputs[at]):,} outputs deviate)"
-        for at, number in enumerate(numbers[:_NAMED])
+        for at, number in enumerate(numbers[:_MAX_NAMED])
     ]
-    if len(numbers) > _NAMED:
-        named.append(f"{len(numbers) - _NAMED:,} more")
-    odds = "" if nats is None else f" Rare noise instead is {odds_text(-nats)}."
+    if len(numbers) > _MAX_NAMED:
+        named.append(f"{len(numbers) - _MAX_NAMED:,} more")
+    odds = "" if nats is None else f" Rare noise in all traces is {odds_text(-nats)}."
     was, them = ("was", "it") if len(numbers) == 1 else ("were", "them")
     return _warning(
         OUTLIERS,
         f"{amount(len(numbers), 'trace')} of {result.traces:,} {was} excluded as outliers, since "
         f"the others contradict {them}: {listed(named)}.{odds} Inspect {them}: an outlier may show "
-        f"something that the other traces do not.",
+        f"behavior that the other traces do not.",
         traces=list(numbers),
         deviating=deviating.tolist(),
         outputs=outputs.tolist(),
@@ -167,11 +163,10 @@ def _reason(likely: InferenceResult, conflict: Conflict | None) -> Finding:
         return _latent_states(likely, conflict)
     if conflict is not None:
         localized = _localized(likely, conflict.output)
-        advice = localized or f"If the world is not random, {_REFUSE} says what to try."
         return _warning(
             NOISE,
-            f"{_contradiction(conflict)}, which is assumed to be chance: the machines are the most "
-            f"likely ones. {advice}",
+            f"{_contradiction(conflict)}, which is assumed to be random: the machines are the most "
+            f"likely ones. {localized or f'If the world is not random, {_OTHER_REMEDIES}'}",
             **_figures(conflict),
             localized=bool(localized),
         )
@@ -180,29 +175,29 @@ def _reason(likely: InferenceResult, conflict: Conflict | None) -> Finding:
             "noisy-rewards",
             Severity.NOTE,
             f"Steps in the same state hardly ever have equal rewards: {levels}. Each reward was "
-            f"replaced by the nearest of these; {_REFUSE} keeps rewards as they are.",
+            f"replaced by the nearest level; {_REFUSE} keeps the recorded rewards.",
             levels.as_dict(),
         )
     if not any(machine.is_noisy for machine in likely.machines.values()):
         return _warning(
             NO_NOISE,
-            f"Outcomes were stated to be noisy, but no output in the traces appears noisy: {_FIND} "
-            f"finds machines without noise where there is none.",
+            f"Outcomes were stated to be noisy, but no output in the traces appears noisy: "
+            f"{_DETECT} infers machines without noise if the traces have none.",
         )
     if isinstance(likely.options.noise, Noise):
         text = "Outcomes were stated to be noisy: the machines are the most likely ones."
         return Finding(NOISE, Severity.NOTE, text, {})
     return _warning(
         NOISE,
-        f"Machines that explain every step would mostly list accidents, so that these, the "
-        f"most likely ones with noise, are better, though no two steps contradict each "
-        f"other. {_REFUSE} gives machines that explain every step.",
+        f"No two steps contradict each other, but machines that explain every step would mostly "
+        f"memorize noise: these are the most likely machines with noise. {_REFUSE} gives machines "
+        f"that explain every step.",
     )
 
 
 def _latent_states(likely: InferenceResult, conflict: Conflict | None) -> Finding:
     """Return why states were inferred and not determined by the labels."""
-    why, advice = "The most likely reason is", f"If that cannot be, {_REFUSE} says what to try."
+    why, advice = "The most likely reason is", f"If that is impossible, {_OTHER_REMEDIES}"
     if conflict is not None:
         why = f"{_contradiction(conflict)}; the most likely reason is"
         advice = _localized(likely, conflict.output) or advice
@@ -211,8 +206,8 @@ def _latent_states(likely: InferenceResult, conflict: Conflict | None) -> Findin
     rest = ""
     if any(not allowed.may_vary(machine.predicts) for machine in noisy):
         rest = (
-            f" Even so up to {max(machine.noise for machine in noisy):.1%} of the outputs of a "
-            f"machine vary, which was not stated: Noise(outcomes=True) allows for it."
+            f" Up to {max(machine.noise for machine in noisy):.1%} of the outputs of a machine "
+            f"still vary, which was not stated: Noise(outcomes=True) allows for it."
         )
     return _warning(
         NOISE,
@@ -223,16 +218,16 @@ def _latent_states(likely: InferenceResult, conflict: Conflict | None) -> Findin
 
 
 def _localized(likely: InferenceResult, output: str) -> str:
-    """Return in how few queries outputs vary, if that speaks against chance; else nothing."""
+    """Return how few queries have varying outputs, if that makes chance unlikely; or nothing."""
     name = machine_name(output)
     noise = query_noise(likely.inference_state.counts, by_state=True, name=name)
     if not noise.is_localized or not likely.machines[name].is_noisy:
         return ""
     return (
-        f"But only about {noise.share:.0%} of the queries have different outputs, and those in "
-        f"{noise.rate:.0%} of the cases: rather than chance it may be something to remember that "
-        f"no label shows. rs.diagnose(traces) says on what it depends, as far as the traces show "
-        f"it, and {_REFUSE} what to try."
+        f"However, only about {noise.share:.0%} of the queries have varying outputs, in "
+        f"{noise.rate:.0%} of the cases. This suggests missing memory, which no label shows, "
+        f"rather than chance: rs.diagnose(traces) reports what the outputs depend on, and "
+        f"{_OTHER_REMEDIES}"
     )
 
 

@@ -1,17 +1,12 @@
 """Select the explanation of traces that needs least noise, and of those the likeliest.
 
-`CANDIDATES` lists the explanations in the order of the attempts. Machines without noise stay if
-they explain all traces; if another option would (labels read at another time, rewards rounded),
-the user has to choose it. Labels that are clearly noisy and follow from observations are denoised
-first. A few outliers are excluded if machines without noise explain all other traces. If traces
-contradict each other, or if machines that fit them list accidents, the most likely machines are
-found, for the recorded labels and for latent ones.
+Machines without noise stay if they explain all traces; if another option would (labels read at
+another time, rewards rounded), the user has to choose it. If traces contradict each other, or if
+machines that fit them overfit, the most likely machines are found, for the recorded labels and for
+latent ones. Rewards that vary around levels are replaced before, by preprocessing.
 
-Noise in numbers, such as rewards that vary around their values, is removed before by
-preprocessing.
-
-Input: a corpus and the allowed noise. Output: an `InferenceResult` with warnings that give the
-reasons, or the `Conflict` that the allowed noise does not explain.
+Input: a corpus and the allowed noise. Output: an `InferenceResult` with the reasons, as warnings
+and for each candidate, or the `Conflict` that the allowed noise does not explain.
 """
 
 from collections.abc import Iterable
@@ -76,30 +71,24 @@ def extend_result(
     else:
         corpus = before.inference_state.corpus.extended(traces)
         result = _select(Selection(context, corpus, before))
-        if isinstance(result, InferenceResult) and before.is_noisy and result.is_noisy:
-            result = _with_reasons_of(result, before)
     if isinstance(result, Conflict):
         return result
+    warnings = list(result.warnings)
+    reasons = [warning for warning in before.warnings if warning.kind == NOISE]
+    if reasons and recorded is None and before.is_noisy and result.is_noisy:
+        warnings = [*reasons, *(warning for warning in warnings if warning.kind != NOISE)]
+    repeated = {warning.kind for warning in warnings} & {LABEL_NOISE}
+    lasting = {OUTLIERS, LABEL_NOISE, DAMAGED_FILES} - repeated
+    earlier = [warning for warning in before.warnings if warning.kind in lasting]
     result = replace(
         result,
         more_noise={**more_noise, **result.more_noise},
         traces=total,
         steps=before.steps + traces.steps,
         outliers=tuple(sorted((*before.outliers, *result.outliers))),
+        warnings=tuple(warnings),
     )
-    repeated = {warning.kind for warning in result.warnings} & {LABEL_NOISE}
-    lasting = {OUTLIERS, LABEL_NOISE, DAMAGED_FILES} - repeated
-    earlier = [warning for warning in before.warnings if warning.kind in lasting]
     return _with_warnings(result, [*noise_not_found(result), *earlier])
-
-
-def _with_reasons_of(result: InferenceResult, before: InferenceResult) -> InferenceResult:
-    """Return a result with the reasons for noise that an earlier one gave, if it gave any."""
-    reasons = [warning for warning in before.warnings if warning.kind == NOISE]
-    if not reasons:
-        return result
-    warnings = [warning for warning in result.warnings if warning.kind != NOISE]
-    return replace(result, warnings=(*reasons, *warnings))
 
 
 def _select(selection: Selection) -> InferenceResult | Conflict:
@@ -114,11 +103,14 @@ def _select(selection: Selection) -> InferenceResult | Conflict:
             selection.explanations[name] = outcome
         else:
             selection.rejected[name] = outcome
-    exact, noisy = selection.explanations.get(NO_NOISE), selection.best_with_noise
-    if noisy is not None and (reason := reason_against_noise(selection, noisy)):
-        selection.rejected[noisy.name], noisy = reason, None
-    if (chosen := noisy or exact) is not None:
-        return _concluded(selection, chosen)
+    chosen, noisy = selection.explanations.get(NO_NOISE), selection.best_with_noise
+    if noisy is not None:
+        if reason := reason_against_noise(selection, noisy):
+            selection.rejected[noisy.name] = reason
+        else:
+            chosen = noisy
+    if chosen is not None:
+        return _result_of(selection, chosen)
     if selection.conflict is None:
         raise AssertionError("nothing explains traces that do not contradict each other")
     return selection.conflict
@@ -140,9 +132,11 @@ def _select_denoised(selection: Selection, denoised: DenoisedLabels) -> Inferenc
     return _with_warnings(result, [denoised_labels(result)])
 
 
-def _concluded(selection: Selection, chosen: Explanation) -> InferenceResult:
-    """Return the result of the chosen explanation, with the reasons for it and against others."""
-    result = replace(chosen.result, noise_candidates=_candidates(selection, chosen))
+def _result_of(selection: Selection, chosen: Explanation) -> InferenceResult:
+    """Return the result of the chosen explanation, with the reasons for and against each."""
+    names = dict.fromkeys(name for name, _ in CANDIDATES)
+    candidates = tuple(_judge(selection, chosen, name) for name in names)
+    result = replace(chosen.result, noise_candidates=candidates)
     if chosen.name == NO_NOISE:
         return result
     findings: list[Finding] = []
@@ -154,24 +148,20 @@ def _concluded(selection: Selection, chosen: Explanation) -> InferenceResult:
     return _with_warnings(result, findings)
 
 
-def _candidates(selection: Selection, chosen: Explanation) -> tuple[NoiseCandidate, ...]:
-    """Return all candidates in the order of the attempts."""
-    candidates = []
-    for name in dict.fromkeys(name for name, _ in CANDIDATES):
-        explanation = selection.explanations.get(name)
-        evidence = None
-        if explanation is not None and explanation.result.is_noisy:
-            evidence = explanation.log_evidence
-        if explanation is chosen:
-            reason = "it explains all traces"
-        elif name in selection.rejected:
-            reason = selection.rejected[name]
-        elif name == NO_NOISE and selection.is_doubtful:
-            reason = "many transitions were seen once or twice, as if machines listed accidents"
-        else:
-            reason = f"{chosen.name} explain the traces better"
-        candidates.append(NoiseCandidate(name, reason, explanation is chosen, evidence))
-    return tuple(candidates)
+def _judge(selection: Selection, chosen: Explanation, name: str) -> NoiseCandidate:
+    """Return why one candidate was chosen or rejected."""
+    explanation = selection.explanations.get(name)
+    is_chosen = explanation is chosen
+    evidence = None
+    if explanation is not None and explanation.result.is_noisy:
+        evidence = explanation.log_evidence
+    if is_chosen:
+        best = "it explains all traces" if name == NO_NOISE else "it explains the traces best"
+        return NoiseCandidate(name, best, is_chosen, evidence)
+    reason = selection.rejected.get(name, f"{chosen.name} explain the traces better")
+    if name == NO_NOISE and name not in selection.rejected and selection.is_doubtful:
+        reason = "many transitions were seen once or twice, as if the machines memorized noise"
+    return NoiseCandidate(name, reason, is_chosen, evidence)
 
 
 def _with_warnings(result: InferenceResult, warnings: Iterable[Finding]) -> InferenceResult:

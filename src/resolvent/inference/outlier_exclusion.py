@@ -22,7 +22,6 @@ from resolvent.inference.refinement import refine
 from resolvent.inference.result import InferenceResult
 from resolvent.noise.outliers import score_outliers, unexplained_traces
 from resolvent.replay import Corpus
-from resolvent.traces.source import InMemorySource
 
 MIN_LOG_ODDS: Final = log(100)
 """Log odds of outliers against rare noise from which traces are excluded."""
@@ -66,7 +65,7 @@ def exclude_outliers(
         if not len(more) or len(outliers) + len(more) > share * corpus.traces:
             break
         outliers = np.union1d(outliers, more)
-        result = fit(_only(corpus, np.setdiff1d(corpus.all, outliers)))
+        result = fit(corpus.with_traces(corpus.fetch(np.setdiff1d(corpus.all, outliers))))
         if isinstance(result, Conflict):
             return result
         likely = _as_from_all(context, result, corpus, outliers)
@@ -84,15 +83,15 @@ def _exact_without_some(
     """Return machines without noise that explain all traces but a few outliers.
 
     The most surprising traces are excluded, and taken back if machines learned from the others
-    explain them. Return None if traces still contradict each other, if a machine lists accidents
-    or does not predict held-out traces, or if rare noise is the better explanation.
+    explain them. Return None if traces still contradict each other, if a machine overfits or does
+    not predict held-out traces, or if rare noise is the better explanation.
     """
     most = floor(share * corpus.traces)
     order = np.argsort(-surprise, kind="stable")
     outliers = np.sort(order[: min(most, np.count_nonzero(surprise > 0))])
     while 0 < len(outliers) <= most:
         remaining = np.setdiff1d(corpus.all, outliers)
-        result = refine(context, _only(corpus, remaining))
+        result = refine(context, corpus.with_traces(corpus.fetch(remaining)))
         if isinstance(result, Conflict):
             pair = remaining[list(result.traces)]
             outliers = np.union1d(outliers, pair[np.argmax(surprise[pair])])
@@ -120,21 +119,17 @@ def predicts_held_out(context: InferenceContext, corpus: Corpus, share: float) -
     """Return whether machines learned from most traces explain the others, up to a share of them.
 
     Machines that memorize traces explain any traces that they were learned from. If machines from
-    slightly fewer traces list accidents, the evidence is too small, and the test is inconclusive.
+    slightly fewer traces overfit, the evidence is too small, and the test is inconclusive.
     """
     training = corpus.sample(floor(_TRAINING_SHARE * corpus.steps))
     held_out = np.setdiff1d(corpus.distinct(), training)
-    result = refine(context, _only(corpus, training))
+    result = refine(context, corpus.with_traces(corpus.fetch(training)))
     if isinstance(result, Conflict):
         return False
     if any(rare_transitions(result.inference_state.counts)):
         return True
     failed = unexplained_traces(result.machines, corpus.fetch(held_out))
     return len(failed.numbers) <= share * len(held_out)
-
-
-def _only(corpus: Corpus, numbers: Numbers) -> Corpus:
-    return Corpus(InMemorySource([corpus.fetch(numbers)]), corpus.rounding)
 
 
 def _as_from_all(

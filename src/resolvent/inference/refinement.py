@@ -41,7 +41,6 @@ from resolvent.replay import Corpus, ReplayCounts, replay
 from resolvent.replay.corpus import REPLAYING
 from resolvent.traces import NO_EVENT, Label, Vocabulary
 from resolvent.traces.schema import TERMINATED
-from resolvent.traces.source import InMemorySource
 
 REFINE_ABOVE_STEPS = 500_000
 """Number of steps above which inference refines by default."""
@@ -371,8 +370,7 @@ class RefinementLoop:
         If they seem random, traces contradict each other, or the machine memorizes them.
         """
         traces = self.corpus.fetch(self.corpus.distinct())  # repeating traces must change nothing
-        distinct = Corpus(InMemorySource([traces]), self.corpus.rounding)
-        bits = _bits_of_termination(self.replay(distinct))
+        bits = _bits_of_termination(self.replay(self.corpus.with_traces(traces)))
         data = self._training_set(self.chosen)
         no_event = [code for code, label in enumerate(data.traces.labels) if label == NO_EVENT]
         if len(remove_trivial(data.histories, no_event).tree) <= MOST_TERMINATION_NODES:

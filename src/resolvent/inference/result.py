@@ -23,8 +23,9 @@ from resolvent.inference.fit import (
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.summary import html_of, text_of
 from resolvent.machines import Alternative, Machines
+from resolvent.machines.augmented_state import LabelNoise
 from resolvent.machines.compare import LabelClasses
-from resolvent.noise import LabelNoise, NoiseCandidate
+from resolvent.noise import NoiseCandidate
 from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import Corpus
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from resolvent.evaluation.evidence import Evidence
 
 
-_LARGEST_LOG: Final = 700.0
+_MAX_LOG: Final = 700.0
 """Logarithm of about the largest number that a float can hold."""
 
 
@@ -146,7 +147,7 @@ class InferenceResult:
 
     @property
     def learned_from(self) -> str:
-        """The number of traces learned from, in words, and whether all traces are explained."""
+        """The number of traces learned from, as text, and whether all traces are explained."""
         text = str(self.refinement)
         if any(self.unfinished.values()) and not self.is_noisy:
             return text.replace("all traces are explained", "not all traces are explained")
@@ -238,12 +239,10 @@ class InferenceResult:
         For each number of states that was tried, it is the likelihood of the best machine of that
         size divided by that of the inferred machine.
         """
-        return {
-            states: exp(min(odds, _LARGEST_LOG)) for states, odds in self.log_odds(name).items()
-        }
+        return {states: exp(min(odds, _MAX_LOG)) for states, odds in self.log_odds(name).items()}
 
     def log_odds(self, name: str) -> dict[int, float]:
-        """Return the logarithms of `odds`, which may be too small to write down themselves."""
+        """Return the logarithms of `odds`, which may be too small to represent themselves."""
         by_size = self._fits[name].log_evidence
         best = by_size.get(self.machines[name].states, 0.0)
         return {states: evidence - best for states, evidence in sorted(by_size.items())}
@@ -264,9 +263,9 @@ class InferenceResult:
     def update(self, traces: TraceSet) -> "InferenceResult":
         """Add traces: replay them, and repair the machines only if they fail.
 
-        Returns machines that explain all traces so far. They are those that `infer` would find
-        from all of them, whenever the traces are structure complete. If nothing fails, it takes the
-        time to replay the new traces, whatever the number of earlier ones.
+        Return machines that explain all traces so far: those that `infer` would find from all of
+        them, if the traces are structure complete. If nothing fails, the time is that of replaying
+        the new traces, whatever the number of earlier ones.
 
         >>> import gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -287,9 +286,7 @@ class InferenceResult:
     ) -> None:
         """Write one HTML page: the machines drawn, traces replayed, and the evidence.
 
-        The same as `resolvent.report`. The page needs no network and no other file. The result of
-        `q_learning` or `plan` given as `policy` is shown as well. `draw_of` draws observations: an
-        array of H×W×3 numbers from 0 to 255 for each, or None.
+        The same as `resolvent.report`, which describes the arguments.
 
         >>> import tempfile, gymnasium as gym, resolvent as rs
         >>> house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
@@ -335,8 +332,6 @@ class InferenceResult:
 
         states = by_machine("states")
         short_names = {"tm_states": "transition", "rm_states": "reward"}
-        log_odds = {name: self.log_odds(name) for name in self.machines}
-        learned_from = to_builtins(self.refinement, ["rounds", "traces", "steps"])
         return {
             "states": states,
             **{key: states[name] for key, name in short_names.items() if name in states},
@@ -352,15 +347,15 @@ class InferenceResult:
             "certificates": builtin(self.certificates),
             "terminal_situations": len(self.machines.termination.ends),
             "ambiguous_terminations": len(self.machines.termination.ambiguous),
-            "learned_from": learned_from,
+            "learned_from": to_builtins(self.refinement, ["rounds", "traces", "steps"]),
             "explains_all_traces": self.explains_all_traces,
             "tried": builtin(self.tried),
             "unfinished": self.unfinished,
             "noise": self.noise,
             "outliers": list(self.outliers),
             "log_odds": {
-                name: {str(size): odds for size, odds in by_size.items()}
-                for name, by_size in log_odds.items()
+                name: {str(size): odds for size, odds in self.log_odds(name).items()}
+                for name in self.machines
             },
             "alternatives": builtin(self.alternatives),
             "labels": str(self.machines.preprocessor.labeling.reads),
@@ -375,7 +370,7 @@ class InferenceResult:
         return short(f"InferenceResult({text})", 250)
 
     def _repr_html_(self) -> str:
-        """Return the figures for a notebook; the machines draw themselves there, too."""
+        """Return the figures for a notebook."""
         return html_of(self)
 
     def __str__(self) -> str:

@@ -16,8 +16,8 @@ from resolvent.traces.schema import REWARD
 if TYPE_CHECKING:
     from resolvent.inference.result import InferenceResult
 
-_ALTERNATIVES_SHOWN: Final = 3
-"""Number of alternatives of a machine that are written out; `alternatives` has all."""
+_MAX_ALTERNATIVES: Final = 3
+"""Maximum number of alternatives of a machine that are written out."""
 
 
 def text_of(result: "InferenceResult") -> str:
@@ -27,7 +27,7 @@ def text_of(result: "InferenceResult") -> str:
         merges = amount(statistics.merges, "merge")
         origin = f"from {statistics.prefix_tree_nodes} prefix-tree nodes by {merges}"
         if not statistics.prefix_tree_nodes:  # it was grown, not merged
-            origin = "the most likely machine met"
+            origin = "the most likely machine found"
         lines.append(
             f"{result.machines[name].title:<19} {amount(statistics.states, 'state')}, {origin}, "
             f"in {statistics.seconds:.3f} s"
@@ -75,7 +75,7 @@ def _facts(result: "InferenceResult") -> list[tuple[str, str]]:
 
 
 def trivial_lines(result: "InferenceResult") -> list[str]:
-    """Return the labels taken to change nothing, in one line unless the machines differ."""
+    """Return the labels that change no state, in one line unless the machines differ."""
     trivial = {
         name: ", ".join(
             label_text(test.label) for test in tests if test.triviality is Triviality.TRIVIAL
@@ -83,28 +83,26 @@ def trivial_lines(result: "InferenceResult") -> list[str]:
         for name, tests in result.trivial.items()
     }
     if len(set(trivial.values())) == 1:
-        return [f"taken to change nothing: {labels}" for labels in set(trivial.values()) - {""}]
+        return [f"assumed to change no state: {labels}" for labels in {*trivial.values()} - {""}]
     return [
-        f"taken to change nothing in the {name} machine: {labels or 'none'}"
+        f"assumed to change no state of the {name} machine: {labels or 'none'}"
         for name, labels in trivial.items()
     ]
 
 
 def tried_lines(result: "InferenceResult") -> list[str]:
-    """Return the attempts at each machine with several, and why one won."""
+    """Return the attempts at each machine with several, and why one was chosen."""
     lines = []
     for name, attempts in result.tried.items():
-        alone = [attempt for attempt in attempts if attempt.workers is None]
-        if len(alone) > 1:
-            chosen = next(attempt for attempt in alone if attempt.outcome == CHOSEN)
-            rest = "; ".join(str(attempt) for attempt in alone if attempt is not chosen)
+        machine = f"{short(name)} machine"
+        strategies = [attempt for attempt in attempts if attempt.workers is None]
+        if len(strategies) > 1:
+            chosen = next(attempt for attempt in strategies if attempt.outcome == CHOSEN)
+            rest = "; ".join(str(attempt) for attempt in strategies if attempt is not chosen)
             best = "fewest wrong" if name in result.unfinished else "the shortest description"
-            lines.append(f"{short(name)} machine: {chosen}, {best}; {rest}")
-        lines += [
-            f"{short(name)} machine, {attempt.workers}: {attempt}"
-            for attempt in attempts
-            if attempt.workers is not None
-        ]
+            lines.append(f"{machine}: {chosen}, {best}; {rest}")
+        parallel = (attempt for attempt in attempts if attempt.workers is not None)
+        lines += [f"{machine}, {attempt.workers}: {attempt}" for attempt in parallel]
     return lines
 
 
@@ -117,8 +115,7 @@ def noise_lines(result: "InferenceResult") -> list[str]:
         lines.append(_no_memory_line(result))
     for name, machine in result.machines.items():
         if machine.is_noisy and (result.is_noisy or name not in result.unfinished):
-            lines.append(_outputs_line(result, name))
-            lines += _alternative_lines(result, name)
+            lines += _machine_lines(result, name)
     return lines
 
 
@@ -126,51 +123,47 @@ def _uncertainty_lines(result: "InferenceResult") -> Iterator[str]:
     """Yield the uncertainty of labels and initial states."""
     uncertainty = result.machines.state_uncertainty
     if uncertainty.label_noise is not None:
-        yield f"labels: {uncertainty.label_noise}; states are inferred from all that came"
+        yield f"labels: {uncertainty.label_noise}; states are estimated from the whole history"
     elif result.label_noise is not None:
         source = result.preprocessor.labeling.reads.replace("+", " and ")
         yield f"labels: {result.label_noise}; computed from the {source} instead"
     elif result.options.labels == AS_RECORDED and result.preprocessor.labeling.events == {}:
-        yield "labels: they tell nothing of the outputs; the machines do without them"
+        yield "labels: they do not help to predict outputs; the machines ignore them"
     if uncertainty.starts:
-        yield f"{replace(uncertainty, label_noise=None)}; states are inferred from all that came"
+        starts = replace(uncertainty, label_noise=None)
+        yield f"{starts}; states are estimated from the whole history"
 
 
-def _outputs_line(result: "InferenceResult", name: str) -> str:
-    """Return the share of deviating outputs of a noisy machine, and the odds of another size."""
-    machine = result.machines[name]
+def _machine_lines(result: "InferenceResult", name: str) -> Iterator[str]:
+    """Yield the share of deviating outputs of a machine, and the machines as likely as it."""
+    machine, title = result.machines[name], f"{short(name)} machine"
     share = _percent(machine.noise)
-    line = f"{share} of the outputs of the {short(name)} machine"
+    line = f"{share} of the outputs of the {title} deviate"
     if name == REWARD:
-        deviation = (
-            "another value" if result.preprocessor.rewards is None else "taken for another level"
-        )
-        line = f"{share} of rewards are {deviation}"
+        has_levels = result.preprocessor.rewards is not None
+        deviate = "are assigned to another level" if has_levels else "have another value"
+        line = f"{share} of rewards {deviate}"
     odds = {size: odds for size, odds in result.log_odds(name).items() if size != machine.states}
     if odds:
         size = max(odds, key=odds.__getitem__)
         line += f"; {amount(size, 'state')} instead of {machine.states}: {odds_text(odds[size])}"
-    return line
-
-
-def _alternative_lines(result: "InferenceResult", name: str) -> Iterator[str]:
-    """Yield the first machines that are nearly as likely."""
+    yield line
     alternatives = result.alternatives[name]
-    for alternative in alternatives[:_ALTERNATIVES_SHOWN]:
-        yield f"{short(name)} machine, open: {alternative}"
-    if len(alternatives) > _ALTERNATIVES_SHOWN:
-        more = len(alternatives) - _ALTERNATIVES_SHOWN
-        yield f"{short(name)} machine, open: {more:,} more, which result.alternatives has"
+    for alternative in alternatives[:_MAX_ALTERNATIVES]:
+        yield f"{title}, open: {alternative}"
+    if len(alternatives) > _MAX_ALTERNATIVES:
+        more = len(alternatives) - _MAX_ALTERNATIVES
+        yield f"{title}, open: {more:,} more, in result.alternatives"
 
 
 def _no_memory_line(result: "InferenceResult") -> str:
     """Return the meaning of noisy machines without memory."""
     if any(warning.figures.get("localized") for warning in result.warnings):
         return (
-            "memory of these labels tells nothing; but too little varies for a world that is "
-            "random, so that something else may have to be remembered"
+            "memory of these labels does not improve predictions; but outputs vary for so few "
+            "queries that they may depend on memory of something else"
         )
-    return "no memory is needed: with it, these labels tell no more than without"
+    return "no memory is needed: these labels do not improve predictions"
 
 
 def time_ran_out_warning(result: "InferenceResult") -> Finding:
@@ -180,8 +173,8 @@ def time_ran_out_warning(result: "InferenceResult") -> Finding:
     return Finding(
         "time-ran-out",
         Severity.WARNING,
-        f"Time ran out before all states were told apart. The machines are the best found by "
-        f"then; of the outputs that they were learned from they get wrong {wrong}. Raise "
+        f"Time ran out before all states were distinguished. The machines are the best found so "
+        f"far; they predict {wrong} of the outputs that they were learned from wrong. Raise "
         f"time_limit (--time-limit), give more traces, or declare labels that change nothing as "
         f"trivial.",
         {"machines": list(shares), "wrong": list(shares.values())},

@@ -11,7 +11,6 @@ import numpy as np
 
 from resolvent import _core
 from resolvent._util.math import log
-from resolvent.errors import ModelError
 from resolvent.machines.build import Vocabularies, machine_of_tables, with_sample_counts
 from resolvent.machines.compare import Alternative
 from resolvent.machines.machine import Machine
@@ -38,25 +37,21 @@ def compare_transitions(samples: SampleSet, transitions: Codes) -> AlternativeTr
     """Compare each transition of a machine with other targets, all other transitions fixed.
 
     Traces that read the transition are replayed with another target: staying, and the three that
-    outputs up to the next label favor most. All outputs are then weighed as by `weigh`. Of more
+    outputs up to the next label favor most; all are compared by `marginal_likelihood`. Of more
     than 200,000 rows a part of the traces is used, which understates certainty.
     """
     states, labels = transitions.shape
     if labels == 0:
-        nowhere = np.full((states, 0), -1, np.int32)
-        return AlternativeTransitions(nowhere, np.zeros(nowhere.shape))
-    try:
-        target, log_odds = _core.rival_moves(
-            samples.alpha,
-            samples.output,
-            samples.beta,
-            samples.offsets,
-            transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
-            labels=labels,
-            part=SUBSAMPLE_ROWS,
-        )
-    except ValueError as error:
-        raise ModelError(f"the transitions do not fit the samples: {error}") from None
+        return AlternativeTransitions(np.full((states, 0), -1, np.int32), np.zeros((states, 0)))
+    target, log_odds = _core.rival_moves(
+        samples.alpha,
+        samples.output,
+        samples.beta,
+        samples.offsets,
+        transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
+        labels=labels,
+        part=SUBSAMPLE_ROWS,
+    )
     target = target.reshape(states, labels)
     # The evidence alone does not decide whether "no event" changes a state.
     if (silence := samples.labels.get(NO_EVENT)) is not None:
@@ -70,8 +65,7 @@ def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMach
     The search uses an approximate score, and may leave a transition whose alternative has better
     odds. A transition that makes a state reachable stays.
     """
-    stays = np.arange(likely.states, dtype=np.int32)[:, None]
-    transitions = np.where(likely.transitions < 0, stays, likely.transitions)
+    transitions = _total(likely.transitions)
     best = likely.log_evidence
     refused: set[tuple[int, int]] = set()
     for _ in range(MAX_CHANGES):
@@ -95,26 +89,26 @@ def improve_transitions(samples: SampleSet, likely: LikelyMachine) -> LikelyMach
 def _with_one_change(
     samples: SampleSet, transitions: Codes, best: float, refused: set[tuple[int, int]]
 ) -> tuple[Codes, float] | None:
-    """Return likelier transitions that differ in one place, with their evidence; or None.
+    """Return likelier transitions that differ in one entry, with their evidence; or None.
 
     Changes that leave a state unreachable or do not improve the evidence on all samples are added
     to `refused`; those with the worst odds of the present target are tried first.
     """
     comparison = compare_transitions(samples, transitions)
     log_odds = np.where(comparison.target < 0, np.inf, comparison.log_odds).ravel()
-    for place in np.argsort(log_odds, kind="stable").tolist():
-        if log_odds[place] >= 0:
+    for entry in np.argsort(log_odds, kind="stable").tolist():
+        if log_odds[entry] >= 0:
             break
-        target = int(comparison.target.flat[place])
-        if (place, target) in refused:
+        target = int(comparison.target.flat[entry])
+        if (entry, target) in refused:
             continue
         changed = transitions.copy()
-        changed.flat[place] = target
+        changed.flat[entry] = target
         if len(shortest_paths(_read_transitions(samples, changed))) == len(changed):
             log_evidence = marginal_likelihood(samples, changed).log_evidence
             if log_evidence > best:
                 return changed, log_evidence
-        refused.add((place, target))
+        refused.add((entry, target))
     return None
 
 
@@ -126,8 +120,8 @@ def _read_transitions(samples: SampleSet, transitions: Codes) -> Codes:
     before[samples.offsets[:-1][np.diff(samples.offsets) > 0]] = 0
     rows = np.flatnonzero(samples.beta >= 0)
     read = np.full(transitions.shape, -1, np.int32)
-    places = before[rows], samples.beta[rows]
-    read[places] = transitions[places]
+    entries = before[rows], samples.beta[rows]
+    read[entries] = transitions[entries]
     return read
 
 
@@ -145,32 +139,35 @@ def alternatives(
         if states != likely.states and log_odds > -OPEN_LOG_ODDS
     ]
     is_open = (comparison.target >= 0) & (comparison.log_odds < OPEN_LOG_ODDS)
-    places = np.argwhere(is_open)
-    least_sure = np.argsort(comparison.log_odds[is_open], kind="stable")[:MAX_OPEN_TRANSITIONS]
-    for state, code in places[least_sure].tolist():
+    least_certain = np.argsort(comparison.log_odds[is_open], kind="stable")[:MAX_OPEN_TRANSITIONS]
+    for state, code in np.argwhere(is_open)[least_certain].tolist():
         transitions, target = machine.transitions.copy(), int(comparison.target[state, code])
         transitions[state, code] = target
-        stays = np.arange(len(transitions), dtype=np.int32)[:, None]
-        transitions = np.where(transitions < 0, stays, transitions)
-        changed = _with_transitions(machine, samples, transitions)
+        changed = _with_transitions(machine, samples, _total(transitions))
         change = (state, machine.labels[code], target)
         machines.append(Alternative(changed, -float(comparison.log_odds[state, code]), change))
     return tuple(sorted(machines, key=lambda alternative: -alternative.log_odds))
 
 
 def _with_transitions(machine: Machine, samples: SampleSet, transitions: Codes) -> Machine:
-    """Return a machine of the same kind with other transitions, and their outputs."""
-    nothing = np.empty(0, np.int64)
+    """Return a machine of the same type with other transitions, and their outputs."""
+    empty = np.empty(0, np.int64)
     loops = np.arange(len(transitions), dtype=np.int32)[:, None]
-    idle = ((transitions == loops) | (transitions < 0)).all(0)
+    is_trivial = (_total(transitions) == loops).all(0)
     changed, _ = machine_of_tables(
         type(machine),
         Vocabularies(samples.labels, samples.observations, samples.actions, samples.outputs),
         transitions,
-        (nothing, nothing, np.empty(0, np.int32)),
-        trivial=tuple(np.flatnonzero(idle).tolist()),
+        (empty, empty, np.empty(0, np.int32)),
+        trivial=tuple(np.flatnonzero(is_trivial).tolist()),
         predicts=machine.predicts,
         supplemented=machine.supplemented,
         digits=machine.digits,
     )
     return with_sample_counts(changed, samples)
+
+
+def _total(transitions: Codes) -> Codes:
+    """Return the transitions with self-loops for the unknown ones."""
+    loops = np.arange(len(transitions), dtype=np.int32)[:, None]
+    return np.where(transitions < 0, loops, transitions)

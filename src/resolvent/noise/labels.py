@@ -10,7 +10,8 @@ Input: traces, or counts of their labels. Output: the labeling function and the 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,39 +25,39 @@ from resolvent.preprocess.labeling import (
     preceding_actions,
 )
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.replay import Alphabets, CodedShard, Corpus
+from resolvent.replay import Alphabets, Corpus
 from resolvent.replay.counts import CountTable
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol
+from resolvent.traces.symbols import NO_EVENT, Symbol
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, Vocabulary
+from resolvent.traces.vocabulary import Codes
 
 Floats = NDArray[np.float64]
 
 _SOURCES: tuple[LabelOrigin, ...] = ("observation", "action+observation")
 """Inputs that labels may be a function of; of equally likely ones the first is taken."""
 
-_MOST_CELLS = 20_000_000
-"""Maximum size of a table of sources and labels; with more, labels are left as they are."""
+_MAX_CELLS = 20_000_000
+"""Maximum size of a table of sources and labels that rates are fitted to."""
 
-_MOST_LABELS = 1_000
-"""Maximum number of labels for which rates are fitted; with more, labels are left as they are."""
+_MAX_LABELS = 1_000
+"""Maximum number of labels for which rates are fitted."""
 
-_MOST_ROUNDS = 200
+_MAX_ROUNDS = 200
 """Maximum number of rounds of a fit."""
 
-_MOST_RATE = 0.49
-"""Upper bound of fitted rates, so that the truth stays possible."""
+_MAX_RATE = 0.49
+"""Maximum of fitted rates, so that recorded labels are right more often than not."""
 
 _UNEVEN, _STANDARD_DEVIATIONS = 4.0, 8.0
 """Errors are random unless pairs of them share a source by this factor more often than by chance,
 and by this number of standard deviations more often."""
 
-_FAR = 20.0
-"""Nats that exceed any cost of smoothing the rates."""
+_MIN_NATS = 20.0
+"""Log odds that exceed any cost of smoothing the rates."""
 
-_CONVERGED = 1e-9
-"""Largest relative change of a rate in a round after which a fit ends."""
+_TOLERANCE = 1e-9
+"""Relative change of all rates in a round below which a fit ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +75,9 @@ class LabelCounts:
         """Count the labels that are read under a timing."""
         if isinstance(traces, TraceSet):
             return cls(Alphabets.of(traces.values), _count_labels(traces, traces.codes, timing))
-        shards = iter(traces.coded())
-        table = _of_shard(next(shards), timing)
-        for shard in shards:
-            table += _of_shard(shard, timing)
-        return cls(traces.alphabets, table)
-
-    @property
-    def labels(self) -> Vocabulary[Label]:
-        """The labels by code."""
-        return self.alphabets.labels
+        shards = traces.coded()
+        tables = (_count_labels(shard.traces, shard.codes, timing) for shard in shards)
+        return cls(traces.alphabets, reduce(add, tables))
 
     def sources(self, reads: LabelOrigin) -> tuple[list[Symbol], NDArray[np.int64]]:
         """Return the distinct inputs of a labeling function, and the index of that of each row."""
@@ -95,10 +89,6 @@ class LabelCounts:
         pairs = (self.table["action"].astype(np.int64) + 1) * len(observations) + observation
         distinct, index = np.unique(pairs, return_inverse=True)
         return pair_sources(distinct, actions, observations), index
-
-
-def _of_shard(shard: CodedShard, timing: LabelTiming) -> CountTable:
-    return _count_labels(shard.traces, shard.codes, timing)
 
 
 def _count_labels(traces: TraceSet, codes: Mapping[str, Codes], timing: LabelTiming) -> CountTable:
@@ -120,10 +110,10 @@ class DenoisedLabels:
 
     labeling: LabelingFunction
     noise: LabelNoise | None
-    log_evidence: float
+    log_evidence: float = 0.0
 
 
-WITHOUT_LABELS = DenoisedLabels(LabelingFunction("observation", {}), None, 0.0)
+WITHOUT_LABELS = DenoisedLabels(LabelingFunction("observation", {}), None)
 """Denoised labels that are independent of all observations: no event ever happens."""
 
 
@@ -144,10 +134,9 @@ def denoise_labels(
 ) -> DenoisedLabels | LabelDependence:
     """Return the labeling function that recorded labels follow, except for random errors.
 
-    If there is none, return the reason: labels follow exactly; observations and actions do not make
-    them likelier than chance; or they differ in few places and often there, so that they must
-    depend on something unobserved. `timing` says whether the first label of an episode counts;
-    `share` is the share of wrong labels, if known.
+    If there is none, return the reason. Labels are latent if errors concentrate on few sources.
+    `timing` says whether the first label of an episode counts; `share` is the share of wrong
+    labels, if known.
 
     >>> from resolvent.traces import Trace
     >>> labels = [None, "key", "key", "key", None]
@@ -171,7 +160,7 @@ def denoise_labels(
     if fit.noise == LabelNoise(0.0, 0.0, 0.0):
         return LabelDependence.EXACT
     events = {
-        source: counts.labels[int(code)]
+        source: counts.alphabets.labels[int(code)]
         for source, code in zip(fit.sources, fit.main, strict=True)
         if code != fit.silence
     }
@@ -180,20 +169,21 @@ def denoise_labels(
 
 def _best_fit(counts: LabelCounts, share: float | None) -> "_Fit | LabelDependence":
     """Return the best fit of labels to observations, or to actions and observations."""
-    labels, table = len(counts.labels), counts.table
+    alphabet, table = counts.alphabets.labels, counts.table
+    labels = len(alphabet)
     if labels < 2 or (share is None and _surely_exact(table, labels)):
         return LabelDependence.EXACT
     best: _Fit | None = None
     for reads in _SOURCES:
         sources, index = counts.sources(reads)
-        if len(sources) * labels > _MOST_CELLS or labels > _MOST_LABELS:
+        if len(sources) * labels > _MAX_CELLS or labels > _MAX_LABELS:
             continue
         is_exact = len(np.unique(index * labels + table["label"])) == len(sources)
         if best is None and is_exact:
             return LabelDependence.EXACT
         by_source = np.zeros((len(sources), labels))
         np.add.at(by_source, (index, table["label"]), table.count)
-        fit = _Fit.of(by_source, counts.labels.get(NO_EVENT), share, reads, sources)
+        fit = _Fit.of(by_source, alphabet.get(NO_EVENT), share, reads, sources)
         if best is None or fit.log_evidence > best.log_evidence:
             best, best_is_exact = fit, is_exact
     if best is None:
@@ -228,7 +218,7 @@ class _Fit:
         labels = counts.shape[1]
         main = np.eye(labels)[counts.argmax(1)]  # a distribution over labels for each source
         before = LabelNoise(0.0, 0.0, 0.0)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             noise = _rates(product(main.T, counts), silence, 0.5, share)
             shares = (main.sum(0) + 0.5) / (len(main) + 0.5 * labels)
             joint = product(counts, log(_chances(noise, labels, silence)).T) + log(shares)
@@ -236,7 +226,8 @@ class _Fit:
             main = exp(joint - likeliest)
             sums = main.sum(1, keepdims=True)
             main /= sums
-            if _has_converged(noise, before):
+            rates = zip(noise.as_dict().values(), before.as_dict().values(), strict=True)
+            if all(abs(rate - previous) <= _TOLERANCE * rate for rate, previous in rates):
                 break
             before = noise
         log_evidence = float((likeliest + log(sums)).sum())
@@ -278,7 +269,7 @@ def _surely_exact(table: CountTable, labels: int) -> bool:
     each = np.bincount(place, table.count)
     at_observation = np.bincount(observation, table.count)[observation]
     with_errors = (table.count * log(each[place] / at_observation)).sum()
-    return bool(exactly - with_errors > _FAR)
+    return bool(exactly - with_errors > _MIN_NATS)
 
 
 def _by_chance(counts: Floats) -> float:
@@ -292,11 +283,6 @@ def _by_chance(counts: Floats) -> float:
 def _price(parameters: int, total: float) -> float:
     """Return the cost of parameters that are fitted to this number of labels."""
     return parameters / 2 * float(log(total))
-
-
-def _has_converged(noise: LabelNoise, before: LabelNoise) -> bool:
-    pairs = zip(noise.as_dict().values(), before.as_dict().values(), strict=True)
-    return all(abs(rate - previous) <= _CONVERGED * rate for rate, previous in pairs)
 
 
 def _rates(
@@ -324,7 +310,7 @@ def _rates(
 
     def rate(errors: float, total: float) -> float:
         value = float(scale * errors / (total + 2 * smoothing)) if total + smoothing else 0.0
-        return min(value, _MOST_RATE) if smoothing else value
+        return min(value, _MAX_RATE) if smoothing else value
 
     return LabelNoise(rate(missed, happened), rate(false, quiet), rate(swapped, happened))
 

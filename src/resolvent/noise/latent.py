@@ -6,7 +6,6 @@ Labels that are a function of observations are denoised before, in `labels`, wit
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 import numpy as np
 
@@ -22,14 +21,15 @@ from resolvent.noise.outputs import (
     marginal_likelihood,
 )
 from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
+from resolvent.preprocess.supplement import supplement
 from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
-from resolvent.traces.symbols import NO_EVENT, Label, Symbol
+from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.traces.trace_set import with_column
-from resolvent.traces.vocabulary import Codes, Vocabulary
+from resolvent.traces.vocabulary import Codes
 
-_PART = 100_000
+_COMPARED_ROWS = 100_000
 """Number of rows that machines of different sizes are compared on; the best are fitted to all."""
 
 MOST_STATES = 16
@@ -67,9 +67,8 @@ def fit_latent_machine(
 ) -> LatentStateMachine:
     """Return the most likely machine for samples that do not determine its state.
 
-    With `labels`, recorded labels are noisy copies of those that the machine reads: events are
-    missed or swapped, and steps without an event are recorded with one. With `starts`, each
-    episode draws its initial state. "No event" changes no state. Latent labels and states are
+    With `labels`, recorded labels are noisy copies of those that the machine reads. With `starts`,
+    each episode draws its initial state. "No event" changes no state. Latent labels and states are
     inferred from all outputs of a trace by expectation maximization; machines are compared by
     marginal likelihood, as in `fit_likely_machine`.
     """
@@ -89,7 +88,7 @@ def fit_latent_machine(
         seed=limits.seed,
         effort=limits.effort,
         most_states=min(limits.most_states, MOST_STATES),
-        part=_PART,
+        part=_COMPARED_ROWS,
         time_limit=limits.time_limit or 0.0,
         progress=forward_progress(None),
     )
@@ -179,15 +178,8 @@ def infer_latent(
             gain = likely.log_evidence - marginal_likelihood(corrected, transitions).log_evidence
             fit = replace(fit, log_evidence=fit.log_evidence + gain)
         if predicts == OBSERVATION:
-            observed = _with_states(traces, likely)
+            observed = supplement(traces, likely.path)
     return fit if fit.state_uncertainty else None
-
-
-def _with_states(traces: TraceSet, likely: LatentStateMachine) -> ObservationColumn:
-    """Return the pairs of observation and state at all steps."""
-    observations = traces.at_step(traces.observation_codes)
-    pairs: Vocabulary[Symbol] = Vocabulary(product(traces.observations, range(likely.states)))
-    return pairs, (observations * likely.states + likely.path).astype(np.int32)
 
 
 def _corrected(fit: LatentFit, samples: SampleSet, likely: LatentStateMachine) -> LatentFit:

@@ -10,6 +10,8 @@ from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
 from resolvent.traces.schema import REWARD
 
+_REWARD_NOISE: Final = ("gaussian", "flipped", False)
+
 
 def _share(name: str, value: Any, alternative: str = "") -> float:
     is_wrong = isinstance(value, bool | np.bool_) or not isinstance(value, Real)
@@ -25,13 +27,13 @@ class Noise:
     """The kinds of noise in traces, as far as they are known; everything else is exact.
 
     Attributes:
-        outcomes: The same step has different outcomes: actions slip, readings flicker.
+        outcomes: The same step has different outcomes: actions slip, sensors fail.
         labels: Labels are missed, false or swapped: a share of them from 0 to 1, or True for
             a share to be estimated.
         rewards: "gaussian" for rewards that vary around their values, "flipped" for values
             that are sometimes mistaken for one another.
         starts: Each episode draws a hidden initial state.
-        outliers: Largest share of the traces that may be excluded as useless.
+        outliers: Maximum share of the traces that may be excluded as outliers.
 
     >>> Noise(outcomes=True, labels=0.02)
     Noise(outcomes=True, labels=0.02, rewards=False, starts=False, outliers=0.0)
@@ -58,8 +60,7 @@ estimate it
             labels = _share("labels", self.labels, ", or True to estimate it")
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "outliers", _share("outliers", self.outliers))
-        is_named = isinstance(self.rewards, str) and self.rewards in ("gaussian", "flipped")
-        if not is_named and self.rewards is not False:
+        if not isinstance(self.rewards, str | bool) or self.rewards not in _REWARD_NOISE:
             raise OptionError(
                 f"Noise: rewards is {quoted(self.rewards)}: choose 'gaussian', 'flipped' or False"
             )
@@ -101,9 +102,8 @@ class NoiseCandidate:
         name: "no noise", "denoised labels", "noisy outputs", "outliers", "latent labels" or
             "latent starts".
         reason: Why it was chosen or rejected.
-        is_chosen: Whether the machines of the result rest on it; besides denoised labels there is
-            always another one.
-        log_evidence: The log-likelihood of all outputs, where candidates were compared by that.
+        is_chosen: Whether the result uses it; besides denoised labels, a second one is chosen.
+        log_evidence: The log-likelihood of all outputs, if candidates were compared by that.
 
     >>> print(NoiseCandidate("outliers", "no trace stands out"))
     outliers: rejected, no trace stands out

@@ -27,10 +27,10 @@ _OTHER_TRACES: Final = 2
 _PRIOR_COUNT: Final = 50.0
 """Weight, in outputs, of the overall rate of deviations in the estimate for one query."""
 
-_USUAL: Final = 0.9
-"""Share of the traces, those with the least deviations, that measure how much traces differ."""
+_TYPICAL_SHARE: Final = 0.9
+"""Share of the traces, those with the least deviations, from which dispersion is estimated."""
 
-_ROUNDS: Final = 10
+_MAX_ROUNDS: Final = 10
 """Maximum number of rounds in which outliers and the rates of the other traces are estimated."""
 
 
@@ -40,7 +40,7 @@ class OutlierScores:
 
     `outputs` is the number of outputs that could deviate, `deviating` the number that do, for the
     most informative machine. `nats` is the log likelihood ratio of a separate rate of deviations
-    against that of the other traces; above `needed`, the trace is an outlier. `surprise` is the
+    against that of the other traces; above `threshold`, the trace is an outlier. `surprise` is the
     negative log likelihood of all outputs that most other traces contradict, even a single one.
     """
 
@@ -48,12 +48,12 @@ class OutlierScores:
     deviating: Counts
     nats: NDArray[np.float64]
     surprise: NDArray[np.float64]
-    needed: float
+    threshold: float
 
     @property
     def are_outliers(self) -> NDArray[np.bool_]:
         """For each trace, whether it is an outlier beyond doubt."""
-        return self.nats > self.needed
+        return self.nats > self.threshold
 
 
 def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = True) -> OutlierScores:
@@ -67,28 +67,25 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
         queries = step_queries(machines, traces, states_at_steps(machines, traces))
     else:  # later machines read states of the first
         first = machines_of([next(iter(machines.values()))], machines.timing)
-        nowhere = {name: np.zeros(traces.steps, np.int32) for name in first}
-        queries = step_queries(first, traces, nowhere)
-    needed = log(max(len(traces), 1) * len(queries) / _RISK)
-    scores = [_score_for_machine(steps, traces, needed) for steps in queries.values()]
-    most = np.argmax([own.nats for own in scores], axis=0)
+        one_state = {name: np.zeros(traces.steps, np.int32) for name in first}
+        queries = step_queries(first, traces, one_state)
+    threshold = log(max(len(traces), 1) * len(queries) / _RISK)
+    scores = [_score_for_machine(steps, traces, threshold) for steps in queries.values()]
+    best = np.argmax([score.nats for score in scores], axis=0)
     trace = np.arange(len(traces))
-    return OutlierScores(
-        np.array([own.outputs for own in scores])[most, trace],
-        np.array([own.deviating for own in scores])[most, trace],
-        np.array([own.nats for own in scores])[most, trace],
-        np.sum([own.surprise for own in scores], axis=0),
-        needed,
-    )
+    columns = zip(*((score.outputs, score.deviating, score.nats) for score in scores), strict=True)
+    outputs, deviating, nats = (np.array(column)[best, trace] for column in columns)
+    surprise = np.sum([score.surprise for score in scores], axis=0)
+    return OutlierScores(outputs, deviating, nats, surprise, threshold)
 
 
-def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> OutlierScores:
+def _score_for_machine(steps: StepQueries, traces: TraceSet, threshold: float) -> OutlierScores:
     trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
     queries = int(steps.queries.max(initial=0)) + 1
-    row, row_total = _numbered(steps.states.astype(np.int64) * queries + steps.queries)
-    cell, cell_total = _numbered(row * (len(steps.machine.outputs) + 1) + steps.outputs)
-    own_row, own_row_total = _numbered(trace * len(row_total) + row)
-    own_cell, own_cell_total = _numbered(trace * len(cell_total) + cell)
+    row, row_total = _count(steps.states.astype(np.int64) * queries + steps.queries)
+    cell, cell_total = _count(row * (len(steps.machine.outputs) + 1) + steps.outputs)
+    own_row, own_row_total = _count(trace * len(row_total) + row)
+    own_cell, own_cell_total = _count(trace * len(cell_total) + cell)
     other_rows = row_total[row] - own_row_total[own_row]
     same_outputs = cell_total[cell] - own_cell_total[own_cell]
     traces_of_row = np.bincount(np.unique(trace * len(row_total) + row) % len(row_total))
@@ -102,9 +99,9 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> O
     outputs = np.bincount(trace, informative, len(traces)).astype(np.int64)
     deviating = np.bincount(trace, deviates, len(traces)).astype(np.int64)
     own_rate = np.array([*map(_log_of_rate, outputs.tolist(), deviating.tolist())])
-    outliers = np.zeros(len(traces), bool)
-    for _ in range(_ROUNDS):
-        overall = (deviating[~outliers].sum() + 0.5) / (outputs[~outliers].sum() + 1.0)
+    are_outliers = np.zeros(len(traces), bool)
+    for _ in range(_MAX_ROUNDS):
+        overall = (deviating[~are_outliers].sum() + 0.5) / (outputs[~are_outliers].sum() + 1.0)
         chance = (elsewhere + _PRIOR_COUNT * overall) / (other_rows + _PRIOR_COUNT)
         chance = np.clip(chance, 1e-9, 0.5)
         as_others = np.bincount(
@@ -112,18 +109,17 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, needed: float) -> O
         )
         expected = np.bincount(trace, np.where(informative, chance, 0.0))
         variance = np.bincount(trace, np.where(informative, chance * (1 - chance), 0.0))
-        # If traces differ more than by chance anyway, it takes more to be an outlier.
-        far = np.sort((deviating - expected) ** 2 / np.maximum(variance, 1e-9))
-        dispersion = far[: max(int(_USUAL * len(far)), 1)].mean()
+        # If all traces differ more than by chance, an outlier has to differ even more.
+        deviation = np.sort((deviating - expected) ** 2 / np.maximum(variance, 1e-9))
+        dispersion = deviation[: max(int(_TYPICAL_SHARE * len(deviation)), 1)].mean()
         nats = np.where(deviating > expected, (own_rate - as_others) / max(dispersion, 1.0), 0.0)
-        beyond_doubt = nats > needed
-        if np.array_equal(beyond_doubt, outliers):
+        before, are_outliers = are_outliers, nats > threshold
+        if np.array_equal(are_outliers, before):
             break
-        outliers = beyond_doubt
     surprise: NDArray[np.float64] = np.bincount(
         trace, np.where(against, -log(chance), 0.0), len(traces)
     ).astype(np.float64)
-    return OutlierScores(outputs, deviating, nats, surprise, needed)
+    return OutlierScores(outputs, deviating, nats, surprise, threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +145,7 @@ def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTrace
     is_predicted = np.zeros(len(trace), bool)
     is_wrong = np.zeros(len(trace), bool)
     for steps in queries.values():
-        # A query that no other trace has in a state is no reason to mistrust the one that has.
+        # A query that only one trace has in a state says nothing about this trace.
         predicted = steps.machine.predict(steps.states, steps.queries, generalized=False)
         is_predicted |= predicted >= 0
         is_wrong |= (predicted >= 0) & (predicted != steps.outputs)
@@ -170,7 +166,6 @@ def _log_of_rate(trials: int, deviations: int) -> float:
     return log_gamma(deviations + 1) + log_gamma(trials - deviations + 1) - log_gamma(trials + 2)
 
 
-def _numbered(values: Counts) -> tuple[Counts, Counts]:
+def _count(values: Counts) -> tuple[Counts, Counts]:
     """Return the index of each value among the distinct ones, and the counts of these."""
-    _, index, count = np.unique(values, return_inverse=True, return_counts=True)
-    return index, count
+    return np.unique(values, return_inverse=True, return_counts=True)[1:]

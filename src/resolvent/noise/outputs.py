@@ -14,7 +14,7 @@ import numpy as np
 
 from resolvent import _core
 from resolvent._util.progress import Listener, Progress
-from resolvent.errors import ModelError, OptionError
+from resolvent.errors import OptionError
 from resolvent.machines import Machine, Machines
 from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
 from resolvent.preprocess.supplement import supplement
@@ -27,9 +27,9 @@ from resolvent.traces.vocabulary import Codes
 SUBSAMPLE_ROWS = 200_000
 """Number of rows that machines are grown on; the best one is then fitted to all rows."""
 
-NATS: Final = 10.0
-CLEARLY: Final = 0.01
-"""Smallest gain in log likelihood, in nats and as a share of it, that decides between labels."""
+MIN_GAIN: Final = 10.0
+MIN_RELATIVE_GAIN: Final = 0.01
+"""Minimum gain in log likelihood, in nats and as a share of it, that decides between labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +85,6 @@ class SearchLimits:
     def __post_init__(self) -> None:
         if not self.effort > 0:
             raise OptionError(f"effort is {self.effort}: choose a number above 0")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise OptionError(f"time_limit is {self.time_limit}: choose seconds above 0, or None")
-        if self.most_states < 1:
-            raise OptionError(f"most_states is {self.most_states}: a machine has at least 1 state")
 
 
 UNLIMITED = SearchLimits()
@@ -102,8 +98,7 @@ def fit_likely_machine(
     """Return the most likely machine that a search finds for samples with noisy outputs.
 
     A machine grows from one state by splitting and is merged back; machines are compared by the
-    marginal likelihood of all outputs, so that a state that noise alone explains is not worth its
-    transitions. The order of traces makes no difference.
+    marginal likelihood of all outputs. The order of traces makes no difference.
     """
     labels = len(samples.labels)
     # "No event" changes no state until the evidence says otherwise. Without any label, the search
@@ -171,22 +166,14 @@ def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence
     likelihood of all outputs, with the main outputs and their shares integrated out, plus the log
     prior of the transitions; docs/decisions/noise.md states the priors.
     """
-    if transitions.ndim != 2 or transitions.shape[1] != len(samples.labels):
-        raise ModelError(
-            f"transitions has the shape {transitions.shape}: give one row for each state, and in "
-            f"it one column for each of the {len(samples.labels)} labels"
-        )
-    try:
-        figures = _core.weigh_noisy_machine(
-            samples.alpha,
-            samples.output,
-            samples.beta,
-            samples.offsets,
-            transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
-            labels=transitions.shape[1],
-        )
-    except ValueError as error:
-        raise ModelError(f"the transitions do not fit the samples: {error}") from None
+    figures = _core.weigh_noisy_machine(
+        samples.alpha,
+        samples.output,
+        samples.beta,
+        samples.offsets,
+        transitions=np.ascontiguousarray(transitions, np.int32).ravel(),
+        labels=len(samples.labels),
+    )
     return NoisyEvidence(*figures)
 
 
@@ -225,13 +212,13 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
     return total
 
 
-def are_likelier(log_evidence: float, baseline: float, part: float = CLEARLY) -> bool:
+def are_likelier(log_evidence: float, baseline: float, part: float = MIN_RELATIVE_GAIN) -> bool:
     """Return whether labels make outputs likelier than the baseline does, beyond doubt.
 
     >>> are_likelier(-100.0, -105.0), are_likelier(-100.0, -200.0), are_likelier(-9950.0, -1e4)
     (False, True, False)
     """
-    return log_evidence - baseline > max(NATS, part * -baseline)
+    return log_evidence - baseline > max(MIN_GAIN, part * -baseline)
 
 
 def explain_more(
@@ -241,13 +228,13 @@ def explain_more(
     timing: LabelTiming,
     *,
     rounding: Mapping[str, int] = MappingProxyType({}),
-    part: float = CLEARLY,
+    part: float = MIN_RELATIVE_GAIN,
     limits: Callable[[], SearchLimits] = lambda: COMPARISON,
 ) -> bool:
     """Return whether the most likely machines explain noisy outputs much better with these labels.
 
-    The baseline differs in labels alone. Machines are fitted to both for one output after the
-    other, until they differ; `limits` are those of the next fit.
+    The baseline differs in labels alone. Machines are fitted to both, output by output, until
+    they differ; `limits` are those of the next fit.
 
     >>> from resolvent.worlds import House
     >>> from resolvent.preprocess.labeling import LabelingFunction

@@ -26,38 +26,35 @@ from resolvent.traces.schema import REWARD
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.trace_set import TraceSet
 
-MOST_DIFFERENT = 0.2
-"""Share of the steps above which different rewards are no symbols."""
+_MAX_DISTINCT_SHARE = 0.2
+"""Number of different rewards, as a share of the steps, above which they are no symbols."""
 
-FEW = 64
-"""Maximum number of different rewards around one value that are symbols all the same."""
+_MAX_SYMBOLS = 64
+"""Maximum number of different rewards around one value that are symbols nevertheless."""
 
 FEWEST_VALUES = 16
 """Number of different rewards below which they are compared as symbols: noise flips them."""
 
-_FEWEST_REPEATS = 30
-"""Number of repeated contexts from which the variance of rewards is estimated."""
+_MIN_REPEATS = 30
+"""Minimum number of repeated contexts to estimate the variance of rewards from."""
 
-_FEWEST_TO_VARY = 5
-"""Number of repeated contexts from which rewards may count as noisy."""
+_MIN_REPEATS_OF_NOISE = 5
+"""Minimum number of repeated contexts for rewards to count as noisy."""
 
-_EQUAL = 0.2
+_MAX_EQUAL = 0.2
 """Share of equal rewards in the same context above which some rewards are exact."""
 
-_EXACT = 20
-"""Number of times that an exact reward occurs, and at least ten times as often as its neighbors."""
+_MIN_EXACT = 20
+"""Minimum number of occurrences of an exact reward, which has ten times those of its neighbors."""
 
-_AROUND = 17
+_NEIGHBORS = 17
 """Number of neighbors that an exact reward is compared with, itself included."""
 
-_FEWEST_TO_COME_BACK = 1_000
-"""Number of steps with frequent queries from which unique rewards are surely noise."""
+_MIN_FREQUENT_STEPS, _MIN_UNIQUE_SHARE = 1_000, 0.5
+"""Minimum number of steps with frequent queries, and share of these with a unique reward, above
+which machines would memorize the traces: no memory predicts the rewards of new steps."""
 
-_NEVER_BACK = 0.5
-"""Share of these steps with a unique reward above which no memory predicts the rewards of new
-steps: machines would memorize the traces, with a state for nearly each step."""
-
-_LARGEST = 1e100
+_MAX_REWARD = 1e100
 """Largest reward that is searched for levels; sums of larger squares overflow."""
 
 _ROUNDING = 1e-6
@@ -70,19 +67,19 @@ _FIRST_PRICE = 0.3
 """Price of a level before there are machines. Memory is found with too many levels, and then shows
 which of them exist; with too few levels it may not be found."""
 
-_OUTLYING = 4.0
+_OUTLIER_SIGMA = 4.0
 """Standard deviations beyond which a value is an outlier."""
 
-_MOST_STEPS = 500_000
+_MAX_STEPS = 500_000
 """Maximum number of steps that levels are estimated from."""
 
-_WORTH = 3.0
+_MIN_NATS = 3.0
 """Nats by which several levels must explain the rewards of a query better than one level."""
 
 _EM_STEPS = 50
 """Number of steps of expectation maximization for the shares of levels."""
 
-_NEVER = 1e-6
+_UNEXPLAINED = 1e-6
 """Probability of a reward that no level explains."""
 
 
@@ -90,8 +87,8 @@ _NEVER = 1e-6
 class StepRewards:
     """The rewards of steps, and keys that are equal for steps which may have the same reward.
 
-    All columns are parallel. `query` numbers the queries; the other keys add to it all labels read
-    (`history`), those without "no event" (`events`), or the states of machines (`state`).
+    The keys are the query alone, or with all labels read (`history`), with those other than "no
+    event" (`events`), or with the states of machines (`state`).
     """
 
     reward: Floats
@@ -128,15 +125,15 @@ def find_reward_levels(
 
     Rewards are noisy only if those in the same context differ nearly always, or if hardly any
     reward occurs twice; and if few values with the same noise around each explain them. With
-    `stated`, they are known to be noisy. `states` are those of machines at each step, if there
-    are machines: rewards in one state also differ by noise alone, which gives sharper levels.
+    `stated`, they are known to be noisy. `states` are those of machines at each step, which give
+    sharper levels: rewards in one state differ by noise alone.
 
     Raises:
         TraceError: when rewards nearly all differ, at random, and not around few values.
     """
     if REWARD not in traces.columns or len(traces.rewards) < FEWEST_VALUES:
         return None
-    if max(map(abs, traces.rewards)) > _LARGEST:
+    if max(map(abs, traces.rewards)) > _MAX_REWARD:
         return None
     exact = _exact_values(traces)
     if not stated and _first_steps_are_exact(traces, exact):
@@ -148,7 +145,7 @@ def find_reward_levels(
     if not stated and not _varies(steps) and not _hardly_repeats(steps):
         return None
     steps = _thinned(steps)
-    groups = Groups.by(_same_state(steps), steps.reward)
+    groups = Groups.by(_state_key(steps), steps.reward)
     variance = _variance(groups)
     if states is not None:
         by_state = Groups.by(steps.state, steps.reward)
@@ -158,9 +155,10 @@ def find_reward_levels(
     if sigma <= _ROUNDING * max(float(np.abs(steps.reward).max()), 1):
         return None
     price = 1.0 if states is not None else _FIRST_PRICE
-    mixture = find_centers(_usual(groups, sigma), sigma, _sure(groups, sigma), price)
+    size = _normal_size(groups, sigma)
+    mixture = find_centers(_without_outliers(groups, sigma), sigma, size, price)
     if mixture is None:
-        if len(traces.rewards) > MOST_DIFFERENT * traces.steps:
+        if len(traces.rewards) > _MAX_DISTINCT_SHARE * traces.steps:
             raise TraceError(
                 f"rewards vary at random, and not around few values: "
                 f"{amount(len(traces.rewards), 'different one')} at "
@@ -169,8 +167,8 @@ def find_reward_levels(
                 f"(--outputs observation)"
             )
         return None
-    if len(mixture.centers) == 1 and len(traces.rewards) <= FEW:
-        return None  # a die: its faces are worth more than their mean
+    if len(mixture.centers) == 1 and len(traces.rewards) <= _MAX_SYMBOLS:
+        return None  # as of a die, whose faces say more than their mean
     return _levels(mixture, sigma, exact)
 
 
@@ -181,7 +179,7 @@ def _queries(traces: TraceSet) -> Ints:
 
 
 def _first_steps_are_exact(traces: TraceSet, exact: Floats) -> bool:
-    """Return whether first steps alone show that rewards are exact; this is fast."""
+    """Return whether first steps alone, which are fast to compare, show that rewards are exact."""
     first = traces.offsets[:-1]
     label, observation = (
         codes[first + np.arange(len(first))]
@@ -191,14 +189,14 @@ def _first_steps_are_exact(traces: TraceSet, exact: Floats) -> bool:
     context = context * len(traces.actions) + traces.action_codes[first]
     rewards = np.array(traces.rewards, np.float64)[traces.reward_codes[first]]
     mask = ~np.isin(rewards, exact)
-    repeats, equal = _equal(context[mask], rewards[mask])
-    return repeats >= _FEWEST_REPEATS and equal > _EQUAL
+    repeats, equal = _repeats(context[mask], rewards[mask])
+    return repeats >= _MIN_REPEATS and equal > _MAX_EQUAL
 
 
 def _varies(steps: StepRewards) -> bool:
-    """Return whether rewards after the very same labels nearly always differ."""
-    repeats, equal = _equal(steps.history, steps.reward)
-    return repeats >= _FEWEST_TO_VARY and equal <= _EQUAL
+    """Return whether rewards after the same labels nearly always differ."""
+    repeats, equal = _repeats(steps.history, steps.reward)
+    return repeats >= _MIN_REPEATS_OF_NOISE and equal <= _MAX_EQUAL
 
 
 def _hardly_repeats(steps: StepRewards) -> bool:
@@ -211,10 +209,10 @@ def _hardly_repeats(steps: StepRewards) -> bool:
     is_frequent = times[query] >= FEWEST_VALUES
     unique = int((is_frequent & (occurrences[value] == 1)).sum())
     frequent = int(is_frequent.sum())
-    return frequent >= _FEWEST_TO_COME_BACK and unique >= _NEVER_BACK * frequent
+    return frequent >= _MIN_FREQUENT_STEPS and unique >= _MIN_UNIQUE_SHARE * frequent
 
 
-def _equal(context: Ints, rewards: Floats) -> tuple[int, float]:
+def _repeats(context: Ints, rewards: Floats) -> tuple[int, float]:
     """Return the number of repeated contexts, and the share of pairs in them that are equal."""
     different, code = np.unique(rewards, return_inverse=True)
     _, number, size = np.unique(context, return_inverse=True, return_counts=True)
@@ -223,13 +221,13 @@ def _equal(context: Ints, rewards: Floats) -> tuple[int, float]:
     return int((size - 1).sum()), equal / max(pairs, 1)
 
 
-def _same_state(steps: StepRewards) -> Ints:
-    """Return a key that steps in the same state have in common: they differ by noise alone."""
+def _state_key(steps: StepRewards) -> Ints:
+    """Return a key whose equality implies the same state, so that rewards differ by noise alone."""
     histories = Groups.by(steps.history, steps.reward)
     events = Groups.by(steps.events, steps.reward)
-    if events.repeats < _FEWEST_REPEATS:  # as in one long log: most queries have one reward
+    if events.repeats < _MIN_REPEATS:  # as in one long log: most queries have one reward
         return steps.state
-    if histories.repeats >= _FEWEST_REPEATS and _variance(histories) < 0.7 * _variance(events):
+    if histories.repeats >= _MIN_REPEATS and _variance(histories) < 0.7 * _variance(events):
         return steps.history  # then "no event" changes the reward
     return steps.events
 
@@ -238,25 +236,25 @@ def _variance(groups: Groups) -> float:
     """Return the variance of rewards in the same context, without outliers."""
     repeated = groups.where(groups.size > 1)
     free = repeated.size - 1
-    # Half of all groups vary by less than this, however far a few lie off.
-    middle = _median(repeated.squares / _median_of_chi_squared(free), free)
-    is_usual = repeated.squares <= _OUTLYING**2 * middle * free
-    return float(repeated.squares[is_usual].sum() / max(free[is_usual].sum(), 1))
+    # The median is robust against a few outliers.
+    median = _median(repeated.squares / _median_of_chi_squared(free), free)
+    is_typical = repeated.squares <= _OUTLIER_SIGMA**2 * median * free
+    return float(repeated.squares[is_typical].sum() / max(free[is_typical].sum(), 1))
 
 
-def _usual(groups: Groups, sigma: float) -> Groups:
-    """Return the groups without outliers."""
-    return groups.where(groups.squares <= _OUTLYING**2 * sigma**2 * np.maximum(groups.size - 1, 1))
+def _without_outliers(groups: Groups, sigma: float) -> Groups:
+    free = np.maximum(groups.size - 1, 1)
+    return groups.where(groups.squares <= _OUTLIER_SIGMA**2 * sigma**2 * free)
 
 
-def _sure(groups: Groups, sigma: float) -> float:
+def _normal_size(groups: Groups, sigma: float) -> float:
     """Return the size from which the means of groups look normally distributed.
 
     It is 1 if single values do. The excess kurtosis of noise is estimated from differences of two
     values; that of a mean is smaller by the number of its values.
     """
     pairs = groups.squares[groups.size == 2] * 2
-    pairs = pairs[pairs <= 2 * (_OUTLYING * sigma) ** 2]
+    pairs = pairs[pairs <= 2 * (_OUTLIER_SIGMA * sigma) ** 2]
     if len(pairs) < 100:
         return 1
     excess = 2 * (float((pairs**2).mean() / pairs.mean() ** 2) - 3)
@@ -272,7 +270,7 @@ def _levels(mixture: Mixture, sigma: float, exact: Floats) -> RewardLevels:
     centers = mixture.centers.tolist()
     errors = sigma / np.sqrt(np.maximum(mixture.values, 1))
     levels = [_shortest(center, 3 * error) for center, error in zip(centers, errors, strict=True)]
-    for value in exact:  # the noise of a value that often occurs without any
+    for value in exact:  # a level that often occurs without noise is exactly this value
         levels = [float(value) if abs(level - value) < sigma / 2 else level for level in levels]
     return RewardLevels(
         tuple(sorted(set(levels))),
@@ -297,23 +295,23 @@ def _shortest(number: float, error: float) -> float:
 def _exact_values(traces: TraceSet) -> Floats:
     """Return the rewards that occur often, among others that hardly do."""
     counts = np.bincount(traces.reward_codes, minlength=len(traces.rewards))
-    frequent = np.flatnonzero(counts >= _EXACT)
-    if len(counts) <= _AROUND:
+    frequent = np.flatnonzero(counts >= _MIN_EXACT)
+    if len(counts) <= _NEIGHBORS:
         frequent = frequent[:0]
-    begin = np.clip(frequent - _AROUND // 2, 0, max(len(counts) - _AROUND, 0))
-    beside = np.median(counts[begin[:, None] + np.arange(_AROUND)], axis=1)
-    exact = frequent[counts[frequent] >= 10 * beside]
+    begin = np.clip(frequent - _NEIGHBORS // 2, 0, max(len(counts) - _NEIGHBORS, 0))
+    neighbors = np.median(counts[begin[:, None] + np.arange(_NEIGHBORS)], axis=1)
+    exact = frequent[counts[frequent] >= 10 * neighbors]
     values: Floats = np.array(traces.rewards, np.float64)[exact]
     return values
 
 
 def _thinned(steps: StepRewards) -> StepRewards:
     """Return a limited number of steps, chosen by their values: their order has no effect."""
-    if len(steps.reward) <= _MOST_STEPS:
+    if len(steps.reward) <= _MAX_STEPS:
         return steps
     order = np.lexsort((steps.reward, steps.history))
     mask = np.zeros(len(order), bool)
-    mask[order[np.linspace(0, len(order) - 1, _MOST_STEPS).astype(np.int64)]] = True
+    mask[order[np.linspace(0, len(order) - 1, _MAX_STEPS).astype(np.int64)]] = True
     return steps.where(mask)
 
 
@@ -341,29 +339,23 @@ def assign_reward_levels(samples: SampleSet, traces: TraceSet, levels: RewardLev
     for memory can ignore them. All other queries keep their outputs. The samples may be
     supplemented; the query here is the observation and the action alone.
     """
-    _, query = np.unique(_queries(traces), return_inverse=True)
-    counts = _counts(query, samples.output, len(samples.outputs))
-    mistaken = levels.confusion(list(samples.outputs))
-    by_one_level = product(counts, log(mistaken + _NEVER).T)
-    level = by_one_level.argmax(1)
-    has_one = by_one_level.max(1) + _WORTH >= _by_several_levels(counts, mistaken)
+    queries, query = np.unique(_queries(traces), return_inverse=True)
+    counts = np.zeros((len(queries), len(samples.outputs)))
+    np.add.at(counts, (query, samples.output), 1)
+    confusion = levels.confusion(list(samples.outputs))
+    with_one_level = product(counts, log(confusion + _UNEXPLAINED).T)
+    level = with_one_level.argmax(1)
+    has_one = with_one_level.max(1) + _MIN_NATS >= _with_several_levels(counts, confusion)
     output = np.where(has_one[query], level[query], samples.output).astype(np.int32)
     return replace(samples, output=output)
 
 
-def _counts(query: Ints, output: NDArray[np.int32], outputs: int) -> Floats:
-    """Return how often each query, a row, has each output."""
-    size = int(query.max()) + 1
-    cells = query * outputs + output
-    return np.bincount(cells, minlength=size * outputs).reshape(size, outputs).astype(np.float64)
-
-
-def _by_several_levels(counts: Floats, mistaken: Floats) -> Floats:
+def _with_several_levels(counts: Floats, confusion: Floats) -> Floats:
     """Return the log likelihood of each query's rewards if it has several levels."""
     total = counts.sum(1, keepdims=True)
     shares = np.full(counts.shape, 1 / counts.shape[1])
     for _ in range(_EM_STEPS):
-        expected = product(shares, mistaken) + _NEVER
-        shares = shares * product(counts / expected, mistaken.T) / total
-    log_likelihood: Floats = (counts * log(product(shares, mistaken) + _NEVER)).sum(1)
+        expected = product(shares, confusion) + _UNEXPLAINED
+        shares = shares * product(counts / expected, confusion.T) / total
+    log_likelihood: Floats = (counts * log(product(shares, confusion) + _UNEXPLAINED)).sum(1)
     return log_likelihood

@@ -24,24 +24,21 @@ _RATES: Final = np.concatenate([geometric(0.002, 0.1, 20), np.linspace(0.12, 0.6
 _LOCALIZED_SHARE: Final = 0.3
 """Largest share of the queries that depends on memory in worlds without noise."""
 
-_LEAST_QUERIES: Final = 40
+_MIN_QUERIES: Final = 40
 """Number of repeated queries below which memory may matter to all of them."""
 
-_LEAST_SHARE: Final = 0.45
-_LEAST_NATS: Final = 6.0
-_MOST_RATE: Final = 0.35
-"""Largest rate at which outputs vary by chance; above it, memory or a lottery explains them."""
+_MIN_SHARE: Final = 0.45
+_MIN_NATS: Final = 6.0
+_MAX_RATE: Final = 0.35
+"""Maximum rate at which outputs vary by chance; above it, memory or a lottery explains them."""
 
-_APART: Final = 3
-"""Number of steps after which deviations are independent, if they occur by chance: an observation
-that was read wrongly spoils two steps in a row."""
+_INDEPENDENT_AFTER: Final = 3
+"""Number of steps after which random deviations are independent: a wrong observation affects two
+consecutive steps."""
 
-_PERSISTS: Final = 1.5
-"""Factor by which deviations follow each other more often than by chance, if they depend on the
-past, """
-
-_DEVIATIONS: Final = 5.0
-"""and the number of standard deviations by which they do."""
+_PERSISTENCE, _STANDARD_DEVIATIONS = 1.5, 5.0
+"""Deviations depend on the past if they follow each other by this factor more often than by chance,
+and by this number of standard deviations more often."""
 
 Counts = NDArray[np.int64]
 
@@ -62,26 +59,26 @@ class QueryNoise:
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether most queries deviate beyond doubt, each of them rarely: as by chance."""
+        """Whether most queries deviate significantly, each of them rarely: as by chance."""
         return (
-            self.queries >= _LEAST_QUERIES
-            and self.share >= _LEAST_SHARE
-            and self.nats >= _LEAST_NATS
-            and self.rate <= _MOST_RATE
+            self.queries >= _MIN_QUERIES
+            and self.share >= _MIN_SHARE
+            and self.nats >= _MIN_NATS
+            and self.rate <= _MAX_RATE
         )
 
     @property
     def is_localized(self) -> bool:
-        """Whether only few queries deviate beyond doubt, each of them often: as with memory."""
-        return self.share <= _LOCALIZED_SHARE and self.nats_against_all >= _LEAST_NATS
+        """Whether significantly few queries deviate, each of them often: as with memory."""
+        return self.share <= _LOCALIZED_SHARE and self.nats_against_all >= _MIN_NATS
 
     def may_need_memory(self, rate: float) -> bool:
         """Return whether most queries may deviate, and more often than at this rate.
 
-        Then traces cannot be compared without memory: in a log of a protocol those that reach a
-        rare state, or avoid a sink, differ from all others.
+        Then traces cannot be compared without memory: in the log of a protocol, those that reach a
+        rare state or avoid a sink differ from all others.
         """
-        return self.queries < _LEAST_QUERIES or (self.share >= _LEAST_SHARE and self.rate > rate)
+        return self.queries < _MIN_QUERIES or (self.share >= _MIN_SHARE and self.rate > rate)
 
 
 def query_noise(counts: ReplayCounts, *, by_state: bool, name: str | None = None) -> QueryNoise:
@@ -110,12 +107,9 @@ def query_noise(counts: ReplayCounts, *, by_state: bool, name: str | None = None
 def estimate_query_noise(outputs: Counts, deviating: Counts) -> QueryNoise:
     """Estimate the share of the queries that have deviating outputs, and their rate.
 
-    In a random world every query deviates now and then. If memory is missing, some queries have
-    several outputs and all others a single one.
-
-    Args:
-        outputs: For each query, the number of outputs that could deviate.
-        deviating: For each query, the number of outputs that do.
+    `outputs` is the number of outputs of each query that could deviate, `deviating` the number
+    that do. In a random world every query deviates now and then; if memory is missing, some
+    queries have several outputs and all others a single one.
 
     >>> estimate_query_noise(np.full(40, 19), np.full(40, 1)).is_homogeneous
     True
@@ -150,17 +144,12 @@ def deviations_persist(traces: TraceSet, machines: Machines, timing: LabelTiming
     decides, since its errors recur in the machines that read its states.
     """
     histories = Histories.of(traces, timing)
-    for machine in machines.values():
-        persist = _machine_deviations_persist(traces, histories, machine)
-        if persist is not None:
-            return persist
-    return False
+    by_machine = (_persist(traces, histories, machine) for machine in machines.values())
+    return next((persist for persist in by_machine if persist is not None), False)
 
 
-def _machine_deviations_persist(
-    traces: TraceSet, histories: Histories, machine: Machine
-) -> bool | None:
-    """Return whether deviations of one machine come in a row; None if there are none."""
+def _persist(traces: TraceSet, histories: Histories, machine: Machine) -> bool | None:
+    """Return whether deviations of one machine are consecutive; None if there are none."""
     samples = output_samples(traces, histories, machine.predicts, digits=machine.digits)
     states = machine.replay(samples.beta, samples.offsets)
     outputs = max(len(samples.outputs), 1)
@@ -179,7 +168,7 @@ def _machine_deviations_persist(
     varies = np.bincount(np.unique(query * outputs + samples.output) // outputs) > 1
     steps = np.flatnonzero(varies[samples.alpha] & (states >= 0))
     trace = np.searchsorted(samples.offsets, steps, side="right")
-    later = np.searchsorted(steps, steps + _APART)
+    later = np.searchsorted(steps, steps + _INDEPENDENT_AFTER)
     pair = np.flatnonzero(later < len(steps))
     pair = pair[trace[later[pair]] == trace[pair]]
     before, after = deviates[steps[pair]], deviates[steps[later[pair]]]
@@ -188,4 +177,4 @@ def _machine_deviations_persist(
     both, share = int((before & after).sum()), float(after.mean())
     by_chance = float(before.sum()) * share
     deviation = sqrt(by_chance * (1 - share))
-    return both > max(_PERSISTS * by_chance, by_chance + _DEVIATIONS * deviation)
+    return both > max(_PERSISTENCE * by_chance, by_chance + _STANDARD_DEVIATIONS * deviation)

@@ -279,6 +279,10 @@ class Corpus:
         sets = list(self.shards)
         return sets[0] if len(sets) == 1 else TraceSet.concatenate(sets)
 
+    def with_traces(self, traces: TraceSet) -> "Corpus":
+        """Return a corpus of other traces in memory, with the same rounding."""
+        return Corpus(InMemorySource([traces]), self.rounding)
+
     def location(self, trace: int, step: int) -> StepLocation:
         """Return the location of a step; `trace` is the number among all."""
         shard = int(np.searchsorted(self._first, trace, side="right")) - 1
