@@ -17,7 +17,7 @@ def test_the_house_is_solved_and_kept(run: Run, tmp_path: Path) -> None:
     assert told["states"] == {"transition": 2, "reward": 2}
     assert told["bound"] == 0
     assert told["value"] == pytest.approx(0.95**5)
-    assert told["why_stopped"].startswith("optimal in every world that agrees with the ")
+    assert told["why_stopped"].startswith("optimal in every environment that agrees with the ")
     assert told["steps"] == rs.Solution.load(folder).steps
     names = {"machines.json", "traces.jsonl", "policy.json", "solved.json"}
     assert {path.name for path in folder.iterdir()} == names

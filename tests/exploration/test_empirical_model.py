@@ -9,7 +9,7 @@ from resolvent import _core
 from resolvent.exploration.buffer import Columns
 from resolvent.exploration.empirical_model import EmpiricalModel, Outcome
 from resolvent.exploration.hypothesis import explains, predicts_endings, repaired
-from resolvent.exploration.tables import QueriedSteps
+from resolvent.exploration.tables import ITSELF, QueriedSteps
 from resolvent.worlds import RandomWorld
 
 WORLDS = [
@@ -159,19 +159,19 @@ def test_clashes_are_those_found_by_hand(state):
     believed, draw = state.model.tables, np.random.default_rng(1)
     steps = QueriedSteps(state.buffer.columns(), believed)
     assert explains(believed, steps)
-    first = steps.walk(believed.transitions[0])
     for place in (0, 1):
-        beside, size = (None, 1) if place == 0 else (first, believed.sizes[0])
+        condition = steps.condition(believed.transitions[0]) if place else ITSELF
+        beside = condition[0] if place else None
         for _ in range(20):
             moves = believed.transitions[place].copy()
             moves.ravel()[draw.integers(moves.size)] = draw.integers(-1, len(moves))
             states = steps.walk(moves)
             by_hand = clashes_by_hand(steps, place, states.tolist(), beside)
-            found = steps.conflicts(place, moves, beside, size)
+            found = steps.conflicts(place, moves, condition)
             assert (found.count, found.lost) == (len(by_hand), int((states < 0).sum()))
             if by_hand:
                 assert (found.step, found.witness) == by_hand[0]
-                assert steps.conflicts(place, moves, beside, size, enough=1).count == 1
+                assert steps.conflicts(place, moves, condition, enough=1).count == 1
 
 
 def test_a_wrong_move_is_mended(state):

@@ -64,7 +64,7 @@ def test_what_was_found_is_kept_and_gone_on_from(tmp_path, whole, how, at, told)
     folder = tmp_path / "kept"
     with pytest.raises(rs.errors.EnvironmentFailed, match=told) as caught:
         rs.solve(Failing(how, at), folder=folder)
-    assert f"what was found is kept in {folder}" in str(caught.value)
+    assert f"the result so far is in {folder}" in str(caught.value)
     kept = rs.Solution.load(folder)
     assert kept.traces == caught.value.solution.traces
     assert kept.statement.kind == "failed"
@@ -92,7 +92,7 @@ def test_what_fails_again_when_it_is_repeated_is_left_alone():
     assert part.traces[-1].actions
     env = Failing("step", len(part.traces[-1].actions))
     with pytest.warns(
-        rs.errors.ResumeWarning, match=r"1 episode under way could not .* \(.*raised"
+        rs.errors.ResumeWarning, match=r"1 unfinished episode could not .* \(.*raised"
     ):
         assert rs.solve(env, resume=part).optimal
 
@@ -137,7 +137,7 @@ def test_an_environment_that_never_ends_is_cut_and_that_is_said():
     lengths = [len(trace.actions) for trace in solved.traces]
     assert max(lengths) == 10
     assert solved.statement.capped == lengths.count(10) > 1  # the plan goes round, too
-    assert solved.why_stopped.endswith(f"{lengths.count(10)} episodes did not end and were cut")
+    assert solved.why_stopped.endswith(f"{lengths.count(10)} episodes truncated")
 
 
 def test_a_random_world_says_which_two_steps_show_it(tmp_path):

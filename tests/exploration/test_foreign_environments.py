@@ -161,7 +161,7 @@ def test_an_end_that_is_called_a_cut_is_said_to_be_one():
     solved = rs.solve(Cuts())
     assert solved.value > 10
     assert "2 in 4 (transition state 0, reward state 1)" in solved.statement.cut
-    assert "if that is an end, have the environment terminate" in solved.why_stopped
+    assert "if this is an end, return terminated=True" in solved.why_stopped
     late = rs.solve(CutsLate())
     assert late.value == pytest.approx(VALUE)
     assert late.statement.cut is None
@@ -177,7 +177,7 @@ class Idle(Corridor):
 def test_a_budget_spent_where_nothing_paid_is_no_bound(tmp_path):
     solved = rs.solve(Idle(), budget=500, folder=tmp_path / "kept")
     assert solved.statement.kind == "budget"
-    assert "nothing was paid that tells how to act" in solved.why_stopped
+    assert "pass reward_range or increase the budget" in solved.why_stopped
     assert solved.bound == float("inf")
     assert solved.as_dict()["bound"] is None
     assert "bound        not known" in str(solved)

@@ -100,14 +100,14 @@ def test_a_budget_is_kept():
 def test_episodes_are_cut():
     found = solved(lambda: TMaze(10), 2, budget=200, max_steps=6)
     assert max(len(trace.actions) for trace in found.traces) == 6
-    assert "were cut" in found.why_stopped
+    assert "truncated" in found.why_stopped
 
 
 @pytest.mark.parametrize("then", [3, 1])
 def test_it_goes_on_from_what_was_found(tmp_path, house, then):
     part = solved(budget=90, folder=tmp_path / "part")
     env = House() if then == 1 else SyncVectorEnv([House] * then)
-    with _cut_if(then == 1, "3 environments side by side before, 1 now"):
+    with _cut_if(then == 1, "the earlier run had 3 environments, this one has 1"):
         found = rs.solve(env, resume=tmp_path / "part")
     assert found.optimal
     assert found.value == pytest.approx(house.value)
@@ -124,7 +124,9 @@ def _cut_if(some_are, told):
 @pytest.mark.slow
 def test_many_go_on_from_what_one_found(house):
     part = rs.solve(House(), budget=60)
-    with pytest.warns(rs.errors.ResumeWarning, match="1 environment side by side before, 3 now"):
+    with pytest.warns(
+        rs.errors.ResumeWarning, match="the earlier run had 1 environment, this one has 3"
+    ):
         found = solved(resume=part)
     assert found.optimal
     assert found.value == pytest.approx(house.value)
@@ -213,7 +215,7 @@ class TestResuming:
 
         part = solved(Unseeded, 3, budget=30)
         with pytest.warns(
-            rs.errors.ResumeWarning, match="episodes? under way could not be brought back"
+            rs.errors.ResumeWarning, match="unfinished episodes? could not be restored"
         ):
             found = solved(Unseeded, 3, resume=part)
         assert found.optimal
@@ -221,7 +223,7 @@ class TestResuming:
 
     def test_episodes_that_do_not_fit_the_traces_are_refused(self, house):
         for places in (house.places[:-1], (7, *house.places[1:])):
-            with pytest.raises(rs.errors.ModelError, match="its episodes do not fit its traces"):
+            with pytest.raises(rs.errors.ModelError, match="its episodes do not match its traces"):
                 solved(resume=replace(house, places=places))
 
 
@@ -282,7 +284,7 @@ class TestSeveralEpisodesAtOnce:
             ("desk", "west"),
             ("desk", "east"),
         ]
-        with pytest.raises(rs.TraceError, match=r"act\(\) was shown another observation"):
+        with pytest.raises(rs.TraceError, match=r"act\(\) got another observation"):
             explorer.act("east", {"labels": ()}, which=0)
 
     def test_nobody_learns_in_an_episode_that_did_not_begin(self):

@@ -32,7 +32,7 @@ def test_states_that_nothing_shows_are_found_where_there_may_be_so_many(rings, m
 def test_without_a_number_of_states_the_statement_is_about_those_found():
     solved = rs.solve(Bells(4))
     assert solved.states["reward"] == 1  # nobody rings four times for nothing
-    assert "has the states that were found (1 transition, 1 reward)" in solved.why_stopped
+    assert "has the machine states found (1 transition, 1 reward)" in solved.why_stopped
     assert solved.statement.tests is None
 
 
@@ -55,8 +55,8 @@ def test_where_there_are_too_many_words_that_is_said(monkeypatch, limit):
     solved = rs.solve("resolvent/House-v0", states=3)
     assert solved.optimal
     assert solved.statement.tests is None
-    assert "up to 3 states, words of labels were only sampled" in solved.why_stopped
-    assert "has the states that were found" in solved.why_stopped
+    assert "label sequences for up to 3 states were only sampled" in solved.why_stopped
+    assert "has the machine states found" in solved.why_stopped
 
 
 def test_more_states_than_there_may_be_are_said_to_be_sampled():

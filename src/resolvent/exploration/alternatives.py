@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from resolvent.exploration.buffer import Episode
 from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.hypothesis import EFFORT, Hypothesis, explains
 from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
@@ -21,7 +20,7 @@ from resolvent.inference.conflict import Conflict
 from resolvent.inference.infer import try_infer
 from resolvent.traces.vocabulary import Codes
 
-DISTINGUISH: Final = "which of two machines is right"
+DISTINGUISH: Final = "alternative machine"
 
 MAX_STEPS_WALKED: Final = 40_000_000
 """Maximum number of steps replayed in trials of redirected transitions."""
@@ -37,16 +36,13 @@ def rule_out_alternatives(state: LearnerState, episode: EpisodeState) -> Path | 
         return None
     if selection.alternatives is None:
         selection.alternatives = AlternativeHypotheses(state.hypothesis, state.present_model())
-    return selection.alternatives.path(episode.row, episode.recorded)
+    return selection.alternatives.path(episode)
 
 
 def distinguishing_path(
     model: EmpiricalModel, row: int, states: States, alternative: ObservedMachines
 ) -> Path | None:
-    """Return the shortest path to a step with different predictions.
-
-    It starts in the augmented state `row`, with the alternative in `states`.
-    """
+    """Return the shortest path to a step with different predictions, from a row and states."""
     search = BreadthFirstSearch[tuple[int, States]]([(row, states)], MAX_NODES)
     for node in search:
         here, other_states = node
@@ -74,34 +70,32 @@ class AlternativeHypotheses:
         self._candidates = self.candidates()
         self._current = next(self._candidates, None)
 
-    def path(self, row: int, episode: Episode) -> Path | None:
-        """Return the path that distinguishes the next alternative, if any is left.
-
-        The episode is an open one, in the augmented state `row`.
-        """
+    def path(self, episode: EpisodeState) -> Path | None:
+        """Return the path from an open episode that distinguishes the next alternative, if any."""
         while self._current is not None:
             tables = self._current.for_labels(len(self.buffer.labels))
             columns = self.buffer.columns()
             if explains(tables, QueriedSteps(columns, tables)):
-                path = self._path_for(row, episode, ObservedMachines.of_steps(tables, columns))
+                path = self._path_for(episode, ObservedMachines.of_steps(tables, columns))
                 if path is not None:
                     return path
                 self.undistinguished += 1
             self._current = next(self._candidates, None)
         return None
 
-    def _path_for(self, row: int, episode: Episode, alternative: ObservedMachines) -> Path | None:
-        model = self.model
-        states: States | None = (0,) * len(alternative.sizes)
-        for label in episode.labels[model.first : len(episode.labels) - model.lag]:
+    def _path_for(self, episode: EpisodeState, alternative: ObservedMachines) -> Path | None:
+        model, row = self.model, episode.row
+        initial: States = (0,) * len(alternative.sizes)
+        states: States | None = initial
+        for label in model.labels_read(episode.recorded):
             states = None if states is None else alternative.next_states(states, label)
         path = None if states is None else distinguishing_path(model, row, states, alternative)
         if path is not None:
             return path
         for start in model.starts:
             label = model.start_symbols[start][1] if model.reads_first_label else -1
-            begun = alternative.next_states((0,) * len(alternative.sizes), label)
-            is_here = start == row and not len(episode)
+            begun = alternative.next_states(initial, label)
+            is_here = start == row and not episode.length
             if begun and not is_here and distinguishing_path(model, start, begun, alternative):
                 return RESET
         return None
@@ -116,13 +110,13 @@ class AlternativeHypotheses:
                 target_now = transitions[state, label]
                 if target_now < 0 or label in self.model.neutral_labels:
                     continue
-                for target in range(len(transitions)):
-                    if target == target_now:
-                        continue
+                for target in (t for t in range(len(transitions)) if t != target_now):
                     if not trials:
                         return
                     trials -= 1
-                    redirected = _redirected(tables, machine, (state, label), target)
+                    copies = [table.copy() for table in tables.transitions]
+                    copies[machine][state, label] = target
+                    redirected = replace(tables, transitions=tuple(copies))
                     if explains(redirected, steps):
                         yield redirected
         yield from self._inferred_with_other_seed(tables)
@@ -155,27 +149,18 @@ def _rarest_first(steps: QueriedSteps, transitions: Codes) -> Iterator[tuple[int
         yield divmod(cell, transitions.shape[1])
 
 
-def _redirected(
-    tables: TransitionTables, machine: int, transition: tuple[int, int], target: int
-) -> TransitionTables:
-    """Return the tables with one transition to another state."""
-    transitions = [table.copy() for table in tables.transitions]
-    transitions[machine][transition] = target
-    return replace(tables, transitions=tuple(transitions))
-
-
 def _are_isomorphic(tables: TransitionTables, twins: TransitionTables) -> bool:
     """Return whether both are equal up to the numbers of states, where both are defined."""
     for table, twin_table in zip(tables.transitions, twins.transitions, strict=True):
-        partner = {0: 0}
-        queue = [0]
+        partner, queue = {0: 0}, [0]
         for state in queue:
-            for target, twin in zip(table[state], twin_table[partner[state]], strict=True):
+            pairs = zip(table[state].tolist(), twin_table[partner[state]].tolist(), strict=True)
+            for target, twin in pairs:
                 if min(target, twin) < 0:
                     continue
                 if target not in partner:
-                    partner[int(target)] = int(twin)
-                    queue.append(int(target))
+                    partner[target] = twin
+                    queue.append(target)
                 elif partner[target] != twin:
                     return False
         if len(set(partner.values())) < len(partner):

@@ -1,23 +1,37 @@
-"""Checkpoints: the state of learning that does not follow from the traces.
+"""Checkpoints, and how exploration resumes at one without taking the same steps again.
 
 The model follows from the traces and the transition tables. So a checkpoint holds these tables and
-some counters: a run that resumes there decides the same as one that was never stopped.
+some counters: a run that resumes there decides the same as one that was never stopped. Steps after
+the last checkpoint are replayed to the learner; only the actions of the last open episodes are
+repeated in their environments.
 """
 
+import warnings
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from resolvent.exploration.buffer import Buffer
+from resolvent._util.text import amount
+from resolvent.errors import ModelError, ResumeWarning, TraceError
+from resolvent.exploration.buffer import TERMINATED, TRUNCATED, Buffer, Episode, SymbolIndex
+from resolvent.exploration.learner import (
+    EncodedReset,
+    EncodedStep,
+    begin_episode,
+    close_episode,
+    present_label,
+)
 from resolvent.exploration.player import EpisodePlayer
 from resolvent.exploration.relabel import FIRST_SEARCH
-from resolvent.exploration.state import LearnerState, Validation
+from resolvent.exploration.state import EpisodeState, LearnerState, Validation
 from resolvent.exploration.tables import TransitionTables
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.traces import TraceSet
+from resolvent.traces import Label, TraceSet
 from resolvent.traces.symbols import as_symbol
 
 
@@ -108,6 +122,16 @@ def make_checkpoint(state: LearnerState, player: EpisodePlayer, rounds: int) -> 
     )
 
 
+def with_codes_in(checkpoint: Checkpoint, buffer: Buffer, traces: TraceSet) -> Checkpoint:
+    """Return a checkpoint with the codes that its symbols have in later traces."""
+    n_observations, n_labels = len(checkpoint.observations), len(checkpoint.labels)
+    return msgspec.structs.replace(
+        checkpoint,
+        observations=buffer.observations.codes_in(traces.observations, n_observations),
+        labels=buffer.labels.codes_in(traces.labels, n_labels),
+    )
+
+
 def first_checkpoint(state: LearnerState, count: int) -> Checkpoint:
     """Return a checkpoint before the first step, of this number of environments."""
     return Checkpoint(
@@ -130,16 +154,6 @@ def checkpoint_of_closed(
         labels=list(range(len(traces.labels))),
         hypothesis=msgspec.structs.replace(_stored_hypothesis(state), thorough_at=0),
         label_source=StoredLabels(reads=labeling.reads, events=_stored_events(labeling)),
-    )
-
-
-def with_codes_in(checkpoint: Checkpoint, buffer: Buffer, traces: TraceSet) -> Checkpoint:
-    """Return a checkpoint with the codes that its symbols have in later traces."""
-    n_observations, n_labels = len(checkpoint.observations), len(checkpoint.labels)
-    return msgspec.structs.replace(
-        checkpoint,
-        observations=buffer.observations.codes_in(traces.observations, n_observations),
-        labels=buffer.labels.codes_in(traces.labels, n_labels),
     )
 
 
@@ -180,10 +194,186 @@ def restore(state: LearnerState, checkpoint: Checkpoint, buffer: Buffer) -> None
     hypothesis.options = replace(
         hypothesis.options, timing=timing, remove_trivial=machines.remove_trivial
     )
-    validation = checkpoint.validation
-    state.validation = Validation(
-        set(validation.starts), validation.steps, validation.repeated_steps
-    )
+    passed = checkpoint.validation
+    state.validation = Validation(set(passed.starts), passed.steps, passed.repeated_steps)
     for index, episode in buffer.open.items():
         state.episodes[index].recorded = episode
     state.rebuild()
+
+
+class ReplayLog:
+    """The episodes after a checkpoint, replayed to a learner in the place of an `EpisodePlayer`.
+
+    `buffer` has the steps before the checkpoint. Later episodes have the codes of another buffer,
+    since the learner must not know their symbols before. `later` lists them by environment, each
+    with its kind of end, None if it is still open; the first one continues the episode that was
+    open at the checkpoint.
+
+    All environments step together, so the steps of each determine the order of all. Environments
+    are reset as at that time: episodes that were left without a step are in no trace. If one does
+    not begin as before, its episodes do not follow from seeds; the recorded steps still count.
+    """
+
+    def __init__(
+        self,
+        player: EpisodePlayer,
+        checkpoint: Checkpoint,
+        traces: TraceSet,
+        ends: Sequence[int],
+        environments: Sequence[int],
+    ) -> None:
+        """Read traces, with the kind of end of each closed one and the environment of each."""
+        self.player, self.state = player, player.state
+        actions = self.state.buffer.actions
+        self.buffer, self._coding = Buffer(actions), Buffer(actions)
+        self._actions = {action: code for code, action in enumerate(actions)}
+        if not all(action in self._actions for action in traces.actions):
+            raise ModelError(
+                "the traces have actions that the environment does not have: use the same one"
+            )
+        codes = SymbolIndex.from_codes(traces.observations, checkpoint.observations)
+        self.buffer.observations = codes
+        self.buffer.labels = SymbolIndex.from_codes(traces.labels, checkpoint.labels)
+        for number in range(checkpoint.closed):
+            index = environments[number]
+            self.buffer.open[index] = self._encoded(traces, number, self.buffer)
+            self.buffer.close(index, ends[number])
+        self._coding.observations = SymbolIndex(self.buffer.observations.values)
+        self._coding.labels = SymbolIndex(self.buffer.labels.values)
+        self.later: list[deque[tuple[Episode, int | None]]] = [deque() for _ in checkpoint.open]
+        self._n_replayed = [max(stored.length, 0) for stored in checkpoint.open]
+        """Number of steps replayed of the first later episode, by environment."""
+        for number in range(checkpoint.closed, len(traces)):
+            index = environments[number]
+            length = -1 if self.later[index] else checkpoint.open[index].length
+            if length >= 0:
+                self.buffer.open[index] = self._encoded(traces, number, self.buffer, length)
+            end = ends[number] if number < len(ends) else None
+            self.later[index].append((self._encoded(traces, number, self._coding), end))
+
+    def _encoded(
+        self, traces: TraceSet, number: int, buffer: Buffer, length: int | None = None
+    ) -> Episode:
+        """Return a trace, or its first steps, in the codes of a buffer."""
+        trace, observations, labels = traces[number], buffer.observations, buffer.labels
+        rewards = trace.rewards or ()
+        start = observations.code(trace.observations[0]), labels.code(trace.labels[0])
+        episode = Episode.begun(*start)
+        for step in range(len(trace.actions) if length is None else length):
+            episode.step(
+                self._actions[trace.actions[step]],
+                float(rewards[step]),
+                observations.code(trace.observations[step + 1]),
+                labels.code(trace.labels[step + 1]),
+            )
+        return episode
+
+    def has_next(self) -> bool:
+        """Return whether a step is left to replay."""
+        return all(
+            later and (len(later) > 1 or n_replayed < len(later[0][0]))
+            for later, n_replayed in zip(self.later, self._n_replayed, strict=True)
+        )
+
+    def action(self, episode: EpisodeState, selected: int | None) -> int | None:
+        """Return the action that was taken; None if another episode was begun."""
+        recorded, n_replayed = self.later[episode.index][0][0], self._n_replayed[episode.index]
+        if not episode.length:
+            if selected is None:
+                return None
+            observation, label = recorded.start
+            reset = EncodedReset(self._coding.observations.values[observation], self._label(label))
+            if not _shows(self.state, episode, 0, reset):
+                begin_episode(self.state, episode, reset)
+        if n_replayed < len(recorded):
+            return recorded.actions[n_replayed]
+        self._next_episode(episode.index)
+        return None
+
+    def step(self) -> list[EncodedStep]:
+        """Return the next step of every environment."""
+        return [self._next_step(index) for index in range(len(self.later))]
+
+    def _next_step(self, index: int) -> EncodedStep:
+        (episode, end), step = self.later[index][0], self._n_replayed[index]
+        self._n_replayed[index] += 1
+        is_last = step + 1 == len(episode)
+        if is_last and end in (TERMINATED, TRUNCATED):
+            self._next_episode(index)
+        return EncodedStep(
+            episode.actions[step],
+            episode.rewards[step],
+            self._coding.observations.values[episode.observations[step + 1]],
+            self._label(episode.labels[step + 1]),
+            terminated=is_last and end == TERMINATED,
+            truncated=is_last and end == TRUNCATED,
+        )
+
+    def finish(self) -> None:
+        """Bring the environments to the state after the last steps.
+
+        Episodes that proceed differently are truncated.
+        """
+        state = self.state
+        try:
+            lost = self._repeat_open_episodes()
+            reason = "the environment does not repeat its steps for the same seed and actions"
+        except TraceError as error:  # a failure at that time may recur
+            lost = {episode.index for episode in state.episodes if episode.is_open}
+            reason = str(error)
+        for index in sorted(lost):
+            close_episode(state, state.episodes[index], TRUNCATED)
+        if lost:
+            warnings.warn(
+                f"{amount(len(lost), 'unfinished episode')} could not be restored ({reason}): all "
+                f"recorded steps are kept, and unfinished episodes count as truncated",
+                ResumeWarning,
+                stacklevel=5,
+            )
+
+    def _repeat_open_episodes(self) -> set[int]:
+        """Bring environments to the end of their open episodes; return those that differ.
+
+        All finish at the same time: those that wait, or have no episode, take the first action.
+        """
+        state, player = self.state, self.player
+        lengths = {episode.index: episode.length for episode in state.episodes if episode.is_open}
+        lost, over = set[int](), {episode.index for episode in state.episodes}
+        for remaining in range(max(lengths.values(), default=0), 0, -1):
+            begin = {index for index, length in lengths.items() if length == remaining}
+            for index, reset in player.repeat(sorted(over | begin)).items():
+                if index in begin and not _shows(state, state.episodes[index], 0, reset):
+                    lost.add(index)
+            over = set()
+            is_playing = [lengths.get(episode.index, 0) >= remaining for episode in state.episodes]
+            actions = [
+                episode.recorded.actions[-remaining] if plays else 0
+                for episode, plays in zip(state.episodes, is_playing, strict=True)
+            ]
+            steps = player.take(actions)
+            for episode, plays, step in zip(state.episodes, is_playing, steps, strict=True):
+                is_over = step.terminated or step.truncated
+                if is_over:
+                    over.add(episode.index)
+                if plays and (is_over or not _shows(state, episode, -remaining, step)):
+                    lost.add(episode.index)
+        return lost
+
+    def _next_episode(self, index: int) -> None:
+        self.later[index].popleft()
+        self._n_replayed[index] = 0
+
+    def _label(self, code: int) -> Label | None:
+        """Return a recorded label; None if the learner makes labels, which may be others by now."""
+        label: Label = self._coding.labels.values[code]
+        return label if self.state.labels.labeling.is_given else None
+
+
+def _shows(
+    state: LearnerState, episode: EpisodeState, position: int, now: EncodedReset | EncodedStep
+) -> bool:
+    """Return whether a reset or step shows what was recorded at a position of an episode."""
+    recorded, buffer = episode.recorded, state.buffer
+    observation = buffer.observations.values[recorded.observations[position]]
+    label = buffer.labels.values[recorded.labels[position]]
+    return bool(observation == now.observation and label == present_label(state, now))

@@ -5,8 +5,9 @@ Adding a step is cheap while the machines stay the same; when they change, the m
 again from the distinct steps among all.
 """
 
+from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -194,6 +195,18 @@ class EmpiricalModel:
         label = self.start_symbols[start][1]
         return (label,) if self.reads_first_label and label not in self.neutral_labels else ()
 
+    def labels_read(self, episode: Episode) -> "array[int]":
+        """Return the labels that machines have read in an episode, by the label timing."""
+        return episode.labels[self.first : len(episode.labels) - self.lag]
+
+    def without_neutral(self, labels: Iterable[int]) -> tuple[int, ...]:
+        """Return the labels without neutral ones."""
+        return tuple(label for label in labels if label not in self.neutral_labels)
+
+    def next_word(self, word: tuple[int, ...], label: int) -> tuple[int, ...]:
+        """Return a label sequence after another label, unless there is none or it is neutral."""
+        return word if label < 0 or label in self.neutral_labels else (*word, label)
+
     def add_step(self, row: int, action: int, outcome: Outcome) -> StepEffect:
         """Add a step."""
         observation, *states = self.augmented_states[row]
@@ -284,14 +297,13 @@ class EmpiricalModel:
 
         The row is `UNKNOWN` if a label was read in a state where it never was.
         """
-        labels = episode.labels
         context: Context = (-1, *episode.start)
         previous: Context = ()
         states: States = (0,) * len(self.sizes)
-        for position in range(self.first, len(labels) - self.lag):
-            if position > 0 and labels[position] not in self.neutral_labels:
-                previous, context = context, (labels[position], *states)
-            next_states = self.machines.next_states(states, labels[position])
+        for position, label in enumerate(self.labels_read(episode), self.first):
+            if position > 0 and label not in self.neutral_labels:
+                previous, context = context, (label, *states)
+            next_states = self.machines.next_states(states, label)
             if next_states is None:
                 return UNKNOWN, context, previous
             states = next_states

@@ -1,11 +1,13 @@
-"""The environment to explore: its construction, its actions, its spaces, and its identity.
+"""The environment to explore, or several side by side: make, identify, reset and step them.
 
-Input: an environment, an id or a function. Output: a Gymnasium environment and its description.
+Input: an environment, an id or a function; then seeds and actions. Output: checked observations and
+steps. Environments that raise, return invalid values or change their spaces are refused here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import gymnasium as gym
 import msgspec
@@ -13,11 +15,28 @@ import numpy as np
 
 from resolvent.errors import ModelError, OptionError, ResolventError, TraceError
 from resolvent.rl.collect import check_maker
-from resolvent.rl.env import AnyEnv
-from resolvent.rl.vector_env import one_environment
+from resolvent.rl.env import (
+    AnyEnv,
+    checked_flag,
+    checked_reset,
+    checked_step,
+    env_errors,
+    time_limit,
+)
+from resolvent.rl.rollout import Step
+from resolvent.rl.vector_env import (
+    VectorEnv,
+    VectorEpisodes,
+    check_single_resets,
+    one_environment,
+    split,
+)
+
+Shown: TypeAlias = tuple[Any, Mapping[str, Any]]
+"""The observation and the info of a reset."""
 
 MAX_ACTIONS: Final = 1_000
-"""Maximum number of actions that can be tried in every augmented state."""
+"""Maximum number of actions."""
 
 
 def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, bool]:
@@ -39,7 +58,9 @@ def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, 
     check_maker(env)
     instance = env()
     if not isinstance(instance, gym.Env | gym.vector.VectorEnv):
-        raise OptionError(f"the function made a {type(instance).__name__}: it has to make an Env")
+        raise OptionError(
+            f"the function returned a {type(instance).__name__}: return a gymnasium.Env"
+        )
     return instance, True
 
 
@@ -58,41 +79,29 @@ def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
     return spaces[0], spaces[1]
 
 
-def check_spaces(
-    before: Sequence[gym.Space[Any]], now: Sequence[gym.Space[Any]], since: str = "at the beginning"
-) -> None:
-    """Refuse an environment whose spaces have changed."""
-    for name, was, is_now in zip(("actions", "observations"), before, now, strict=True):
-        if was is not is_now and was != is_now:
-            raise TraceError(
-                f"the environment's {name} are {is_now} and were {was} {since}: they have to "
-                f"stay the same, so let its spaces hold all that may ever come"
-            )
-
-
 def list_actions(space: gym.Space[Any]) -> list[Any]:
     """Return all values of an action space.
 
     >>> list_actions(gym.spaces.Discrete(3, start=1))
     [1, 2, 3]
     """
-    parts: list[range] | None = None
     if isinstance(space, gym.spaces.Discrete):
-        parts = [range(int(space.start), int(space.start + space.n))]
+        lows, highs = [int(space.start)], [int(space.start + space.n)]
     elif isinstance(space, gym.spaces.MultiDiscrete) and space.nvec.ndim == 1:
-        start = getattr(space, "start", np.zeros_like(space.nvec))
-        parts = [range(int(s), int(s + n)) for s, n in zip(start, space.nvec, strict=True)]
+        start = np.asarray(getattr(space, "start", np.zeros_like(space.nvec)))
+        lows, highs = start.tolist(), (start + space.nvec).tolist()
     elif isinstance(space, gym.spaces.MultiBinary) and isinstance(space.n, int | np.integer):
-        parts = [range(2)] * int(space.n)
-    if parts is None:
+        lows, highs = [0] * int(space.n), [2] * int(space.n)
+    else:
         raise OptionError(
-            f"the actions are {space}: exploring needs actions that can be listed, so wrap the "
-            f"environment in one with a few (gymnasium.spaces.Discrete)"
+            f"the action space is {space}: solve needs a finite one, so wrap the environment to "
+            f"have gymnasium.spaces.Discrete actions"
         )
-    if np.prod([len(choices) for choices in parts], dtype=float) > MAX_ACTIONS:
+    parts = list(map(range, lows, highs))
+    if np.prod(list(map(len, parts)), dtype=float) > MAX_ACTIONS:
         raise OptionError(
-            f"the actions are {space}, more than {MAX_ACTIONS:,}: wrap the environment in one "
-            f"with fewer"
+            f"the action space is {space}, more than {MAX_ACTIONS:,} actions: wrap the environment "
+            f"to have fewer"
         )
     if isinstance(space, gym.spaces.Discrete):
         return list(parts[0])
@@ -128,34 +137,146 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def check(self, before: "EnvironmentId") -> None:
         """Refuse to resume in this environment from the result of another one."""
-        for what, plural in (
-            ("name", False),
-            ("arguments", True),
-            ("actions", True),
-            ("observations", True),
-        ):
-            now, was = getattr(self, what), getattr(before, what)
+        for name in self.__struct_fields__:
+            now, was = getattr(self, name) or "none", getattr(before, name) or "none"
             if now != was:
-                verbs = ("are", "were") if plural else ("is", "was")
+                verbs = ("is", "was") if name == "name" else ("are", "were")
                 raise ModelError(
-                    f"this is another environment than the one to go on from: its {what} "
-                    f"{verbs[0]} {now or 'none'} and {verbs[1]} {was or 'none'} then; resume with "
-                    f"the same one, or begin anew in a new folder"
+                    f"this is not the environment to resume in: its {name} {verbs[0]} {now} and "
+                    f"{verbs[1]} {was}; use the same environment, or start in a new folder"
                 )
 
 
 def _named(env: AnyEnv) -> tuple[str, str]:
     spec = env.spec
     if spec is None:
-        kind = type(env.unwrapped)
-        return kind.__qualname__.rsplit(".", 1)[-1], ""
-    plain = {
-        name: argument for name, argument in sorted(spec.kwargs.items()) if _is_plain(argument)
-    }
-    return spec.id, ", ".join(f"{name}={argument!r}" for name, argument in plain.items())
+        return type(env.unwrapped).__qualname__.rsplit(".", 1)[-1], ""
+    arguments = sorted(spec.kwargs.items())
+    return spec.id, ", ".join(f"{name}={value!r}" for name, value in arguments if _is_plain(value))
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple | list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, str | int | float)
+
+
+class SingleRunner:
+    """Runs one environment, which has number 0."""
+
+    count = 1
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        self.env, self._spaces = env, spaces_of(env)
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
+        """Begin an episode by its seed."""
+        with env_errors("reset"):
+            result = self.env.reset(seed=seeds[0])
+        shown = checked_reset(result)
+        _check_spaces(self._spaces, spaces_of(self.env))
+        return {0: shown}
+
+    def step(self, actions: Sequence[Any]) -> list[Step]:
+        """Take a step."""
+        with env_errors("step"):
+            result = self.env.step(actions[0])
+        observation, reward, terminated, truncated, info = checked_step(result)
+        ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
+        return [(observation, reward, *ends, info)]
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether the environment truncates episodes itself."""
+        return time_limit(self.env) is not None
+
+    @contextmanager
+    def single_env(self) -> Iterator[gym.Env[Any, Any]]:
+        """Yield the environment."""
+        yield self.env
+
+
+class VectorRunner:
+    """Runs the environments of a vector environment, in any autoreset mode.
+
+    Every episode has its own seed: one that an autoreset began is begun again, so the mode makes
+    no difference.
+    """
+
+    def __init__(self, envs: VectorEnv) -> None:
+        check_single_resets(envs, "episodes cannot be begun one by one in environments")
+        self.envs, self.count = envs, int(envs.num_envs)
+        inner = envs.unwrapped
+        self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
+        self._begun = False
+        self._live = VectorEpisodes(envs)
+        self._spaces = spaces_of(envs)
+
+    def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
+        """Begin an episode in those environments that have a seed."""
+        mask = np.full(self.count, not self._begun)  # none can be left out at first
+        mask[list(seeds)] = True
+        seed: Any = [seeds.get(index) for index in range(self.count)]
+        if not self._seeds_each:  # an environment with one seed for all is seeded once
+            seed = None if self._begun else min(seeds.items())[1]
+        self._begun = True
+        options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
+        with env_errors("reset"):
+            result = self.envs.reset(seed=seed, options=options)
+        observations, infos = checked_reset(result)
+        _check_spaces(self._spaces, spaces_of(self.envs))
+        self._live.reset(mask)
+        info_of = self._live.infos_at_reset(mask, infos)
+        observation_of = split(self.envs.observation_space, observations)
+        return {index: (observation_of[index], info_of[index]) for index in sorted(seeds)}
+
+    def step(self, actions: Sequence[Any]) -> list[Step]:
+        """Take a step in every environment."""
+        batch = np.array(actions, self.envs.action_space.dtype)
+        with env_errors("step"):
+            result = self.envs.step(batch)
+        observations, rewards, terminations, truncations, infos = checked_step(result)
+        self._live.step(terminations, truncations)
+        reached = self._live.reached(observations, infos)
+        info_of = self._live.infos_after_step(self._live.all, infos)
+        infos_in_order = (info_of[index] for index in range(self.count))
+        ends = map(bool, terminations), map(bool, truncations)
+        return list(zip(reached, rewards, *ends, infos_in_order, strict=True))
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether the environments truncate episodes themselves."""
+        with one_environment(self.envs) as env:
+            if isinstance(env, gym.Env):
+                return time_limit(env) is not None
+        spec = self.envs.spec
+        return spec is not None and spec.max_episode_steps is not None
+
+    @contextmanager
+    def single_env(self) -> Iterator[gym.Env[Any, Any]]:
+        """Yield one of the environments, to run alone."""
+        with one_environment(self.envs) as env:
+            if not isinstance(env, gym.Env):
+                raise OptionError(
+                    f"the environment is stochastic, and {type(self.envs.unwrapped).__name__} has "
+                    f"no single environments: pass one made by gym.make"
+                )
+            yield env
+
+
+Runner: TypeAlias = SingleRunner | VectorRunner
+
+
+def make_runner(env: AnyEnv) -> Runner:
+    """Return the runner of an environment, or of a vector of them."""
+    return VectorRunner(env) if isinstance(env, gym.vector.VectorEnv) else SingleRunner(env)
+
+
+def _check_spaces(before: Sequence[gym.Space[Any]], now: Sequence[gym.Space[Any]]) -> None:
+    """Refuse an environment whose spaces have changed."""
+    for name, was, is_now in zip(("actions", "observations"), before, now, strict=True):
+        if was is not is_now and was != is_now:
+            raise TraceError(
+                f"the environment's {name} are {is_now} and were {was} at the beginning: define "
+                f"spaces that contain every value and stay the same"
+            )

@@ -21,7 +21,6 @@ from resolvent.exploration.learner import (
 )
 from resolvent.exploration.player import Encoder
 from resolvent.exploration.relabel import FIRST_SEARCH
-from resolvent.exploration.runner import StepResult
 from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig, LearnerState
 from resolvent.exploration.stopping import Kind, Statement, is_done, statement_of
 from resolvent.exploration.tables import build_machines
@@ -41,12 +40,12 @@ MAX_ENVIRONMENTS: Final = 1 << 16
 class Explorer:
     """Chooses actions in an environment, step by step, and learns from their results.
 
-    Ask `act` for an action and pass its result to `learn`. If `act` returns None, the episode is of
-    no more use: reset the environment, and ask again. `done` is True when no test is left, and
-    `statement()` gives the guarantee.
+    `act` returns an action, and `learn` takes its result. If `act` returns None, no test is left in
+    the episode: reset the environment and call it again. `done` is True when no test is left at
+    all, and `statement()` gives the guarantee.
 
-    With `which`, several episodes are played side by side, as in a vector environment; they share
-    machines and model.
+    With `which`, the number of an environment, several episodes are played at the same time; they
+    share machines and model.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> env = gym.make("resolvent/House-v0")
@@ -80,7 +79,7 @@ class Explorer:
         seed: int = 0,
     ) -> None:
         if not isinstance(env, gym.Env | gym.vector.VectorEnv):
-            raise OptionError(f"env is a {type(env).__name__}: give a gymnasium.Env or VectorEnv")
+            raise OptionError(f"env is a {type(env).__name__}: pass a gymnasium.Env or VectorEnv")
         check_arguments(Explorer.__init__, locals(), leaving=["env", "states"])
         _check_ranges(gamma, target, states, seed)
         self.encoder = Encoder(env, labeling_fn, observation_fn)
@@ -124,9 +123,9 @@ class Explorer:
             symbol = self.encoder.observation(observation)
             if state.buffer.observations.codes.get(symbol) != episode.recorded.observations[-1]:
                 raise TraceError(
-                    f"episode {state.buffer.episodes}: step {episode.length}: act() was shown "
-                    f"another observation than the last step led to: tell learn() of every step, "
-                    f"with truncated=True where the environment is reset"
+                    f"episode {state.buffer.episodes}: step {episode.length}: act() got another "
+                    f"observation than the last step led to: pass every step to learn(), with "
+                    f"truncated=True before a reset"
                 )
         action = select_action(state, episode)
         if action is None:
@@ -142,18 +141,18 @@ class Explorer:
         truncated and info. `changed` says then whether the machines had to change.
 
         Raises:
-            ContradictoryTraces: when the world turns out to be random.
+            ContradictoryTraces: if the environment is stochastic.
         """
         state, episode = self.state, self._episode(which)
         observation, reward, terminated, truncated, info = checked_step(step)
         ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
         if not episode.is_open:
-            raise OptionError("learn() before act(): show act() what the environment's reset gave")
+            raise OptionError("learn() before act(): first call act() with the results of reset()")
         code = self.encoder.action_code(action)
         if code is None:
             raise OptionError(f"action {quoted(action)} is not one of the environment's")
-        result = StepResult(which, action, observation, reward, *ends, info)
-        encoded = self.encoder.step(state, episode, code, result)
+        returned = observation, reward, *ends, info
+        encoded = self.encoder.step(state, episode, code, returned)
         self.changed = update(state, episode, encoded)
         self._verify()
 
@@ -190,8 +189,8 @@ class Explorer:
         """Return the state of an episode."""
         if not isinstance(which, int | np.integer) or not 0 <= which < MAX_ENVIRONMENTS:
             raise OptionError(
-                f"which={quoted(which)}: number the episodes that are played side by side from 0 "
-                f"on, up to {MAX_ENVIRONMENTS - 1:,}"
+                f"which={quoted(which)}: use a number of an environment, from 0 to "
+                f"{MAX_ENVIRONMENTS - 1:,}"
             )
         episodes = self.state.episodes
         while len(episodes) <= which:
@@ -204,7 +203,7 @@ def machines_of(state: LearnerState) -> Machines:
     hypothesis, labels = state.hypothesis, state.labels
     if hypothesis.tables is None:
         if not state.steps:
-            raise ModelError("nothing was seen yet: take at least one step")
+            raise ModelError("there are no steps yet: take at least one")
         conflict = hypothesis.repair()
         if conflict is not None:
             raise conflict.error()
@@ -223,9 +222,9 @@ def _check_ranges(gamma: float, target: float, states: Any, seed: int) -> None:
     if not 0 < gamma <= 1:
         raise OptionError(f"gamma={gamma}: use a number above 0, up to 1")
     if not target >= 0:
-        raise OptionError(f"target={target}: use a number from 0 on")
+        raise OptionError(f"target={target}: use at least 0")
     is_number = isinstance(states, int) and states >= 1
     if not is_number and not (isinstance(states, str) and states == "found"):
-        raise OptionError(f"states={quoted(states)}: use 'found', or how many there are at most")
+        raise OptionError(f"states={quoted(states)}: use 'found' or the maximum number of states")
     if seed < 0:
         raise OptionError(f"seed={seed}: use at least 0")

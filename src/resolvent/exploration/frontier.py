@@ -174,7 +174,7 @@ def _use(model: EmpiricalModel, values: ValueBounds, row: int, action: int) -> t
     if outcome is not None:
         label = model.label_of.get(outcome, VARIES)
         if label >= 0 and model.machines.next_states(states, label) is None:
-            return UNREAD_USE, "a label that was never read there"
+            return UNREAD_USE, "unread label"
     use, purpose = USES[level]
     if level == 2 and row < len(values.novelty):
         use = max(use * float(values.novelty[row, action]), USES[1][0])

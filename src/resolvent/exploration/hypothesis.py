@@ -17,7 +17,14 @@ import numpy as np
 
 from resolvent import _core
 from resolvent.exploration.buffer import Buffer
-from resolvent.exploration.tables import Conflicts, Flags, QueriedSteps, TransitionTables
+from resolvent.exploration.tables import (
+    ITSELF,
+    Condition,
+    Conflicts,
+    Flags,
+    QueriedSteps,
+    TransitionTables,
+)
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import outputs_of
 from resolvent.inference.infer import try_infer
@@ -66,7 +73,7 @@ class Hypothesis:
         if present is None or n_steps >= max(FIRST_THOROUGH, self.thorough_at):
             return self.relearn()
         trivial = self.buffer.labels.codes.get(NO_EVENT) if self.options.remove_trivial else None
-        tables = repaired(present, QueriedSteps(self.buffer.columns(), present), trivial)
+        tables = repaired(present, self._steps(present), trivial)
         if tables is None:
             return self.relearn()
         self.tables = tables
@@ -89,6 +96,9 @@ class Hypothesis:
         """Return the tables with a column for each label up to now."""
         return None if self.tables is None else self.tables.for_labels(len(self.buffer.labels))
 
+    def _steps(self, tables: TransitionTables) -> QueriedSteps:
+        return QueriedSteps(self.buffer.columns(), tables)
+
     def _infer(self, effort: float, last: bool = False) -> Conflict | None:
         """Infer machines from all steps; keep the present ones if they are no larger.
 
@@ -103,7 +113,7 @@ class Hypothesis:
             if self._needs_termination(present, last):
                 outputs = *outputs_of(self.options, traces), TERMINATED
                 result = self._smallest_result(traces, effort, outputs)
-        if result is None or isinstance(result, Conflict):  # episodes end at random, if it is one
+        if result is None or isinstance(result, Conflict):  # a conflict if termination is random
             result = self._smallest_result(traces, effort, self.options.outputs)
         if isinstance(result, Conflict):
             return result
@@ -118,15 +128,16 @@ class Hypothesis:
         """Return whether a machine has to predict the end of episodes; it stays once added."""
         if TERMINATED in present.names or not last:
             return TERMINATED in present.names
-        return not predicts_endings(present, QueriedSteps(self.buffer.columns(), present))
+        return not predicts_endings(present, self._steps(present))
 
     def _stays(self, present: TransitionTables, inferred: TransitionTables) -> bool:
         """Return whether the present machines are no worse than those inferred."""
         if present.names != inferred.names or _cost(present) > _cost(inferred):
             return False
-        columns = self.buffer.columns()
-        steps, inferred_steps = QueriedSteps(columns, present), QueriedSteps(columns, inferred)
-        if not predicts_endings(present, steps) and predicts_endings(inferred, inferred_steps):
+        steps = self._steps(present)
+        if not predicts_endings(present, steps) and predicts_endings(
+            inferred, self._steps(inferred)
+        ):
             return False
         return explains(present, steps)
 
@@ -153,7 +164,7 @@ class Hypothesis:
                 return attempts[0]
             self.options = replace(self.options, remove_trivial=False)
             results = [result]
-        best = min(results, key=lambda result: sum(_sizes(result)))
+        best = min(results, key=lambda result: sum(m.states for m in result.machines.values()))
         self.options = replace(self.options, timing=best.options.timing)
         return best
 
@@ -165,10 +176,6 @@ class Hypothesis:
 def _cost(tables: TransitionTables) -> tuple[int, bool]:
     """Return the number of states, and then whether first labels are needed."""
     return sum(tables.sizes), tables.timing is not LabelTiming.CURRENT
-
-
-def _sizes(result: InferenceResult) -> list[int]:
-    return [machine.states for machine in result.machines.values()]
 
 
 LABELS_BACK: Final = 12
@@ -191,14 +198,16 @@ Transition = tuple[int, int]
 
 def explains(tables: TransitionTables, steps: QueriedSteps) -> bool:
     """Return whether the tables have a state at every step and contradict none."""
-    transition_states, n_states = None, 1
-    for machine, transitions in enumerate(tables.transitions):
-        conflicts = steps.conflicts(machine, transitions, transition_states, n_states, enough=1)
-        if conflicts.count or conflicts.lost:
-            return False
-        if machine == 0:
-            transition_states, n_states = steps.walk(transitions), len(transitions)
-    return True
+    first, *others = tables.transitions
+    conflicts = steps.conflicts(0, first, enough=1)
+    if conflicts.count or conflicts.lost:
+        return False
+    condition = steps.condition(first)
+    checks = (
+        steps.conflicts(machine, table, condition, enough=1)
+        for machine, table in enumerate(others, 1)
+    )
+    return not any(check.count or check.lost for check in checks)
 
 
 def predicts_endings(tables: TransitionTables, steps: QueriedSteps) -> bool:
@@ -218,16 +227,14 @@ def repaired(
     The trivial label changes no state.
     """
     repaired_tables = list[Codes]()
-    transition_states, n_states = None, 1
+    condition: Condition | None = None
     for machine, transitions in enumerate(tables.transitions):
-        repair = _Repair(machine, steps, transition_states, n_states, trivial)
-        table = repair.repaired(transitions.copy())
+        table = _Repair(machine, steps, condition, trivial).repaired(transitions.copy())
         if table is None:
             return None
         repaired_tables.append(table)
-        if machine == 0:
-            transition_states, n_states = steps.walk(table), len(table)
-    return TransitionTables(tables.names, tuple(repaired_tables), tables.timing)
+        condition = condition or steps.condition(table)
+    return replace(tables, transitions=tuple(repaired_tables))
 
 
 class _Repair:
@@ -237,12 +244,11 @@ class _Repair:
         self,
         machine: int,
         steps: QueriedSteps,
-        transition_states: Codes | None,
-        n_states: int,
+        condition: Condition | None,
         trivial: int | None,
     ) -> None:
         self.machine, self.steps, self.trivial = machine, steps, trivial
-        self.transition_states, self.n_states = transition_states, n_states
+        self.condition = condition or ITSELF
 
     def repaired(self, table: Codes) -> Codes | None:
         self._add_loops(table)
@@ -269,9 +275,7 @@ class _Repair:
             table[:, self.trivial] = np.arange(len(table), dtype=np.int32)
 
     def _conflicts(self, table: Codes, enough: int | None = None) -> Conflicts:
-        return self.steps.conflicts(
-            self.machine, table, self.transition_states, self.n_states, enough
-        )
+        return self.steps.conflicts(self.machine, table, self.condition, enough)
 
     def _culprit(self, table: Codes, states: Codes, step: int, witness: int) -> Transition | None:
         """Return the transition whose removal leaves no conflict and costs the fewest steps."""
@@ -291,14 +295,10 @@ class _Repair:
         steps, transitions = self.steps, list[Transition]()
         for here in range(step, max(step - MAX_STEPS_BACK, -1), -1):
             is_first = bool(steps.first[here])
-            before = 0 if is_first else int(states[here - 1])
-            transition = before, int(steps.label[here])
-            if (
-                min(transition) >= 0
-                and transition[1] != self.trivial
-                and transition not in transitions
-            ):
-                transitions.append(transition)
+            before, label = 0 if is_first else int(states[here - 1]), int(steps.label[here])
+            is_read = min(before, label) >= 0 and label != self.trivial
+            if is_read and (before, label) not in transitions:
+                transitions.append((before, label))
             if is_first or len(transitions) == LABELS_BACK:
                 break
         return transitions
@@ -333,9 +333,10 @@ class _Repair:
     def _agreement(self, states: Codes, was_known: Flags) -> int:
         """Return the number of confirmed queries among those with several outputs."""
         key, has_state = states.astype(np.int64), states >= 0
-        if self.transition_states is not None:
-            key = key * self.n_states + self.transition_states
-            has_state &= self.transition_states >= 0
+        transition_states, n_states = self.condition
+        if len(transition_states):
+            key = key * n_states + transition_states
+            has_state &= transition_states >= 0
         key = key * self.steps.n_queries + self.steps.query
         confirmed = np.zeros(int(key.max(initial=0)) + 1, bool)
         confirmed[key[has_state & was_known]] = True

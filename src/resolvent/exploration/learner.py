@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from resolvent.exploration.buffer import ABANDONED, TERMINATED, TRUNCATED, Episode
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel, Outcome, StepEffect
-from resolvent.exploration.plan_validation import VALIDATE_PLAN
 from resolvent.exploration.relabel import (
     add_actions_to_labels,
     add_detail_to_labels,
@@ -15,7 +14,8 @@ from resolvent.exploration.relabel import (
 )
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import CHECK_STATE
-from resolvent.exploration.words import REPEAT, recent_labels, without_neutral
+from resolvent.exploration.tests import VALIDATE_PLAN
+from resolvent.exploration.words import REPEAT, recent_labels
 from resolvent.traces.symbols import Label, Symbol
 
 FIRST_STEPS = 8
@@ -133,7 +133,7 @@ def _add_to_model(
     query = observation, action
     model.note_query(episode.context, episode.previous_context, query)
     if state.selection.queries is not None:  # without the label that the step led to
-        state.selection.queries.add(without_neutral(model, recorded.labels[1:-1]), *query)
+        state.selection.queries.add(model.without_neutral(recorded.labels[1:-1]), *query)
     if read not in model.neutral_labels:
         episode.previous_context, episode.context = episode.context, (read, *states)
         model.note_word(recent_labels(model, recorded))

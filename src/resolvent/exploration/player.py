@@ -7,25 +7,19 @@ and labels of a learner.
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import gymnasium as gym
 import numpy as np
 
-from resolvent.errors import TraceError
-from resolvent.exploration.environment import list_actions, spaces_of
+from resolvent.errors import TraceError, located, locating
+from resolvent.exploration.environment import list_actions, make_runner, spaces_of
 from resolvent.exploration.learner import EncodedReset, EncodedStep
 from resolvent.exploration.relabel import OBSERVATIONS, set_labels
-from resolvent.exploration.runner import StepResult, make_runner
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.planning.value_bounds import too_large_to_add_up
-from resolvent.rl.env import (
-    AnyEnv,
-    LabelSource,
-    SymbolEncoder,
-    finite_reward,
-    label_method,
-)
+from resolvent.rl.env import AnyEnv, LabelSource, SymbolEncoder, finite_reward, label_method
+from resolvent.rl.rollout import Step
 from resolvent.rl.vector_env import one_environment
 from resolvent.traces.symbols import INFO_KEYS, Symbol
 
@@ -66,70 +60,47 @@ class Encoder:
 
     def observation(self, observation: Any) -> Symbol:
         """Return the symbol of an observation."""
-        try:
+        with locating("the observation"):
             return self._observations(observation)
-        except TraceError as error:
-            raise located(error, "the observation") from error
 
     def reset(
         self, state: LearnerState, index: int, observation: Any, info: Mapping[str, Any]
     ) -> EncodedReset:
-        """Encode what a reset of an environment returned."""
+        """Encode the return of an environment's reset."""
         self._last[index], label = observation, None
-        where = f"episode {state.buffer.episodes}"
-        try:
+        with locating(f"episode {state.buffer.episodes}"):
             symbol = self.observation(observation)
-            where += ": reset"
             if state.labels.labeling.is_given:
-                label = self._labels.at_reset(observation, info)
-        except TraceError as error:
-            raise located(error, where) from error
+                with locating("reset"):
+                    label = self._labels.at_reset(observation, info)
         return EncodedReset(symbol, label)
 
     def step(
-        self, state: LearnerState, episode: EpisodeState, action: int, result: StepResult
+        self, state: LearnerState, episode: EpisodeState, action: int, step: Step
     ) -> EncodedStep:
-        """Encode the result of an action, or refuse it; nothing is learned."""
-        observation, info, label = result.observation, result.info, None
+        """Encode the return of an environment's step; if it is invalid, nothing is learned."""
+        (observation, reward, terminated, truncated, info), label = step, None
         try:
             if state.labels.undecided:  # the first step shows whether the environment has labels
                 state.labels.undecided = False
                 if not any(key in info for key in INFO_KEYS):
                     set_labels(state, OBSERVATIONS)
-            reward, symbol = finite_reward(result.reward), self.observation(observation)
+            number, symbol = finite_reward(reward), self.observation(observation)
             if state.labels.labeling.is_given:
                 label = self._labels.after_step(
-                    self._last[result.index],
-                    self.actions[action],
-                    result.reward,
-                    observation,
-                    info,
+                    self._last[episode.index], self.actions[action], reward, observation, info
                 )
-            if abs(reward) > HUGE_REWARD:
-                _check_sum(abs(reward), state)
+            if abs(number) > HUGE_REWARD:
+                complaint = too_large_to_add_up(abs(number), state.config.gamma, state.steps + 1)
+                if complaint is not None:
+                    raise TraceError(complaint)
         except TraceError as error:
             name = f"episode {state.buffer.episodes}"
             if len(state.episodes) > 1:
-                name = f"environment {result.index}"
-            raise located(error, f"{name}: step {episode.length}") from error
-        self._last[result.index] = observation
-        return EncodedStep(action, reward, symbol, label, result.terminated, result.truncated)
-
-
-class StepSource(Protocol):
-    """Where steps come from: the environments, or the log of an earlier run."""
-
-    def has_next(self) -> bool:
-        """Return whether another step can be taken in every environment."""
-
-    def begin(self, indices: Iterable[int]) -> dict[int, EncodedReset]:
-        """Begin the next episodes of some environments."""
-
-    def decide(self, episode: EpisodeState, selected: int | None) -> int | None:
-        """Return the action to take, given the selected one; None for another episode."""
-
-    def step(self, actions: Mapping[int, int]) -> list[EncodedStep]:
-        """Take a step in every environment, in their order."""
+                name = f"environment {episode.index}"
+            raise located(f"{name}: step {episode.length}", error) from error
+        self._last[episode.index] = observation
+        return EncodedStep(action, number, symbol, label, terminated, truncated)
 
 
 class EpisodePlayer:
@@ -163,52 +134,28 @@ class EpisodePlayer:
             seeds[index] = int(np.random.SeedSequence(entropy).generate_state(1)[0]) >> 1
         if not seeds:
             return {}
-        try:
+        with locating(f"episode {self.state.buffer.episodes}"):
             shown = self.runner.reset(seeds)
-        except TraceError as error:
-            raise located(error, f"episode {self.state.buffer.episodes}") from error
         return {
             index: self.encoder.reset(self.state, index, *shown[index]) for index in sorted(shown)
         }
 
-    def has_next(self) -> bool:
-        """Return whether a step can be taken, which is always so."""
-        return True
-
-    def decide(self, episode: EpisodeState, selected: int | None) -> int | None:
-        """Return the action to take, which is the selected one."""
-        return selected
-
-    def step(self, actions: Mapping[int, int]) -> list[EncodedStep]:
+    def step(self, actions: list[int]) -> list[EncodedStep]:
         """Take a step in every environment, and truncate episodes at the limit."""
-        episodes = self.state.episodes
         return [
-            replace(step, truncated=True) if episodes[index].length + 1 == self.limit else step
-            for index, step in zip(actions, self.take(actions), strict=True)
+            replace(step, truncated=True) if episode.length + 1 == self.limit else step
+            for episode, step in zip(self.state.episodes, self.take(actions), strict=True)
         ]
 
-    def take(self, actions: Mapping[int, int]) -> list[EncodedStep]:
-        """Take a step in every environment, in their order; all are encoded or none is."""
-        state, episodes = self.state, self.state.episodes
+    def take(self, actions: list[int]) -> list[EncodedStep]:
+        """Take a step in every environment; all are encoded or none is."""
+        state, encoder = self.state, self.encoder
         try:
-            results = self.runner.step(
-                {index: self.encoder.actions[action] for index, action in actions.items()}
-            )
+            steps = self.runner.step([encoder.actions[action] for action in actions])
         except TraceError as error:
-            where = f"episode {state.buffer.episodes}: step {episodes[0].length}"
-            raise located(error, where) from error
+            where = f"episode {state.buffer.episodes}: step {state.episodes[0].length}"
+            raise located(where, error) from error
         return [
-            self.encoder.step(state, episodes[result.index], actions[result.index], result)
-            for result in results
+            encoder.step(state, episode, action, step)
+            for episode, action, step in zip(state.episodes, actions, steps, strict=True)
         ]
-
-
-def located(error: TraceError, where: str) -> TraceError:
-    """Return an error with its location in front of the message."""
-    return type(error)(f"{where}: {error}")
-
-
-def _check_sum(reward: float, state: LearnerState) -> None:
-    complaint = too_large_to_add_up(reward, state.config.gamma, state.steps + 1)
-    if complaint is not None:
-        raise TraceError(complaint)

@@ -1,10 +1,11 @@
-"""One call of `solve`: its progress is noted, reported and saved.
+"""One call of `solve`: note, report and save its progress, and resume from an earlier one.
 
 Input: the state of learning after each step. Output: rounds of the history, checkpoints, reports,
 the folder, and the solution so far.
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,15 +14,26 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from resolvent._util.text import amount
 from resolvent._util.validation import quoted
 from resolvent.errors import (
     EnvironmentFailed,
     ModelError,
     OptionError,
     ResolventError,
+    ResumeWarning,
     TraceError,
 )
-from resolvent.exploration.checkpoint import Checkpoint, make_checkpoint, with_codes_in
+from resolvent.exploration.buffer import TRUNCATED
+from resolvent.exploration.checkpoint import (
+    Checkpoint,
+    ReplayLog,
+    checkpoint_of_closed,
+    first_checkpoint,
+    make_checkpoint,
+    restore,
+    with_codes_in,
+)
 from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.explorer import Explorer, plan_of
 from resolvent.exploration.learner import close_episode
@@ -96,12 +108,12 @@ class SolveRun:
         self._written, self._writing, self._reported = time.monotonic(), 0.0, 0.0
 
     def after_step(self, *, changed: bool, saves: bool = True) -> None:
-        """Note what a step in every environment led to.
-
-        `changed` says that the machines changed, and `saves` whether the folder may be written.
-        """
-        state = self.state
-        self._check_late_labels()
+        """Note a step in every environment: whether the machines changed, and whether to save."""
+        state, model = self.state, self.state.model
+        if model is not None and model.lag and len(model.nondeterministic) >= self._many_varying:
+            # Check early whether a plan can use labels that are read late.
+            self._many_varying = 2 * len(model.nondeterministic)
+            self._plan()
         if changed:
             self.note_round()
         # With several environments, one of them always follows a path.
@@ -114,14 +126,6 @@ class SolveRun:
         if self.options.progress is not None and now >= self._reported:
             self._reported = now + SECONDS_BETWEEN_REPORTS
             self.options.progress(self.present_round(state.values))
-
-    def _check_late_labels(self) -> None:
-        """Check early whether a plan can use labels that are read late."""
-        model = self.state.model
-        if model is None or not model.lag or len(model.nondeterministic) < self._many_varying:
-            return
-        self._many_varying = 2 * len(model.nondeterministic)
-        self._plan()
 
     def _plan(self) -> Plan:
         try:
@@ -170,9 +174,37 @@ class SolveRun:
         self._schedule_checkpoint()
         self.checkpoint = make_checkpoint(state, self.player, len(self.history))
 
-    def restore(self, previous: Solution, checkpoint: Checkpoint) -> None:
-        """Restore the progress at a checkpoint of an earlier solution."""
-        state, player = self.state, self.player
+    def resume(self, previous: Solution) -> ReplayLog:
+        """Restore the last checkpoint of an earlier solution; return the steps after it."""
+        state, player, traces = self.state, self.player, previous.traces
+        count = len(state.episodes)
+        labeling = previous.machines.preprocessor.labeling
+        if not state.labels.automatic and state.labels.labeling != labeling:
+            raise ModelError(
+                f"the result to resume from has other labels ({labeling.reads}, not "
+                f"{state.labels.labeling.reads}): pass the same labels"
+            )
+        ends, environments = list(previous.ends), list(previous.places) or [0] * len(traces)
+        checkpoint = previous.point or first_checkpoint(state, max(environments, default=0) + 1)
+        if len(checkpoint.open) != count:
+            if len(ends) < len(traces):
+                warnings.warn(
+                    f"the earlier run had {amount(len(checkpoint.open), 'environment')}, this one "
+                    f"has {count}: all recorded steps are kept, and unfinished episodes count as "
+                    f"truncated",
+                    ResumeWarning,
+                    stacklevel=5,
+                )
+            ends += [TRUNCATED] * (len(traces) - len(ends))
+            environments = [0] * len(traces)
+            checkpoint = checkpoint_of_closed(state, checkpoint, traces, labeling)
+        fits = checkpoint.closed <= len(ends) <= len(traces) == len(environments)
+        if not (fits and set(environments) <= set(range(count))):
+            raise ModelError(
+                "the result to resume from is damaged: its episodes do not match its traces"
+            )
+        log = ReplayLog(player, checkpoint, traces, ends, environments)
+        restore(state, checkpoint, log.buffer)
         self.history = list(previous.history[: checkpoint.rounds])
         self.checkpoint, player.resets = previous.point, checkpoint.resets
         player.reset_of = [stored.reset for stored in checkpoint.open]
@@ -182,6 +214,7 @@ class SolveRun:
                 state.rebuild()
                 self.make_checkpoint()
         self._schedule_checkpoint()
+        return log
 
     def _schedule_checkpoint(self) -> None:
         steps = self.state.steps
@@ -219,7 +252,7 @@ class SolveRun:
             self.saved(solution)
             if folder is not None:
                 failure = EnvironmentFailed(
-                    f"{error} (what was found is kept in {folder}: resume goes on from there)"
+                    f"{error} (the result so far is in {folder}: resume continues from there)"
                 )
             failure.solution = solution
         elif self.state.steps:

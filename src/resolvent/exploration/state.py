@@ -179,7 +179,7 @@ class LearnerState:
     def present_model(self) -> EmpiricalModel:
         """Return the model, which has to exist before a test is chosen."""
         if self.model is None:
-            raise ModelError("nothing was seen yet: take at least one step")
+            raise ModelError("there are no steps yet: take at least one")
         return self.model
 
     def current_bounds(self) -> ValueBounds:

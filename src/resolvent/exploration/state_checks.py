@@ -24,7 +24,7 @@ ENOUGH_IF_DISTINCT: Final = 2
 CHECK_USE: Final = 30.0
 """Use of a query that checks the state."""
 
-CHECK_STATE: Final = "whether a state is what it is taken for"
+CHECK_STATE: Final = "state check"
 
 MAX_DISTANCE: Final = 1_000
 """Maximum number of steps to a query that checks the state."""

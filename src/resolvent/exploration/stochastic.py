@@ -1,4 +1,4 @@
-"""Explore a random world: machines with output probabilities, and a plan with a confidence.
+"""Explore a stochastic environment: machines with output probabilities, a plan with a confidence.
 
 A single step proves nothing there. So a round is a batch: machines and a plan from all traces, then
 episodes that follow the optimistic policy of the plan, with some random steps so that nothing stays
@@ -13,8 +13,8 @@ import numpy as np
 
 from resolvent._util.parallel import stop_requests
 from resolvent.errors import TraceError, locating
+from resolvent.exploration.environment import SingleRunner
 from resolvent.exploration.run import SolveRun
-from resolvent.exploration.runner import SingleRunner
 from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.stopping import Statement, describe_labeling
 from resolvent.inference.conflict import Conflict
@@ -36,11 +36,11 @@ RANDOM_SHARE: Final = 0.2
 
 
 def explore_random_world(run: SolveRun, before: Solution | Conflict) -> Solution:
-    """Continue in a random world, batch by batch, after a solution or a conflict that shows it."""
+    """Continue after a solution or a conflict that shows that the environment is stochastic."""
     learner = StochasticLearner(run, before)
     with run.player.runner.single_env() as env, stop_requests() as is_interrupted:
         while True:
-            best = learner.infer_plan()
+            best = learner.plan(infer_with(learner.options, learner.traces).machines)
             run.add_round(learner.present_round(best))
             solution = run.saved(learner.solution(best))
             is_good = solution.statement.gap <= run.state.config.target
@@ -53,7 +53,7 @@ def explore_random_world(run: SolveRun, before: Solution | Conflict) -> Solution
 
 
 class StochasticLearner:
-    """Learns from all traces at once how likely outputs are."""
+    """Learns the probabilities of outputs from all traces at once."""
 
     def __init__(self, run: SolveRun, before: Solution | Conflict) -> None:
         state, hypothesis = run.state, run.state.hypothesis
@@ -64,6 +64,7 @@ class StochasticLearner:
         else:
             self.traces, self.reason = state.buffer.traces(), str(before).split(";")[0]
             labeling = state.labels.labeling
+        self.labels = describe_labeling(labeling)
         self.options = InferenceOptions(
             noise="auto",
             labels=labeling,
@@ -72,17 +73,13 @@ class StochasticLearner:
         )
         self.truncated_episodes = state.truncated_episodes
 
-    def infer_plan(self) -> Plan:
-        """Infer machines from all traces, and plan by them."""
-        machines = infer_with(self.options, self.traces).machines
-        return self._plan(machines, self.config.reward_range)
-
-    def _plan(self, machines: Machines, reward_range: tuple[float, float] | None) -> Plan:
+    def plan(self, machines: Machines, reward_range: tuple[float, float] | None = None) -> Plan:
+        """Return the plan of machines, by default for the user's range of rewards."""
         return plan(
             machines,
             self.traces,
             gamma=self.config.gamma,
-            reward_range=reward_range,
+            reward_range=reward_range or self.config.reward_range,
             confidence=self.run.options.confidence,
         )
 
@@ -97,7 +94,7 @@ class StochasticLearner:
             {name: machine.states for name, machine in best.machines.items()},
             best.value,
             best.bound if np.isfinite(best.bound) else None,
-            "how often what comes",
+            "output probabilities",
         )
 
     def solution(self, best: Plan, failure: str | None = None) -> Solution:
@@ -119,7 +116,7 @@ class StochasticLearner:
             capped=self.truncated_episodes,
             confidence=best.confidence,
             contradiction=self.reason,
-            labels=describe_labeling(self.options.labels),  # type: ignore[arg-type]
+            labels=self.labels,
             failure=failure,
         )
         return Solution(
@@ -142,21 +139,20 @@ class StochasticLearner:
         """
         if self._are_rewards_equal(best):
             least, most = best.reward_range
-            best = self._plan(best.machines, (least, most + 1))
-        budget = self.run.options.budget - self.traces.steps
-        n_steps = min(max(FIRST_BATCH, self.traces.steps // 2), budget)
-        rng = np.random.default_rng((self.config.seed, self.traces.steps, 1))
-        batch = _Batch(env, self.run, best, rng)
-        number = len(self.traces)
+            best = self.plan(best.machines, (least, most + 1))
+        n_steps, number = self.traces.steps, len(self.traces)
+        last = n_steps + min(max(FIRST_BATCH, n_steps // 2), self.run.options.budget - n_steps)
+        batch = _Batch(env, self.run, best, (self.config.seed, n_steps, 1))
         try:
-            while batch.n_steps < n_steps and not is_interrupted():
+            while n_steps < last and not is_interrupted():
                 drawn = np.random.SeedSequence((self.config.seed, number, 1)).generate_state(1)[0]
                 with locating(f"episode {number}"):
-                    batch.play_episode(int(drawn) >> 1, n_steps - batch.n_steps)
+                    length, terminated = batch.play_episode(int(drawn) >> 1, last - n_steps)
+                self.truncated_episodes += not terminated and length != last - n_steps
+                n_steps += length
                 number += 1
         finally:  # keep the steps before a failure
             played = batch.recorder.trace_set()
-            self.truncated_episodes += batch.truncated_episodes
             if played.steps:
                 self.traces = TraceSet([*self.traces, *played])
 
@@ -165,43 +161,34 @@ class _Batch:
     """Episodes by the optimistic policy of a plan, with some random actions."""
 
     def __init__(
-        self, env: gym.Env[Any, Any], run: SolveRun, best: Plan, rng: np.random.Generator
+        self, env: gym.Env[Any, Any], run: SolveRun, best: Plan, seed: tuple[int, ...]
     ) -> None:
-        encoder = run.player.encoder
+        encoder, preprocessor = run.player.encoder, best.machines.preprocessor
         self.runner, self.limit, self.actions = SingleRunner(env), run.player.limit, encoder.actions
-        self.best, self.rng = best, rng
-        self.live = LivePreprocessor(
-            env, best.machines.preprocessor, None, None, encoder.observation_fn
-        )
-        self.recorder = Recorder(
-            env,
-            encoder.labeling_fn or self.live.labeling_fn,
-            observation_fn=encoder.observation_fn,
-        )
-        self.n_steps = self.truncated_episodes = 0
+        self.best, self.rng = best, np.random.default_rng(seed)
+        self.live = LivePreprocessor(env, preprocessor, None, None, encoder.observation_fn)
+        labeling_fn = encoder.labeling_fn or self.live.labeling_fn
+        self.recorder = Recorder(env, labeling_fn, observation_fn=encoder.observation_fn)
 
-    def play_episode(self, seed: int, most: int) -> None:
-        """Play an episode of at most this number of steps, or of the limit."""
+    def play_episode(self, seed: int, most: int) -> tuple[int, bool]:
+        """Play at most this number of steps; return their number, and whether it terminated."""
         tracker = StateTracker(acting_machines(self.best.machines))
         observation, info = self.runner.reset({0: seed})[0]
         tracker.reset(self.recorder.begin(observation, info))
-        steps, is_over = 0, False
+        steps, terminated, truncated = 0, False, False
         try:
-            while not is_over:
+            while not (terminated or truncated or steps in (self.limit, most)):
                 action = self._action(observation, tracker.values)
                 with locating(f"step {steps}"):
-                    (result,) = self.runner.step({0: action})
-                observation = result.observation
-                label = self.recorder.step(action, observation, result.reward, result.info)
-                tracker.step(label, result.terminated)
+                    (step,) = self.runner.step([action])
+                observation, reward, terminated, truncated, info = step
+                tracker.step(self.recorder.step(action, observation, reward, info), terminated)
                 steps += 1
-                is_over = result.terminated or result.truncated or steps in (self.limit, most)
         except TraceError:
             self.recorder.truncate()
             raise
-        self.recorder.end(terminated=result.terminated, truncated=not result.terminated)
-        self.n_steps += steps
-        self.truncated_episodes += not result.terminated and steps != most
+        self.recorder.end(terminated=terminated, truncated=not terminated)
+        return steps, terminated
 
     def _action(self, observation: Any, states: tuple[int, ...]) -> Any:
         model = self.best.model

@@ -34,7 +34,7 @@ Kind: TypeAlias = Literal[
 environment failed; all rewards are equal; the remaining tests cannot be reached; the world is
 random; observations are measured numbers that do not recur."""
 
-MORE: Final = "say with reward_range what could be paid, or try on with a larger budget"
+NO_BOUND: Final = "pass reward_range or increase the budget"
 
 ENOUGH_NUMBERS: Final = 1_000
 """Number of steps after which measured numbers would have recurred."""
@@ -135,18 +135,21 @@ class Statement:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise ModelError(f"a statement cannot be {self.kind!r}: use {listed(get_args(Kind))}")
+            raise ModelError(f"kind={self.kind!r}: use {listed(get_args(Kind))}")
 
     @property
     def worlds(self) -> str:
-        """Describe the worlds for which the statement holds."""
+        """Describe the environments for which the statement holds."""
         sizes = listed([f"{size} {kind}" for kind, size in self.states.items()])
-        pays = "{:g} to {:g}".format(*self.reward_range)
-        has = f"the states that were found ({sizes})"
+        has = f"the machine states found ({sizes})"
         if self.at_most is not None and self.tests is not None:
-            has = f"at most {amount(self.at_most, 'state')} in each machine ({sizes} were found)"
-        seen = amount(self.steps, "step")
-        return f"every world that agrees with the {seen} seen, has {has} and pays {pays}"
+            has = f"at most {amount(self.at_most, 'state')} in each machine ({sizes} found)"
+        low, high = self.reward_range
+        seen = amount(self.steps, "observed step")
+        return (
+            f"every environment that agrees with the {seen}, has {has} and gives rewards from "
+            f"{low:g} to {high:g}"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -156,77 +159,66 @@ class Statement:
         return {**values, "text": str(self)}
 
     def __str__(self) -> str:
-        text = f"{self._why()}{self._left()}"
+        text = self._reason()
         if self.capped:
-            were = "was" if self.capped == 1 else "were"
-            text += f"; {amount(self.capped, 'episode')} did not end and {were} cut"
+            text += f"; {amount(self.capped, 'episode')} truncated"
         if self.cut:
             text += (
-                f"; the environment cut each episode that did {self.cut}: the plan takes it that "
-                f"it would have gone on, so if that is an end, have the environment terminate"
+                f"; the environment truncated every episode after {self.cut}: the plan assumes "
+                f"that they would have continued, so if this is an end, return terminated=True"
             )
         if self.labels:
             text += f"; labels: {self.labels}"
         return text
 
-    def _why(self) -> str:
-        seen = amount(self.steps, "step")
-        tested = f"{amount(self.moves, 'move')} of labels tested, up to {self.depth} in a row"
-        if self.at_most is not None:
-            tested += self._more_states(self.at_most)
-        if self.untold:
-            machines = amount(self.untold, "other machine")
-            tested += f"; {machines} explain all of it as well, and no known step tells them apart"
+    def _reason(self) -> str:
+        seen, within = amount(self.steps, "step"), f"within {self.gap:.4g} of the optimum"
         if self.kind == "optimal":
-            return f"optimal in {self.worlds}; {tested}"
+            return f"optimal in {self.worlds}; {self._tested()}"
         if self.kind == "target":
-            return f"at most {self.gap:.4g} below the best in {self.worlds}; {tested}"
+            return f"{within} in {self.worlds}; {self._tested()}"
         if self.kind == "nothing pays":
-            return (
-                "nothing that was tried pays differently from anything else, so that no way to act "
-                f"is better than another; {MORE}"
-            )
+            return f"every reward seen is the same, so no policy is better than another; {NO_BOUND}"
         if self.kind == "out of reach":
-            where = "begins in starts that no longer came up"
+            remaining = "the remaining tests start from initial states that did not occur again"
             if self.contradiction is not None:
-                where = f"is a matter of chance ({self.contradiction})"
-            below = f"at most {self.gap:.4g} below the best in {self.worlds}"
-            return f"what could still be better {where}: {below}"
+                remaining = f"the remaining tests depend on chance ({self.contradiction})"
+            return f"{remaining}: {within} in {self.worlds}"
         if self.kind == "chance":
-            random = f"the world is random ({self.contradiction}); after {seen}"
             if self.gap == float("inf"):
-                return f"{random} nothing was paid that tells how to act: {MORE}"
-            sure = f"{100 * (self.confidence or 0):.6g}%"
-            return f"{random} with {sure} confidence at most {self.gap:.4g} below the best"
+                within = f"no policy is known to be better than another; {NO_BOUND}"
+            else:
+                within += f" with {100 * (self.confidence or 0):.6g}% confidence"
+            return f"the environment is stochastic ({self.contradiction}); after {seen} {within}"
         if self.kind == "readings":
             return (
-                f"what is seen are numbers that hardly ever come back: in {seen} "
-                f"{self.situations:,} different situations; make intervals of them, "
-                "such as observation_fn=lambda seen: tuple(round(float(x), 1) for x in seen)"
+                f"observations are numbers that hardly ever recur ({self.situations:,} different "
+                f"augmented states in {seen}): discretize them, for example with "
+                "observation_fn=lambda values: tuple(round(float(x), 1) for x in values)"
             )
         spent = {"budget": "the budget is spent", "failed": "the environment failed"}
-        why = f"{spent.get(self.kind, 'interrupted')} after {seen}"
-        return f"{why} ({self.failure})" if self.failure else why
+        failure = f" ({self.failure})" if self.failure else ""
+        remaining = f"; no bound on the optimum is known; {NO_BOUND}"
+        if self.gap < float("inf"):
+            steps = amount(self.open_steps, "untried step")
+            remaining = f", {within}; {steps} could improve the plan"
+            if not self.open_steps:
+                remaining = f", {within}; no untried step could improve the plan, but tests remain"
+        return f"{spent.get(self.kind, 'interrupted')} after {seen}{failure}{remaining}"
 
-    def _more_states(self, at_most: int) -> str:
-        if self.tests is None:
-            return f"; up to {amount(at_most, 'state')}, words of labels were only sampled"
-        return (
-            f"; {amount(self.tests, 'test')} of the words that known steps can read after each "
-            f"state rule out more states, up to {at_most}"
-        )
-
-    def _left(self) -> str:
-        if self.kind not in ("budget", "interrupted", "failed"):
-            return ""
-        if self.gap == float("inf"):
-            return f"; nothing was paid that tells how to act: {MORE}"
-        below = f", at most {self.gap:.4g} below the best"
-        if not self.open_steps:
-            return f"{below}; nothing better is left to try, but not all is tested"
-        were = "was" if self.open_steps == 1 else "were"
-        left = amount(self.open_steps, "step")
-        return f"{below}; {left} could be better and {were} never taken"
+    def _tested(self) -> str:
+        text = f"{amount(self.moves, 'transition')} tested, up to {self.depth} labels in a row"
+        if self.at_most is not None:
+            states = amount(self.at_most, "state")
+            text += f"; label sequences for up to {states} were only sampled"
+            if self.tests is not None:
+                text += (
+                    f"; {amount(self.tests, 'test')} of the W-method rule out machines of up to "
+                    f"{states}, as far as known steps can read their label sequences"
+                )
+        if self.untold:
+            text += f"; no known step rules out {amount(self.untold, 'alternative machine')}"
+        return text
 
 
 def statement_of(state: LearnerState, kind: Kind | None, failure: str | None = None) -> Statement:
@@ -278,7 +270,7 @@ def _varying_step(state: LearnerState, values: ValueBounds) -> str | None:
             observation, *states = model.augmented_states[row]
             where = augmented_state_text((buffer.observations.values[observation], *states))
             name = symbol_text(buffer.actions[action])
-            return f"which label comes after {name} in {where}, or whether it ends, varies"
+            return f"the label or the termination after {name} in {where} varies"
     return None
 
 

@@ -38,6 +38,12 @@ Query = tuple[int, int]
 """Observation and action."""
 
 
+Condition = tuple[Codes, int]
+"""The states of the Transition Machine at each step, and their number."""
+
+ITSELF: Condition = (np.empty(0, np.int32), 1)
+
+
 @dataclass(frozen=True, eq=False)
 class TransitionTables:
     """For each machine, the next state by state and label; -1 where the label was never read."""
@@ -122,26 +128,22 @@ class QueriedSteps:
         self,
         machine: int,
         transitions: Codes,
-        transition_states: Codes | None,
-        n_states: int,
+        condition: Condition = ITSELF,
         enough: int | None = None,
     ) -> Conflicts:
-        """Check the transitions of one machine against all steps, or until enough conflict.
-
-        `transition_states` are the states of the Transition Machine at each step, of `n_states`;
-        None if it is the machine itself.
-        """
+        """Check the transitions of one machine against all steps, or until enough conflict."""
         self.trials += 1
+        table = np.ascontiguousarray(transitions).ravel()
+        limit = self.columns.steps if enough is None else enough
         return Conflicts(
             *self._core.clashes(
-                np.ascontiguousarray(transitions).ravel(),
-                transitions.shape[1],
-                self.outputs[machine],
-                np.empty(0, np.int32) if transition_states is None else transition_states,
-                n_states,
-                self.columns.steps if enough is None else enough,
+                table, transitions.shape[1], self.outputs[machine], *condition, limit
             )
         )
+
+    def condition(self, transitions: Codes) -> Condition:
+        """Return the condition of the other machines by the table of the Transition Machine."""
+        return self.walk(transitions), len(transitions)
 
 
 class ObservedMachines:
@@ -162,23 +164,16 @@ class ObservedMachines:
         """Return the machines with the outputs of all steps."""
         steps = QueriedSteps(columns, tables)
         states = [steps.walk(transitions) for transitions in tables.transitions]
-        first, _ = _core.numbered(
-            np.ravel_multi_index((*states, steps.query), (*tables.sizes, steps.n_queries))
-        )
+        keys = np.ravel_multi_index((*states, steps.query), (*tables.sizes, steps.n_queries))
+        first, _ = _core.numbered(keys)
         machines = cls(tables, columns.n_actions)
-        step = (
-            [column[first].astype(np.int64) for column in states],
-            columns.observations_before[first].astype(np.int64),
-            columns.actions[first],
-        )
-        values: dict[str, Any] = {
-            "transition": columns.observations_after,
-            "reward": columns.rewards,
-        }
+        states_first = [column[first].astype(np.int64) for column in states]
+        observations = columns.observations_before[first].astype(np.int64)
+        values = {"transition": columns.observations_after, "reward": columns.rewards}
         for machine, name in enumerate(tables.names):
-            outputs = values.get(name, steps.terminated)[first]
-            keys = machines._key(machine, *step)
-            machines._outputs[machine].update(zip(keys.tolist(), outputs.tolist(), strict=True))
+            outputs = values.get(name, steps.terminated)[first].tolist()
+            keys = machines._key(machine, states_first, observations, columns.actions[first])
+            machines._outputs[machine].update(zip(keys.tolist(), outputs, strict=True))
         return machines
 
     def next_states(self, states: Sequence[int], label: int) -> States | None:

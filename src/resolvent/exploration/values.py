@@ -27,9 +27,9 @@ RELIED_ON: Final = 6.0
 
 USES: Final = (
     (0.0, ""),
-    (1.0, "a step nobody has taken"),
-    (3.0, "a step that may pay"),
-    (RELIED_ON, "a step that the plan would rely on"),
+    (1.0, "untried step"),
+    (3.0, "untried step that may improve the plan"),
+    (RELIED_ON, "untried step of the optimistic plan"),
 )
 """Use and purpose of an unknown step, by its level of importance."""
 

@@ -16,7 +16,7 @@ from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import Query, States
 
-RULE_OUT_STATES: Final = "whether there are more states"
+RULE_OUT_STATES: Final = "W-method test"
 
 MAX_NODES: Final = 20_000
 """Maximum number of nodes of a search, each an augmented state and the labels read before it."""
@@ -98,23 +98,21 @@ class WMethodTests:
 
     def path(self, row: int, episode: Episode) -> Path | None:
         """Return the path that makes the next test; `RESET` if another episode is to make it."""
+        model = self.model
         self._log.update()
-        read = self._log.labels_of(episode)
+        read = model.without_neutral(model.labels_read(episode))
         while self._open:
             test = self._open[0]
             if not self._log.was_made(test, episode):
-                path = self._path_for(test, row, read) or self._from_start(test, row, episode)
+                path = self._path_for(test, row, read)
                 if path is not None:
                     return path
+                for start in model.starts:
+                    is_here = start == row and not len(episode)
+                    if not is_here and self._path_for(test, start, model.first_word(start)):
+                        return RESET
                 self.impossible += 1
             self._open.popleft()
-        return None
-
-    def _from_start(self, test: WTest, row: int, episode: Episode) -> Path | None:
-        for start in self.model.starts:
-            is_here = start == row and not len(episode)
-            if not is_here and self._path_for(test, start, self.model.first_word(start)):
-                return RESET
         return None
 
     def _path_for(self, test: WTest, row: int, read: Word) -> Path | None:
@@ -192,8 +190,7 @@ class WMethodTests:
                     tests[WTest(word, -1, -1, (observation, action))] = None
                 if target < 0:
                     continue
-                is_neutral = label < 0 or label in model.neutral_labels
-                after = word if is_neutral else (*word, label)
+                after = model.next_word(word, label)
                 if (target, after) not in search.parents and (
                     after in prefixes
                     or any(
@@ -218,9 +215,7 @@ class WMethodTests:
                 sequences.setdefault(state, words[row])
             for action, target in enumerate(model.next_row[row]):
                 if target >= 0 and target not in words:
-                    label = model.label_read[row][action]
-                    is_neutral = label < 0 or label in model.neutral_labels
-                    words[target] = words[row] if is_neutral else (*words[row], label)
+                    words[target] = model.next_word(words[row], model.label_read[row][action])
                     search.add(target, row, action)
         return access
 
@@ -251,12 +246,6 @@ class _SequenceLog:
                     latest.appendleft((steps, step))
         self._n_episodes = self.model.buffer.episodes
 
-    def labels_of(self, episode: Episode) -> Word:
-        """Return the labels read so far in an episode, as the next step reads them."""
-        model = self.model
-        read = (label for label in episode.labels[model.first : len(episode.labels) - model.lag])
-        return tuple(label for label in read if label not in model.neutral_labels)
-
     def was_made(self, test: WTest, episode: Episode) -> bool:
         """Return whether outputs ruled out the other state, or the query was observed."""
         current = self._steps(episode)
@@ -285,12 +274,10 @@ class _SequenceLog:
         """Yield the labels read before each step, and whether it is the first one after them."""
         word: Word = ()
         for step, (label, _) in enumerate(steps):
-            is_read = label >= 0 and label not in self.model.neutral_labels
-            if is_read:
-                word = (*word, label)
+            before, word = word, self.model.next_word(word, label)
             if len(word) > self.longest:
                 return
-            yield word, step, is_read or step == 0
+            yield word, step, word is not before or step == 0
 
     def _rules_out(self, steps: _Steps, first: int, test: WTest) -> bool:
         machines = self.model.machines

@@ -5,7 +5,6 @@ of three, and so on are read, the nearest first, and every query is asked again 
 shortest label sequences.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from resolvent.exploration.buffer import Buffer, Episode
@@ -17,7 +16,9 @@ from resolvent.exploration.tables import Query
 MAX_NODES: Final = 20_000
 """Maximum number of nodes of a search, each an augmented state with the labels read before it."""
 
-REPEAT: Final = "what comes after labels read otherwise"
+UNREAD_SEQUENCE: Final = "unread label sequence"
+
+REPEAT: Final = "repeated query"
 
 RECENT: Final = 2
 """Number of last labels by which the trials of actions are counted."""
@@ -40,22 +41,19 @@ def search_reward(state: LearnerState, episode: EpisodeState) -> Path | None:
     Every other episode takes the actions tried least often, since such a step may be near.
     """
     if state.buffer.episodes % 2:
-        return _least_tried(state, episode, "something that pays")
-    for length in range(2, MAX_WORD_LENGTH + 1):
-        path = _unread_word(state, episode, length)
-        path = path or _unasked_query(state, episode, length - 1)
-        if path is not None:
-            return path
-    return None
+        return _least_tried(state, episode, "search for another reward")
+    lengths = range(2, MAX_WORD_LENGTH + 1)
+    paths = (
+        _unread_word(state, episode, length) or _unasked_query(state, episode, length - 1)
+        for length in lengths
+    )
+    return next(filter(None, paths), None)
 
 
 def read_words(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path to an unread word of three labels or more, if there may be more states."""
-    for length in range(3, state.depth + 1):
-        path = _unread_word(state, episode, length)
-        if path is not None:
-            return path
-    return None
+    paths = (_unread_word(state, episode, length) for length in range(3, state.depth + 1))
+    return next(filter(None, paths), None)
 
 
 def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
@@ -66,12 +64,11 @@ def repeat_queries(state: LearnerState, episode: EpisodeState) -> Path | None:
     model = state.present_model()
     if state.validation.repeated_steps >= max(MIN_REPEATED, REPEATED_SHARE * state.steps):
         return None
-    for length in range(REPEAT_AFTER + 1):
-        path = _unasked_query(state, episode, length)
-        if path is not None:
-            return path
-    # Where labels are random, walks only show that once more.
-    return None if model.nondeterministic else _least_tried(state, episode, REPEAT)
+    paths = (_unasked_query(state, episode, length) for length in range(REPEAT_AFTER + 1))
+    path = next(filter(None, paths), None)
+    if path is not None or model.nondeterministic:  # walks would only show again that labels vary
+        return path
+    return _least_tried(state, episode, REPEAT)
 
 
 def _least_tried(state: LearnerState, episode: EpisodeState, purpose: str) -> Path:
@@ -79,7 +76,7 @@ def _least_tried(state: LearnerState, episode: EpisodeState, purpose: str) -> Pa
     model = state.present_model()
     if episode.length >= MAX_WANDERING:
         return RESET
-    word = without_neutral(model, episode.recorded.labels[1:])
+    word = model.without_neutral(episode.recorded.labels[1:])
     observation = model.augmented_states[episode.row][0]
     actions = _query_log(state).least_tried(word, observation, len(state.buffer.actions))
     action = actions[state.random_action(episode) % len(actions)]
@@ -95,12 +92,11 @@ def _query_log(state: LearnerState) -> "QueryLog":
 def _unasked_query(state: LearnerState, episode: EpisodeState, length: int) -> Path | None:
     """Return the path to a query never asked after a sequence of at most `length` labels."""
     model, log = state.present_model(), _query_log(state)
-    word = without_neutral(model, episode.recorded.labels[1:])
+    word = model.without_neutral(episode.recorded.labels[1:])
     path = log.unasked(episode.row, word, length)
     if path is None and episode.length:
-        for start in model.starts:
-            if log.unasked(start, (), length):
-                return RESET
+        is_elsewhere = any(log.unasked(start, (), length) for start in model.starts)
+        return RESET if is_elsewhere else None
     return path
 
 
@@ -109,9 +105,8 @@ def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Pat
     model = state.present_model()
     path = unread_word(model, episode.row, episode.recorded, length)
     if path is None and episode.length and not state.selection.are_resets_useless:
-        for start in model.starts:
-            if unread_word(model, start, Episode(), length):
-                return RESET
+        is_elsewhere = any(unread_word(model, start, Episode(), length) for start in model.starts)
+        return RESET if is_elsewhere else None
     return path
 
 
@@ -129,8 +124,7 @@ def unread_word(model: EmpiricalModel, row: int, episode: Episode, length: int) 
             if label >= 0 and label not in model.neutral_labels and (not word or word[-1] != label):
                 after = (*word, label)
                 if len(after) >= length and after[-length:] not in read:
-                    purpose = f"{length} labels in a row that never were read so"
-                    return Path(search.steps_to(node, action), 1.0, purpose)
+                    return Path(search.steps_to(node, action), 1.0, UNREAD_SEQUENCE)
                 after = after[-(length - 1) :]
             search.add((target, after), node, action)
     return None
@@ -147,11 +141,6 @@ def recent_labels(model: EmpiricalModel, episode: Episode, count: int = MAX_WORD
     return tuple(reversed(recent))
 
 
-def without_neutral(model: EmpiricalModel, labels: Iterable[int]) -> Word:
-    """Return the labels without neutral ones."""
-    return tuple(label for label in labels if label not in model.neutral_labels)
-
-
 class QueryLog:
     """The queries observed after each of the shortest label sequences, and their numbers."""
 
@@ -162,8 +151,8 @@ class QueryLog:
         for episode in (*buffer.closed_episodes(), *buffer.open_episodes().values()):
             word: Word = ()
             for step, action in enumerate(episode.actions):
-                if step and episode.labels[step] not in model.neutral_labels:
-                    word = (*word, episode.labels[step])
+                if step:
+                    word = model.next_word(word, episode.labels[step])
                 self.add(word, episode.observations[step], action)
 
     def add(self, word: Word, observation: int, action: int) -> None:
@@ -187,17 +176,14 @@ class QueryLog:
         search = BreadthFirstSearch[tuple[int, Word]]([(row, word)], MAX_NODES)
         for node in search:
             here, before = node
-            queries, observation = (
-                self._observed.get(before, set()),
-                model.augmented_states[here][0],
-            )
+            queries = self._observed.get(before, set())
+            observation = model.augmented_states[here][0]
             for action, target in enumerate(model.next_row[here]):
                 if target == UNKNOWN:
                     continue
                 if (observation, action) not in queries:
                     return Path(search.steps_to(node, action), 1.0, REPEAT)
-                label = model.label_read[here][action]
-                after = before if label in model.neutral_labels else (*before, label)
+                after = model.next_word(before, model.label_read[here][action])
                 if target >= 0 and len(after) <= length:
                     search.add((target, after), node, action)
         return None

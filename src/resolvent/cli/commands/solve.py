@@ -114,10 +114,10 @@ def solve(
 def _line(now: Round) -> str:
     """Return one line about the progress.
 
-    >>> _line(Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "whether the plan holds"))
-    '96 steps, 1 × 3 states, value 0.57 (at most 14.6), testing whether the plan holds'
+    >>> _line(Round(96, 3, {"transition": 1, "reward": 3}, 0.57, 14.0, "plan validation"))
+    '96 steps, 1 × 3 states, value 0.57 (at most 14.6), next: plan validation'
     """
     bound = "" if now.bound is None else f" (at most {now.value + now.bound:.3g})"
     states = " × ".join(map(str, now.states.values())) or "no"
-    purpose = f", testing {now.after}" if now.after else ""
-    return f"{now.steps:,} steps, {states} states, value {now.value:.3g}{bound}{purpose}"
+    test = f", next: {now.after}" if now.after else ""
+    return f"{now.steps:,} steps, {states} states, value {now.value:.3g}{bound}{test}"
