@@ -169,7 +169,10 @@ class ObservedMachines:
         machines = cls(tables, columns.n_actions)
         states_first = [column[first].astype(np.int64) for column in states]
         observations = columns.observations_before[first].astype(np.int64)
-        values = {"transition": columns.observations_after, "reward": columns.rewards}
+        values: dict[str, Any] = {
+            "transition": columns.observations_after,
+            "reward": columns.rewards,
+        }
         for machine, name in enumerate(tables.names):
             outputs = values.get(name, steps.terminated)[first].tolist()
             keys = machines._key(machine, states_first, observations, columns.actions[first])
