@@ -165,7 +165,7 @@ def test_evidence_of_another_world_is_one_line(run: Run, machines: Path, tmp_pat
     )
     outcome = run("check", machines, path, "--evidence")
     assert outcome.code == 2
-    assert "inferred from another world" in outcome.error
+    assert "inferred from another environment" in outcome.error
 
 
 def test_options_that_cannot_be_used_again_are_one_line(

@@ -90,7 +90,7 @@ def test_infer_prints_its_warnings(run: Run, tmp_path: Path) -> None:
     )
     outcome = run("infer", path)
     assert outcome.code == 0
-    assert "warning: Hardly anything repeats" in outcome.out
+    assert "warning: Hardly any query repeats" in outcome.out
     told = run("infer", path, "--json").json["warnings"]
     assert [one["kind"] for one in told] == [
         "unique-observations",

@@ -124,7 +124,7 @@ def test_machines_of_another_world(run: Run, machines: Path, tmp_path: Path) -> 
     outcome = run("plan", machines, path)
     assert outcome.code == 2
     assert "transition machine, trace 0, step 0" in outcome.error
-    assert "or these are not its machines" in outcome.error
+    assert "these are not its machines" in outcome.error
 
 
 def test_an_environment_that_is_not_there_or_is_another(

@@ -143,10 +143,10 @@ def test_traces_of_another_world_break_nothing(traces, other, options):
 def test_machines_of_another_world_are_refused():
     pair = rs.infer(rs.TraceSet([rs.Trace([0, 1], [None, None], ["go"], [0])])).machines
     attic = rs.TraceSet([rs.Trace(["attic", "hall"], [None, None], ["down"], [0])])
-    with pytest.raises(rs.errors.ModelError, match="inferred from another world"):
+    with pytest.raises(rs.errors.ModelError, match="inferred from another environment"):
         collect_evidence(pair, attic)
     with pytest.raises(rs.errors.ModelError, match="no traces"):
-        collect_evidence(pair, rs.TraceSet())
+        rs.evidence(pair, rs.TraceSet())
 
 
 @every_kind

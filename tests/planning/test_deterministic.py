@@ -92,7 +92,7 @@ def test_without_discount_only_a_cycle_that_pays_is_refused(world) -> None:
     if any(sum(cycle) > 0 for cycle in cycles):
         with pytest.raises(RewardingCycle) as caught:
             solved(world, 1.0)
-        where, what = caught.value.situations, caught.value.actions
+        where, what = caught.value.states, caught.value.actions
         assert sum(world[1][z][a] for z, a in zip(where, what, strict=True)) > 0
         led = [world[0][z][a] for z, a in zip(where, what, strict=True)]
         assert led == [*where[1:], where[0]]

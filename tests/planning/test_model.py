@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import resolvent as rs
 from planning_oracles import naive_model
 from resolvent._util.parallel import Threads
-from resolvent.planning.label_model import LabelModel
 from resolvent.planning.model import Model
+from resolvent.planning.step_table import LabelModel
 from resolvent.planning.steps import StateSpace, StepPass, Steps
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import MachineTables, run_pass, scan_corpus
@@ -248,7 +248,7 @@ def test_a_first_label_that_is_ignored_takes_no_part() -> None:
 def test_machines_of_another_world_are_refused(house: TraceSet) -> None:
     other = rs.collect(gym.make("resolvent/HouseInterference-v0"), episodes=20, seed=0)
     with pytest.raises(
-        rs.errors.ModelError, match=r"trace \d+, step \d+: .*or these are not its machines"
+        rs.errors.ModelError, match=r"trace \d+, step \d+: .*these are not its machines"
     ):
         Model.of(rs.infer(house).machines, other)
 

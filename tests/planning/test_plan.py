@@ -76,7 +76,7 @@ def test_a_wider_range_of_rewards_may_be_named() -> None:
     wide = planned(traces, reward_range=(-1, 4))
     assert values(wide) == {"fork": (1.0, 4.0), "hall": (0.5, 8.0)}
     assert wide.next_experiment is not None
-    with pytest.raises(rs.OptionError, match="rewards from 0 to 1 were observed"):
+    with pytest.raises(rs.OptionError, match="observed rewards, 0 to 1"):
         planned(traces, reward_range=(0, 0.5))
 
 
@@ -92,8 +92,8 @@ def test_no_plan_is_optimal_if_all_rewards_are_zero() -> None:
         "model        2 augmented states, 2 actions",
         "unknown      1 of 4 steps",
         "try next     begin in fork, do right; then in hall (transition state 0, reward state 0) "
-        "do left, and go on: what follows is not known; "
-        "or give the possible rewards as reward_range=(low, high)",
+        "do left, and continue: its outcome is unknown; "
+        "or pass the possible rewards as reward_range=(low, high)",
     ]
     told = plan.as_dict()
     assert (told["optimal"], told["all_rewards_equal"]) == (False, True)
@@ -108,7 +108,7 @@ def test_advice_without_rewards_and_unknown_steps() -> None:
         assert not plan.is_optimal
         assert plan.next_experiment is None
         assert str(plan).endswith(
-            "try next     collect traces with other rewards: longer ones, or by another policy"
+            "try next     collect longer traces, or traces of another policy, with other rewards"
         )
 
 
@@ -150,7 +150,7 @@ def test_a_constant_reward_distinguishes_policies_only_if_episodes_end() -> None
 
 
 def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
-    said = "             this assumes rewards that were never observed: only 0 to 1 was"
+    said = "             this assumes rewards that were never observed; observed were 0 to 1"
     plan = planned(fork("left", "right"), reward_range=(0, 4))
     assert plan.assumes_rewards
     assert str(plan).splitlines()[2] == said
@@ -167,8 +167,8 @@ def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
     assert (hoped.bound, hoped.is_optimal, hoped.all_rewards_equal) == (1.0, False, True)
     lines = str(hoped).splitlines()
     assert lines[1] == "bound        at most 1 below the best, if rewards are within 0 to 1"
-    assert lines[2] == "             this assumes rewards that were never observed: only 0 was"
-    assert lines[-1].endswith("what follows is not known")
+    assert lines[2] == "             this assumes rewards that were never observed; observed were 0"
+    assert lines[-1].endswith("its outcome is unknown")
 
 
 def test_the_next_experiment_is_the_one_reached_soonest() -> None:
@@ -182,13 +182,13 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
         "action": "left",
         "history": [],
         "query": ["hall", "left"],
-        "why": "what follows is not known",
+        "why": "its outcome is unknown",
         "machine": None,
         "exact": False,
     }
     assert str(found) == (
         "begin in hall; then in hall (transition state 0, reward state 0) do left, "
-        "and go on: what follows is not known"
+        "and continue: its outcome is unknown"
     )
     far = planned(fork("left", "right"), reward_range=(0, 4)).next_experiment
     assert far is not None
@@ -225,7 +225,7 @@ def test_what_a_plan_prints() -> None:
         "model        2 augmented states, 2 actions",
         "unknown      1 of 4 steps",
         "try next     begin in hall; then in hall (transition state 0, reward state 0) do left, "
-        "and go on: what follows is not known",
+        "and continue: its outcome is unknown",
     ]
 
 
@@ -255,7 +255,7 @@ def test_without_discount_a_cycle_that_pays_is_named() -> None:
     traces = TraceSet([Trace(["a", "b", "a"], [None] * 3, ["go", "back"], [2, -1])])
     with pytest.raises(
         rs.OptionError,
-        match=r"gamma=1: in [ab] .* the actions .* have rewards of 1 and lead back there",
+        match=r"gamma=1: in [ab] .* the actions .* return to the same state with a reward of 1",
     ):
         planned(traces, gamma=1)
     assert planned(traces).value == pytest.approx((2 - 0.5) / (1 - 0.25))
@@ -436,7 +436,7 @@ def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
 @pytest.mark.parametrize(("pays", "gamma"), [(1e308, 0.95), (-1.7e308, 0.5), (1.7e308, 1.0)])
 def test_rewards_that_add_up_to_no_number_are_refused(pays: float, gamma: float) -> None:
     traces = fork("left", "right", "hall", pays=pays)
-    with pytest.raises(rs.OptionError, match=r"cannot be added up: .* divide all rewards"):
+    with pytest.raises(rs.OptionError, match=r"overflow when summed: divide all"):
         rs.plan(rs.infer(traces), traces, gamma=gamma)
 
 

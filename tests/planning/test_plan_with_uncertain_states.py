@@ -21,7 +21,7 @@ def test_traces_that_were_left_out_are_left_out_of_the_plan(damaged):
 
 def test_machines_alone_do_not_know_which_are_broken(damaged):
     with pytest.raises(
-        rs.errors.ModelError, match=r"trace 7, step 0: .* the trace is an outlier: then"
+        rs.errors.ModelError, match=r"trace 7, step 0: .* the trace is an outlier to exclude"
     ):
         rs.plan(rs.infer(damaged).machines, damaged)
 

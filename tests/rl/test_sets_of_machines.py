@@ -162,7 +162,7 @@ def test_a_plan_file_has_the_third_state(
 def test_an_action_needs_a_state_of_each_machine(traces: TraceSet, machines: Machines) -> None:
     plan = rs.plan(machines, traces, gamma=GAMMA)
     assert plan.action("button", 0, 0, 2) == "go"
-    names = "then the numbers transition_state, reward_state, terminated_state"
+    names = "and the integers transition_state, reward_state, terminated_state"
     for states in [(0, 0), (0, 0, 0, 0), (0, 0, "0")]:
         with pytest.raises(rs.OptionError, match=names):
             plan.action("button", *states)
@@ -178,13 +178,13 @@ def test_an_action_needs_a_state_of_each_machine(traces: TraceSet, machines: Mac
     [
         (
             ["reward"],
-            "planning needs a Transition Machine, and here is reward: "
-            'infer with "observation" among outputs=',
+            "planning needs a Transition Machine, but there is only reward: "
+            'infer with "observation" in outputs=',
         ),
         (
             ["observation", "cost"],
-            "planning needs a Reward Machine, and here is transition, cost: "
-            'infer with "reward" among outputs=',
+            "planning needs a Reward Machine, but there is only transition, cost: "
+            'infer with "reward" in outputs=',
         ),
     ],
 )

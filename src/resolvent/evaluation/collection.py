@@ -1,7 +1,6 @@
 """Machines + traces → an `Evidence`: the support for machines, and its gaps.
 
-One pass over the traces, shard by shard, counts all that evidence and reports need; a sample of
-traces in files is examined once more, trace by trace.
+One pass counts all that evidence and reports need, shard by shard.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from resolvent._util.text import short
 from resolvent.errors import ModelError
 from resolvent.evaluation.completeness import check_completeness, weigh_completeness
 from resolvent.evaluation.evidence import Evidence, MachineEvidence
-from resolvent.evaluation.experiment_design import ExperimentDesigner, ObservationsAfterLabel
+from resolvent.evaluation.experiments import ExperimentDesigner
 from resolvent.evaluation.holdout import FailureCounts, calibration_of, split
 from resolvent.evaluation.observed import (
     Numbers,
@@ -28,10 +27,10 @@ from resolvent.evaluation.separation import (
     CoreListener,
     Separations,
     VaryingOutputs,
-    WeighableSteps,
     separate,
     weigh_pairs,
     weigh_transitions,
+    weighable,
 )
 from resolvent.evaluation.weakness import SequenceCounts, weakness_of
 from resolvent.machines import Machine, Machines
@@ -57,44 +56,20 @@ from resolvent.traces.vocabulary import distinct_pairs
 # --- Counts of all traces ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class NotableTraces:
-    """The shortest trace, the longest one, and the one that visits most states.
+def _notable_traces(shard: CodedShard, states: Mapping[str, Codes]) -> dict[str, tuple[int, ...]]:
+    """Return the traces of a shard that are worth looking at, each by the reason.
 
-    Each is a tuple of sort keys that ends with the number of the trace: the minimum over all
-    shards is that of all traces.
+    A trace is a tuple of sort keys that ends with its number: the minimum over all shards is that
+    of all traces.
     """
-
-    most_states: tuple[int, ...]
-    shortest: tuple[int, ...]
-    longest: tuple[int, ...]
-
-    @classmethod
-    def of(cls, shard: CodedShard, states: Mapping[str, Codes]) -> "NotableTraces":
-        """Choose from the traces of a shard, which has at least one."""
-        lengths, visited = shard.length, _visited_states(shard.traces, states)
-        shortest, longest = int(np.argmin(lengths)), int(np.argmax(lengths))
-        most = int(np.lexsort((lengths, -visited))[0])
-        return cls(
-            (-int(visited[most]), int(lengths[most]), most + shard.first),
-            (int(lengths[shortest]), shortest + shard.first),
-            (-int(lengths[longest]), longest + shard.first),
-        )
-
-    def __add__(self, other: "NotableTraces") -> "NotableTraces":
-        return NotableTraces(
-            min(self.most_states, other.most_states),
-            min(self.shortest, other.shortest),
-            min(self.longest, other.longest),
-        )
-
-    def reasons(self) -> list[tuple[int, str]]:
-        """Return the number of each trace and the reason it is notable."""
-        return [
-            (self.most_states[-1], "visits most states"),
-            (self.shortest[-1], "the shortest"),
-            (self.longest[-1], "the longest"),
-        ]
+    lengths, visited = shard.length, _visited_states(shard.traces, states)
+    shortest, longest = int(np.argmin(lengths)), int(np.argmax(lengths))
+    most = int(np.lexsort((lengths, -visited))[0])
+    return {
+        "visits most states": (-int(visited[most]), int(lengths[most]), most + shard.first),
+        "the shortest": (int(lengths[shortest]), shortest + shard.first),
+        "the longest": (-int(lengths[longest]), longest + shard.first),
+    }
 
 
 def _visited_states(traces: TraceSet, states: Mapping[str, Codes]) -> Numbers:
@@ -116,11 +91,11 @@ class EvidenceCounts:
 
     Attributes:
         replay: The replay, with the earliest location of everything.
-        steps: The distinct steps of the traces, whatever the states.
+        steps: The distinct steps of the traces, without states.
         starts: The distinct starts of traces.
-        failures: The number of traces that the machines predict without an error.
+        failures: The number of traces, and of those with a prediction error.
         sequences: By machine, the label sequences that reach each state and transition.
-        notable: The traces worth looking at.
+        notable: The traces worth looking at, by the reason; see `_notable_traces`.
         is_known: Whether any machine knows any step.
     """
 
@@ -129,7 +104,7 @@ class EvidenceCounts:
     starts: CountTable
     failures: FailureCounts
     sequences: Mapping[str, SequenceCounts]
-    notable: NotableTraces
+    notable: Mapping[str, tuple[int, ...]]
     is_known: bool
 
     def __add__(self, other: "EvidenceCounts") -> "EvidenceCounts":
@@ -139,7 +114,7 @@ class EvidenceCounts:
             self.starts + other.starts,
             self.failures + other.failures,
             {name: counts + other.sequences[name] for name, counts in self.sequences.items()},
-            self.notable + other.notable,
+            {why: min(trace, other.notable[why]) for why, trace in self.notable.items()},
             self.is_known or other.is_known,
         )
 
@@ -168,7 +143,7 @@ class EvidencePass:
             count_starts(shard, {}),
             FailureCounts.of(queries.values(), traces),
             {name: SequenceCounts.of(steps, traces.offsets) for name, steps in queries.items()},
-            NotableTraces.of(shard, replay.states),
+            _notable_traces(shard, replay.states),
             any(np.any((steps.states >= 0) & (steps.queries >= 0)) for steps in queries.values()),
         )
         return counts, queries
@@ -188,8 +163,8 @@ class NotableExamples:
         mismatch = score_of(machines, counts.replay).first_mismatch
         if mismatch is not None:
             reasons[mismatch.trace] = ["has the first mismatch"]
-        notable = counts.notable.reasons() if corpus.traces > 1 else [(0, "the only one")]
-        for number, why in notable:
+        notable = counts.notable if corpus.traces > 1 else {"the only one": (0,)}
+        for why, (*_, number) in notable.items():
             reasons.setdefault(number, []).append(why)
         traces = corpus.fetch(np.array(sorted(reasons)))
         return cls({number: ", ".join(why) for number, why in reasons.items()}, traces)
@@ -212,42 +187,46 @@ def collect_evidence(
 ) -> Evidence:
     """Collect the evidence of traces for machines, and what they leave open.
 
-    Traces that the machines were not inferred from are themselves the hold-out. Otherwise
-    `infer`, which must infer machines as these were, is called with a share of them, and the
-    rest is held out; without it nothing is. `progress` receives each stage and its progress.
-
-    Traces in files are read once. Label sequences, transitions under noise and the hold-out
-    need single traces, and are then based on a sample of them.
+    Traces that are new to the machines are themselves the hold-out. Otherwise `infer`, which must
+    infer machines as these were, is called with a share of them, and the rest is held out;
+    without it nothing is. Label sequences, transitions under noise and the hold-out need single
+    traces; of those in files a sample is examined.
     """
     if isinstance(traces, TraceSet):
-        if len(traces) == 0:
-            raise ModelError("there are no traces to collect evidence from")
         traces = scan_corpus(machines, traces, Threads())
-    reporter = ProgressReporter(progress)
-    scan = _scan(machines, traces, reporter)
+    _begin(progress, "replaying the traces")
+    evidence_pass = EvidencePass(machines, MachineTables.of(machines, traces.alphabets))
+    if traces.in_memory:
+        (shard,) = traces.coded()
+        examined, sample = shard.traces, None
+        counts, queries = evidence_pass.count(shard)
+    else:
+        counts = run_pass(traces, evidence_pass, progress)
+        counts = replace(counts, replay=replace(counts.replay, alphabets=traces.alphabets))
+        examined, sample = sample_traces(traces)
+        queries = step_queries(machines, examined, states_at_steps(machines, examined))
+    if not counts.is_known:
+        raise ModelError(
+            "the machines know no step of these traces: they were inferred from another environment"
+        )
     by_machine = {
-        name: _machine_evidence(steps, scan, machines, reporter.of(f"{short(name)} machine"))
-        for name, steps in scan.steps.items()
+        name: _machine_evidence(steps, examined.offsets, counts, sample, machines, progress)
+        for name, steps in queries.items()
     }
     is_training_set = are_training_traces(machines, traces)
     holdout = None
-    reporter.begin("testing on held-out traces")
+    _begin(progress, "testing on held-out traces")
     if not is_training_set:
-        holdout = scan.counts.failures.holdout(delta)
+        holdout = counts.failures.holdout(delta)
         if any(machine.is_noisy for machine in machines.values()):
-            holdout = replace(holdout, calibration=calibration_of(machines, scan.counts.replay))
+            holdout = replace(holdout, calibration=calibration_of(machines, counts.replay))
     elif infer is not None:
-        holdout = split(machines, scan.traces, infer, delta)
+        holdout = split(machines, examined, infer, delta)
         if holdout is not None:
-            holdout = replace(holdout, part=scan.sample)
+            holdout = replace(holdout, part=sample)
+    examples = NotableExamples.of(machines, counts, traces)
     return Evidence(
-        traces.traces,
-        traces.steps,
-        by_machine,
-        holdout,
-        scan.counts,
-        NotableExamples.of(machines, scan.counts, traces),
-        is_training_set,
+        traces.traces, traces.steps, by_machine, holdout, counts, examples, is_training_set
     )
 
 
@@ -261,84 +240,47 @@ def are_training_traces(machines: Machines, corpus: Corpus) -> bool:
     return provenance.traces_sha256 == corpus.digest
 
 
-class ProgressReporter:
-    """Reports the progress of each stage to a listener, if there is one."""
-
-    def __init__(self, listener: Listener | None, prefix: str = "") -> None:
-        self.listener, self._prefix = listener, prefix
-
-    def of(self, subject: str) -> "ProgressReporter":
-        """Return a reporter that names a subject before each stage."""
-        return ProgressReporter(self.listener, f"{subject}: ")
-
-    def begin(self, stage: str) -> CoreListener | None:
-        """Report the begin of a stage; return a listener for the compiled core."""
-        listener, text = self.listener, self._prefix + stage
-        if listener is None:
-            return None
-        listener(text, Progress(0, 0, 0, 0))
-        return lambda *numbers: listener(text, Progress(*numbers))
-
-
-@dataclass(frozen=True, eq=False)
-class _Scan:
-    """The counts of all traces; traces to examine one by one and each machine's queries there."""
-
-    counts: EvidenceCounts
-    traces: TraceSet
-    steps: dict[str, StepQueries]
-    sample: SampledSteps | None
-
-
-def _scan(machines: Machines, corpus: Corpus, reporter: ProgressReporter) -> _Scan:
-    """Count in all traces, and examine a sample of those in files once more."""
-    reporter.begin("replaying the traces")
-    evidence_pass = EvidencePass(machines, MachineTables.of(machines, corpus.alphabets))
-    if corpus.in_memory:
-        (shard,) = corpus.coded()
-        counts, steps = evidence_pass.count(shard)
-        scan = _Scan(counts, shard.traces, steps, None)
-    else:
-        counts = run_pass(corpus, evidence_pass, reporter.listener)
-        counts = replace(counts, replay=replace(counts.replay, alphabets=corpus.alphabets))
-        traces, sample = sample_traces(corpus)
-        steps = step_queries(machines, traces, states_at_steps(machines, traces))
-        scan = _Scan(counts, traces, steps, sample)
-    if not scan.counts.is_known:
-        raise ModelError(
-            "the machines know no step of these traces: they were inferred from another world"
-        )
-    return scan
+def _begin(progress: Listener | None, stage: str) -> CoreListener | None:
+    """Report the begin of a stage; return a listener for the compiled core."""
+    if progress is None:
+        return None
+    progress(stage, Progress(0, 0, 0, 0))
+    return lambda *numbers: progress(stage, Progress(*numbers))
 
 
 def _machine_evidence(
-    steps: StepQueries, scan: _Scan, machines: Machines, reporter: ProgressReporter
+    steps: StepQueries,
+    offsets: Numbers,
+    counts: EvidenceCounts,
+    sample: SampledSteps | None,
+    machines: Machines,
+    progress: Listener | None,
 ) -> MachineEvidence:
-    reporter.begin("counting outputs")
-    machine, replay, offsets = steps.machine, scan.counts.replay, scan.traces.offsets
+    """Return the evidence for one machine; `steps` are of the examined traces."""
+    machine, replay = steps.machine, counts.replay
+
+    def begin(stage: str) -> CoreListener | None:
+        return _begin(progress, f"{short(machine.name)} machine: {stage}")
+
+    begin("counting outputs")
     outputs, transitions = observed_outputs(machine, replay), observed_transitions(machine, replay)
     varying = VaryingOutputs(machine, outputs)
-    listener = reporter.begin("distinguishing states")
+    listener = begin("distinguishing states")
     unknown = _unknown_labels(machine, replay)
     alternatives = None
     if machine.is_noisy:
-        weighable = WeighableSteps.of(steps, offsets)
-        separations = Separations(machine, outputs, weigh_pairs(weighable, outputs))
-        reporter.begin("weighing transitions")
-        alternatives = weigh_transitions(weighable)
+        columns, queries = weighable(steps)
+        separations = Separations(machine, outputs, weigh_pairs(columns, queries, outputs))
+        begin("weighing transitions")
+        alternatives = weigh_transitions(columns, offsets)
         completeness = weigh_completeness(machine, transitions, alternatives, unknown)
     else:
         separations = Separations(machine, outputs, separate(varying, listener))
-        listener = reporter.begin("checking label sequences")
+        listener = begin("checking label sequences")
         completeness = check_completeness(steps, offsets, transitions, varying, unknown, listener)
-    completeness = replace(completeness, part=scan.sample)
-    designer = ExperimentDesigner(
-        completeness,
-        varying,
-        separations,
-        machines.transition if "transition" in machines else None,
-        ObservationsAfterLabel(steps, offsets),
-    )
+    completeness = replace(completeness, part=sample)
+    transition = machines.transition if "transition" in machines else None
+    designer = ExperimentDesigner(completeness, varying, separations, transition, steps, offsets)
     return MachineEvidence(
         machine,
         outputs,
@@ -347,7 +289,7 @@ def _machine_evidence(
         completeness,
         designer.experiments(),
         alternatives,
-        weakness_of(machine, scan.counts.sequences[machine.name]),
+        weakness_of(machine, counts.sequences[machine.name]),
     )
 
 

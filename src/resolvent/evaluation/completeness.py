@@ -107,12 +107,11 @@ class Completeness:
     number of those whose evidence rules out every other state, and `first_ambiguous` the first of
     the remaining ones, in shortlex order.
 
-    With noise no single output rules out a state, and transitions are weighed instead of
-    sequences: `weighed` is their number, and `uncertain` are those that might lead elsewhere, at
-    odds of less than 100 to 1, the least certain first. Otherwise `weighed` is None.
+    With noise, transitions are weighed instead of sequences: `weighed` is their number, and
+    `uncertain` are those that may lead elsewhere, at odds of less than 100 to 1, the least certain
+    first. Otherwise `weighed` is None.
 
-    `part` is the sample of steps that sequences or weighed transitions are from, if traces in
-    files are too many. The first two conditions always consider all traces.
+    `part` is the sample of steps that sequences or weighed transitions are from, if any.
     """
 
     unvisited: tuple[int, ...]
@@ -204,19 +203,34 @@ def check_completeness(
 ) -> Completeness:
     """Check the paper's three conditions on traces, with the machine as the target.
 
-    `unknown` are the states with labels that the machine does not know. State and transition
-    coverage are the paper's, without trivial labels. Conflict convergence is checked in this form:
-    for every label sequence and every state other than the one it reaches, some labels read after
-    the sequence lead to an output that contradicts an output observed after the same labels from
-    that state, by any sequence. The paper requires such a conflict with each single sequence of
-    the other state, which implies this condition; state merging needs only this one once the
-    sequences of a state are merged.
+    `unknown` are the states with labels that the machine does not know. Conflict convergence is
+    checked for each label sequence and state (docs/decisions/evaluation.md), not for each pair of
+    sequences.
     """
     machine = steps.machine
     codes = np.arange(len(machine.labels) + 1, dtype=np.int32)
     codes[list(machine.trivial)] = -1
     tree = _core.build_history_tree(_core.recode(steps.labels, codes), offsets)
-    sequences, converging, node, state, other = _converge(steps, varying, tree, progress)
+    columns = look_up(
+        varying.queries, np.arange(len(varying.queries), dtype=np.int32), steps.queries
+    )
+    columns[steps.outputs >= len(machine.outputs)] = -1
+    entries = varying.by_query
+    # A node of the tree rules out a state by its own outputs, or if a child rules out the state
+    # that the child's label leads to from there. `node` is the first that leaves one open.
+    sequences, converging, node, state, other = _core.converge(
+        tree,
+        columns,
+        steps.outputs,
+        query=varying.column[entries],
+        state=varying.state[entries],
+        output=varying.output[entries],
+        queries=len(varying.queries),
+        transitions=nontrivial_transitions(machine),
+        states=machine.states,
+        labels=len(machine.labels),
+        progress=progress,
+    )
     ambiguous = None
     if node >= 0:
         labels = tuple(machine.labels[code] for code in tree.history(node))
@@ -261,34 +275,3 @@ def _uncovered(
     is_read[:, list(machine.trivial)] = True
     unseen = [(state, machine.labels[code]) for state, code in np.argwhere(~is_read).tolist()]
     return tuple(np.flatnonzero(~is_visited).tolist()), (*unseen, *unknown)
-
-
-def _converge(
-    steps: StepQueries,
-    varying: VaryingOutputs,
-    tree: _core.HistoryTree,
-    progress: CoreListener | None,
-) -> tuple[int, int, int, int, int]:
-    """Return the numbers of sequences and converging ones; node and states of the first other one.
-
-    A node of the tree rules out a state by its own outputs, or if a child rules out the state
-    that the child's label leads to from there.
-    """
-    machine = steps.machine
-    codes = np.arange(len(varying.queries), dtype=np.int32)
-    columns = look_up(varying.queries, codes, steps.queries)
-    columns[steps.outputs >= len(machine.outputs)] = -1
-    entries = varying.by_query
-    return _core.converge(
-        tree,
-        columns,
-        steps.outputs,
-        query=varying.column[entries],
-        state=varying.state[entries],
-        output=varying.output[entries],
-        queries=len(varying.queries),
-        transitions=nontrivial_transitions(machine),
-        states=machine.states,
-        labels=len(machine.labels),
-        progress=progress,
-    )

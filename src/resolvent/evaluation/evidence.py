@@ -16,7 +16,7 @@ from resolvent._util.text import amount, short, visible
 from resolvent.evaluation.completeness import Completeness, TransitionSupport, supports_of
 from resolvent.evaluation.experiments import Experiment
 from resolvent.evaluation.holdout import Holdout
-from resolvent.evaluation.observed import LazySequence, Numbers
+from resolvent.evaluation.observed import LazySequence, most_frequent
 from resolvent.evaluation.separation import OutputSupport, Separation, Separations
 from resolvent.evaluation.weakness import Weakness
 from resolvent.machines import Machine
@@ -37,10 +37,8 @@ _SEPARATIONS_SHOWN: Final = 3
 class MachineEvidence:
     """The evidence of some traces for one machine.
 
-    `observed_outputs` and `observed_transitions` have a row for each output and transition that
-    the traces show, with its count and first location. `alternatives` to the transitions of a
-    noisy machine are None without noise. `weakness` names the states that few label sequences
-    reach.
+    `observed_outputs` and `observed_transitions` have a row for each output and transition of the
+    traces, with its count and first location. `alternatives` are None without noise.
     """
 
     machine: Machine = field(repr=False)
@@ -68,10 +66,7 @@ class MachineEvidence:
 
     @property
     def generalized(self) -> int:
-        """The number of generalized outputs: those that the traces never show in that state.
-
-        Their queries have the same output wherever the traces show them.
-        """
+        """The number of generalized outputs: those that the traces never show in that state."""
         machine, outputs = self.machine, self.observed_outputs
         is_constant = np.isin(outputs["query"], machine.constant_query)
         cells = np.stack([outputs["state"], outputs["query"]])[:, is_constant]
@@ -100,8 +95,8 @@ class MachineEvidence:
         table = self.observed_outputs
         rows = np.flatnonzero(~np.isin(table["query"], self.machine.constant_query))
         support = table.count[rows]
-        if self.machine.is_noisy and len(rows):
-            rows, support = _most_frequent(table, rows)
+        if self.machine.is_noisy:
+            rows, support = most_frequent(table, rows)
         rows = rows[np.argsort(support, kind="stable")[:most]]
         return [OutputSupport.of(self.machine, table, row) for row in rows.tolist()]
 
@@ -124,8 +119,8 @@ class MachineEvidence:
         lines = [f"{visible(self.machine.name)} machine: {amount(self.machine.states, 'state')}"]
         lines += [f"  {line}" for line in self._separation_lines()]
         lines += [f"  {line}" for line in str(self.completeness).splitlines()]
-        for least in (self.transitions(1), self.outputs(1)):
-            lines += [f"  least support: {support}" for support in least]
+        least = [*self.transitions(1), *self.outputs(1)]
+        lines += [f"  least support: {support}" for support in least]
         lines += [f"  next: {experiment}" for experiment in self.experiments[:1]]
         return "\n".join(lines)
 
@@ -140,20 +135,6 @@ class MachineEvidence:
             support = "more support" if separations.log_odds is None else "higher odds"
             lines.append(f"and {amount(more, 'pair')} of states with {support}")
         return lines
-
-
-def _most_frequent(table: CountTable, rows: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the rows of the most frequent outputs by state and query, among some rows.
-
-    With them return their lead over the next frequent output.
-    """
-    count, state, query = table.count[rows], table["state"][rows], table["query"][rows]
-    order = np.lexsort((-count, query, state))
-    rows, count, state, query = rows[order], count[order], state[order], query[order]
-    first = np.flatnonzero(np.append(True, (np.diff(state) != 0) | (np.diff(query) != 0)))
-    second = np.append(count, 0)[np.minimum(first + 1, len(rows))]
-    second[np.diff(first, append=len(rows)) == 1] = 0
-    return rows[first], count[first] - second
 
 
 @dataclass(frozen=True)

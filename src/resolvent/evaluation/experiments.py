@@ -1,18 +1,25 @@
 """Experiments: labels to read in the environment, and a query to try then.
 
-Input: two sets of machines, or labels and queries that others propose. Output: `Experiment`s.
+Input: two sets of machines, or the gaps of the evidence for one. Output: `Experiment`s.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+import numpy as np
 
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
-from resolvent.machines import UNSEEN, Machine, Machines
+from resolvent.evaluation.completeness import Completeness
+from resolvent.evaluation.observed import LazySequence, Numbers, Query, query_of
+from resolvent.evaluation.separation import Separations, VaryingOutputs
+from resolvent.machines import UNSEEN, Machine, Machines, TransitionMachine
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text, by_name
 from resolvent.machines.compare import label_sequence_text
-from resolvent.traces import Label, Symbol
+from resolvent.replay import StepQueries
+from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text, symbol_text
 
 if TYPE_CHECKING:
@@ -20,12 +27,6 @@ if TYPE_CHECKING:
 
 Pair = tuple[Symbol, Symbol]
 """An observation and an action."""
-
-_States = tuple[int, ...]
-_Node = TypeVar("_Node")
-
-UNKNOWN_STEP_REASON: Final = "what follows is not known"
-"""Reason to try a step that no trace has taken."""
 
 _ACTIONS_SHOWN: Final = 12
 """Maximum number of actions that the text of an experiment lists."""
@@ -41,8 +42,8 @@ class Experiment:
 
     Attributes:
         history: The labels to read first, without those that change nothing.
-        query: The observation and the action to try then; None to just go on. Go on for a
-            step or more: no machine reads the last label of a trace.
+        query: The observation and the action to try then; None for any. Continue for a step or
+            more: no machine reads the last label of a trace.
         why: The reason for the experiment.
         machine: The machine that it is about, such as "reward"; None if it is about all.
         exact: Whether it has to be exactly these labels; otherwise any that lead to the same
@@ -114,11 +115,11 @@ class Experiment:
             return (
                 f"begin in {symbol_text(self.start[0])}{self._actions_text()}; then in "
                 f"{augmented_state_text(self.augmented_state)} do {symbol_text(self.action)}, "
-                f"and go on: {self.why}"
+                f"and continue: {self.why}"
             )
-        read = f"read {label_sequence_text(self.history)}" if self.history else "read nothing"
+        read = f"read {label_sequence_text(self.history)}" if self.history else "read no label"
         if self.query is None:
-            return f"{read}; then go on ({self.why})"
+            return f"{read}; then continue ({self.why})"
         observation, action = self.query
         return f"{read}; then in {quoted_text(observation)} do {quoted_text(action)} ({self.why})"
 
@@ -136,22 +137,54 @@ def rarely_taken_reason(count: int) -> str:
     """Return the reason to try a step of a plan that was observed `count` times.
 
     >>> rarely_taken_reason(0), rarely_taken_reason(3)
-    ('what follows is not known', 'it was observed 3 times, the fewest on this path')
+    ('its outcome is unknown', 'it was observed 3 times, the fewest on this path')
     """
     if count == 0:
-        return UNKNOWN_STEP_REASON
+        return "its outcome is unknown"
     return f"it was observed {amount(count, 'time')}, the fewest on this path"
 
 
-def labels_to(
-    node: _Node, parents: Mapping[_Node, tuple[_Node, Label] | None]
-) -> tuple[Label, ...]:
-    """Return the labels on the path to a node of a search, given each node's parent and label."""
-    labels: list[Label] = []
-    while (step := parents[node]) is not None:
-        node, label = step
-        labels.append(label)
-    return tuple(reversed(labels))
+# --- Shortest paths ------------------------------------------------------------------------------
+
+NodeT = TypeVar("NodeT")
+EdgeT = TypeVar("EdgeT")
+
+
+class ShortestPaths(Generic[NodeT, EdgeT]):
+    """A shortest path to each node of a graph that a breadth-first search has reached.
+
+    >>> paths = ShortestPaths([1])
+    >>> nodes = paths.search(lambda node: [("double", 2 * node), ("add", node + 3)])
+    >>> next(node for node in nodes if node == 10), paths.to(10)
+    (10, (1, ['double', 'add', 'double']))
+    """
+
+    def __init__(self, starts: Iterable[NodeT]) -> None:
+        self._last: dict[NodeT, tuple[NodeT, EdgeT] | None] = dict.fromkeys(starts)
+
+    def search(self, edges: Callable[[NodeT], Iterable[tuple[EdgeT, NodeT]]]) -> Iterator[NodeT]:
+        """Yield the nodes in breadth-first order, given each edge of a node and its target."""
+        queue = list(self._last)
+        for node in queue:  # grows during the loop
+            yield node
+            for edge, after in edges(node):
+                if after not in self._last:
+                    self._last[after] = node, edge
+                    queue.append(after)
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._last
+
+    def to(self, node: NodeT) -> tuple[NodeT, list[EdgeT]]:
+        """Return the start and the edges of the path to a node."""
+        edges: list[EdgeT] = []
+        while (last := self._last[node]) is not None:
+            node, edge = last
+            edges.append(edge)
+        return node, edges[::-1]
+
+
+# --- Experiments that distinguish machines -------------------------------------------------------
 
 
 def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | None:
@@ -172,48 +205,51 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
     >>> distinguishing_sequence(first, swapped).query
     ('hall', 'go')
     """
+    both = first, second
     names = [name for name in first if name in second]
     labels = list(dict.fromkeys(label for name in names for label in first[name].labels))
-    queries = [(name, *query) for name in names for query in _queries_of(first[name], second[name])]
-    start = (0,) * len(names), (0,) * len(names)
-    parents: dict[tuple[_States, _States], tuple[tuple[_States, _States], Label] | None]
-    parents = {start: None}
-    frontier = [start]
-    for states in frontier:  # grows during the loop: breadth-first
-        for name, observation, action in queries:
-            ours, theirs = (
-                _output(machines, dict(zip(names, own, strict=True)), name, observation, action)
-                for machines, own in zip((first, second), states, strict=True)
-            )
-            if ours is not UNSEEN and theirs is not UNSEEN and ours != theirs:
-                why = (
-                    f"the {name} of one machine is {symbol_text(ours)} then, that of another "
-                    f"{symbol_text(theirs)}"
-                )
-                path = labels_to(states, parents)
-                return Experiment(path, (observation, action), why, name, exact=True)
+    queries = [
+        (name, *query)
+        for name in names
+        for query in dict.fromkeys(pair for machines in both for pair in _pairs(machines[name]))
+    ]
+
+    def named(states: tuple[Any, ...]) -> list[tuple[str, Any]]:
+        return list(zip(names, states, strict=True))
+
+    def edges(states: tuple[tuple[Any, ...], ...]) -> Iterator[tuple[Label, Any]]:
         for label in labels:
-            after = _next_states(first, names, states[0], label)
-            theirs_after = _next_states(second, names, states[1], label)
-            if after is None or theirs_after is None or (after, theirs_after) in parents:
-                continue
-            parents[after, theirs_after] = states, label
-            frontier.append((after, theirs_after))
+            after = tuple(
+                tuple(machines[name].step(state, label) for name, state in named(own))
+                for machines, own in zip(both, states, strict=True)
+            )
+            if UNSEEN not in (*after[0], *after[1]):
+                yield label, after
+
+    paths: ShortestPaths[Any, Label] = ShortestPaths([((0,) * len(names),) * 2])
+    for states in paths.search(edges):
+        for name, observation, action in queries:
+            outputs = [
+                _output(machines, dict(named(own)), name, observation, action)
+                for machines, own in zip(both, states, strict=True)
+            ]
+            if UNSEEN not in outputs and outputs[0] != outputs[1]:
+                ours, theirs = map(symbol_text, outputs)
+                why = f"one {name} machine predicts {ours}, the other {theirs}"
+                history = tuple(paths.to(states)[1])
+                return Experiment(history, (observation, action), why, name, exact=True)
     return None
 
 
-def _queries_of(*machines: Machine) -> Iterator[Pair]:
-    """Yield the queries of some machines, each once, without states of the Transition Machine."""
-    queries: dict[Pair, None] = {}
-    for machine in machines:
-        for entry in machine.entries():
-            observation: Any = entry.observation
-            queries[observation[0] if machine.supplemented else observation, entry.action] = None
-    yield from queries
+def _pairs(machine: Machine) -> Iterator[Pair]:
+    """Yield the queries of a machine, without states of the Transition Machine."""
+    for entry in machine.entries():
+        observation: Any = entry.observation
+        yield observation[0] if machine.supplemented else observation, entry.action
 
 
 def _output(
-    machines: Machines, states: Mapping[str, int], name: str, observation: Any, action: Symbol
+    machines: Machines, states: dict[str, int], name: str, observation: Any, action: Symbol
 ) -> Any:
     machine = machines[name]
     if machine.supplemented:
@@ -223,8 +259,153 @@ def _output(
     return machine.output(states[name], observation, action, generalized=False)
 
 
-def _next_states(
-    machines: Machines, names: list[str], states: _States, label: Label
-) -> _States | None:
-    targets = [machines[name].step(state, label) for name, state in zip(names, states, strict=True)]
-    return None if UNSEEN in targets else tuple(targets)  # type: ignore[arg-type]
+# --- Experiments that fill gaps of the evidence --------------------------------------------------
+
+
+class ExperimentDesigner:
+    """Designs experiments for one machine.
+
+    First come pairs of states that nothing distinguishes, then labels never read in a state,
+    then the first label sequence that might reach another state. Queries to a supplemented
+    machine also name a state of the Transition Machine; then the labels lead both machines to
+    the states required.
+    """
+
+    def __init__(
+        self,
+        completeness: Completeness,
+        varying: VaryingOutputs,
+        separations: Separations,
+        transition: TransitionMachine | None,
+        steps: StepQueries,
+        offsets: Numbers,
+    ) -> None:
+        machine = self._machine = varying.machine
+        self._varying, self._separations = varying, separations
+        self._transition: Machine = transition or machine
+        self._observations = _observations_after_label(steps, offsets)
+        table = self._transition.transitions_for(machine.labels).tolist()
+        rows = machine.transitions.tolist()
+
+        def edges(joint: tuple[int, int]) -> Iterator[tuple[Label, tuple[int, int]]]:
+            for label, *after in zip(machine.labels, rows[joint[0]], table[joint[1]], strict=True):
+                if min(after) >= 0:
+                    yield label, (after[0], after[1])
+
+        self._paths: ShortestPaths[tuple[int, int], Label] = ShortestPaths([(0, 0)])
+        self._joint: dict[int, tuple[int, int]] = {}  # the nearest joint state with each state
+        for joint in self._paths.search(edges):
+            self._joint.setdefault(joint[0], joint)
+        self._inseparable = np.flatnonzero(separations.depth < 0)
+        self._unread = [
+            (state, label)
+            for state, label in completeness.unseen_transitions
+            if state in self._joint
+        ]
+        self._last = self._for_sequence(completeness)
+
+    def experiments(self) -> LazySequence[Experiment]:
+        """Return all experiments, each built on access."""
+        number = len(self._inseparable) + len(self._unread) + (self._last is not None)
+        return LazySequence(number, self._experiment)
+
+    def _experiment(self, index: int) -> Experiment:
+        if index < len(self._inseparable):
+            return self._for_states(*self._separations.states(int(self._inseparable[index])))
+        index -= len(self._inseparable)
+        if index < len(self._unread) or self._last is None:
+            return self._for_transition(*self._unread[index])
+        return self._last
+
+    def _for_states(self, first: int, second: int) -> Experiment:
+        """Return a query to one of two undistinguished states that was observed in the other."""
+        labels, query = (
+            self._missing_query(first, second)
+            or self._missing_query(second, first)
+            or (self._machine.access_sequence(second), None)
+        )
+        why = f"nothing distinguishes states {first} and {second}"
+        return Experiment(labels, query, why, self._machine.name)
+
+    def _missing_query(self, state: int, other: int) -> tuple[tuple[Label, ...], Pair] | None:
+        """Return labels that lead to a state, and a query observed only in the other state."""
+        column, entries = self._varying.column, self._varying.entries
+        columns = np.setdiff1d(column[entries(other)], column[entries(state)], assume_unique=True)
+        for query in self._queries(columns):
+            own_state = query.transition_state
+            joint = self._joint.get(state) if own_state is None else (state, own_state)
+            if joint is not None and joint in self._paths:
+                return tuple(self._paths.to(joint)[1]), query[:2]
+        return None
+
+    def _for_transition(self, state: int, label: Label) -> Experiment:
+        """Return an experiment that reads a label never read in a state."""
+        labels = (*self._paths.to(self._joint[state])[1], label)
+        why = f"{label_text(label)} was never read in state {state}"
+        query = self._possible(labels, self._most_varying)
+        return Experiment(labels, query, why, self._machine.name)
+
+    @cached_property
+    def _most_varying(self) -> list[Query]:
+        """The queries, those with the most distinct outputs first."""
+        varying, width = self._varying, max(len(self._machine.outputs), 1)
+        distinct = np.unique(varying.column.astype(np.int64) * width + varying.output)
+        outputs = np.bincount(distinct // width, minlength=len(varying.queries))
+        return list(self._queries(np.argsort(-outputs, kind="stable")))
+
+    def _for_sequence(self, completeness: Completeness) -> Experiment | None:
+        """Return an experiment that decides which state the first ambiguous sequence reaches."""
+        ambiguous = completeness.first_ambiguous
+        if ambiguous is None:
+            return None
+        path = self._separations.suffix(ambiguous.state, ambiguous.other)
+        if path is None:
+            return None  # nothing distinguishes the states, which is reported for the pair
+        suffix, state, other = path
+        labels = (*ambiguous.labels, *suffix)
+        query = self._possible(labels, self._queries(self._varying.distinguishing(state, other)))
+        read = label_sequence_text(ambiguous.labels)
+        why = f"{read} may lead to state {ambiguous.state} or {ambiguous.other}"
+        return Experiment(labels, query, why, self._machine.name, exact=True)
+
+    def _queries(self, columns: Iterable[int]) -> Iterable[Query]:
+        numbers = self._varying.queries
+        return (query_of(self._machine, int(numbers[column])) for column in columns)
+
+    def _possible(self, labels: tuple[Label, ...], queries: Iterable[Query]) -> Pair | None:
+        """Return the first query that can occur after some labels.
+
+        Queries with an observation that the traces show after the last label come first.
+        """
+        state, label = self._transition.run(labels), labels[-1] if labels else None
+        fallback = None
+        for query in queries:
+            if query.transition_state is None or query.transition_state == state:
+                if query.observation in self._observations.get(label, ()):
+                    return query[:2]
+                fallback = fallback or query[:2]
+        return fallback
+
+
+def _observations_after_label(
+    steps: StepQueries, offsets: Numbers
+) -> dict[Label | None, set[Symbol]]:
+    """Return the observations that occur while a label is the last nontrivial one read."""
+    machine, labels = steps.machine, len(steps.machine.labels)
+    is_nontrivial = np.ones(labels + 1, bool)  # the last entry is for all unknown labels
+    is_nontrivial[list(machine.trivial)] = False
+    read = np.minimum(steps.labels, labels)
+    rows = np.where((read >= 0) & is_nontrivial[read], np.arange(len(read)), -1)
+    last = np.maximum.accumulate(rows)
+    start = np.repeat(offsets[:-1], np.diff(offsets))
+    label = np.where(last >= start, read[last], -1).astype(np.int64)
+    is_known = (steps.queries >= 0) & (label < labels)
+    actions = max(len(machine.actions), 1)
+    pairs = np.stack([label[is_known], steps.queries[is_known] // actions])
+    observations: dict[Label | None, set[Symbol]] = {}
+    for code, number in np.unique(pairs, axis=1).T.tolist():
+        last_label = machine.labels[code] if code >= 0 else None
+        observations.setdefault(last_label, set()).add(
+            query_of(machine, number * actions).observation
+        )
+    return observations

@@ -86,8 +86,8 @@ class CalibrationCheck:
     def __str__(self) -> str:
         if not self.steps:
             return f"nothing predicted, {amount(self.unseen, 'step')} unseen"
-        assessment = "within noise" if self.within_noise else "less than noise explains"
-        shares = f"{self.right / self.steps:.1%} of {amount(self.steps, 'answer')}"
+        assessment = "within noise" if self.within_noise else "fewer than noise explains"
+        shares = f"{self.right / self.steps:.1%} of {amount(self.steps, 'output')}"
         return (
             f"{shares} are the most likely ones, {self.expected / self.steps:.1%} were expected: "
             f"{assessment}; log-loss {self.log_loss:.3f}, {amount(self.unseen, 'step')} unseen"
@@ -96,7 +96,7 @@ class CalibrationCheck:
 
 def calibration_of(machines: Machines, replay: ReplayCounts) -> dict[str, CalibrationCheck]:
     """Check the calibration of each machine on replayed traces."""
-    return {kind: CalibrationCheck.of(score) for kind, score in score_of(machines, replay).items()}
+    return {name: CalibrationCheck.of(score) for name, score in score_of(machines, replay).items()}
 
 
 def error_bound(failures: int, trials: int, delta: float = 0.05) -> float:
@@ -146,11 +146,10 @@ def _probability_of_at_most(failures: int, trials: int, rate: float) -> float:
 
 @dataclass(frozen=True)
 class FailureCounts:
-    """The number of traces, and of those that machines fail to predict.
+    """The number of traces, and of those with a step that some machine does not predict right.
 
-    A trace fails if some machine predicts any of its steps wrong, or not at all. `wrong` is the
-    number of traces with a wrong prediction that was observed in that state, `assumed_wrong`
-    that of traces with a wrong generalized one.
+    `wrong` is the number of traces with a wrong observed prediction, `assumed_wrong` that of
+    traces with a wrong generalized one.
     """
 
     traces: int
@@ -195,10 +194,8 @@ class Holdout(FailureCounts):
     those of machines inferred without them; `carries_over` is whether the given machines
     contain these, so that they fail no more often. It is None if the traces are new.
 
-    Noisy machines are sometimes wrong, and so are most traces: `calibration` compares for each
-    machine the number of right predictions with the number expected.
-
-    `part` is the sample of steps for inference and testing, if traces in files are too many.
+    `calibration` compares the number of right predictions of noisy machines with the number
+    expected. `part` is the sample of steps for inference and testing, if any.
     """
 
     delta: float = 0.05
@@ -225,7 +222,7 @@ class Holdout(FailureCounts):
 
     @property
     def wrong_bound(self) -> float:
-        """The upper limit of the rate of traces with a wrong observed prediction, likewise."""
+        """The upper limit of the rate of traces with a wrong observed prediction."""
         return error_bound(self.wrong, self.traces, self.delta)
 
     def as_dict(self) -> dict[str, Any]:
@@ -243,7 +240,7 @@ class Holdout(FailureCounts):
         if self.is_new:
             traces = f"{self.traces:,} traces assumed to be new to the machines"
         if self.calibration is not None:
-            checks = (f"{short(kind)} machine: {check}" for kind, check in self.calibration.items())
+            checks = (f"{short(name)} machine: {check}" for name, check in self.calibration.items())
             return f"on {traces}: {'; '.join(checks)}"
         assumed = (
             f", {self.assumed_wrong:,} with a wrong generalized one" if self.assumed_wrong else ""
@@ -293,14 +290,14 @@ def is_part(part: Machines, full: Machines) -> bool:
     if part.timing is not full.timing or [*part] != [*full]:
         return False
     transition_states: Codes | None = None
-    for kind, machine in part.items():
-        states = _matching_states(machine, full[kind])
-        if states is None or machine.supplemented != full[kind].supplemented:
+    for name, machine in part.items():
+        states = _matching_states(machine, full[name])
+        if states is None or machine.supplemented != full[name].supplemented:
             return False
         paired = transition_states if machine.supplemented else None
-        if not _has_same_outputs(machine, full[kind], states, paired):
+        if not _has_same_outputs(machine, full[name], states, paired):
             return False
-        if kind == "transition":
+        if name == "transition":
             transition_states = states
     return True
 
@@ -310,22 +307,18 @@ def _matching_states(part: Machine, full: Machine) -> Codes | None:
 
     It is −1 for an unreachable state of `part`.
     """
-    codes = codes_of(part.labels, full.labels, -1)
-    # The last column is for labels that `whole` does not know.
-    targets_in_full = np.pad(full.transitions, ((0, 0), (0, 1)), constant_values=-1)[:, codes]
+    full_targets = full.transitions_for(part.labels)
     match = np.full(part.states, -1, np.int32)
     match[0] = 0
-    queue = [0]
-    for state in queue:
-        is_known = part.transitions[state] >= 0
-        targets = part.transitions[state][is_known]
-        matches = targets_in_full[match[state]][is_known]
-        is_new = match[targets] < 0
-        match[targets[is_new]] = matches[is_new]
-        if (matches < 0).any() or (match[targets] != matches).any():
-            return None
-        queue += dict.fromkeys(targets[is_new].tolist())
-    return match
+    for state, (source, code) in part.shortest_paths.items():
+        if code >= 0:
+            match[state] = full_targets[match[source], code]
+            if match[state] < 0:
+                return None
+    states = part.reachable()
+    targets, matches = part.transitions[states], full_targets[match[states]]
+    agrees = (matches >= 0) & (match[targets] == matches)
+    return match if agrees[targets >= 0].all() else None
 
 
 def _has_same_outputs(part: Machine, full: Machine, match: Codes, paired: Codes | None) -> bool:
@@ -335,8 +328,8 @@ def _has_same_outputs(part: Machine, full: Machine, match: Codes, paired: Codes 
     """
     outputs = codes_of(part.outputs, full.outputs, -2)  # −1 stands for an unseen output
     queries = _queries_in(part, full, paired, part.output_query)
-    answers = full.predict(match[part.output_state], queries)
-    if not np.array_equal(answers, outputs[part.output_value]):
+    predicted = full.predict(match[part.output_state], queries)
+    if not np.array_equal(predicted, outputs[part.output_value]):
         return False
     queries = _queries_in(part, full, paired, part.constant_query)
     expected = outputs[part.constant_value]

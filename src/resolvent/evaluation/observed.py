@@ -87,6 +87,20 @@ def _known_rows(columns: dict[str, Any], rows: NDArray[np.void]) -> CountTable:
     )
 
 
+def most_frequent(outputs: CountTable, rows: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the rows of the most frequent outputs by state and query, among some rows.
+
+    With them return their lead over the next frequent output. Of equals the first row is taken.
+    """
+    state, query = outputs["state"], outputs["query"]
+    rows = rows[np.lexsort((-outputs.count[rows], query[rows], state[rows]))]
+    is_first = np.ones(len(rows), bool)
+    is_first[1:] = (np.diff(state[rows]) != 0) | (np.diff(query[rows]) != 0)
+    first, count = np.flatnonzero(is_first), outputs.count[rows]
+    second = np.append(np.where(is_first, 0, count), 0)[first + 1]
+    return rows[first], count[first] - second
+
+
 def location(table: CountTable, row: int) -> Location:
     """Return where a row was first observed."""
     trace, step = table.places

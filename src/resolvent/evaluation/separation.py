@@ -5,7 +5,7 @@ suffix and a query with different outputs, or none; with noise, the odds that th
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import isqrt
@@ -25,10 +25,11 @@ from resolvent.evaluation.observed import (
     Numbers,
     Query,
     location,
+    most_frequent,
     query_of,
 )
 from resolvent.machines import Machine
-from resolvent.machines.tables import AlternativeTransitions
+from resolvent.machines.tables import AlternativeTransitions, look_up
 from resolvent.noise.alternatives import OPEN_LOG_ODDS
 from resolvent.noise.outputs import SUBSAMPLE_ROWS
 from resolvent.replay import CountTable, StepQueries
@@ -79,7 +80,7 @@ class OutputSupport:
     @property
     def text(self) -> str:
         """The output with its location, and its share of all outputs to the query if it varies."""
-        share = "" if self.total is None else f" {self.count:,} of {self.total:,} times"
+        share = "" if self.total is None else f", {self.count:,} of {self.total:,} times"
         return (
             f"{symbol_text(self.output)}{share} (trace {self.location[0]}, step {self.location[1]})"
         )
@@ -104,8 +105,8 @@ class Separation:
 
     `queries` is the number of queries with different outputs after that suffix, `support` the
     number of steps with these queries; `outputs` are the two outputs to one of them. They are None
-    or 0 if nothing distinguishes the states. In a noisy machine no single output does: `log_odds`
-    is the log-likelihood ratio of two states to one, given all outputs of both.
+    or 0 if nothing distinguishes the states. In a noisy machine `log_odds` is the log-likelihood
+    ratio of two states to one, given all outputs of both.
     """
 
     first: int
@@ -159,11 +160,7 @@ class VaryingOutputs:
         index: Codes = inverse.astype(np.int32)
         varies = _core.tally_outputs(index, outputs["output"], len(queries))[2].astype(bool)
         self.queries: Numbers = queries[varies]
-        rows = np.flatnonzero(varies[index])
-        rows = rows[np.lexsort((-outputs.count[rows], index[rows], outputs["state"][rows]))]
-        is_first = np.ones(len(rows), bool)
-        is_first[1:] = np.diff(outputs["state"][rows]) | np.diff(index[rows])
-        self.row = rows[is_first]
+        self.row, _ = most_frequent(outputs, np.flatnonzero(varies[index]))
         self.state: Codes = outputs["state"][self.row]
         self.column: Codes = (np.cumsum(varies, dtype=np.int32) - 1)[index[self.row]]
         self.output: Codes = outputs["output"][self.row]
@@ -332,74 +329,55 @@ def nontrivial_transitions(machine: Machine) -> Codes:
 # --- With noise ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class WeighableSteps:
-    """The queries and outputs of steps as columns for the core; −1 where they are unknown.
+def weighable(steps: StepQueries) -> tuple[StepQueries, Numbers]:
+    """Return steps as columns for the core, with −1 for everything unknown, and the queries.
 
-    `query` is an index into `queries`, the machine's numbers of the queries.
+    `queries` of the steps are then indices into these numbers of queries.
     """
-
-    machine: Machine
-    queries: Numbers
-    query: Codes
-    output: Codes
-    label: Codes
-    state: Codes
-    offsets: Numbers
-
-    @classmethod
-    def of(cls, steps: StepQueries, offsets: Numbers) -> "WeighableSteps":
-        """Return the columns for a machine's queries in traces that begin at `offsets`."""
-        machine = steps.machine
-        is_known = (steps.states >= 0) & (steps.queries >= 0)
-        is_known &= steps.outputs < len(machine.outputs)
-        queries, index = np.unique(steps.queries, return_inverse=True)
-        return cls(
-            machine,
-            queries,
-            np.where(is_known, index, -1).astype(np.int32),
-            np.where(is_known, steps.outputs, -1).astype(np.int32),
-            # A label read in an unknown state is no transition.
-            np.where(steps.states >= 0, steps.labels, -1).astype(np.int32),
-            np.ascontiguousarray(steps.states, np.int32),
-            offsets,
-        )
+    is_known = (steps.states >= 0) & (steps.queries >= 0)
+    is_known &= steps.outputs < len(steps.machine.outputs)
+    queries, index = np.unique(steps.queries, return_inverse=True)
+    columns = replace(
+        steps,
+        # A label read in an unknown state is no transition.
+        labels=np.where(steps.states >= 0, steps.labels, -1).astype(np.int32),
+        states=np.ascontiguousarray(steps.states, np.int32),
+        queries=np.where(is_known, index, -1),
+        outputs=np.where(is_known, steps.outputs, -1).astype(np.int32),
+    )
+    return columns, queries
 
 
-def weigh_pairs(steps: WeighableSteps, outputs: CountTable) -> PairColumns:
+def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> PairColumns:
     """Weigh each pair of states of a noisy machine against one state with the outputs of both.
 
     Two states are separated if the outputs of both are at least 100 times as likely given two
     states as given one, or if the same labels lead from them to two such states. Such a pair has
-    the figures of the states that the labels lead to.
+    the figures of the states that the labels lead to. Steps and queries are those of `weighable`.
     """
-    states = steps.machine.states
-    weighed = _core.weigh_state_pairs(steps.query, steps.output, steps.state, states=states)
+    states, index = steps.machine.states, steps.queries.astype(np.int32)
+    weighed = _core.weigh_state_pairs(index, steps.outputs, steps.states, states=states)
     log_odds, number = weighed["log_odds"], weighed["query"]
-    query = np.where(number >= 0, steps.queries[number], np.int64(-1))
-    lower, higher = np.triu_indices(states, 1)
+    query = np.where(number >= 0, queries[number], np.int64(-1))
+    rows, _ = most_frequent(outputs, np.arange(len(outputs)))
+    width = int(outputs["query"].max(initial=0)) + 1
+    keys = outputs["state"][rows].astype(np.int64) * width + outputs["query"][rows]
+    lower, higher = (
+        look_up(
+            keys, rows.astype(np.int32), np.where(query < 0, np.int64(-1), state * width + query)
+        )
+        for state in np.triu_indices(states, 1)
+    )
     columns = PairColumns(
         np.where((log_odds >= OPEN_LOG_ODDS) & (query >= 0), 0, -1).astype(np.int32),
         np.full(len(log_odds), -1, np.int32),
         weighed["queries"].astype(np.int64),
         weighed["asked"],
-        (_most_frequent(outputs, lower, query), _most_frequent(outputs, higher, query)),
+        (lower, higher),
         log_odds,
     )
     _propagate(steps.machine, columns)
     return columns
-
-
-def _most_frequent(outputs: CountTable, state: Numbers, query: Numbers) -> Numbers:
-    """Return the row of the most frequent output of each state to each query, −1 for no query."""
-    queries = np.unique(outputs["query"])
-    key = outputs["state"].astype(np.int64) * len(queries)
-    key += np.searchsorted(queries, outputs["query"])
-    order = np.lexsort((-outputs.count, key))
-    distinct, start = np.unique(key, return_index=True)
-    wanted = state * len(queries) + np.searchsorted(queries, query)
-    position = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-    return np.where(query < 0, -1, order[start[position]])
 
 
 def _propagate(machine: Machine, columns: PairColumns) -> None:
@@ -424,17 +402,20 @@ def _propagate(machine: Machine, columns: PairColumns) -> None:
                     break
 
 
-def weigh_transitions(steps: WeighableSteps) -> AlternativeTransitions:
-    """Weigh each transition against other targets, as `resolvent.noise.alternatives` does."""
+def weigh_transitions(steps: StepQueries, offsets: Numbers) -> AlternativeTransitions:
+    """Weigh each transition against other targets, as `resolvent.noise.alternatives` does.
+
+    Steps are those of `weighable`, in traces that begin at `offsets`.
+    """
     machine = steps.machine
     shape = machine.transitions.shape
     if shape[1] == 0:
         return AlternativeTransitions(np.full(shape, -1, np.int32), np.zeros(shape))
     target, log_odds = _core.rival_moves(
-        steps.query,
-        steps.output,
-        steps.label,
-        steps.offsets,
+        steps.queries.astype(np.int32),
+        steps.outputs,
+        steps.labels,
+        offsets,
         transitions=np.ascontiguousarray(machine.transitions).ravel(),
         labels=shape[1],
         part=SUBSAMPLE_ROWS,

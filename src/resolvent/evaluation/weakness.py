@@ -192,7 +192,7 @@ class Weakness:
         if self.weak:
             lines.append(
                 f"{len(self.weak):,} of {amount(self.states, 'state')} reached by fewer than "
-                f"{FEW} different label sequences; reach them again by other sequences:"
+                f"{FEW} distinct label sequences; collect other sequences that reach them:"
             )
             lines += [f"  {state}" for state in self.weak[:most]]
             if len(self.weak) > most:
@@ -206,7 +206,7 @@ class Weakness:
         if self.stuck > _MOSTLY * self.steps:
             lines.append(
                 f"{self.stuck / self.steps:.1%} of all steps are in {_states_text(self.sinks)}, "
-                f"from which no label leads to another state: shorter traces would show more"
+                f"from which no label leads to another state: collect shorter traces"
             )
         return lines
 
@@ -274,9 +274,9 @@ def sinks(machine: Machine) -> Numbers:
 
 def weaknesses(machines: Machines, traces: TraceSet) -> dict[str, Weakness]:
     """Find the parts of each machine that rest on little in some traces."""
-    seen = machines.preprocessor.transform(traces)
-    queries = step_queries(machines, seen, states_at_steps(machines, seen))
+    traces = machines.preprocessor.transform(traces)
+    queries = step_queries(machines, traces, states_at_steps(machines, traces))
     return {
-        name: weakness_of(steps.machine, SequenceCounts.of(steps, seen.offsets))
+        name: weakness_of(steps.machine, SequenceCounts.of(steps, traces.offsets))
         for name, steps in queries.items()
     }

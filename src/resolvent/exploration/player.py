@@ -17,7 +17,7 @@ from resolvent.exploration.environment import list_actions, make_runner, spaces_
 from resolvent.exploration.learner import EncodedReset, EncodedStep
 from resolvent.exploration.relabel import OBSERVATIONS, set_labels
 from resolvent.exploration.state import EpisodeState, LearnerState
-from resolvent.planning.value_bounds import too_large_to_add_up
+from resolvent.planning.value_bounds import overflow_error
 from resolvent.rl.env import AnyEnv, LabelSource, SymbolEncoder, finite_reward, label_method
 from resolvent.rl.rollout import Step
 from resolvent.rl.vector_env import one_environment
@@ -91,9 +91,9 @@ class Encoder:
                     self._last[episode.index], self.actions[action], reward, observation, info
                 )
             if abs(number) > HUGE_REWARD:
-                complaint = too_large_to_add_up(abs(number), state.config.gamma, state.steps + 1)
-                if complaint is not None:
-                    raise TraceError(complaint)
+                error = overflow_error(abs(number), state.config.gamma, state.steps + 1)
+                if error is not None:
+                    raise TraceError(error)
         except TraceError as error:
             name = f"episode {state.buffer.episodes}"
             if len(state.episodes) > 1:

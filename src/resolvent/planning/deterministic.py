@@ -24,7 +24,7 @@ _STEPS_AHEAD = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptimalPolicy:
-    """A policy, its value in each situation, and bounds on the rounding error of the values."""
+    """A policy, its value in each state, and bounds on the rounding error of the values."""
 
     policy: Codes
     value: Numbers
@@ -32,17 +32,17 @@ class OptimalPolicy:
 
 
 class RewardingCycle(Exception):  # noqa: N818
-    """A cycle of situations with a positive sum of rewards, so that returns are unbounded."""
+    """A cycle of states with a positive sum of rewards, so that returns are unbounded."""
 
-    def __init__(self, situations: list[int], actions: list[int]) -> None:
+    def __init__(self, states: list[int], actions: list[int]) -> None:
         super().__init__()
-        self.situations, self.actions = situations, actions
+        self.states, self.actions = states, actions
 
 
 def solve(
     following: Codes, reward: Numbers, gamma: float, near: Codes | None = None
 ) -> OptimalPolicy:
-    """Return the optimal policy of tables with rows of situations and columns of actions.
+    """Return the optimal policy of tables with rows of states and columns of actions.
 
     `following` is −1 where a step is the last one. Of actions of equal value, the first is
     taken; without discount, the first of those that end soonest. A policy `near` the optimal
@@ -167,7 +167,7 @@ def _check_cycles(following: Codes, policy: Codes) -> None:
         here, cycle = int(jump[endless[0]]), [int(jump[endless[0]])]
         while (here := int(following[here])) != cycle[0]:
             cycle.append(here)
-        raise RewardingCycle(cycle, [int(policy[situation]) for situation in cycle])
+        raise RewardingCycle(cycle, [int(policy[state]) for state in cycle])
 
 
 def _slack(reward: Numbers) -> float:

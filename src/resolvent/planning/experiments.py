@@ -4,14 +4,14 @@ Input: a model and a policy, or machines with an experiment or traces. Output: t
 unknown step; a `Goal` that follows an episode label by label; the most frequent outcomes of steps.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from resolvent._util.parallel import Threads
-from resolvent.evaluation.experiments import Experiment, rarely_taken_reason
+from resolvent.evaluation.experiments import Experiment, ShortestPaths, rarely_taken_reason
 from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.augmented_state import ACTING_MACHINES
 from resolvent.planning.model import Model
@@ -73,20 +73,19 @@ def nearest_unknown_step(model: Model) -> Experiment | None:
 
     A step that ends episodes only sometimes does not count: trying it again would not settle it.
     """
-    parent: dict[int, ModelStep | None] = {int(start): None for start in model.starts}
-    queue = list(parent)
-    for state in queue:  # grows during the loop: breadth-first
+
+    def edges(state: int) -> Iterator[tuple[ModelStep, int]]:
+        for action, after in enumerate(model.next_state[state].tolist()):
+            if after >= 0:
+                yield (state, action), after
+
+    paths: ShortestPaths[int, ModelStep] = ShortestPaths(model.starts.tolist())
+    for state in paths.search(edges):
         untried = ~model.known[state] & ~model.sometimes_ends[state]
         if untried.any():
-            path, last = list[ModelStep](), (state, int(untried.argmax()))
-            while (step := parent[state]) is not None:
-                path.append(step)
-                state = step[0]
-            return _experiment(model, path[::-1], last, None if model.outcomes is None else 0)
-        for action, after in enumerate(model.next_state[state].tolist()):
-            if after >= 0 and after not in parent:
-                parent[after] = state, action
-                queue.append(after)
+            last = state, int(untried.argmax())
+            taken = None if model.outcomes is None else 0
+            return _experiment(model, paths.to(state)[1], last, taken)
     return None
 
 

@@ -19,9 +19,14 @@ from resolvent._util.text import amount
 from resolvent.errors import ModelError
 from resolvent.machines import Machine, Machines
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text
-from resolvent.planning.label_model import LabelModel, TerminationModel
 from resolvent.planning.outcomes import Outcomes, tabulate_outcomes
-from resolvent.planning.step_table import Flags, KnownSteps, tabulate_steps
+from resolvent.planning.step_table import (
+    Flags,
+    KnownSteps,
+    LabelModel,
+    TerminationModel,
+    tabulate_steps,
+)
 from resolvent.planning.steps import StateSpace, StepPass, Steps, acting_machines, positions
 from resolvent.preprocess.samples import rounded
 from resolvent.replay.coded_shard import Alphabets
@@ -200,12 +205,12 @@ class Model(ByValue):
 
 def _check_usable(machines: Machines, traces: TraceSet | TraceDataset) -> None:
     if isinstance(traces, TraceSet) and not len(traces):
-        raise ModelError("there are no traces: a model needs some, to know where episodes begin")
+        raise ModelError("there are no traces: a model needs at least one")
     intervals = machines.preprocessor.discretize
     if intervals is not None and intervals.of == "action":
         raise ModelError(
-            "the machines know only the intervals of actions, and a plan cannot choose a number "
-            "in them: give actions that are symbols"
+            "the machines read intervals of actions, and a plan cannot choose a number in them: "
+            "use discrete actions"
         )
 
 
@@ -215,8 +220,8 @@ def _check_same_world(machines: Machines, alphabets: Alphabets) -> None:
     if not any(symbol in learned for symbol in observations):
         raise ModelError(
             f"the machines know no observation of the traces, such as "
-            f"{symbol_text(observations[0])} (they know {symbol_text(learned[0])}): these are "
-            f"traces of another world"
+            f"{symbol_text(observations[0])} (they know {symbol_text(learned[0])}): these "
+            f"traces are from another environment"
         )
 
 
@@ -236,8 +241,8 @@ def _checked(machines: Machines, replay: ReplayCounts, trust_constants: bool) ->
             f"plan relies on labels: use q_learning with AugmentObservation(mode='belief')"
         )
     raise ModelError(
-        f"{mismatch}; this environment is not deterministic under these labels, or these are not "
-        f"its machines, or the trace is an outlier: then exclude it"
+        f"{mismatch}: the environment is not deterministic under these labels, these are not its "
+        f"machines, or the trace is an outlier to exclude"
     )
 
 

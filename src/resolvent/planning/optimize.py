@@ -1,5 +1,12 @@
-"""A model → a policy, lower bounds on its value, and upper bounds on the value of any policy."""
+"""A model → a policy, lower bounds on its value, and upper bounds on the value of any policy.
 
+In a stochastic model, the probabilities of each step are any within a radius of the frequencies
+(extended value iteration: Auer, Jaksch and Ortner 2010; Strehl and Littman 2008). An outcome that
+never occurred may end the episode, or lead to any state of the model. A cautious policy assumes
+that it leads back to the state of the step.
+"""
+
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -7,13 +14,12 @@ from numpy.typing import NDArray
 
 from resolvent._util.math import log
 from resolvent.errors import OptionError
-from resolvent.planning.confidence import Numbers
+from resolvent.planning.confidence import Numbers, Rows, worst_probabilities
 from resolvent.planning.deterministic import RewardingCycle, solve
 from resolvent.planning.model import Model
 from resolvent.planning.outcomes import Outcomes
-from resolvent.planning.robust import cautious_policy, lower_bounds, upper_bounds
 from resolvent.planning.stochastic import DecisionProcess, policy_value
-from resolvent.planning.value_bounds import discounted_sum, too_large_to_add_up
+from resolvent.planning.value_bounds import discounted_sum, overflow_error
 from resolvent.traces.symbols import symbol_text
 from resolvent.traces.vocabulary import Codes
 
@@ -22,6 +28,15 @@ _NEARLY_ONE: Final = 0.9999
 
 _CAUTION: Final = 0.05
 """Weight of an unseen outcome when a policy is chosen, beside 1 for each that occurred."""
+
+_ROUNDS: Final = 100
+_FIRST_SWEEPS: Final = 16
+_SWEEPS: Final = 2_000
+_TOLERANCE: Final = 1e-9
+"""Share of the largest value below which a difference is rounding."""
+
+_CONVERGED: Final = 1e-9
+"""Share of the largest value below which changes end the iteration; bounds account for them."""
 
 
 class BoundedPolicy(NamedTuple):
@@ -49,12 +64,12 @@ def optimize(
     low, high = reward_range
     if not low <= model.reward_range[0] <= model.reward_range[1] <= high:
         raise OptionError(
-            f"reward_range={reward_range}: rewards from {model.reward_range[0]:g} to "
-            f"{model.reward_range[1]:g} were observed"
+            f"reward_range={reward_range}: it must include the observed rewards, "
+            "{:g} to {:g}".format(*model.reward_range)
         )
-    complaint = too_large_to_add_up(max(abs(low), abs(high)), gamma, len(model))
-    if complaint is not None:
-        raise OptionError(complaint)
+    error = overflow_error(max(abs(low), abs(high)), gamma, len(model))
+    if error is not None:
+        raise OptionError(error)
     if model.outcomes is not None:
         return _optimize_stochastic(model, model.outcomes, gamma, reward_range, confidence)
     try:
@@ -66,7 +81,12 @@ def optimize(
             )
         )
     except RewardingCycle as cycle:
-        raise OptionError(_cycle_text(model, cycle)) from None
+        reward = model.reward[cycle.states, cycle.actions].sum()
+        actions = ", ".join(symbol_text(model.actions[action]) for action in cycle.actions)
+        raise OptionError(
+            f"gamma=1: in {model.text(cycle.states[0])} the actions {actions} return to the same "
+            f"state with a reward of {reward:.6g}: use gamma below 1"
+        ) from None
     is_more = upper.value > lower.value + lower.rounding + upper.rounding
     optimistic = np.where(is_more, upper.value, lower.value)
     return BoundedPolicy(lower.policy, lower.value, upper.policy, optimistic)
@@ -101,8 +121,8 @@ def _optimize_stochastic(
     endless = model.starts[np.isneginf(expected[model.starts])]
     if len(endless):
         raise OptionError(
-            f"gamma={gamma:g}: from {model.text(int(endless[0]))} the plan does not surely end the "
-            f"episode: use gamma below 1, or plan from more traces"
+            f"gamma={gamma:g}: from {model.text(int(endless[0]))} the plan may never end the "
+            f"episode: use gamma below 1 or more traces"
         )
     # A third each for the next observation, for labels and endings, and for rewards.
     delta = (1 - confidence) / 3
@@ -135,10 +155,123 @@ def _of_steps(outcomes: Outcomes, mean: Numbers, of_row: Numbers) -> Numbers:
     return np.where(outcomes.reward_row < 0, mean, of_row[outcomes.reward_row])
 
 
-def _cycle_text(model: Model, cycle: RewardingCycle) -> str:
-    reward = model.reward[cycle.situations, cycle.actions].sum()
-    actions = ", ".join(symbol_text(model.actions[action]) for action in cycle.actions)
-    return (
-        f"gamma=1: in {model.text(cycle.situations[0])} the actions "
-        f"{actions} have rewards of {reward:.6g} and lead back there: use gamma below 1"
+# --- Policies for all plausible probabilities ----------------------------------------------------
+
+
+def cautious_policy(process: DecisionProcess, radius: Numbers, gamma: float) -> Rows:
+    """Return the policy of highest value if probabilities are as bad as their radius allows."""
+    states: Rows = np.arange(process.states)
+    value = np.zeros(process.states)
+    for _ in range(_FIRST_SWEEPS):
+        value = _worst_backup(process, radius, gamma, value, states).value.max(axis=1)
+    policy: Rows = _worst_backup(process, radius, gamma, value, states).value.argmax(axis=1)
+    for _ in range(_ROUNDS):
+        own, own_radius = process.only(policy), radius[process.steps_of(policy)]
+        _, value = _iterate(own, own_radius, gamma, value, states)
+        of_action = _worst_backup(process, radius, gamma, value, states).value
+        tolerance = _TOLERANCE * float(np.abs(of_action).max())
+        better = of_action.max(axis=1) > of_action[states, policy] + tolerance
+        if not better.any():
+            break
+        policy = np.where(better, of_action.argmax(axis=1), policy)
+    return policy
+
+
+def lower_bounds(process: DecisionProcess, radius: Numbers, gamma: float, policy: Rows) -> Numbers:
+    """Return the lowest value of a policy, for any probabilities within their radius.
+
+    `process.unknown_value` must be the lowest value that is possible where nothing is known.
+    """
+    return _iterate(process.only(policy), radius[process.steps_of(policy)], gamma)[1]
+
+
+def upper_bounds(process: DecisionProcess, radius: Numbers, gamma: float) -> tuple[Rows, Numbers]:
+    """Return an optimistic policy, and the highest value of any policy.
+
+    `process.unknown_value` must be the highest value that is possible where nothing is known.
+    """
+    # The highest value is the lowest loss.
+    losses = replace(
+        process,
+        reward=-process.reward,
+        outcome_reward=-process.outcome_reward,
+        unknown_value=-process.unknown_value,
+        unseen_reward=-process.unseen_reward,
     )
+    policy, value = _iterate(losses, radius, gamma)
+    return policy, -value
+
+
+class _WorstBackup(NamedTuple):
+    """Lowest values of steps, and the probabilities that yield them.
+
+    `rest` is the probability of unseen outcomes, which lead to `target`; −1 for an end.
+    """
+
+    value: Numbers
+    probability: Numbers
+    rest: Numbers
+    target: Rows
+
+
+def _worst_backup(
+    process: DecisionProcess,
+    radius: Numbers,
+    gamma: float,
+    value: Numbers,
+    target: Rows | None = None,
+) -> _WorstBackup:
+    """Return the lowest value of each step, given the values of the next states.
+
+    An unseen outcome ends the episode, or leads to the target of its state, or by default to any
+    state.
+    """
+    ahead = process.ahead(value, gamma)
+    target = np.full(process.states, value.argmin()) if target is None else target
+    target = np.where(value[target] < 0, target, -1)
+    unseen = process.unseen_reward + gamma * np.where(target < 0, 0.0, value[target]).repeat(
+        process.actions
+    )
+    probability, rest = worst_probabilities(process.step, process.frequency, ahead, radius, unseen)
+    of_action = process.backup(ahead, probability) + (rest * unseen).reshape(-1, process.actions)
+    return _WorstBackup(of_action, probability, rest.reshape(-1, process.actions), target)
+
+
+def _iterate(
+    process: DecisionProcess,
+    radius: Numbers,
+    gamma: float,
+    value: Numbers | None = None,
+    target: Rows | None = None,
+) -> tuple[Rows, Numbers]:
+    """Return the actions of lowest value in the worst case, and lower bounds on the values.
+
+    Policies and the worst probabilities for each are improved in turn, from a first `value`. The
+    values are lowered by the last change, summed for ever, so that they are bounds even without
+    convergence.
+    """
+    states = np.arange(process.states)
+    value = np.zeros(process.states) if value is None else value
+    if gamma == 1:
+        rewards = process.reward, process.outcome_reward, process.unseen_reward
+        lowest = min(float(np.min(column, initial=0.0)) for column in rewards)
+        if min(lowest, process.unknown_value) < 0:  # values of few steps are no bounds for many
+            of_action = process.backup(process.ahead(value, gamma), process.frequency)
+            return of_action.argmin(axis=1), value - np.inf
+    for _ in range(_ROUNDS if gamma < 1 else _SWEEPS):
+        worst = _worst_backup(process, radius, gamma, value, target)
+        policy: Rows = worst.value.argmin(axis=1)
+        change = worst.value[states, policy] - value
+        scale = float(np.abs(value).max(initial=0.0) + np.abs(worst.value).max(initial=0.0))
+        small = _CONVERGED * scale * (1 - gamma if gamma < 1 else 1)
+        if np.abs(change).max(initial=0.0) <= small + float(np.finfo(np.float64).tiny):
+            break
+        if gamma < 1:
+            chain = process.chain(policy, gamma, worst.probability)
+            chain = chain.plus(worst.rest[states, policy], process.unseen_reward, worst.target)
+            value = chain.value(gamma, value)
+        else:  # nothing is lost on the way, so that each sweep only adds to a bound
+            value = value + np.maximum(change, 0.0)
+    if gamma == 1:
+        return policy, value
+    return policy, value - max(0.0, -float(change.min(initial=0.0))) / (1 - gamma)

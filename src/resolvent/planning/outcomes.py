@@ -17,8 +17,9 @@ from resolvent._util.records import ByValue
 from resolvent.machines import Machine
 from resolvent.machines.tables import is_member
 from resolvent.planning.confidence import Numbers, RewardCounts, regret_of
-from resolvent.planning.label_model import CONTINUES, ENDS
 from resolvent.planning.step_table import (
+    CONTINUES,
+    ENDS,
     NOT_KNOWN,
     KnownSteps,
     StepTable,
@@ -98,7 +99,7 @@ def tabulate_outcomes(
     predictor = _OutcomePredictor(known, rewards)
     actions = len(known.space.actions)
     states = reachable(starts, predictor.next_states, actions)
-    rows, observed = predictor.observations(states)
+    row, reward_row, observed = predictor.observations(states)
     branches = predictor.branches(observed)
     next_state = positions(branches.next_state, states).astype(np.int64)
     next_state[branches.next_state == NOT_KNOWN] = NOT_KNOWN
@@ -110,16 +111,20 @@ def tabulate_outcomes(
     )
     merged, code = np.divmod(merged, max(len(distinct), 1))
     step, next_state = np.divmod(merged, len(states) + 2)
-    mean = np.where(rows.reward < 0, np.nan, predictor.rewards.mean[rows.reward])
+    mean = np.where(reward_row < 0, np.nan, predictor.rewards.mean[reward_row])
+    count, divergence, weight = predictor.confidence(row, observed)
     outcomes = Outcomes(
         np.searchsorted(step, np.arange(len(mean) + 1)),
         (next_state - 2).astype(np.int32),
         np.bincount(place, branches.frequency, len(merged)).astype(float, copy=False),
         distinct[code],
-        *predictor.confidence(rows, observed),
-        rewards=predictor.rewards,
-        possible_steps=known.space.size * actions,
-        has_rewards=predictor.has_rewards,
+        count,
+        reward_row,
+        divergence,
+        weight,
+        predictor.rewards,
+        known.space.size * actions,
+        predictor.has_rewards,
     )
     return states, _likeliest(outcomes, mean, actions), outcomes
 
@@ -142,13 +147,6 @@ def _likeliest(outcomes: Outcomes, mean: Numbers, actions: int) -> StepTable:
         (ended > 0) & ~ends,
         np.full(steps, -1, np.int32),
     )
-
-
-class _Rows(NamedTuple):
-    """The rows of counts that predict some steps, −1 where they are not known."""
-
-    observation: Keys
-    reward: Keys
 
 
 class _Observed(NamedTuple):
@@ -213,10 +211,13 @@ class _OutcomePredictor:
 
     def next_states(self, numbers: Keys) -> Keys:
         """Return all next states of some augmented states; below 0 for none."""
-        return self.branches(self.observations(numbers)[1]).next_state
+        return self.branches(self.observations(numbers)[-1]).next_state
 
-    def observations(self, numbers: Keys) -> tuple[_Rows, _Observed]:
-        """Return the next observations of each action in each augmented state."""
+    def observations(self, numbers: Keys) -> tuple[Keys, Keys, _Observed]:
+        """Return the next observations of each action in each augmented state.
+
+        With them return the rows of the counts of observations and of rewards, −1 for none.
+        """
         o, s, a = self._known.space.all_steps(numbers)
         row = self._observations.find(self._transition_row(o, s, a))
         reward_row = self.rewards.counts.find(self._reward_row(o, s, a))
@@ -227,7 +228,7 @@ class _OutcomePredictor:
         following = self._observations.value[entry]
         cell = self._outcomes.find(self._cell(o, s, a, following))
         frequency = self._observations.share[entry]
-        return _Rows(row, reward_row), _Observed(step, o, s, a, following, frequency, cell)
+        return row, reward_row, _Observed(step, o, s, a, following, frequency, cell)
 
     def branches(self, observed: _Observed) -> _Branches:
         """Return what follows each observation: an end, or a label and so the next states."""
@@ -269,9 +270,9 @@ class _OutcomePredictor:
         outcome[has_label] = label[has_label] + 1
         return outcome, reward
 
-    def confidence(self, rows: _Rows, observed: _Observed) -> tuple[Keys, Keys, Numbers, Numbers]:
-        """Return the count, the row of rewards, and the divergence and its weight of each step."""
-        space, row = self._known.space, rows.observation
+    def confidence(self, row: Keys, observed: _Observed) -> tuple[Keys, Numbers, Numbers]:
+        """Return the count, and the divergence and its weight of each step."""
+        space = self._known.space
         values, actions = len(space.observations) + 1, len(space.actions)  # and one never observed
         total = self._observations.total
         log_rows = log(values * space.sizes[0] * actions)
@@ -288,7 +289,7 @@ class _OutcomePredictor:
             for summed, of_cell in ((divergence, regret + log_cells), (weight, 1.0)):
                 of_cell = of_cell / self._outcomes.total
                 summed += np.bincount(observed.step, share * of_cell[observed.cell], len(row))
-        return np.where(row < 0, 0, total[row]), rows.reward, divergence, weight
+        return np.where(row < 0, 0, total[row]), divergence, weight
 
     def _transition_row(self, o: Any, states: Sequence[Any], a: Any) -> Keys:
         """Return the number of a query to the Transition Machine in one of its states."""

@@ -1,10 +1,7 @@
 """Machines + traces → a policy, with bounds on its value and on the value of any policy.
 
 The pessimistic value assumes that an unknown step leads to the lowest rewards, the optimistic
-value that it leads to the highest. The policy of a plan maximizes the pessimistic value, so its
-true value is at least that; no policy has more than the optimistic value. If both are equal, the
-plan is optimal in every environment that agrees with the machines on what they know. For
-stochastic machines both bounds hold with a confidence.
+value that it leads to the highest; see docs/decisions/planning.md.
 """
 
 from collections.abc import Callable, Iterable
@@ -192,10 +189,10 @@ class Plan(ByValue):
         if not self.all_rewards_equal:
             return experiment
         if experiment is None:
-            return "collect traces with other rewards: longer ones, or by another policy"
+            return "collect longer traces, or traces of another policy, with other rewards"
         if self.assumes_rewards:
             return experiment
-        return f"{experiment}; or give the possible rewards as reward_range=(low, high)"
+        return f"{experiment}; or pass the possible rewards as reward_range=(low, high)"
 
     @cached_property
     def gaps(self) -> NDArray[np.float64]:
@@ -212,8 +209,8 @@ class Plan(ByValue):
         names = [f"{name}_state" for name in self.model.states]
         if len(states) != len(names) or not all(isinstance(s, int | np.integer) for s in states):
             raise OptionError(
-                f"action({quoted(observation)}, {', '.join(map(quoted, states))}): give an "
-                f"observation, then the numbers {', '.join(names)}"
+                f"action({quoted(observation)}, {', '.join(map(quoted, states))}): pass an "
+                f"observation and the integers {', '.join(names)}"
             )
         augmented_state: AugmentedState = (as_symbol(observation), *states)
         number = self.model.find(*augmented_state)

@@ -31,7 +31,7 @@ def facts_of(plan: "Plan") -> list[tuple[str, str]]:
     ]
     if plan.assumes_rewards:
         seen = " to ".join(f"{reward:g}" for reward in dict.fromkeys(model.reward_range))
-        facts.append(("", f"this assumes rewards that were never observed: only {seen} was"))
+        facts.append(("", f"this assumes rewards that were never observed; observed were {seen}"))
     facts += [
         (
             "model",
@@ -76,7 +76,7 @@ def _bound_with_confidence(plan: "Plan") -> str:
         bounds = [f"at least {least:.4g}"] * bool(np.isfinite(least))
         bounds += [f"at most {most:.4g}"] * bool(np.isfinite(most))
         suffix = f"; {sure} its value is {' and '.join(bounds)}" if bounds else ""
-        return f"none, since nothing is discounted and any outcome is possible{suffix}"
+        return f"none: without discount no outcome can be excluded{suffix}"
     return (
         f"within {plan.bound:.4g} of the best {sure}: its value is at least {least:.4g}, "
         f"that of any policy at most {most:.4g}, if rewards are within "

@@ -21,6 +21,7 @@ from resolvent.replay.counts import CountTable, GroupedCounts, ReplayCounts
 from resolvent.replay.replaying import WITHOUT_ALPHABETS, MachineTables, replay_shard
 from resolvent.replay.steps import count_starts, count_steps, reward_codes_at_steps, state_column
 from resolvent.traces import Label, Symbol, Vocabulary, label_text
+from resolvent.traces.schema import LABEL, OBSERVATION
 from resolvent.traces.symbols import symbol_order
 from resolvent.traces.vocabulary import Codes, codes_of
 
@@ -38,8 +39,8 @@ def acting_machines(machines: Machines) -> Machines:
     for name, output in (("transition", "observation"), ("reward", "reward")):
         if name not in machines:
             raise ModelError(
-                f"planning needs a {name.capitalize()} Machine, and here is "
-                f'{listed(machines)}: infer with "{output}" among outputs='
+                f"planning needs a {name.capitalize()} Machine, but there is only "
+                f'{listed(machines)}: infer with "{output}" in outputs='
             )
     acting = machines_of(
         (machines[name] for name in ACTING_MACHINES if name in machines), machines.timing
@@ -146,24 +147,16 @@ class StepPass:
 
 
 @dataclass(frozen=True, eq=False)
-class Starts:
-    """The distinct starts of traces, the number of traces with each, and the first of them."""
-
-    observation: Codes
-    states: tuple[Codes, ...]
-    label: Codes
-    count: Keys
-    trace: Keys
-
-
-@dataclass(frozen=True, eq=False)
 class Steps:
     """The distinct steps of traces, in the codes of a space, in order of first occurrence.
 
     States are −1 where the machines do not know them. `label` is that of the next observation,
     in the codes of the traces; `read` is the one read for it, which with a lag is the label
-    before. `reward` is a code.
+    before. `reward` is a code. `starts` are the distinct starts of traces, as `count_starts` has
+    them, with states in the order of `names`.
     """
+
+    names: tuple[str, ...]
 
     observation: Codes
     states: tuple[Codes, ...]
@@ -176,17 +169,18 @@ class Steps:
     count: Keys
     trace: Keys
     step: Keys
-    starts: Starts
+    starts: CountTable
     labels: Vocabulary[Label]
 
     @classmethod
     def of(cls, counts: StepCounts, alphabets: Alphabets, space: StateSpace) -> "Steps":
         """Return the steps counted by reward, in the codes of a space."""
-        names = [state_column(name) for name in counts.replay.sizes]
+        names = tuple(state_column(name) for name in counts.replay.sizes)
         steps, starts = counts.steps.by_first_place(), counts.starts.by_first_place()
         observations = codes_of(alphabets.observations, space.observations, -1)
-        (trace, step), (start_trace, _) = steps.places, starts.places
+        starts.columns[OBSERVATION] = observations[starts[OBSERVATION]]
         return cls(
+            names,
             observations[steps["observation"]],
             tuple(steps[name] for name in names),
             codes_of(alphabets.actions, space.actions, -1)[steps["action"]],
@@ -196,15 +190,8 @@ class Steps:
             steps["ended"].astype(bool),
             steps["reward"],
             steps.count,
-            trace,
-            step,
-            Starts(
-                observations[starts["observation"]],
-                tuple(starts[name] for name in names),
-                starts["label"],
-                starts.count,
-                start_trace,
-            ),
+            *steps.places,
+            starts,
             alphabets.labels,
         )
 
@@ -214,20 +201,20 @@ class Steps:
 
     def initial_states(self, space: StateSpace) -> tuple[Keys, Keys, Codes]:
         """Return the augmented states that traces begin in, their counts, and the first labels."""
-        starts = self.starts
-        unknown = np.flatnonzero(~are_known(starts.states))
+        starts, states = self.starts, [self.starts[name] for name in self.names]
+        unknown = np.flatnonzero(~are_known(states))
         if len(unknown):
             row = int(unknown[0])
-            first = label_text(self.labels[int(starts.label[row])])
+            first = label_text(self.labels[int(starts[LABEL][row])])
             raise ModelError(
-                f"trace {starts.trace[row]} begins with label {first}, for which the machines "
-                f"have no transition: infer them from traces that begin so"
+                f"trace {starts.places[0][row]} begins with label {first}, for which the machines "
+                f"have no transition: infer them from traces that start with it"
             )
-        numbers = space.number(starts.observation, starts.states)
+        numbers = space.number(starts[OBSERVATION], states)
         distinct, first_row, place = np.unique(numbers, return_index=True, return_inverse=True)
         count = np.zeros(len(distinct), np.int64)
         np.add.at(count, place, starts.count)
-        return distinct, count, starts.label[first_row]
+        return distinct, count, starts[LABEL][first_row]
 
 
 def are_known(states: Sequence[Codes]) -> NDArray[np.bool_]:

@@ -86,19 +86,16 @@ def discounted_sum(reward: float, gamma: float, steps: float = math.inf) -> floa
     return reward * (steps if gamma == 1 else (1 - gamma**steps) / (1 - gamma))
 
 
-def too_large_to_add_up(largest: float, gamma: float, states: int) -> str | None:
-    """Return a text if rewards are so large that their sums are not finite, else None.
+def overflow_error(largest: float, gamma: float, states: int) -> str | None:
+    """Return an error message if rewards are so large that their sums are not finite, else None.
 
-    >>> too_large_to_add_up(1e308, 0.95, 4)[:45]
-    'rewards as large as 1e+308 cannot be added up'
+    >>> overflow_error(1e308, 0.95, 4)
+    'rewards as large as 1e+308 overflow when summed: divide all by the same number'
     """
     times = states if gamma == 1 else 1 / (1 - gamma)
     if largest <= _LARGEST_SUM / times:
         return None
-    return (
-        f"rewards as large as {largest:g} cannot be added up: the value of a plan would be "
-        f"no finite number; divide all rewards by the same number"
-    )
+    return f"rewards as large as {largest:g} overflow when summed: divide all by the same number"
 
 
 def return_bounds(plan: "Plan", start: int, steps: float = math.inf) -> tuple[float, float]:

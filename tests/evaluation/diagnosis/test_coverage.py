@@ -90,7 +90,7 @@ def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
         "queries": 50,
         "queries_once": 50,
     }
-    assert finding.text.startswith("Hardly anything repeats: on new traces about 100%")
+    assert finding.text.startswith("Hardly any query repeats: on new traces about 100%")
 
 
 def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
@@ -112,7 +112,7 @@ def test_the_share_is_of_steps_that_no_other_trace_knows():
     finding = found(much, "hardly-repeats")
     assert (finding.figures["unseen"], finding.figures["steps"]) == (4, 25)
     assert finding.severity == "warning"
-    assert finding.text.startswith("Much occurs just once: on new traces about 16%")
+    assert finding.text.startswith("Many queries do not repeat: on new traces about 16%")
 
 
 def test_of_one_trace_it_is_what_is_asked_once():

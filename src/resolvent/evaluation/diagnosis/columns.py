@@ -37,10 +37,7 @@ def label_findings(steps: Steps) -> Iterator[Finding]:
     traces = steps.traces
     figures = {"labels": len(traces.labels), "positions": len(traces.label_codes)}
     common = frozenset.intersection(*traces.labels)
-    remedy = (
-        "Label the events that change what happens later, or have them found: labels='auto' "
-        "(--labels auto)."
-    )
+    remedy = "Label the events with later effects, or discover them: labels='auto' (--labels auto)."
     if list(traces.labels) == [NO_EVENT]:
         text = (
             f"None of {figures['positions']:,} observations has a label: machines with one state "
@@ -83,8 +80,8 @@ def _all_different(text: str, figures: dict[str, int]) -> Finding:
         "labels-all-differ",
         Severity.WARNING,
         f"{text}: there are {figures['labels']:,} for {figures['positions']:,} observations. They "
-        f"may hold a clock, an id or a measurement. Label events that recur, by the same name each "
-        f"time.",
+        f"may contain a clock, an id or a measurement. Label events that recur, by the same name "
+        f"each time.",
         figures,
     )
 

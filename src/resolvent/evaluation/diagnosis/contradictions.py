@@ -89,24 +89,24 @@ def _contradictions(steps: Steps, output: str, tally: OutputTally) -> Finding:
         advice = f"With timing='{timing}' (--timing {timing}) none differs."
     elif rate <= NOISE:
         advice = (
-            f"Where that happens it is rare ({_percent(rate)}), as with noise: exclude wrong "
+            f"At these queries that is rare ({_percent(rate)}), as with noise: exclude wrong "
             f"traces, or remove the noise from the environment."
         )
     else:
         advice = (
-            f"Where that happens it is common ({_percent(rate)}): an event that matters has no "
-            f"label, or the environment is random. Label what makes the difference."
+            f"At these queries that is common ({_percent(rate)}): an event has no label, or the "
+            f"environment is random. Label that event."
         )
     if output == REWARD and timing is None:
         advice += " Rewards that differ in their last digits can be rounded with reward_digits=N."
     if by_count and timing is None:
-        advice += " Only by counting steps without events can a machine explain this."
+        advice += " A machine can explain this only by counting steps without events."
     return Finding(
         "contradictions",
         Severity.WARNING if by_count else Severity.ERROR,
-        f"Of {repeated:,} steps whose labels so far, observation and action repeat, "
-        f"{differing:,} ({_percent(differing / repeated)}) have another {_noun(output)} than most "
-        f"of their equals, above all {query} with {outcomes_text(outcomes, len(counts))}. {advice}",
+        f"Of {repeated:,} steps with the same labels, observation and action as others, "
+        f"{differing:,} ({_percent(differing / repeated)}) have another {_noun(output)} than most, "
+        f"for example {query} with {outcomes_text(outcomes, len(counts))}. {advice}",
         {
             "output": output,
             "steps": steps.traces.steps,
@@ -145,15 +145,13 @@ def _layouts(steps: Steps, output: str, queries: Int64s, tally: OutputTally) -> 
     repeated, differing = within.repeated, int(within.differing.sum())
     if repeated < ENOUGH or differing > NOISE * min(repeated, between):
         return
-    plural = "s" * (between != 1)
     yield Finding(
         "layouts-differ",
         Severity.WARNING,
-        f"Episodes agree with themselves and not with each other: where the labels read, "
-        f"observation and action are the same, there are {between:,} other {_noun(output)}{plural} "
-        f"between episodes, and {differing:,} among {repeated:,} such steps of one episode. The "
-        f"layout seems to be drawn anew at each reset: fix its seed, or show in the first "
-        f"observation or label which one it is.",
+        f"After the same labels, observation and action the {_noun(output)} differs between "
+        f"episodes ({between:,} times), but hardly within one ({differing:,} of {repeated:,} "
+        f"times): the layout seems to be drawn at each reset. Fix its seed, or show it in the "
+        f"first observation or label.",
         {
             "output": output,
             "queries": len(contradicted),

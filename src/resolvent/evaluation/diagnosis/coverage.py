@@ -65,8 +65,8 @@ def coverage(steps: Steps) -> Iterator[Finding]:
         yield Finding(
             "never-terminated",
             Severity.NOTE,
-            f"No trace is terminated ({truncated:,} of {len(traces):,} are truncated): what ends "
-            f"an episode is not known, and plans assume that none ends.",
+            f"No trace is terminated ({truncated:,} of {len(traces):,} are truncated): plans "
+            f"assume that no episode ends.",
             {"traces": len(traces), "truncated": truncated},
         )
     yield from _repeated_traces(traces)
@@ -78,9 +78,9 @@ def one_long_log(traces: int, steps: int) -> Iterator[Finding]:
         yield Finding(
             "one-long-log",
             Severity.WARNING,
-            f"There is one trace, of {amount(steps, 'step')}: without resets no two label "
-            f"sequences are alike, so merging has little evidence. Use strategy='search' "
-            f"(--strategy search), or split the log where the system was reset.",
+            f"There is one trace of {amount(steps, 'step')}: without resets no label sequence "
+            f"repeats, so merging has little evidence. Use strategy='search' (--strategy search), "
+            f"or split the log where the system was reset.",
             {"steps": steps},
         )
 
@@ -110,8 +110,8 @@ def _repeated_traces(traces: TraceSet) -> Iterator[Finding]:
     yield Finding(
         "repeated-traces",
         Severity.WARNING if is_monotonous else Severity.NOTE,
-        f"Of {len(traces):,} traces {distinct:,} are different: the others add nothing. Use a more "
-        f"varied policy, for example a random one.",
+        f"Only {distinct:,} of {len(traces):,} traces are distinct. Use a more varied policy, for "
+        f"example a random one.",
         {"traces": len(traces), "different": distinct},
     )
 
@@ -169,8 +169,8 @@ def unique_observations(values: Sequence[Symbol], once: int, positions: int) -> 
         )
     else:
         text += (
-            "they may hold a clock, a counter or an id. Remove what is different every time, so "
-            "that equal states look equal."
+            "they may contain a clock, a counter or an id. Remove it, so that equal states look "
+            "equal."
         )
     figures = {"values": len(values), "once": once, "positions": positions, "fractions": fractions}
     yield Finding("unique-observations", Severity.WARNING, text, figures)
@@ -193,10 +193,10 @@ def hardly_repeats(unseen: int, steps: int, once: int, queries: int) -> Iterator
         text = f"On new traces about {share:.0%} of the steps will be unseen {counts}."
     else:
         severity = Severity.WARNING
-        extent = "Hardly anything repeats" if share >= MOSTLY else "Much occurs just once"
+        extent = "Hardly any query repeats" if share >= MOSTLY else "Many queries do not repeat"
         text = (
             f"{extent}: on new traces about {share:.0%} of the steps will be unseen {counts}, "
-            f"even by machines that explain all of these traces. Make observations coarser, or "
+            f"although machines may explain all of these traces. Make observations coarser, or "
             f"collect more traces."
         )
     figures = {

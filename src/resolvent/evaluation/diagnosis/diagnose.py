@@ -173,11 +173,10 @@ def rare_transitions(replay: ReplayCounts) -> Iterator[Finding]:
             yield Finding(
                 "rare-transitions",
                 Severity.WARNING,
-                f"Of {amount(transitions, 'transition')} between the {states:,} states of the "
-                f"{name} machine {rare:,} were observed once or twice: there is too little "
-                f"evidence for so many, and their targets may be wrong. Collect more traces, label "
-                f"fewer events, or see what share of held-out steps is predicted "
-                f"(rs.holdout_score).",
+                f"{rare:,} of {amount(transitions, 'transition')} between the {states:,} states of "
+                f"the {name} machine were observed only once or twice, so that their targets may "
+                f"be wrong. Collect more traces, label fewer events, or test the machine on "
+                f"held-out traces (rs.holdout_score).",
                 {"machine": name, "states": states, "transitions": transitions, "rare": rare},
             )
 
@@ -198,8 +197,8 @@ def damaged_files(corpus: Corpus) -> Iterator[Finding]:
     yield Finding(
         DAMAGED_FILES,
         Severity.WARNING,
-        f"Of {len(corpus.shards):,} shards not all could be read: {text}. Make the files again, "
-        f"and infer once more.",
+        f"Some of {len(corpus.shards):,} shards could not be read: {text}. Replace the damaged "
+        f"files and infer again.",
         {
             "shards": [rows.shard for rows in shards[:_MAX_NAMED]],
             "skipped": len(shards),

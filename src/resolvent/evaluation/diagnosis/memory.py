@@ -277,7 +277,7 @@ def _missing_label(
     also = ""
     if rest:
         texts = [f"{steps.query_text(more.query)} on {more.feature.text}" for more in rest]
-        also = f" Others depend on more: {listed(texts)}."
+        also = f" Other outputs depend on other features: {listed(texts)}."
     queries = "query" if len(first.rows) == 1 else "queries"
     return Finding(
         "missing-label",
@@ -310,27 +310,27 @@ def _missing_label(
 
 def _advice(feature: Feature) -> str:
     if feature.kind == "read":
-        return "The label is there, and yet no machine was found that uses it: collect more traces."
+        return "This label exists, but no machine was found that uses it: collect more traces."
     if feature.kind == "last-time":
         return (
-            "Something hidden is set within an episode, or drawn at its start: label where it is "
-            "set, or show in the first observation what was drawn."
+            "A hidden variable is set during an episode or drawn at its start: label the step that "
+            "sets it, or show it in the first observation."
         )
     if feature.kind.startswith("previous-"):
-        return "The observation does not hold all that matters: extend it, or label the rest."
+        return "The observation is incomplete: extend it, or label what it lacks."
     if feature.kind == "time":
-        return "The environment changes in the course of an episode: label the moment of change."
-    return "Label that event, or have events found: labels='auto' (--labels auto)."
+        return "The environment changes during an episode: label the change."
+    return "Label that event, or discover events: labels='auto' (--labels auto)."
 
 
 def _noise(output: str, states: _States, candidates: int) -> Finding:
     deviating, outputs = int(states.is_deviating.sum()), len(states.is_deviating)
-    reason = "there are too few of a kind to examine them"
+    reason = "too few deviate at one query to look for a cause"
     if candidates:
         reason = f"no earlier event explains them ({amount(candidates, 'candidate')})"
     explanation = "this looks like chance"
     if states.likely.states == MAX_STATES:
-        explanation = "this is chance, or there are more states or events than labels show"
+        explanation = "this is chance, or labels are missing"
     return Finding(
         "noise",
         Severity.NOTE,
@@ -364,7 +364,7 @@ def _labels_without_effect(
         states.likely.states == 1 for states in states_by_output.values()
     )
     if one_state:
-        why = "one state explains all outputs as well as any number does"
+        why = "one state explains all outputs as well as several"
     elif are_labels_random(steps) and _as_good_shuffled(steps, states_by_output, consistent):
         why = (
             "they are independent of observations and actions, and shuffled labels predict as well"
@@ -372,9 +372,9 @@ def _labels_without_effect(
     else:
         return
     if is_missing:
-        advice = "Yet outputs depend on the past: label the events that change what happens later."
+        advice = "But outputs depend on the past: label the events with later effects."
     else:
-        advice = "Either the environment needs no memory, or the events to remember have no label."
+        advice = "The environment needs no memory, or the events to remember have no label."
     yield Finding(
         "uninformative-labels",
         Severity.WARNING if is_missing or not one_state else Severity.NOTE,
