@@ -32,8 +32,8 @@ from resolvent.rl.rollout import (
     record_episodes,
     record_vector_episodes,
 )
-from resolvent.traces.label_function import error_text
 from resolvent.traces.schema import check_column_names
+from resolvent.traces.symbols import error_text
 from resolvent.traces.trace_set import TraceSet
 
 EPISODES: Final = 16

@@ -18,9 +18,17 @@ from resolvent._util.validation import quoted
 from resolvent.errors import OptionError, ResolventError, TraceError
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.traces.label_function import LabelFunction, error_text
 from resolvent.traces.schema import ACTION, OBSERVATION
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT, Label, Symbol, as_label, as_symbol
+from resolvent.traces.symbols import (
+    INFO_KEYS,
+    NO_EVENT,
+    Label,
+    LabelFunction,
+    Symbol,
+    as_label,
+    as_symbol,
+    error_text,
+)
 from resolvent.traces.trace_set import TraceSet
 
 AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]

@@ -226,14 +226,7 @@ def converted(
 
 @dataclass(frozen=True)
 class EpisodeTable:
-    """A table whose rows are in order, episode after episode.
-
-    Attributes:
-        table: The rows.
-        starts: The first row of each episode.
-        locate: Returns the location of a row in errors.
-        was_sorted: Whether the rows were in order already.
-    """
+    """A table whose rows are in order, episode after episode; `starts` has their first rows."""
 
     table: pa.Table
     starts: NDArray[np.int64]

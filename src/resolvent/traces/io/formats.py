@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -38,6 +38,7 @@ _READERS = {"jsonl": read_json_lines, "paper": read_paper_lines}
 _WRITERS = {"jsonl": json_lines, "paper": paper_lines}
 MINARI_PREFIX = "minari:"
 _MINARI_ID = re.compile(r"([-\w][-\w/]*[-\w]/)?[-\w]+-v\d+")  # as Minari has it
+_FORMAT_OF_SUFFIX = {".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -99,26 +100,17 @@ def _read(
             if not start:
                 raise TraceError(f"{path} is empty: make it again, or name another file")
             if not (format == "parquet" or (format is None and start.startswith(_PARQUET_MAGIC))):
-                return _read_lines(file, path, format, columns, progress)
+                with unchanged(path):
+                    lines = read_lines(file, str(path), progress)
+                    first = next(lines, None)
+                    if first is None:
+                        raise TraceError(f"{path} holds no traces: it has only blank lines")
+                    read = _READERS[format or _line_format(first, path)]
+                    return read(chain([first], lines), columns)
     # Importing Parquet takes longer than reading a small file of another format.
     from resolvent.traces.scan.opening import read_files
 
     return read_files(files_of(path), None, columns, progress).traces
-
-
-def _read_lines(
-    file: "io.BufferedReader[Any]",
-    path: Path,
-    format: str | None,  # noqa: A002
-    columns: Sequence[str],
-    progress: FractionListener | None,
-) -> TraceSet:
-    with unchanged(path):
-        lines = read_lines(file, str(path), progress)
-        first = next(lines, None)
-        if first is None:
-            raise TraceError(f"{path} holds no traces: it has only blank lines")
-        return _READERS[format or _line_format(first, path)](chain([first], lines), columns)
 
 
 def _line_format(line: Line, path: Path) -> str:
@@ -175,16 +167,30 @@ def write_traces(
             from resolvent.traces.io.parquet import write_parquet
 
             write_parquet(traces, file)
+        elif compression := _COMPRESSIONS.get(path.suffix.lower()):
+            # Arrow closes what it writes to, and `atomic_write` needs the file.
+            copy = os.fdopen(os.dup(file.fileno()), "wb")
+            with pa.CompressedOutputStream(copy, compression) as stream:
+                for line in _WRITERS[format](traces):
+                    stream.write(line)
         else:
-            compression = _COMPRESSIONS.get(path.suffix.lower())
-            _write_lines(_WRITERS[format](traces), file, compression)
+            file.writelines(_WRITERS[format](traces))
 
 
 def written_format(path: Path, format: str | None) -> str:  # noqa: A002
     """Return the format that `write_traces` uses; `OptionError` as there."""
     _check_format(format)
-    format = format or _format_of_name(path)  # noqa: A001
-    if format == "parquet" and path.suffix.lower() in _COMPRESSIONS:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_compressed = bool(suffixes) and suffixes[-1] in _COMPRESSIONS
+    if format is None:
+        name = suffixes[-2 if is_compressed else -1 :][:1]
+        format = _FORMAT_OF_SUFFIX.get("".join(name))  # noqa: A001
+    if format is None:
+        raise OptionError(
+            f"{path}: the name does not say which format to write: end it in .parquet, .jsonl, "
+            f".jsonl.gz or .jsonl.zst, or name the format ({', '.join(FORMATS)})"
+        )
+    if format == "parquet" and is_compressed:
         raise OptionError(f"{path}: Parquet is compressed inside; leave out {path.suffix}")
     return format
 
@@ -197,31 +203,6 @@ def _check_format(format: str | None) -> None:  # noqa: A002
 def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A002
     if format is not None:
         raise OptionError(f"{path} is a Minari dataset: leave out the format {quoted(format)}")
-
-
-def _format_of_name(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
-        suffixes.pop()
-    match suffixes[-1:]:
-        case [".parquet"]:
-            return "parquet"
-        case [".jsonl" | ".json"]:
-            return "jsonl"
-    raise OptionError(
-        f"{path}: the name does not say which format to write: end it in .parquet, .jsonl, "
-        f".jsonl.gz or .jsonl.zst, or name the format ({', '.join(FORMATS)})"
-    )
-
-
-def _write_lines(lines: Iterable[bytes], file: BinaryIO, compression: str | None) -> None:
-    if compression is None:
-        file.writelines(lines)
-        return
-    # Arrow closes what it writes to, and the caller needs the file.
-    with pa.CompressedOutputStream(os.fdopen(os.dup(file.fileno()), "wb"), compression) as stream:
-        for line in lines:
-            stream.write(line)
 
 
 def minari_id(path: str | Path) -> str | None:

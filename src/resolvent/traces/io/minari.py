@@ -28,7 +28,6 @@ from resolvent._util.progress import FractionListener
 from resolvent.errors import MissingExtra, ResolventError, TraceError, located, locating
 from resolvent.traces.columns import EpisodeBuilder, row_bytes, row_slices
 from resolvent.traces.io.formats import MINARI_PREFIX
-from resolvent.traces.label_function import LabelFunction
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
@@ -38,7 +37,7 @@ from resolvent.traces.schema import (
     column_text,
     missing_column_error,
 )
-from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label, as_symbol
+from resolvent.traces.symbols import INFO_KEYS, NO_EVENT_TEXT, Label, LabelFunction, as_symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
@@ -166,7 +165,7 @@ class _EpisodeReader:
             if self._has_labels or has_labels:
                 return _recorded_labels(infos)
             return [()] * len(observations)
-        step, info = -1, _Steps(infos, len(observations))
+        step, info = -1, _by_step(infos) or [{}] * len(observations)
         try:
             labels = [function.at_reset(observations[0], info[0])]
             for step in range(min(len(actions), len(observations) - 1)):
@@ -184,8 +183,7 @@ class _EpisodeReader:
         if meanings is not None:
             with locating(column_text(name)):
                 return [meanings[code] for code in _positions(values, len(meanings)).tolist()]
-        is_array = isinstance(values, np.ndarray)
-        return values if is_array else _Steps(values, _length(values))
+        return _by_step(values)
 
 
 def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -262,33 +260,18 @@ def _after_reset(values: Any) -> Any:
     return [value.decode() if isinstance(value, bytes) else value for value in list(values)[1:]]
 
 
-class _Steps(Sequence[Any]):
-    """Columns, nested as in their space, as one value a step; arrays stay arrays."""
+def _by_step(values: Any) -> Any:
+    """Return columns, nested as in their space, as one value a step; a single array stays one.
 
-    def __init__(self, values: Any, count: int) -> None:
-        self._values, self._count = values, count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, step: Any) -> Any:
-        if step >= self._count:
-            raise IndexError(step)
-        return self._at(self._values, step)
-
-    def _at(self, values: Any, step: Any) -> Any:
-        if isinstance(values, Mapping):
-            return {name: self._at(part, step) for name, part in values.items()}
-        if isinstance(values, tuple):
-            return tuple(self._at(part, step) for part in values)
-        return values[step]
-
-
-def _length(values: Any) -> int:
-    """Return the number of steps of columns, the least if they differ."""
+    >>> _by_step({"at": (np.array([1, 2]), ["a", "b"])})
+    [{'at': (np.int64(1), 'a')}, {'at': (np.int64(2), 'b')}]
+    """
     if isinstance(values, Mapping):
-        values = tuple(values.values())
-    return min(map(_length, values), default=0) if isinstance(values, tuple) else len(values)
+        rows = _by_step(tuple(values.values()))
+        return [dict(zip(values, row, strict=True)) for row in rows]
+    if isinstance(values, tuple):
+        return list(zip(*map(_by_step, values), strict=False))
+    return values
 
 
 def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:

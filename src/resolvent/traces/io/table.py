@@ -50,13 +50,7 @@ ONLY_ACTION = "step"
 
 
 class TableTraces(NamedTuple):
-    """The traces of a table.
-
-    Attributes:
-        traces: The traces.
-        is_sorted: Whether the rows of the table were in order.
-        warnings: Messages about rows that the traces lack.
-    """
+    """The traces of a table, whether its rows were in order, and warnings about rows left out."""
 
     traces: TraceSet
     is_sorted: bool
@@ -90,14 +84,7 @@ def traces_of_table(
 
 @dataclass(frozen=True)
 class _Conversion:
-    """The conversion of a table in order.
-
-    Attributes:
-        rows: The table.
-        schema: The roles of its columns.
-        prefix: The file of the table, as the beginning of a message.
-        warnings: Messages about rows that the traces lack.
-    """
+    """The conversion of a table in order; `prefix` names its file at the start of messages."""
 
     rows: EpisodeTable
     schema: TableSchema
@@ -284,11 +271,12 @@ class _Conversion:
         schema = self.schema
         before_first = np.cumsum(self.lengths) - self.lengths
         if schema.layout == "log":
-            return _with_no_event(_labels_of(actions), before_first)
+            values, codes = actions
+            inputs = [value if isinstance(value, str) else symbol_text(value) for value in values]
+            return _with_no_event((list(map(as_label, inputs)), codes), before_first)
         if schema.next_label is not None:
-            return _with_no_event(
-                self._label_column(schema.next_label, of_steps=True), before_first
-            )
+            labels = self._label_column(schema.next_label, of_steps=True)
+            return _with_no_event(labels, before_first)
         at = self.rows.ends[self.extra]
         if schema.label is None:
             return [NO_EVENT], _core.repeated_code(0, self.rows.table.num_rows + len(at))
@@ -393,13 +381,6 @@ def _as_boolean(value: Any) -> bool:
         if (number := float(value) if isinstance(value, str) else value) in (0, 1):
             return bool(number)
     raise TraceError(f"{value!r} is neither true nor false: use booleans, or 0 and 1")
-
-
-def _labels_of(actions: Column) -> Column:
-    """Return labels with one event, the action."""
-    values, codes = actions
-    labels = [as_label(value if isinstance(value, str) else symbol_text(value)) for value in values]
-    return labels, codes
 
 
 def _with_no_event(labels: Column, at: NDArray[np.int64]) -> Column:

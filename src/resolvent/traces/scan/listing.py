@@ -30,13 +30,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class StoredFile(NamedTuple):
-    """A file, on this machine or elsewhere.
-
-    Attributes:
-        name: Its name in errors.
-        path: Its path in its file system.
-        root: The address of that file system; None on this machine.
-    """
+    """A file: its name in errors, path, and file system by its address (None: this machine)."""
 
     name: str
     path: str

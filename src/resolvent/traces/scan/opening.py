@@ -53,10 +53,10 @@ def read_footers(
 ) -> tuple[StoredFiles, list[Footer]]:
     """Read the footers of all files, several at a time; with `skips` some may be damaged."""
     stored = StoredFiles.of(files)
-    read = stored.footer_if_readable if skips else stored.footer
+    read = partial(stored.footer, episode=episode, skips=skips)
     most = _READERS if all(file.root is None for file in files) else _READERS_ELSEWHERE
     with ThreadPoolExecutor(min(most, len(files))) as readers:
-        footers = list(readers.map(partial(read, episode=episode), range(len(files))))
+        footers = list(readers.map(read, range(len(files))))
     fingerprints = tuple(footer.fingerprint for footer in footers)
     errors = {number: footer.error for number, footer in enumerate(footers) if footer.error}
     return replace(stored, fingerprints=fingerprints, errors=errors), footers

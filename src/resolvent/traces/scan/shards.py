@@ -42,14 +42,9 @@ Span = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a shard and their locations.
+    """Rows of a shard and their locations, after `leading` rows of an earlier shard's episode.
 
-    Attributes:
-        table: The rows.
-        spans: The locations of consecutive rows.
-        leading: Number of rows of the shard before them, of an episode that began earlier.
-        skipped: Rows that are skipped because files are damaged.
-        kept: The number of each row among those of the spans; None if these are all rows.
+    `kept` are the numbers of the rows among those of the spans; None if these are all rows.
     """
 
     table: pa.Table
@@ -251,9 +246,13 @@ class StoredShards(ByValue):
         keys = table.select(list(self.episode))
         if len(episode) == 1 and pa.types.is_integer(keys[0].type) and not keys[0].null_count:
             return np.asarray(keys[0].to_numpy() == episode[0])
-        values = map(_one_value, episode, keys.schema.types)
-        one_row = pa.table(list(values), names=keys.column_names)
-        codes = self._episode_codes([one_row, keys])
+        row = [
+            pa.array([value], kind.value_type).dictionary_encode()
+            if pa.types.is_dictionary(kind)
+            else pa.array([value], kind)
+            for value, kind in zip(episode, keys.schema.types, strict=True)
+        ]
+        codes = self._episode_codes([pa.table(row, names=keys.column_names), keys])
         return np.asarray(codes[1:] == codes[0])
 
     def _continuations(
@@ -384,13 +383,6 @@ def _without_dictionaries(table: pa.Table) -> pa.Table:
         kind.value_type if pa.types.is_dictionary(kind) else kind for kind in table.schema.types
     ]
     return table.cast(pa.schema(zip(table.column_names, kinds, strict=True)))
-
-
-def _one_value(value: Any, kind: pa.DataType) -> pa.Array:
-    """Return a column of one value."""
-    if pa.types.is_dictionary(kind):
-        return pa.array([value], kind.value_type).dictionary_encode()
-    return pa.array([value], kind)
 
 
 def _run_length(codes: NDArray[Any], code: Any) -> int:

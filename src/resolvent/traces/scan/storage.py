@@ -58,15 +58,7 @@ class RowGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Footer:
-    """The footer of a file.
-
-    Attributes:
-        fingerprint: The state of the file.
-        schema: Its columns.
-        groups: The number of rows in each row group.
-        bounds: The bounds of the episodes of each row group, None where they are unknown.
-        error: Why it cannot be read; None if it can.
-    """
+    """The footer of a file: the rows and bounds of each row group; or why it cannot be read."""
 
     fingerprint: Fingerprint
     schema: pa.Schema
@@ -79,11 +71,7 @@ class Footer:
 class StoredFiles:
     """Files that together hold a table, with a column for each key of their folders.
 
-    Attributes:
-        files: The files, in order.
-        integer_keys: The keys whose values are integers everywhere.
-        fingerprints: Their states when their footers were read; none before that.
-        errors: The errors of files whose footers cannot be read, by number.
+    `integer_keys` have only integers as values; `errors` are those of unreadable footers, by file.
     """
 
     files: tuple[StoredFile, ...]
@@ -173,11 +161,15 @@ class StoredFiles:
             read = io.BufferedReader(source, _LARGE_READ) if large_reads else source
             try:
                 metadata = pq.read_metadata(read)
-                schema = metadata.schema.to_arrow_schema()
+                texts = {
+                    field.name
+                    for field in metadata.schema.to_arrow_schema()
+                    if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+                }
                 with pq.ParquetFile(
                     read,
                     metadata=metadata,
-                    read_dictionary=[name for name in names if _is_text(schema, name)],
+                    read_dictionary=[name for name in names if name in texts],
                     page_checksum_verification=True,
                 ) as file:
                     yield file
@@ -200,8 +192,19 @@ class StoredFiles:
             f"writes to it"
         )
 
-    def footer(self, number: int, episode: Sequence[str]) -> Footer:
-        """Read the footer of a file, with bounds of the columns that identify episodes."""
+    def footer(self, number: int, episode: Sequence[str], *, skips: bool = False) -> Footer:
+        """Read the footer of a file, with bounds of the columns that identify episodes.
+
+        With `skips` the file may be damaged or gone.
+        """
+        try:
+            return self._footer(number, episode)
+        except DamagedFile as error:
+            if not skips:
+                raise
+            return Footer(Fingerprint(-1, None), pa.schema([]), error=str(error))
+
+    def _footer(self, number: int, episode: Sequence[str]) -> Footer:
         stored = self.files[number]
         with _open(stored) as source, _parquet_errors(stored):
             fingerprint = _fingerprint_of(stored, source)
@@ -249,13 +252,6 @@ class StoredFiles:
                     columns.append(chunks[paths[name]].bounds(kind))
             bounds.append(bounds_of(columns))
         return tuple(bounds)
-
-    def footer_if_readable(self, number: int, episode: Sequence[str]) -> Footer:
-        """Read the footer of a file that may be damaged or gone."""
-        try:
-            return self.footer(number, episode)
-        except DamagedFile as error:
-            return Footer(Fingerprint(-1, None), pa.schema([]), error=str(error))
 
 
 def check_rows(file: StoredFile, footer: Footer, columns: int) -> None:
@@ -313,13 +309,6 @@ def _current_fingerprint(stored: StoredFile) -> Fingerprint | None:
             return _fingerprint_of(stored, source)
     except (OSError, pa.ArrowException):
         return None
-
-
-def _is_text(schema: pa.Schema, name: str) -> bool:
-    if schema.names.count(name) != 1:
-        return False
-    kind = schema.field(name).type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _first_rows(
