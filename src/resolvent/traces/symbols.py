@@ -68,8 +68,8 @@ def as_symbol(value: Any, depth: int = 0) -> Symbol:
     >>> as_symbol({"image": [0, 1], "direction": np.int64(3)})
     (('direction', 3), ('image', (0, 1)))
     """
-    kind = type(value)
-    if kind is int or kind is bool or (kind is str and value.isascii()):
+    value_type = type(value)
+    if value_type is int or value_type is bool or (value_type is str and value.isascii()):
         return value  # type: ignore[no-any-return]
     if isinstance(value, enum.Enum):
         return as_symbol(value.value, depth)
@@ -96,7 +96,7 @@ def as_symbol(value: Any, depth: int = 0) -> Symbol:
     if isinstance(value, int):
         return int(value)
     raise TraceError(
-        f"a {kind.__name__} cannot be a symbol: use bool, int, float, str, or tuples of these"
+        f"a {value_type.__name__} cannot be a symbol: use bool, int, float, str, or tuples of these"
     )
 
 
@@ -134,10 +134,10 @@ def as_label(value: Any) -> Label:
     """
     if value is None:
         return NO_EVENT
-    kind = type(value)
-    if kind is str:
+    value_type = type(value)
+    if value_type is str:
         return frozenset((_as_proposition(value),))
-    if kind is frozenset or kind is set:
+    if value_type is frozenset or value_type is set:
         return frozenset(map(_as_proposition, value))
     if isinstance(value, np.ndarray) and not value.ndim:
         return as_label(value.item())
@@ -282,8 +282,8 @@ def _short_name(symbol: Any, text: str) -> str:
         return f"text#{digits} ({len(symbol)} characters)"
     shape = array_shape(symbol)
     if shape is not None:
-        kind = {1: "row", 2: "image", 3: "image"}.get(len(shape), "array")
-        return f"{kind}#{digits} ({'×'.join(map(str, shape))})"
+        noun = {1: "row", 2: "image", 3: "image"}.get(len(shape), "array")
+        return f"{noun}#{digits} ({'×'.join(map(str, shape))})"
     if not isinstance(symbol, tuple):  # a very long number
         return f"number#{digits} ({len(text)} digits)"
     if is_mapping(symbol):

@@ -133,8 +133,8 @@ def _row(name: str, values: Any) -> Iterator[Any]:
     try:
         return iter(values)
     except TypeError:
-        kind = type(values).__name__
-        raise TraceError(f"{name}: {kind} is no row of values: give a list") from None
+        type_name = type(values).__name__
+        raise TraceError(f"{name}: {type_name} is no row of values: give a list") from None
 
 
 def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:

@@ -88,8 +88,10 @@ class TraceSet(Sequence[Trace]):
         episodes = EpisodeBuilder()
         for number, trace in enumerate(elements):
             if not isinstance(trace, Trace):
-                kind = type(trace).__name__
-                raise TraceError(f"trace {number} is of type {kind}: make it a resolvent.Trace")
+                type_name = type(trace).__name__
+                raise TraceError(
+                    f"trace {number} is of type {type_name}: make it a resolvent.Trace"
+                )
             try:
                 episodes.add(
                     trace.all_columns, terminated=trace.terminated, truncated=trace.truncated

@@ -157,8 +157,8 @@ class Interner(dict[V, int], Generic[V]):
         return list(self)
 
 
-def _with_article(kind: type) -> str:
-    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"
+def _with_article(value_type: type) -> str:
+    return f"{'an' if value_type.__name__[0] in 'aeiou' else 'a'} {value_type.__name__}"
 
 
 def codes_of(values: Iterable[Any], vocabulary: Vocabulary[Any], missing: int) -> Codes:

@@ -72,23 +72,23 @@ def without_views(table: pa.Table) -> pa.Table:
     return table if "_view" not in str(table.schema.types) else table.cast(schema)
 
 
-def _without_view(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(kind):
+def _without_view(dtype: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(dtype):
         return pa.large_string()
-    if pa.types.is_binary_view(kind):
+    if pa.types.is_binary_view(dtype):
         return pa.large_binary()
-    if pa.types.is_dictionary(kind):
-        return pa.dictionary(kind.index_type, _without_view(kind.value_type))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.large_list(_without_view(kind.value_type))
-    return kind
+    if pa.types.is_dictionary(dtype):
+        return pa.dictionary(dtype.index_type, _without_view(dtype.value_type))
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return pa.large_list(_without_view(dtype.value_type))
+    return dtype
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text(dtype: pa.DataType) -> bool:
     """Return whether a column of this type holds texts, possibly as a dictionary."""
-    if pa.types.is_dictionary(kind):
-        return is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    if pa.types.is_dictionary(dtype):
+        return is_text(dtype.value_type)
+    return bool(pa.types.is_string(dtype) or pa.types.is_large_string(dtype))
 
 
 def check_dictionaries(table: pa.Table) -> None:
@@ -125,12 +125,12 @@ def distinct(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
     >>> distinct(pa.chunked_array([["b", "a"], ["b", None]]))
     (['b', 'a', None], array([0, 1, 0, 2], dtype=int32))
     """
-    kind = column.type
-    if pa.types.is_dictionary(kind):
+    dtype = column.type
+    if pa.types.is_dictionary(dtype):
         return _distinct_of_dictionary(column)
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(dtype):
         return _values(column), np.arange(len(column), dtype=np.int32)
-    if pa.types.is_integer(kind) and not column.null_count and kind != pa.uint64():
+    if pa.types.is_integer(dtype) and not column.null_count and dtype != pa.uint64():
         encoded = _core.distinct_integers(column.to_numpy().astype(np.int64, copy=False), _NARROW)
         if encoded is not None:
             return encoded[0].tolist(), encoded[1]
@@ -324,10 +324,10 @@ def _times(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
     _check_present(column, name, locate)
     if is_text(column.type):
         column = _parsed(column, name)
-    kind = column.type
-    if pa.types.is_integer(kind):
+    dtype = column.type
+    if pa.types.is_integer(dtype):
         return np.asarray(column.to_numpy())
-    if pa.types.is_floating(kind):
+    if pa.types.is_floating(dtype):
         numbers = np.asarray(column.to_numpy())
         if np.any(wrong := ~np.isfinite(numbers)):
             row = int(np.argmax(wrong))
@@ -336,13 +336,13 @@ def _times(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
                 f"order: give it a finite number"
             )
         return numbers
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(dtype):
         return _ranks(column, name, locate)
-    if pa.types.is_temporal(kind):
-        width = pa.int32() if kind.bit_width == 32 else pa.int64()
+    if pa.types.is_temporal(dtype):
+        width = pa.int32() if dtype.bit_width == 32 else pa.int64()
         return np.asarray(column.cast(width).to_numpy())
     raise TraceError(
-        f"the column `{visible(name)}` is of type {kind}: order rows by numbers or times"
+        f"the column `{visible(name)}` is of type {dtype}: order rows by numbers or times"
     )
 
 
@@ -350,12 +350,12 @@ def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """Return texts as numbers or times; `TraceError` for other texts, which have no order."""
     values, codes = distinct(column)
     texts = pc.utf8_trim_whitespace(pa.array(values, pa.string()))
-    for kind in _ORDERED_TEXTS:
+    for dtype in _ORDERED_TEXTS:
         try:
-            parsed = pc.cast(texts, kind)
+            parsed = pc.cast(texts, dtype)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
-        if pa.types.is_floating(kind) and pc.all(pc.is_finite(parsed)).as_py():
+        if pa.types.is_floating(dtype) and pc.all(pc.is_finite(parsed)).as_py():
             # Integers with many digits would become the same float.
             numbers = [Decimal(text) for text in texts.to_pylist()]
             rank_of = {number: rank for rank, number in enumerate(sorted(set(numbers)))}

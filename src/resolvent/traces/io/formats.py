@@ -242,10 +242,10 @@ Trace, or the path of a file of traces
         if is_address(traces) or (is_glob(str(traces)) and not Path(traces).exists()):
             return scan_traces(traces, columns)
         return read_traces(traces, columns=columns)
-    kind = type(traces).__name__
+    type_name = type(traces).__name__
     if hasattr(traces, "__arrow_c_stream__") or hasattr(traces, "iloc"):
         raise TraceError(
-            f"a {kind} does not say which of its columns hold what: read it with "
+            f"a {type_name} does not say which of its columns hold what: read it with "
             f"rs.read_table(table, episode=..., observation=..., action=...) or rs.read_log"
         )
     if isinstance(traces, Trace):
@@ -255,9 +255,9 @@ Trace, or the path of a file of traces
         foreign = [type(element).__name__ for element in elements if not isinstance(element, Trace)]
         if not foreign:
             return TraceSet(elements)
-        kind = f"{kind} with a {foreign[0]}"
+        type_name = f"{type_name} with a {foreign[0]}"
     raise TraceError(
-        f"a value of type {kind} is no traces: give a TraceSet, a list of Trace, or the path "
+        f"a value of type {type_name} is no traces: give a TraceSet, a list of Trace, or the path "
         f"of a file of traces"
     )
 

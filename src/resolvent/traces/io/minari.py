@@ -425,23 +425,23 @@ def _buffers(
     buffer = import_module("minari.data_collector").EpisodeBuffer
     rewards = np.array(list(traces.rewards))
     for number in range(len(traces)):
-        acted, seen = row_slices(traces, number)
-        steps = np.arange(acted.start, acted.stop)
+        steps_of_trace, observed = row_slices(traces, number)
+        steps = np.arange(steps_of_trace.start, steps_of_trace.stop)
         # Infos also have a row for the reset, where there is no step yet.
-        after_reset = np.append(acted.start, steps)
-        is_last = steps == acted.stop - 1
+        after_reset = np.append(steps_of_trace.start, steps)
+        is_last = steps == steps_of_trace.stop - 1
         further_infos = {
             name: encoding.column(traces.columns[name].codes[after_reset])
             for name, encoding in further.items()
         }
         yield buffer(
-            observations=observations.column(traces.observation_codes[seen]),
-            actions=actions.column(traces.action_codes[acted]),
-            rewards=rewards[traces.reward_codes[acted]],
+            observations=observations.column(traces.observation_codes[observed]),
+            actions=actions.column(traces.action_codes[steps_of_trace]),
+            rewards=rewards[traces.reward_codes[steps_of_trace]],
             terminations=is_last & traces.terminated[number],
             truncations=is_last & traces.truncated[number],
             infos={
-                "labels": [labels[code] for code in traces.label_codes[seen].tolist()],
+                "labels": [labels[code] for code in traces.label_codes[observed].tolist()],
                 **further_infos,
             },
         )

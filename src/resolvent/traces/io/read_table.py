@@ -141,7 +141,7 @@ def _read(
     from resolvent.traces.io.sources import read_source
 
     with explain_memory_errors("a table was read"):
-        found = read_source(source, schema, delimiter, missing, progress)
-    for message in found.warnings:
+        result = read_source(source, schema, delimiter, missing, progress)
+    for message in result.warnings:
         warnings.warn(message, TableWarning, stacklevel=3)
-    return found.traces
+    return result.traces

@@ -125,39 +125,39 @@ class _Parser:
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
-            kind = head & 15
-            is_boolean = kind in (_TRUE, _FALSE)
-            fields[number] = kind == _TRUE if is_boolean else self._value(kind, depth)
+            type_code = head & 15
+            is_boolean = type_code in (_TRUE, _FALSE)
+            fields[number] = type_code == _TRUE if is_boolean else self._value(type_code, depth)
         return fields
 
-    def _value(self, kind: int, depth: int) -> Any:
-        if _BYTE < kind < _DOUBLE:
+    def _value(self, type_code: int, depth: int) -> Any:
+        if _BYTE < type_code < _DOUBLE:
             return self._integer()
-        if kind == _STRUCT:
+        if type_code == _STRUCT:
             return self.struct(depth + 1)
-        if kind == _BINARY:
+        if type_code == _BINARY:
             return self._bytes(self._varint())
-        if kind in (_LIST, _SET):
+        if type_code in (_LIST, _SET):
             head = self._byte()
             size = head >> 4 if head >> 4 < 15 else self._varint()
             return self._values(size, (head & 15,), depth)
-        if kind == _MAP:
+        if type_code == _MAP:
             size = self._varint()
-            kinds = self._byte() if size else 0
-            return self._values(size, (kinds >> 4, kinds & 15), depth)
-        if kind == _DOUBLE:
+            type_codes = self._byte() if size else 0
+            return self._values(size, (type_codes >> 4, type_codes & 15), depth)
+        if type_code == _DOUBLE:
             return self._bytes(8)
-        if kind in (_TRUE, _FALSE, _BYTE):  # a boolean in a list takes a byte
+        if type_code in (_TRUE, _FALSE, _BYTE):  # a boolean in a list takes a byte
             return self._byte()
         raise ValueError("no kind of value")
 
-    def _values(self, size: int, kinds: Sequence[int], depth: int) -> list[Any]:
+    def _values(self, size: int, type_codes: Sequence[int], depth: int) -> list[Any]:
         """Read the values of a list, or in turn the keys and values of a map."""
         if size > len(self._data) - self._at:
             raise ValueError("more values than bytes")
         if depth > _MAX_DEPTH:
             raise ValueError("too deep")
-        return [self._value(kind, depth + 1) for _ in range(size) for kind in kinds]
+        return [self._value(type_code, depth + 1) for _ in range(size) for type_code in type_codes]
 
     def _byte(self) -> int:
         byte = self._data[self._at]

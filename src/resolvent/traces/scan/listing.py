@@ -110,18 +110,18 @@ def files_of(location: Any) -> list[StoredFile]:
     if not text:
         raise TraceError("the location is empty: give a folder, a file, a glob or an address")
     try:
-        place = _Location.of(text)
-        with explain_storage_errors(place.name, place.root):
-            info = file_system(place.root)[0].get_file_info(place.path.rstrip("/") or place.path)
+        base = _Location.of(text)
+        with explain_storage_errors(base.name, base.root):
+            info = file_system(base.root)[0].get_file_info(base.path.rstrip("/") or base.path)
     except ValueError as error:  # no file can have this name
         raise TraceError(f"{short(text)} cannot be read ({error})") from error
     if is_glob(text) and info.type.name == "NotFound":
-        return _files_of_glob(place)
-    if info.type.name == "Directory" or (place.root and not info.is_file):
-        return _files_of_folder(place)
+        return _files_of_glob(base)
+    if info.type.name == "Directory" or (base.root and not info.is_file):
+        return _files_of_folder(base)
     if info.type.name == "NotFound":
         raise TraceError(f"{text} does not exist")
-    return [StoredFile(*place)]
+    return [StoredFile(*base)]
 
 
 def _files_of_list(locations: Any) -> list[StoredFile]:
@@ -158,8 +158,8 @@ def _files_of_glob(glob: _Location) -> list[StoredFile]:
         below = info.path[len(folder) :].lstrip("/")
         if not _matches(below.split("/"), pattern.split("/")) or _is_hidden(below, pattern):
             continue
-        found = _Location(base.below(info.path) if base.name else below, info.path, glob.root)
-        files += [StoredFile(*found)] if info.is_file else _listed(found)[0]
+        match = _Location(base.below(info.path) if base.name else below, info.path, glob.root)
+        files += [StoredFile(*match)] if info.is_file else _listed(match)[0]
     if not files:
         raise TraceError(
             f"nothing matches {glob.name}: check the pattern, and what is in the folder"

@@ -195,33 +195,37 @@ def _check_same_types(stored: StoredFiles, footers: Sequence[Footer], schema: Ta
         for file, footer in zip(stored.files, footers, strict=True):
             if column not in footer.schema.names:
                 continue
-            kind = footer.schema.field(column).type
-            if pa.types.is_null(kind):
+            dtype = footer.schema.field(column).type
+            if pa.types.is_null(dtype):
                 continue
             if first is None:
-                first = file.name, kind
-            elif _type_class(kind, column in numbers) != _type_class(first[1], column in numbers):
+                first = file.name, dtype
+            elif _type_class(dtype, column in numbers) != _type_class(first[1], column in numbers):
                 raise TraceError(
-                    f"{file.name}: the column `{visible(column)}` is of type {kind}, but of type "
+                    f"{file.name}: the column `{visible(column)}` is of type {dtype}, but of type "
                     f"{first[1]} in {first[0]}: write both alike"
                 )
 
 
-def _type_class(kind: pa.DataType, as_number: bool) -> Any:
+def _type_class(dtype: pa.DataType, as_number: bool) -> Any:
     """Return a key that is equal for types whose values are the same symbols."""
-    if pa.types.is_dictionary(kind):
-        return _type_class(kind.value_type, as_number)
-    if pa.types.is_integer(kind):
+    if pa.types.is_dictionary(dtype):
+        return _type_class(dtype.value_type, as_number)
+    if pa.types.is_integer(dtype):
         return "number" if as_number else "integer"
-    if as_number and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    if as_number and (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
         return "number"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if (
+        pa.types.is_string(dtype)
+        or pa.types.is_large_string(dtype)
+        or pa.types.is_string_view(dtype)
+    ):
         return "text"
-    if pa.types.is_timestamp(kind):
-        return "timestamp", kind.tz is None
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return "list", _type_class(kind.value_type, as_number)
-    return str(kind)
+    if pa.types.is_timestamp(dtype):
+        return "timestamp", dtype.tz is None
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        return "list", _type_class(dtype.value_type, as_number)
+    return str(dtype)
 
 
 def _split(
@@ -297,5 +301,5 @@ def _bounds_by_path(
     in_files = {name for footer in footers for name in footer.schema.names}
     constants = stored.constants(number)
     values = tuple(None if name in in_files else constants.get(name) for name in episode)
-    known = tuple(takewhile(lambda value: value is not None, values))
-    return (known, known) if known else None
+    prefix = tuple(takewhile(lambda value: value is not None, values))
+    return (prefix, prefix) if prefix else None

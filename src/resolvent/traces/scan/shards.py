@@ -185,8 +185,8 @@ class StoredShards(ByValue):
                 after = _first_row_groups(self.row_groups_of(following), continued)
                 parts.append(self.stored.read(after, columns, continued))
                 spans.append(self._span(after[0], 0, continued))
-        found = Rows(joined(parts), tuple(spans), leading, skipped)
-        return found if skipped is None else self._without_skipped(found, skipped)
+        result = Rows(joined(parts), tuple(spans), leading, skipped)
+        return result if skipped is None else self._without_skipped(result, skipped)
 
     def read_readable(self, shard: int, columns: Sequence[str]) -> Rows:
         """Read a shard as far as it can be read.
@@ -247,10 +247,10 @@ class StoredShards(ByValue):
         if len(episode) == 1 and pa.types.is_integer(keys[0].type) and not keys[0].null_count:
             return np.asarray(keys[0].to_numpy() == episode[0])
         row = [
-            pa.array([value], kind.value_type).dictionary_encode()
-            if pa.types.is_dictionary(kind)
-            else pa.array([value], kind)
-            for value, kind in zip(episode, keys.schema.types, strict=True)
+            pa.array([value], dtype.value_type).dictionary_encode()
+            if pa.types.is_dictionary(dtype)
+            else pa.array([value], dtype)
+            for value, dtype in zip(episode, keys.schema.types, strict=True)
         ]
         codes = self._episode_codes([pa.table(row, names=keys.column_names), keys])
         return np.asarray(codes[1:] == codes[0])
@@ -379,10 +379,10 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _without_dictionaries(table: pa.Table) -> pa.Table:
-    kinds = [
-        kind.value_type if pa.types.is_dictionary(kind) else kind for kind in table.schema.types
+    dtypes = [
+        dtype.value_type if pa.types.is_dictionary(dtype) else dtype for dtype in table.schema.types
     ]
-    return table.cast(pa.schema(zip(table.column_names, kinds, strict=True)))
+    return table.cast(pa.schema(zip(table.column_names, dtypes, strict=True)))
 
 
 def _run_length(codes: NDArray[Any], code: Any) -> int:

@@ -248,8 +248,8 @@ class StoredFiles:
                 elif name not in paths:  # nested
                     columns.append(None)
                 else:
-                    kind = schema.types[schema.names.index(name)]
-                    columns.append(chunks[paths[name]].bounds(kind))
+                    dtype = schema.types[schema.names.index(name)]
+                    columns.append(chunks[paths[name]].bounds(dtype))
             bounds.append(bounds_of(columns))
         return tuple(bounds)
 
