@@ -4,9 +4,9 @@ Tables of all sources come here: CSV files, data frames, and Parquet files, whol
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -89,15 +89,13 @@ class _Conversion:
     rows: EpisodeTable
     schema: TableSchema
     prefix: str
-    warnings: list[str] = field(default_factory=list)
 
     def result(self) -> TableTraces:
         """Return the traces."""
         schema = self.schema
         if schema.layout == "traces":
             self._check_layout()
-        self._check_step_values()
-        self._check_lengths()
+        self._check_steps()
         actions = self._symbols(schema.action, ONLY_ACTION, of_steps=True)
         columns = {OBSERVATION: self._observations(), LABEL: self._labels(actions), ACTION: actions}
         if schema.reward is not None:
@@ -110,11 +108,7 @@ class _Conversion:
             terminated=self._flags(schema.terminated),
             truncated=self._flags(schema.truncated),
         )
-        if self.dropped.any():
-            self._warn_of_dropped()
-        if schema.layout == "log" and self.final.any():
-            self._warn_of_empty()
-        return TableTraces(traces, self.rows.was_sorted, self.warnings)
+        return TableTraces(traces, self.rows.was_sorted, [*self._warnings()])
 
     # Which rows are steps.
 
@@ -188,8 +182,8 @@ class _Conversion:
                     f"observation and label, and null for what belongs to steps"
                 )
 
-    def _check_step_values(self) -> None:
-        """Raise `TraceError` unless only rows with a final observation lack values of steps."""
+    def _check_steps(self) -> None:
+        """Raise `TraceError` unless episodes have steps, and only final rows lack their values."""
         is_step = np.ones(self.rows.table.num_rows, bool)
         is_step[self.rows.ends[self.final] - 1] = False
         for name, missing in self.missing.items():
@@ -200,8 +194,6 @@ class _Conversion:
                     f"episode may lack what belongs to steps, and then all of it"
                 )
 
-    def _check_lengths(self) -> None:
-        """Raise `TraceError` if an episode has no step."""
         if not np.all(self.lengths):
             row = int(self.rows.ends[np.argmin(self.lengths)]) - 1
             raise TraceError(
@@ -214,23 +206,24 @@ class _Conversion:
         values = ", ".join(visible(str(self.rows.table[name][row])) for name in names)
         return f"episode {values}" if names else "the table"
 
-    def _warn_of_dropped(self) -> None:
+    def _warnings(self) -> Iterator[str]:
+        """Yield messages about rows that the traces lack."""
+        episodes = amount(len(self.lengths), "episode")
         names = ", ".join(f"`{visible(name)}`" for name in self.schema.of_steps)
         verb = "is" if len(self.schema.of_steps) == 1 else "are"
-        self.warnings.append(
-            f"{self.prefix}the last row is a step, and nothing says what was seen after it, in "
-            f"{int(self.dropped.sum()):,} of {amount(len(self.lengths), 'episode')}: that row "
-            f"gives the final observation, and its {names} {verb} dropped; to keep the step, "
-            f"name next_observation or give a final_observation"
-        )
-
-    def _warn_of_empty(self) -> None:
-        names = ", ".join(f"`{visible(name)}`" for name in self.schema.of_steps)
-        row = int(self.rows.ends[np.argmax(self.final)]) - 1
-        self.warnings.append(
-            f"{self.rows.locate(row)}: the last row has no value for {names}, in "
-            f"{int(self.final.sum()):,} of {amount(len(self.lengths), 'episode')}: it is skipped"
-        )
+        if dropped := int(self.dropped.sum()):
+            yield (
+                f"{self.prefix}the last row is a step, and nothing says what was seen after it, in "
+                f"{dropped:,} of {episodes}: that row gives the final observation, and its {names} "
+                f"{verb} dropped; to keep the step, name next_observation or give a "
+                f"final_observation"
+            )
+        if self.schema.layout == "log" and (empty := int(self.final.sum())):
+            row = int(self.rows.ends[np.argmax(self.final)]) - 1
+            yield (
+                f"{self.rows.locate(row)}: the last row has no value for {names}, in {empty:,} of "
+                f"{episodes}: it is skipped"
+            )
 
     # The columns.
 
