@@ -93,7 +93,7 @@ def test_a_time_limit_during_backtracking_returns_the_best_so_far(monkeypatch):
     class Hurried(Watch):
         """Has time for one run: a second one has to repeat the first."""
 
-        def look(self, progress):
+        def check(self, progress):
             if repeating:
                 raise rs.errors.TimeLimitReached("time ran out")
 

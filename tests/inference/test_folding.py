@@ -3,8 +3,13 @@ import copy
 import pytest
 
 from resolvent._core import SteppedFolding
-from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.inference.state_merging import Fold, FoldConflict, compatible, try_fold
+from resolvent.inference.state_merging import (
+    Fold,
+    FoldConflict,
+    build_prefix_tree,
+    compatible,
+    try_fold,
+)
 from strategies import columns, sample_set
 
 # A line of four states over one label: 0 —0→ 1 —0→ 2 —0→ 3, answering alpha 0 with 1, 2, 1, 2.

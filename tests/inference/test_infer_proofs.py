@@ -111,7 +111,7 @@ def test_seed_and_effort_are_passed_on_and_stored():
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
 def test_only_the_native_engine_searches(strategy):
-    with pytest.raises(rs.OptionError, match=f"no strategy '{strategy}': take engine 'native'"):
+    with pytest.raises(rs.OptionError, match=f"no strategy '{strategy}': use engine 'native'"):
         rs.infer(SCARCE, strategy=strategy, options=rs.InferenceOptions(engine="python"))
 
 

@@ -15,8 +15,7 @@ from resolvent.inference.merge_order import (
     bits,
     cost_of_outputs,
 )
-from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.inference.state_merging import try_fold
+from resolvent.inference.state_merging import build_prefix_tree, try_fold
 from resolvent.preprocess.timing import NONE
 from strategies import sample_set
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from resolvent._core import SteppedFolding, find_contradiction
-from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import build_prefix_tree
 from resolvent.preprocess.samples import ContradictoryRows
 from strategies import columns, sample_set
 

@@ -4,8 +4,7 @@ import pytest
 
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import FirstFit
-from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.inference.state_merging import RedBlue, Watch
+from resolvent.inference.state_merging import RedBlue, Watch, build_prefix_tree
 from resolvent.machines.automaton import RawMergeEvent
 from strategies import sample_set
 

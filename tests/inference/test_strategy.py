@@ -82,7 +82,7 @@ def test_orders_run_on_either_engine(asked, engine):
 @pytest.mark.parametrize("name", ["search", "exact"])
 def test_searches_run_natively_or_not_at_all(name):
     assert engine_for(STRATEGIES[name], "native") == "native"
-    message = f"engine 'python' has no strategy '{name}': take engine 'native'"
+    message = f"engine 'python' has no strategy '{name}': use engine 'native'"
     with pytest.raises(OptionError, match=message):
         engine_for(STRATEGIES[name], "python")
     with pytest.raises(OptionError, match=message):
@@ -114,20 +114,26 @@ def own(**attributes):
         ),
         ("", "unknown strategy '': choose one of"),
         (MostAgreeing, r"strategy MostAgreeing is a class: give MostAgreeing\(...\)"),
-        (7, "a int is no strategy: choose one of auto, .* derive a class from resolvent.Strategy"),
-        (None, "a NoneType is no strategy"),
-        (own(score=score), "strategy Own has no name: write name = '...' in its class"),
+        (7, "strategy=7: choose one of auto, .* derived from resolvent.inference.Strategy"),
+        (None, "strategy=None: choose one of auto"),
+        (own(score=score), "strategy Own has no name: set name = '...' in its class"),
         (own(score=score, name=""), "strategy Own has no name"),
         (own(score=score, name=3), "strategy Own has no name"),
         (own(score=score, name="two\nlines"), "strategy Own has no name"),
-        (own(score=score, name="edsm"), "has the name of a built-in one, 'edsm': choose another"),
-        (own(name="mine"), r"strategy Own has no method score\(merge\): write one"),
+        (
+            own(score=score, name="edsm"),
+            "has the name of a built-in strategy, 'edsm': choose another",
+        ),
+        (own(name="mine"), r"strategy Own has no method score\(merge\): define one"),
         (own(name="mine", score=1), r"strategy Own has no method score\(merge\)"),
         (own(name="mine", score=score, fits=True), r"has no method fits\(known, new\)"),
         (own(name="mine", score=score, horizon=0), "horizon=0: choose a number above 0"),
         (own(name="mine", score=score, horizon="far"), "horizon='far'"),
         (own(name="mine", score=score, refines="no"), "refines is 'no': choose True or False"),
-        (own(name="mine", score=score, proves=True), "sets proves, which only built-in ones do"),
+        (
+            own(name="mine", score=score, proves=True),
+            "sets proves, which only built-in strategies may",
+        ),
     ],
 )
 def test_invalid_strategies_are_refused_before_any_work(strategy, message):

@@ -8,7 +8,7 @@ from own_strategies import MostAgreeing, Timid
 from resolvent.errors import OptionError
 from resolvent.inference.engine import StrategyCalls, merge
 from resolvent.inference.merge_order import BestFirst, FirstFit
-from resolvent.inference.prefix_tree import build_prefix_tree
+from resolvent.inference.state_merging import build_prefix_tree
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines.automaton import RawMergeEvent
 from strategies import sample_set

@@ -2,8 +2,7 @@ import pytest
 
 import resolvent as rs
 from resolvent.inference.engine import merge
-from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.inference.state_merging import Fold, try_fold
+from resolvent.inference.state_merging import Fold, build_prefix_tree, try_fold
 from resolvent.inference.strategy import NodeOutputs, OutputCount, ProposedMerge, Strategy
 from strategies import sample_set
 

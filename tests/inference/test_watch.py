@@ -88,9 +88,9 @@ def test_the_watch_speaks_now_and_then(monkeypatch):
     clock = iter([0.0, 0.01, 0.06, 0.07, 0.2, 1.01])
     monkeypatch.setattr("resolvent.inference.state_merging.time.monotonic", lambda: next(clock))
     told = []
-    looker = Watch(1.0, told.append)
+    watch = Watch(1.0, told.append)
     for number in range(4):
-        looker.look(Progress(number, 0, 0, 0))
+        watch.check(Progress(number, 0, 0, 0))
     assert [one.states for one in told] == [1, 3]
     with pytest.raises(TimeLimitReached):
-        looker.look(Progress(9, 0, 0, 0))
+        watch.check(Progress(9, 0, 0, 0))

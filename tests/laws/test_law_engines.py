@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import resolvent as rs
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import BestFirst
-from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.inference.state_merging import Promote, RedBlue, Watch
+from resolvent.inference.state_merging import Promote, RedBlue, Watch, build_prefix_tree
 from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines.io.json import encode
 from resolvent.preprocess.samples import ContradictoryRows

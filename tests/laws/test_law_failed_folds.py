@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolvent._core import SteppedFolding
-from resolvent.inference.prefix_tree import build_prefix_tree
-from resolvent.inference.state_merging import Fold, FoldConflict, try_fold
+from resolvent.inference.state_merging import Fold, FoldConflict, build_prefix_tree, try_fold
 from resolvent.preprocess.samples import ContradictoryRows
 from strategies import columns, sample_sets
 

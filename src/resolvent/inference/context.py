@@ -6,7 +6,7 @@ Input: options and traces in shards. Output: the corpus that all stages of the i
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,7 @@ class InferenceContext:
 
     def listener_for(self, name: str) -> Callable[[Progress], object] | None:
         """Return a listener for the progress of one machine."""
-        if self.progress is None:
-            return None
-        listen = self.progress
-        return lambda progress: listen(name, progress)
+        return None if self.progress is None else partial(self.progress, name)
 
     def shard_reporter(
         self, activity: str, shards: TraceSource, steps: int, round_number: int = 1

@@ -120,16 +120,16 @@ def traces_with_rare_transitions(
     array([0, 1])
     """
     lengths = np.diff(offsets)
-    place = np.full(len(lengths), -1, np.int64)
-    place[order] = np.arange(len(order))
-    place_of_step = np.repeat(place, lengths)
-    # By place: the number of traces that take the trace's rarest transition.
+    rank = np.full(len(lengths), -1, np.int64)
+    rank[order] = np.arange(len(order))
+    rank_of_step = np.repeat(rank, lengths)
+    # By rank: the number of traces that take the trace's rarest transition.
     rarest = np.full(len(order), _NOT_RARE)
     for column in transitions:
-        steps = np.flatnonzero((column >= 0) & (place_of_step >= 0))
+        steps = np.flatnonzero((column >= 0) & (rank_of_step >= 0))
         _, number = distinct_numbers(column[steps], int(column.max(initial=0)) + 1)
         rare = np.bincount(number)[number] <= COMMON * times
-        pairs = np.unique(number[rare] * len(order) + place_of_step[steps[rare]])
+        pairs = np.unique(number[rare] * len(order) + rank_of_step[steps[rare]])
         transition, trace = np.divmod(pairs, max(len(order), 1))
         first, after = (np.searchsorted(transition, transition, side) for side in ("left", "right"))
         chosen = np.arange(len(pairs)) - first < times
@@ -203,8 +203,8 @@ class _StateClasses:
         """Return the pair on which most outputs agree, among those not known to be apart."""
         roots = [state for state, root in enumerate(self.root) if state == root]
         best, most = None, -1
-        for place, q in enumerate(roots):
-            for p in roots[:place]:
+        for number, q in enumerate(roots):
+            for p in roots[:number]:
                 if not self.apart[p, q]:
                     agree = (self.outputs[q] >= 0) & (self.outputs[p] == self.outputs[q])
                     if (agreeing := int(np.sum(agree))) > most:
@@ -285,13 +285,13 @@ def _paired(
     seen: MachineCounts, alphabets: Alphabets, states: int
 ) -> tuple[MachineCounts, Vocabulary[Any]]:
     """Give the pairs of observation and state that occur codes of their own."""
-    answers = seen.known_outputs.copy()
-    pair, action = np.divmod(answers["query"], len(alphabets.actions))
+    outputs = seen.known_outputs.copy()
+    pair, action = np.divmod(outputs["query"], len(alphabets.actions))
     occurring, code = distinct_numbers(pair, len(alphabets.observations) * states)
-    answers["query"] = code * len(alphabets.actions) + action
+    outputs["query"] = code * len(alphabets.actions) + action
     observation, state = np.divmod(occurring, states)
     observed = map(list(alphabets.observations).__getitem__, observation.tolist())
-    return MachineCounts(answers, seen.transitions), Vocabulary(
+    return MachineCounts(outputs, seen.transitions), Vocabulary(
         zip(observed, state.tolist(), strict=True)
     )
 
@@ -313,15 +313,15 @@ def _rebuilt(
     constant = np.zeros(len(output), bool)
     if constants:
         constant = ~outputs_vary(query, output, size)
-    constant_query, place = distinct_numbers(query[constant], size)
+    constant_query, position = distinct_numbers(query[constant], size)
     constant_value = np.empty(len(constant_query), np.int32)
-    constant_value[place] = output[constant]
-    times = np.bincount(place, count[constant], len(constant_query)).astype(np.int64)
+    constant_value[position] = output[constant]
+    times = np.bincount(position, count[constant], len(constant_query)).astype(np.int64)
     by_state = group_outputs(*(column[~constant] for column in (state, query, output, count)))
     trivial = tuple(sorted(map(alphabets.labels.code, {*machine.trivial_labels, *named_trivial})))
     transition_counts = np.zeros(transitions.shape, np.int64)
-    moves = seen.transitions[seen.transitions["output"] >= 0]
-    transition_counts[moves["state"], moves["label"]] = moves["count"]
+    rows = seen.transitions[seen.transitions["output"] >= 0]
+    transition_counts[rows["state"], rows["label"]] = rows["count"]
     transition_counts[:, list(trivial)] = 0  # they are not transitions
     return replace(
         machine,

@@ -29,14 +29,15 @@ from resolvent.inference.merge_order import (
     OutputInformation,
     merge_with_backtracking,
 )
-from resolvent.inference.prefix_tree import PrefixTree, build_prefix_tree
 from resolvent.inference.state_merging import (
     Fold,
     Order,
+    PrefixTree,
     RedBlue,
     Watch,
     Watcher,
     automaton_of_search,
+    build_prefix_tree,
     complete_search,
 )
 from resolvent.inference.strategy import (

@@ -215,7 +215,7 @@ class _Search:
         return self._solvers[states]
 
     def _tick(self) -> None:
-        self._watch.look(self._progress())
+        self._watch.check(self._progress())
 
     def _progress(self) -> Progress:
         gap = len(self.best) - self.lower

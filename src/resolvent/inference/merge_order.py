@@ -15,15 +15,16 @@ from math import inf
 from typing import Final, NamedTuple
 
 from resolvent.errors import TimeLimitReached
-from resolvent.inference.prefix_tree import PrefixTree, build_prefix_tree
 from resolvent.inference.state_merging import (
     Fold,
     FoldConflict,
     Merge,
+    PrefixTree,
     Promote,
     RedBlue,
     Watch,
     automaton_of_search,
+    build_prefix_tree,
     complete_search,
 )
 from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded

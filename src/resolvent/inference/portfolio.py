@@ -303,7 +303,9 @@ def best_candidate(
     for turn in sorted({entrant.turn for entrant in entrants}):
         if best.strategy == "search" or not uncertainty(best.automaton):
             break
-        ready = [one for one in entrants if one.turn == turn and one.applies(task, best)]
+        ready = [
+            entrant for entrant in entrants if entrant.turn == turn and entrant.applies(task, best)
+        ]
         if ready and task.data.context.in_time():
             runs += _run_together(task, best, ready)
         candidates = (run.candidate for run in runs if run.candidate is not None)

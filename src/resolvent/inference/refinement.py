@@ -73,7 +73,7 @@ MOST_TERMINATION_NODES: Final = 50_000
 unasked. If they are random, merging larger trees takes long and finds a state for each surprise."""
 
 WORTH_A_THREAD = 20_000
-"""Number of steps from which a digest of traces is computed beside learning: a thread takes longer
+"""Number of steps from which a digest of traces is computed while learning: a thread takes longer
 to start than the digest of fewer."""
 
 Numbers: TypeAlias = NDArray[np.int64]
@@ -87,9 +87,9 @@ def refine(context: InferenceContext, corpus: Corpus) -> InferenceResult | Confl
     refines = corpus.steps > REFINE_ABOVE_STEPS and options.strategy.refines
     if options.refine is not None or not corpus.in_memory:
         refines = options.refine is not False
-    with ThreadPoolExecutor(1) as beside:  # learning leaves a core idle
+    with ThreadPoolExecutor(1) as background:  # learning leaves a core idle
         if corpus.in_memory and corpus.steps > WORTH_A_THREAD:
-            beside.submit(lambda: corpus.digest)
+            background.submit(lambda: corpus.digest)
         loop = RefinementLoop(context, corpus, outputs_of(options, corpus.alphabets))
         chosen = corpus.sample(SAMPLE_STEPS) if refines else corpus.all
         return loop.learn_enough(chosen) or loop.run()
@@ -208,8 +208,8 @@ class RefinementLoop:
     ) -> Conflict | None:
         """Learn machines from some traces; return a conflict if there are none.
 
-        Unless some are known, a machine for the ends of episodes that nobody asked for is dropped:
-        the new ones may predict them without it.
+        Unless some are known, a machine for terminations that the user did not request is dropped:
+        the new machines may predict them without it.
         """
         if not known and self.context.options.outputs is None:
             self.outputs = [name for name in self.outputs if name != TERMINATED]

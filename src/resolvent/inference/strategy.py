@@ -7,13 +7,12 @@ docs/decisions/inference.md gives the reasons for this design.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from resolvent._util.validation import quoted
 from resolvent.errors import OptionError
-from resolvent.inference.prefix_tree import PrefixTree
-from resolvent.inference.state_merging import Fold
+from resolvent.inference.state_merging import Fold, PrefixTree
 from resolvent.preprocess.samples import SampleSet
 from resolvent.traces.symbols import Symbol
 
@@ -178,103 +177,75 @@ class Strategy:
         return self.name
 
 
-@dataclass(frozen=True)
-class Auto(Strategy):
-    """The shortest description that several strategies find, the cheap ones first.
+@dataclass(frozen=True, repr=False)
+class BuiltInStrategy(Strategy):
+    """A strategy of the package; the engines know how it merges."""
 
-    If the first order of merging leaves doubt, other orders and then the search are tried, each
-    within an effort that is counted in work, not in seconds.
-    """
-
-    name = "auto"
-    searches = True
-
-
-@dataclass(frozen=True)
-class Edsm(Strategy):
-    """The merge on which most outputs agree.
-
-    An output counts once however often it was observed, so repeated traces change nothing.
-    """
-
-    name = "edsm"
+    name: str
+    first_fit: bool = False
+    keeps_labels: bool = False
+    refines: bool = True
+    merges: bool = True
+    searches: bool = False
+    proves: bool = False
 
     def score(self, merge: ProposedMerge) -> float:
-        """Return the number of outputs that agree."""
+        """Return the number of outputs that agree, the score of `edsm`."""
         return merge.agreeing
 
-
-@dataclass(frozen=True)
-class Rpni(Strategy):
-    """The first merge that fits, in the paper's order.
-
-    It needs all traces available: from few it finds far too many states.
-    """
-
-    name = "rpni"
-    first_fit = True
-    refines = False
+    def __repr__(self) -> str:
+        return f"STRATEGIES[{self.name!r}]"
 
 
-@dataclass(frozen=True)
-class Likelihood(Strategy):
-    """The merge with the most informative agreement and the most likely transition.
+AUTO: Final = BuiltInStrategy("auto", searches=True)
+"""The shortest description that several strategies find, the cheap ones first.
 
-    Outputs are more informative the rarer they are and the nearer to the merge; the distribution
-    of transitions is learned from earlier merges. Real systems have sinks, where all outputs
-    agree, and requests that change nothing: both mislead the counting of `edsm`.
-    """
+If the first order of merging leaves doubt, other orders and then the search are tried, each within
+an effort that is counted in work, not in seconds.
+"""
 
-    name = "likelihood"
+EDSM: Final = BuiltInStrategy("edsm")
+"""The merge on which most outputs agree.
 
+An output counts once however often it was observed, so repeated traces change nothing.
+"""
 
-@dataclass(frozen=True)
-class Backtracking(Strategy):
-    """The machine of `likelihood`, without the merges that make its description longer.
+RPNI: Final = BuiltInStrategy("rpni", first_fit=True, refines=False)
+"""The first merge that fits, in the paper's order.
 
-    About a hundred times as slow as merging once if there are few traces; the more there are, the
-    fewer merges are tried.
-    """
+It needs all traces available: from few it finds far too many states.
+"""
 
-    name = "backtracking"
+LIKELIHOOD: Final = BuiltInStrategy("likelihood")
+"""The merge with the most informative agreement and the most likely transition.
 
+Outputs are more informative the rarer they are and the nearer to the merge; the distribution of
+transitions is learned from earlier merges. Real systems have sinks, where all outputs agree, and
+requests that change nothing: both mislead the counting of `edsm`.
+"""
 
-@dataclass(frozen=True)
-class Search(Strategy):
-    """The smallest machine found by simulated annealing over transition tables.
+BACKTRACKING: Final = BuiltInStrategy("backtracking")
+"""The machine of `likelihood`, without the merges that make its description longer.
 
-    The search also finds the labels that change no state.
-    """
+About a hundred times as slow as merging once if there are few traces; the more there are, the fewer
+merges are tried.
+"""
 
-    name = "search"
-    keeps_labels = True
-    merges = False
-    searches = True
+SEARCH: Final = BuiltInStrategy("search", keeps_labels=True, merges=False, searches=True)
+"""The smallest machine found by simulated annealing over transition tables.
 
+The search also finds the labels that change no state.
+"""
 
-@dataclass(frozen=True)
-class Exact(Strategy):
-    """The smallest machine there is, with a proof.
+EXACT: Final = replace(SEARCH, name="exact", proves=True)
+"""The smallest machine there is, with a proof.
 
-    A proof would not hold for a machine that reads labels which were dropped before it.
-    """
-
-    name = "exact"
-    keeps_labels = True
-    merges = False
-    searches = True
-    proves = True
-
-
-AUTO: Final = Auto()
-EDSM: Final = Edsm()
-RPNI: Final = Rpni()
-LIKELIHOOD: Final = Likelihood()
-BACKTRACKING: Final = Backtracking()
+A proof would not hold for a machine that reads labels which were dropped before it.
+"""
 
 STRATEGIES: Final[dict[str, Strategy]] = {
     strategy.name: strategy
-    for strategy in (AUTO, EDSM, RPNI, LIKELIHOOD, BACKTRACKING, Search(), Exact())
+    for strategy in (AUTO, EDSM, RPNI, LIKELIHOOD, BACKTRACKING, SEARCH, EXACT)
 }
 """The built-in strategies by name; the first is the default."""
 
@@ -301,8 +272,8 @@ def strategy_named(strategy: str | Strategy) -> Strategy:
         raise OptionError(f"strategy {strategy.__name__} is a class: give {strategy.__name__}(...)")
     if not isinstance(strategy, str):
         raise OptionError(
-            f"a {type(strategy).__name__} is no strategy: choose one of {names}, or derive a class "
-            f"from resolvent.Strategy"
+            f"strategy={quoted(strategy)}: choose one of {names}, or give an instance of a class "
+            f"derived from resolvent.inference.Strategy"
         )
     if strategy not in STRATEGIES:
         raise OptionError(f"unknown strategy '{strategy}': choose one of {names}")
@@ -324,9 +295,7 @@ def engine_for(strategy: Strategy, requested: str) -> str:
     if strategy not in STRATEGIES.values():
         return "python"
     if requested == "python" and not strategy.merges:
-        raise OptionError(
-            f"engine 'python' has no strategy '{strategy.name}': take engine 'native'"
-        )
+        raise OptionError(f"engine 'python' has no strategy '{strategy.name}': use engine 'native'")
     return requested
 
 
@@ -335,9 +304,9 @@ def _check(own: Strategy) -> None:
     title = f"strategy {type(own).__name__}"
     name = getattr(own, "name", None)
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise OptionError(f"{title} has no name: write name = '...' in its class")
+        raise OptionError(f"{title} has no name: set name = '...' in its class")
     if name in STRATEGIES:
-        raise OptionError(f"{title} has the name of a built-in one, '{name}': choose another")
+        raise OptionError(f"{title} has the name of a built-in strategy, '{name}': choose another")
     for switch in _SWITCHES:
         if not isinstance(getattr(own, switch), bool):
             raise OptionError(
@@ -346,13 +315,13 @@ def _check(own: Strategy) -> None:
     for attribute in _BUILT_IN:
         if getattr(own, attribute) != getattr(Strategy, attribute):
             raise OptionError(
-                f"{title} sets {attribute}, which only built-in ones do: leave it out"
+                f"{title} sets {attribute}, which only built-in strategies may: leave it out"
             )
     horizon = own.horizon
     if horizon is not None and (not isinstance(horizon, int) or horizon < 1):
         raise OptionError(f"{title}: horizon={quoted(horizon)}: choose a number above 0, or None")
     if not callable(own.fits):
-        raise OptionError(f"{title} has no method fits(known, new): leave it out, or write one")
+        raise OptionError(f"{title} has no method fits(known, new): define it, or leave it out")
     unwritten = getattr(own.score, "__func__", None) is Strategy.score and not own.first_fit
     if unwritten or not callable(own.score):
-        raise OptionError(f"{title} has no method score(merge): write one that returns a number")
+        raise OptionError(f"{title} has no method score(merge): define one that returns a number")
