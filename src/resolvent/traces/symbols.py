@@ -418,6 +418,11 @@ class LabelFunction:
         self._labeling_fn, self._checked = labeling_fn, checked
         self.reads = parameters_of(labeling_fn)
 
+    @property
+    def of_step(self) -> bool:
+        """Whether labels depend on more than the observation that a step led to."""
+        return len(self.reads) > 1
+
     def at_reset(self, observation: Any, info: Mapping[str, Any]) -> Label:
         """Return the label of an episode's first observation."""
         if self.reads == STEP:
