@@ -39,9 +39,9 @@ def test_json_all_right(run: Run, machines: Path, fresh: Path) -> None:
     outcome = run("check", machines, fresh, "--json")
     assert outcome.code == 0
     for name in ("transition", "reward"):
-        told = outcome.json[name]
-        assert 0 < told.pop("log_loss") < 0.02
-        assert told == {
+        figures = outcome.json[name]
+        assert 0 < figures.pop("log_loss") < 0.02
+        assert figures == {
             "right": outcome.json["steps"],
             "wrong": 0,
             "assumed_right": 0,
@@ -72,9 +72,9 @@ def test_json_of_a_wrong_prediction(run: Run, machines: Path, unlocked: Path) ->
     right = (down + few.strength * (1 - noises[0])) / (down + few.strength)
     wrong = few.strength * noises[1] / 3 / (up + few.strength)
     loss = -(log(right) + log(wrong)) / 2 - log(1 - few.novelty)
-    told = outcome.json["transition"]
-    assert told.pop("log_loss") == pytest.approx(loss)
-    assert told == {
+    figures = outcome.json["transition"]
+    assert figures.pop("log_loss") == pytest.approx(loss)
+    assert figures == {
         "right": 1,
         "wrong": 1,
         "assumed_right": 0,
@@ -106,8 +106,8 @@ def test_traces_of_another_world_are_said_to_be(run: Run, machines: Path, tmp_pa
         "the same world?"
     ) in outcome.out
     assert "every step" not in outcome.out
-    told = run("check", machines, path, "--json")
-    assert (told.code, told.json["transition"]["unseen"]) == (1, 1)
+    second = run("check", machines, path, "--json")
+    assert (second.code, second.json["transition"]["unseen"]) == (1, 1)
 
 
 def test_a_step_that_was_never_shown_is_no_fault(run: Run, machines: Path, tmp_path: Path) -> None:
@@ -141,17 +141,17 @@ def test_evidence_from_the_traces_they_were_inferred_from(
 def test_evidence_from_new_traces(run: Run, machines: Path, fresh: Path) -> None:
     outcome = run("check", machines, fresh, "--evidence", "--json")
     assert outcome.code == 0
-    told = outcome.json["evidence"]
-    assert told["holdout"]["new_traces"] is True
-    assert (told["holdout"]["traces"], told["holdout"]["failures"]) == (50, 0)
-    (apart,) = told["transition"]["separations"]
+    figures = outcome.json["evidence"]
+    assert figures["holdout"]["new_traces"] is True
+    assert (figures["holdout"]["traces"], figures["holdout"]["failures"]) == (50, 0)
+    (apart,) = figures["transition"]["separations"]
     assert (apart["states"], apart["suffix"], apart["queries"]) == ([0, 1], [], 1)
     assert apart["outputs"][0]["query"] == {
         "observation": "corridor",
         "action": "up",
         "transition_state": None,
     }
-    assert told["transition"]["completeness"]["unseen_transitions"] == [
+    assert figures["transition"]["completeness"]["unseen_transitions"] == [
         {"state": 0, "label": ["toilet"]}
     ]
     assert "evidence" in outcome.json["seconds"]
@@ -190,9 +190,9 @@ def test_machines_of_a_noisy_world(run: Run, tmp_path: Path) -> None:
     for name in ("Transition", "Reward"):
         loss = f"{score[name.lower()].log_loss:.3f}"
         assert [row[-1] for row in rows if row[:1] == [name]] == [loss]
-    told = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet", "--json").json
-    assert told["transition"]["log_loss"] == score.transition.log_loss
-    assert told["transition"]["wrong"] == score.transition.wrong > 0
+    figures = run("check", tmp_path / "noisy.json", tmp_path / "noisy.parquet", "--json").json
+    assert figures["transition"]["log_loss"] == score.transition.log_loss
+    assert figures["transition"]["wrong"] == score.transition.wrong > 0
 
 
 def test_machines_whose_states_are_inferred(run: Run, tmp_path: Path) -> None:

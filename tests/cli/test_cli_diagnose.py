@@ -91,8 +91,8 @@ def test_infer_prints_its_warnings(run: Run, tmp_path: Path) -> None:
     outcome = run("infer", path)
     assert outcome.code == 0
     assert "warning: Hardly any query repeats" in outcome.out
-    told = run("infer", path, "--json").json["warnings"]
-    assert [one["kind"] for one in told] == [
+    figures = run("infer", path, "--json").json["warnings"]
+    assert [one["kind"] for one in figures] == [
         "unique-observations",
         "hardly-repeats",
         "constant-reward",

@@ -30,14 +30,14 @@ def test_as_json(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "code", "said"),
+    ("missing", "code", "message"),
     [
         ("matplotlib", 0, 'to add one: pip install "resolvent[figures]"\n'),
         ("pyarrow", 1, "\nfault: pyarrow: not installed\n"),
     ],
 )
 def test_a_missing_extra_is_no_fault_and_a_missing_dependency_is(
-    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, code: int, said: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str, code: int, message: str
 ) -> None:
     there = installation._installed
     monkeypatch.setattr(
@@ -45,7 +45,7 @@ def test_a_missing_extra_is_no_fault_and_a_missing_dependency_is(
     )
     outcome = run("doctor")
     assert outcome.code == code
-    assert said in outcome.out
+    assert message in outcome.out
     assert ("all that is installed works" in outcome.out) == (code == 0)
 
 
@@ -82,5 +82,5 @@ def test_a_cluster_that_is_reached(
     monkeypatch.setattr("resolvent.cli.commands.doctor._trial", lambda: "left out")
     outcome = run("doctor", "--on", "ray")
     assert outcome.code == 0
-    said = f"\nRay cluster: Ray {ray_of_two.__version__}, 1 node with 2 processors\n"
-    assert said in outcome.out
+    message = f"\nRay cluster: Ray {ray_of_two.__version__}, 1 node with 2 processors\n"
+    assert message in outcome.out

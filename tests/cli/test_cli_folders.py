@@ -60,19 +60,19 @@ def test_a_large_folder_over_ray(
 
 
 @pytest.mark.parametrize(
-    ("on", "said"),
+    ("on", "message"),
     [
         ("dask", "on='dask': choose threads, processes, ray or ray:ADDRESS"),
         ("ray:127.0.0.1:1", "no Ray cluster responds at 127.0.0.1:1"),
     ],
 )
 def test_workers_that_are_not_there_are_refused_in_a_line(
-    run: Run, folder: Path, large: None, monkeypatch: pytest.MonkeyPatch, on: str, said: str
+    run: Run, folder: Path, large: None, monkeypatch: pytest.MonkeyPatch, on: str, message: str
 ) -> None:
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     outcome = run("infer", folder, "--on", on)
     assert outcome.code == 2
-    assert said in outcome.error
+    assert message in outcome.error
 
 
 def test_check_goes_through_a_large_folder(
@@ -93,7 +93,7 @@ def test_what_a_large_folder_says_is_what_it_says_in_memory(
     machines = tmp_path / "machines.json"
     assert run("infer", folder, "-o", machines).code == 0
 
-    def said() -> list[object]:
+    def result() -> list[object]:
         report = tmp_path / "report.html"
         figures = [
             run("check", machines, folder, "--evidence", "--json").json,
@@ -104,9 +104,9 @@ def test_what_a_large_folder_says_is_what_it_says_in_memory(
             one.pop("seconds", None)
         return [*figures, report.read_bytes()]
 
-    small = said()
+    small = result()
     monkeypatch.setattr(inputs, "REFINE_ABOVE_STEPS", 1000)
-    assert said() == small
+    assert result() == small
     outcome = run("check", machines, folder, "--evidence")
     assert outcome.code == 0
     assert "400 traces" in outcome.out
@@ -121,13 +121,13 @@ def test_what_looks_at_single_traces_says_from_how_many_steps(
     monkeypatch.setattr(observed, "POOL_STEPS", 2000)
     machines = tmp_path / "machines.json"
     outcome = run("infer", folder, "-o", machines)
-    told = rf"from 2,\d\d\d of {TRACES.steps:,} steps"
-    assert len(re.findall(rf"inferred from the others, {told}:", outcome.out)) == 1
+    pattern = rf"from 2,\d\d\d of {TRACES.steps:,} steps"
+    assert len(re.findall(rf"inferred from the others, {pattern}:", outcome.out)) == 1
     outcome = run("check", machines, folder, "--evidence")
-    assert len(re.findall(told, outcome.out)) == 3  # histories of two machines, and the hold-out
+    assert len(re.findall(pattern, outcome.out)) == 3  # histories of two machines, and the hold-out
     report = tmp_path / "report.html"
     assert run("report", machines, folder, "-o", report).code == 0
-    assert len(re.findall(told, report.read_text(encoding="utf-8"))) == 3
+    assert len(re.findall(pattern, report.read_text(encoding="utf-8"))) == 3
 
 
 def test_a_mismatch_in_a_large_folder_has_the_number_of_its_trace(

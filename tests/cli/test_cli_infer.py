@@ -84,8 +84,8 @@ def test_says_which_labels_were_taken_as_trivial(run: Run, house: Path) -> None:
     assert "labels assumed to change no state: no event\n" in run("infer", house).out
     assert "change no state: no event, sofa\n" in run("infer", house, "--trivial", "sofa").out
     assert "change no state" not in run("infer", house, "--keep-trivial").out
-    told = run("infer", house, "--json").json["trivial"]["transition"]
-    assert [(one["label"], one["triviality"]) for one in told[:2]] == [
+    figures = run("infer", house, "--json").json["trivial"]["transition"]
+    assert [(one["label"], one["triviality"]) for one in figures[:2]] == [
         ([], "trivial"),
         (["key"], "needed"),
     ]
@@ -145,11 +145,11 @@ def test_bad_target_is_refused_before_the_work(
 
 
 def test_progress_is_reported_before_the_tree_is_known() -> None:
-    told = []
+    calls = []
 
     class Bar(ProgressBar):
         def show(self, text: str, fraction: float, **more: object) -> None:
-            told.append((text, fraction, more["of"], more["steady"]))
+            calls.append((text, fraction, more["of"], more["steady"]))
 
     _show_stage(Bar(), STRATEGIES["edsm"], "reward", Progress(0, 0, 0, 0))
     _show_stage(Bar(), STRATEGIES["edsm"], "reward", Progress(1, 3, 5, 20))
@@ -157,7 +157,7 @@ def test_progress_is_reported_before_the_tree_is_known() -> None:
     _show_stage(Bar(), STRATEGIES["rpni"], "reward", Progress(7000, 1, 10_000, 20_000))
     _show_stage(Bar(), STRATEGIES["edsm"], "replaying", Progress(0, 0, 41, 90, 2, 90_000_000))
     _show_stage(Bar(), STRATEGIES["edsm"], "reading", Progress(0, 0, 3, 4))
-    assert told == [
+    assert calls == [
         ("reward machine, building its prefix tree", 0.0, None, True),
         ("reward machine, 1 state", 0.25, (20, "nodes"), True),
         ("reward machine, 1 state", 0.25, None, False),
@@ -173,9 +173,9 @@ def test_noise_is_refused_or_told(run, tmp_path):
     traces.save(tmp_path / "t.jsonl")
     refused = run("infer", tmp_path / "t.jsonl", "--noise", "none")
     assert refused.code == 2
-    told = run("infer", tmp_path / "t.jsonl", "-o", tmp_path / "m.json")
-    assert told.code == 0
-    assert "noise: 10.0% of the outputs of the transition machine deviate" in told.out
+    outcome = run("infer", tmp_path / "t.jsonl", "-o", tmp_path / "m.json")
+    assert outcome.code == 0
+    assert "noise: 10.0% of the outputs of the transition machine deviate" in outcome.out
     assert run("check", tmp_path / "m.json", tmp_path / "t.jsonl").code == 0
     worse = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks[8:] * 30)
     worse.save(tmp_path / "worse.jsonl")

@@ -111,9 +111,9 @@ def test_check_counts_generalized_outputs_apart(run: Run, three: Path, tmp_path:
     outcome = run("check", three, path, "--json")
     assert outcome.code == 0
     nothing = {"wrong": 0, "assumed_wrong": 0, "unseen": 0, "first_mismatch": None}
-    told = {kind: outcome.json[kind] for kind in ("transition", "reward", "cost")}
-    assert all(0 < one.pop("log_loss") < 1 for one in told.values())
-    assert told == {
+    figures = {kind: outcome.json[kind] for kind in ("transition", "reward", "cost")}
+    assert all(0 < one.pop("log_loss") < 1 for one in figures.values())
+    assert figures == {
         "transition": {"right": 2, "assumed_right": 0, **nothing},
         "reward": {"right": 1, "assumed_right": 1, **nothing},
         "cost": {"right": 1, "assumed_right": 1, **nothing},
@@ -140,10 +140,12 @@ def test_evidence_replays_no_more_than_needed(
     run: Run, three: Path, lamp: Path, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "wait.jsonl", LIT_WAIT, LIT, DARK)
-    plain, told = (run("check", three, path, *more, "--json").json for more in ((), ["--evidence"]))
+    plain, figures = (
+        run("check", three, path, *more, "--json").json for more in ((), ["--evidence"])
+    )
     for kind in ("transition", "reward", "cost"):
-        assert told[kind] == plain[kind]
-        assert told["evidence"][kind]["states"] == rs.load(three)[kind].states
+        assert figures[kind] == plain[kind]
+        assert figures["evidence"][kind]["states"] == rs.load(three)[kind].states
     assert "cost machine: 2 states" in run("check", three, path, "--evidence").out
 
 

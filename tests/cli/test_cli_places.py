@@ -43,8 +43,8 @@ def states(run: Run, *arguments: str | Path) -> tuple[int, int]:
 def test_a_glob_in_quotes(run: Run, days: Path) -> None:
     assert states(run, f"{days}/day=1/*.parquet", *COLUMNS) == (20, 2)
     assert states(run, f"{days}/**/*.parquet", "--episode", "day", *COLUMNS) == (60, 2)
-    said = run("infer", f"{days}/*.txt", *COLUMNS).error
-    assert said.startswith(f"nothing matches {days}/*.txt: check the pattern")
+    message = run("infer", f"{days}/*.txt", *COLUMNS).error
+    assert message.startswith(f"nothing matches {days}/*.txt: check the pattern")
 
 
 def test_keys_of_folders_tell_episodes_apart(run: Run, days: Path, tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_what_a_table_lacks_is_said_while_it_is_scanned(
 def test_no_file_of_a_glob_is_written_over(run: Run, days: Path) -> None:
     target = days / "day=1" / "part-0.parquet"
     for place in (f"{days}/day=1/*.parquet", str(days)):
-        said = run("infer", place, *COLUMNS, "-o", target).error
-        assert "it would replace what is read" in said
+        message = run("infer", place, *COLUMNS, "-o", target).error
+        assert "it would replace what is read" in message
 
 
 def test_who_has_nothing_to_do_is_told(run: Run, days: Path, tmp_path: Path) -> None:

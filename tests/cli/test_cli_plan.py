@@ -27,11 +27,11 @@ def test_a_plan_that_is_optimal(run: Run, machines: Path, house: Path) -> None:
 def test_json(run: Run, machines: Path, house: Path) -> None:
     outcome = run("plan", machines, house, "--gamma", "0.5", "--json")
     assert (outcome.code, outcome.err) == (0, "")
-    told = outcome.json
-    assert told.pop("value") == pytest.approx(0.5**5)
-    assert set(told.pop("seconds")) == {"read", "plan", "total"}
-    assert told.pop("steps") > 200
-    assert told == {
+    figures = outcome.json
+    assert figures.pop("value") == pytest.approx(0.5**5)
+    assert set(figures.pop("seconds")) == {"read", "plan", "total"}
+    assert figures.pop("steps") > 200
+    assert figures == {
         "gamma": 0.5,
         "reward_range": [0.0, 1.0],
         "bound": 0.0,
@@ -55,9 +55,9 @@ def test_json(run: Run, machines: Path, house: Path) -> None:
 
 def test_acting_in_an_environment(run: Run, machines: Path, house: Path) -> None:
     arguments = ("plan", machines, house, "--environment", "resolvent/House-v0", "-n", "3")
-    told = run(*arguments, "--json").json["run"]
-    assert told.pop("mean_discounted_return") == pytest.approx(BEST)
-    assert told == {
+    figures = run(*arguments, "--json").json["run"]
+    assert figures.pop("mean_discounted_return") == pytest.approx(BEST)
+    assert figures == {
         "episodes": 3,
         "mean_return": 1.0,
         "mean_length": 6.0,
@@ -100,12 +100,12 @@ def test_what_to_try_next(run: Run, few: tuple[Path, Path]) -> None:
     assert outcome.code == 0
     assert "try next     begin in corridor, do left, right; then in corridor" in outcome.out
     assert "if rewards are within 0 to 1" in outcome.out
-    told = run("plan", found, traces, "--json", "--reward-range", "-1", "3").json
-    assert told["reward_range"] == [-1.0, 3.0]
-    assert told["optimal"] is False
-    assert told["next_experiment"]["actions"] == ["left", "right"]
+    figures = run("plan", found, traces, "--json", "--reward-range", "-1", "3").json
+    assert figures["reward_range"] == [-1.0, 3.0]
+    assert figures["optimal"] is False
+    assert figures["next_experiment"]["actions"] == ["left", "right"]
     trusting = run("plan", found, traces, "--json", "--trust-constants").json
-    assert trusting["unknown_steps"] < told["unknown_steps"]
+    assert trusting["unknown_steps"] < figures["unknown_steps"]
 
 
 @pytest.mark.parametrize("gamma", ["0", "1.5", "nan"])
@@ -165,9 +165,9 @@ def test_a_plan_for_nothing_and_a_world_that_contradicts_one_are_said(
         "bound        none: all rewards are 0, so all policies have the same value" in outcome.out
     )
     assert "optimal" not in outcome.out
-    told = run("plan", *files, "--json").json
-    assert (told["optimal"], told["next_experiment"] is None) == (False, False)
-    assert told["all_rewards_equal"] is True
+    figures = run("plan", *files, "--json").json
+    assert (figures["optimal"], figures["next_experiment"] is None) == (False, False)
+    assert figures["all_rewards_equal"] is True
 
     # One trace promises 1 for the fourth step, and the world pays nothing for it.
     files = tmp_path / "few.json", tmp_path / "few.parquet"
@@ -177,9 +177,9 @@ def test_a_plan_for_nothing_and_a_world_that_contradicts_one_are_said(
         "contradicts the plan: episode 0 returned 0, but the plan's value is 0.8574, and 3 "
         in outcome.out
     )
-    told = run("plan", *files, *acting, "--json").json["run"]
-    assert told["contradictions"] == 4
-    first = told["first_contradiction"]
+    figures = run("plan", *files, *acting, "--json").json["run"]
+    assert figures["contradictions"] == 4
+    first = figures["first_contradiction"]
     assert (first["episode"], first["return"]) == (0, 0.0)
     assert first["bounds"] == pytest.approx([0.95**3, 0.95**3])
 
@@ -203,11 +203,11 @@ def test_noisy_machines(run: Run, disturbed: tuple[Path, Path], tmp_path: Path) 
     assert " of the best with 90% confidence: its value is at least " in outcome.out
     assert "12 episodes: mean return 1 " in outcome.out
     assert plan_files.load(target).confidence == 0.9
-    told = run("plan", *disturbed, *acting, "--json").json
-    assert told["confidence"] == 0.95
-    assert told["at_least"] <= told["value"] <= told["at_most"]
-    assert (told["optimal"], told["run"]["contradictions"]) == (False, 0)
-    assert told["next_experiment"]["taken"] > 0
+    figures = run("plan", *disturbed, *acting, "--json").json
+    assert figures["confidence"] == 0.95
+    assert figures["at_least"] <= figures["value"] <= figures["at_most"]
+    assert (figures["optimal"], figures["run"]["contradictions"]) == (False, 0)
+    assert figures["next_experiment"]["taken"] > 0
 
 
 def test_a_confidence_that_means_nothing(run: Run, disturbed: tuple[Path, Path]) -> None:

@@ -81,12 +81,12 @@ def test_json_of_a_long_chain_is_no_longer_than_the_chain(run: Run, tmp_path: Pa
         outcome = run("show", tmp_path / "chain.json", "--json", "--machine", "reward")
         return outcome.json["reward"], len(outcome.out)
 
-    (_, short), (told, long) = size(150), size(600)
+    (_, short), (figures, long) = size(150), size(600)
     assert long < 6 * short
-    assert told["states"] > 500
-    assert told["reached_after"][100] == [["go"]] * 100
-    assert told["reached_after"][101] is None
-    assert told["reached_by"][101] == {"from": 100, "label": ["go"]}
+    assert figures["states"] > 500
+    assert figures["reached_after"][100] == [["go"]] * 100
+    assert figures["reached_after"][101] is None
+    assert figures["reached_by"][101] == {"from": 100, "label": ["go"]}
 
 
 def test_json_spells_everything_out(run: Run, machines: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_reward_machine_file(
 def test_a_reward_that_labels_do_not_show(run: Run, machines: Path, house: Path) -> None:
     outcome = run("show", machines, "--format", "reward-machine", "--traces", house)
     assert outcome.code == 2
-    assert "label 'sofa' pays" in outcome.error
+    assert "label 'sofa' has the reward" in outcome.error
 
 
 def test_any_format_goes_to_a_file(run: Run, machines: Path, tmp_path: Path) -> None:
@@ -241,8 +241,8 @@ def test_any_format_goes_to_a_file(run: Run, machines: Path, tmp_path: Path) -> 
 
 def test_json_of_answers_that_vary(run: Run, tmp_path: Path) -> None:
     loaded_die(6.0, 1.0, 1.0, 1.0).save(tmp_path / "die.json")
-    (told,) = run("show", tmp_path / "die.json", "--json").json["reward"]["outputs"]
-    assert told == {
+    (figures,) = run("show", tmp_path / "die.json", "--json").json["reward"]["outputs"]
+    assert figures == {
         "state": 0,
         "observation": 0,
         "action": "roll",

@@ -54,7 +54,9 @@ def test_without_an_input_the_long_option_is_the_file_to_write(run, house, tmp_p
     target = tmp_path / "m.json"
     assert run("infer", house, "--output", target).code == 0
     assert rs.load(target).transition.states == 2
-    assert "several files to write to" in run("infer", house, "--output", "a", "-o", "b").error
+    assert (
+        "several files to write are named" in run("infer", house, "--output", "a", "-o", "b").error
+    )
 
 
 def test_an_output_may_be_given_another_name(run, vend, tmp_path):
@@ -66,15 +68,15 @@ def test_an_output_may_be_given_another_name(run, vend, tmp_path):
 
 
 def test_two_outputs_cannot_have_one_name(run, vend):
-    said = run("infer", vend, *LOG, "--output", "a=response", "--output", "a=time")
-    assert (said.code, "several --output called `a`" in said.error) == (2, True)
+    outcome = run("infer", vend, *LOG, "--output", "a=response", "--output", "a=time")
+    assert (outcome.code, "several --output called `a`" in outcome.error) == (2, True)
 
 
 def test_a_column_may_have_an_equals_sign_in_its_name(run, tmp_path):
     path = write([{"in": "x", "a=b": n, "b": "no"} for n in (7, 8)], tmp_path / "t.csv")
-    for said, name in (("a=b", "a=b"), ("c=a=b", "c")):
+    for figures, name in (("a=b", "a=b"), ("c=a=b", "c")):
         out = tmp_path / "t.jsonl"
-        assert run("convert", path, out, "--input", "in", "--output", said).code == 0
+        assert run("convert", path, out, "--input", "in", "--output", figures).code == 0
         assert rs.read_traces(out, columns=[name])[0].columns[name] == (7, 8)
 
 
@@ -153,9 +155,9 @@ def test_several_columns_make_one_observation(run, tmp_path):
 
 
 def test_a_table_without_a_word_about_its_columns(run, vend):
-    said = run("infer", vend).error
+    message = run("infer", vend).error
     for text in ("vend.csv", "time, session, event, response", "--observation", "--input"):
-        assert text in said
+        assert text in message
 
 
 @pytest.mark.parametrize(
@@ -183,9 +185,9 @@ def test_a_report_needs_a_file(run, machines, house):
 
 
 def test_a_log_is_diagnosed(run, vend):
-    said = run("diagnose", vend, *LOG, "--output", "response", "--json").json
-    assert {"steps", "findings"} <= said.keys()
-    assert not [one for one in said["findings"] if one["severity"] == "error"]
+    figures = run("diagnose", vend, *LOG, "--output", "response", "--json").json
+    assert {"steps", "findings"} <= figures.keys()
+    assert not [one for one in figures["findings"] if one["severity"] == "error"]
 
 
 def test_a_table_is_planned_from(run, tmp_path):

@@ -193,10 +193,10 @@ def test_a_state_tells_on_hovering_what_varies():
 def test_of_much_that_varies_the_most_frequent_exceptions_are_told():
     machine = noisy_house()[0].transition
     assert len({row for row in machine.output_counts.rows if row[0] == 1}) == 20
-    first, *told, last = picture_of(machine).boxes[1].hover.split("\n")
+    first, *data, last = picture_of(machine).boxes[1].hover.split("\n")
     assert (first, last) == ("state 1: after key", "and 14 more with varying outputs")
     odd = []
-    for line in told:
+    for line in data:
         if not line.endswith(":"):
             continue
         counts = machine.counts(1, *line.split(":")[0].split(", "))

@@ -22,26 +22,26 @@ def house():
 
 
 @pytest.fixture(scope="module")
-def said(house):
+def data(house):
     machines = rs.infer(house, outputs=["observation", "reward", "cost"]).machines
     return contents(machines, collect_evidence(machines, house))
 
 
-def test_each_machine_is_told_of(said, house):
+def test_each_machine_is_told_of(data, house):
     assert [
         (one["element"], one["name"], one["short"], one["outcome"], one["output"], one["count"])
-        for one in said["machines"]
+        for one in data["machines"]
     ] == [
         ("transition", "Transition Machine", "TM", "next observation", "the next observation", 2),
         ("reward", "Reward Machine", "RM", "reward", "the reward", 2),
         ("machine-3", "Cost Machine", "cost", "cost", "the cost", 2),
     ]
-    assert said["summary"]["figures"][:3] == [
+    assert data["summary"]["figures"][:3] == [
         ["transition states", "2"],
         ["reward states", "2"],
         ["cost states", "2"],
     ]
-    cost = said["machines"][2]
+    cost = data["machines"][2]
     assert cost["score"] == {
         "right": house.steps,
         "wrong": 0,
@@ -52,13 +52,13 @@ def test_each_machine_is_told_of(said, house):
     assert [state["history"] for state in cost["states"]] == ["start", "sofa"]
     assert cost["timeline"]["total"] == len(cost["timeline"]["rows"]) > 0
     assert (
-        "Labels that change nothing in the Cost Machine: no event." in said["summary"]["sentences"]
+        "Labels that change nothing in the Cost Machine: no event." in data["summary"]["sentences"]
     )
 
 
-def test_the_player_walks_every_machine(said, house):
-    texts = said["player"]["texts"]
-    for one in said["player"]["traces"]:
+def test_the_player_walks_every_machine(data, house):
+    texts = data["player"]["texts"]
+    for one in data["player"]["traces"]:
         trace = house[one["number"]]
         for step, row in enumerate(one["steps"]):
             cost = 1 + has_read(trace, step, "sofa")
@@ -80,16 +80,16 @@ def test_generalized_outputs_are_counted_apart():
     machines = lamp_machines()
     assert [machine.states for machine in machines.values()] == [1, 2, 2]
     traces = rs.TraceSet([lit_wait(0), lit_wait(5)])
-    told = contents(machines, collect_evidence(machines, traces))
-    assert [one["score"] for one in told["machines"]] == [
+    data = contents(machines, collect_evidence(machines, traces))
+    assert [one["score"] for one in data["machines"]] == [
         {"right": 4, "wrong": 0, "assumed_right": 0, "assumed_wrong": 0, "unseen": 0},
         {"right": 2, "wrong": 0, "assumed_right": 1, "assumed_wrong": 1, "unseen": 0},
         {"right": 2, "wrong": 0, "assumed_right": 2, "assumed_wrong": 0, "unseen": 0},
     ]
-    text = told["summary"]["verdict"]["text"]
+    text = data["summary"]["verdict"]["text"]
     assert text.startswith("1 wrong prediction. 4 outputs are generalized, 1 wrong. First: ")
-    assert any(one.startswith("An output is generalized") for one in told["summary"]["sentences"])
-    first = told["player"]["traces"][0]
+    assert any(one.startswith("An output is generalized") for one in data["summary"]["sentences"])
+    first = data["player"]["traces"][0]
     assert (first["number"], first["why"]) == (1, "has the first mismatch")
     # Of each machine: the state, whether it was right, and whether that was assumed.
     assert [[answer[2:] for answer in row[3:]] for row in first["steps"]] == [
@@ -99,8 +99,8 @@ def test_generalized_outputs_are_counted_apart():
 
 
 def test_a_verdict_without_mistakes_says_what_is_assumed():
-    said = score_summary(lamp_machines().score(rs.TraceSet([lit_wait(0)])))
-    assert said == {
+    data = score_summary(lamp_machines().score(rs.TraceSet([lit_wait(0)])))
+    assert data == {
         "kind": "right",
         "text": "Every step of every trace is predicted, and right. "
         "2 outputs are generalized, none wrong.",

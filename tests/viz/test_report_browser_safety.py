@@ -113,9 +113,9 @@ def test_what_got_in_could_neither_run_nor_load(house, opened):
     page.locator("#evil").click()
     assert page.evaluate("() => window.ran") is None
     assert refused == [("https://example.org/x.png", "csp")]
-    said = [one for one in page.complaints if one.startswith("said ")]
-    assert len(said) >= 3
-    assert all("Content Security Policy" in one for one in said)
+    data = [one for one in page.complaints if one.startswith("said ")]
+    assert len(data) >= 3
+    assert all("Content Security Policy" in one for one in data)
     page.complaints.clear()
 
 

@@ -25,7 +25,7 @@ def house():
 
 
 @pytest.fixture(scope="module")
-def said(house):
+def data(house):
     pair, traces = house
     return contents(pair, collect_evidence(pair, traces))
 
@@ -39,23 +39,23 @@ def outcomes(trace):
     return [[verdict for *_, verdict, _ in row[3:]] for row in trace["steps"]]
 
 
-def test_summary_of_the_house(house, said):
+def test_summary_of_the_house(house, data):
     _, traces = house
-    assert said["summary"]["figures"] == [
+    assert data["summary"]["figures"] == [
         ["transition states", "2"],
         ["reward states", "2"],
         ["traces", "200"],
         ["steps", f"{sum(map(len, traces)):,}"],
     ]
-    assert said["summary"]["verdict"]["kind"] == "right"
-    text = " ".join(said["summary"]["sentences"])
+    assert data["summary"]["verdict"]["kind"] == "right"
+    text = " ".join(data["summary"]["sentences"])
     assert "Labels that change nothing in the Transition Machine: no event." in text
     assert "from these traces, strategy auto" in text
 
 
-def test_what_the_search_was_spared(house, said):
+def test_what_the_search_was_spared(house, data):
     pair, traces = house
-    for machine, shown in zip((pair.transition, pair.reward), said["machines"], strict=True):
+    for machine, shown in zip((pair.transition, pair.reward), data["machines"], strict=True):
         left_out = shown["left_out"]
         assert (left_out["labels"], left_out["label_count"]) == (["no event"], 1)
         assert len(left_out["outputs"]) == left_out["output_count"] == len(machine.constant_outputs)
@@ -69,7 +69,7 @@ def test_what_the_search_was_spared(house, said):
         for observation, action, following in seen
         if (observation, action) != ("corridor", "up")
     }
-    assert {tuple(row) for row in said["machines"][0]["left_out"]["outputs"]} == always
+    assert {tuple(row) for row in data["machines"][0]["left_out"]["outputs"]} == always
 
 
 def test_of_very_many_some_are_listed():
@@ -91,29 +91,29 @@ def test_of_one_trace_nothing_is_the_longest(house):
     assert one["why"] == "the only one"
 
 
-def test_states_of_the_house(house, said):
+def test_states_of_the_house(house, data):
     _, traces = house
     keyed = sum(has_read(trace, step, "key") for trace in traces for step in range(len(trace)))
-    start, key = said["machines"][0]["states"]
+    start, key = data["machines"][0]["states"]
     assert (start["history"], key["history"]) == ("start", "key")
     assert start["outputs"] == [{"query": "(corridor, up)", "output": "corridor", "others": 1}]
     assert key["outputs"] == [{"query": "(corridor, up)", "output": "cyanroom", "others": 1}]
     assert (start["steps"], key["steps"]) == (traces.steps - keyed, keyed)
     assert start["unread"] == ["toilet"]  # locked away without the key
-    start, toilet = said["machines"][1]["states"]
+    start, toilet = data["machines"][1]["states"]
     assert (start["history"], toilet["history"]) == ("start", "toilet")
     assert [one["query"] for one in toilet["outputs"]] == ["(limegreenroom, sit) in TM state 1"]
     assert toilet["outputs"][0]["output"] == "1"
 
 
-def test_matrix_of_the_house(house, said):
+def test_matrix_of_the_house(house, data):
     _, traces = house
     asked = sum(
         (seen, done) == ("corridor", "up")
         for trace in traces
         for seen, done in zip(trace.observations, trace.actions, strict=False)
     )
-    proof = said["machines"][0]["proof"]
+    proof = data["machines"][0]["proof"]
     assert proof["matrix"] == [[0, 1, 1, asked, 0]]
     assert proof["weakest"][0]["by"] == "(corridor, up)"
     assert sorted(proof["weakest"][0]["outputs"]) == ["corridor", "cyanroom"]
@@ -121,9 +121,9 @@ def test_matrix_of_the_house(house, said):
     assert "transition coverage: never read: toilet in state 0" in proof["completeness"]
 
 
-def test_replays_walk_as_the_traces_do(house, said):
+def test_replays_walk_as_the_traces_do(house, data):
     _, traces = house
-    player = said["player"]
+    player = data["player"]
     texts = player["texts"]
     lengths = [len(trace) for trace in traces]
     numbers = [one["number"] for one in player["traces"]]
@@ -150,9 +150,9 @@ def test_replays_walk_as_the_traces_do(house, said):
 def test_a_mismatch_is_shown(house):
     pair, _ = house
     traces = rs.TraceSet([UNLOCKED])
-    said = score_summary(pair.score(traces))
-    assert said["kind"] == "wrong"
-    assert "('corridor', 'up')" in said["text"]
+    data = score_summary(pair.score(traces))
+    assert data["kind"] == "wrong"
+    assert "('corridor', 'up')" in data["text"]
     player = played(pair, traces)
     (one,) = player["traces"]
     assert "has the first mismatch" in one["why"]
@@ -231,8 +231,8 @@ def test_map_of_a_grid():
         assert (0 in cell["depends"]) == any(len(one) > 1 for one in answers)
 
 
-def test_rooms_are_no_grid(said):
-    assert said["map"] is None
+def test_rooms_are_no_grid(data):
+    assert data["map"] is None
 
 
 def test_numbers_without_neighbours_are_no_grid():
@@ -244,8 +244,8 @@ def test_numbers_without_neighbours_are_no_grid():
 
 def test_what_is_left_out_of_large_machines_is_said():
     pair, traces = synthetic(70, 300, 20)
-    said = contents(pair, collect_evidence(pair, traces))
-    for machine in said["machines"]:
+    data = contents(pair, collect_evidence(pair, traces))
+    for machine in data["machines"]:
         assert machine["count"] == len(machine["states"]) == 70
         assert machine["proof"]["shown"] == MOST_IN_MATRIX
         assert len(machine["proof"]["matrix"]) == MOST_IN_MATRIX * (MOST_IN_MATRIX - 1) // 2
@@ -255,6 +255,6 @@ def test_what_is_left_out_of_large_machines_is_said():
 def test_answers_that_vary_are_shown_with_their_share():
     machines, traces = noisy_house()
     rows = contents(machines, collect_evidence(machines, traces))["machines"][0]["states"]
-    told = {answer["query"]: answer["output"] for answer in rows[1]["outputs"]}
+    data = {answer["query"]: answer["output"] for answer in rows[1]["outputs"]}
     share = machines.transition.distribution(1, "corridor", "up")["cyanroom"]
-    assert told["(corridor, up)"] == f"cyanroom {share:.0%}"
+    assert data["(corridor, up)"] == f"cyanroom {share:.0%}"

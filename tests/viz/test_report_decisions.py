@@ -37,9 +37,9 @@ def made_up(number):
 
 def test_the_house_has_a_column_for_each_decision(house):
     pair, traces = house
-    said = contents(pair, collect_evidence(pair, traces))
-    assert said["found"] == []
-    shown = said["machines"][0]["timeline"]
+    data = contents(pair, collect_evidence(pair, traces))
+    assert data["found"] == []
+    shown = data["machines"][0]["timeline"]
     decisions = pair.transition.decisions
     assert (shown["total"], shown["merges"], shown["bare"]) == (5, 4, 0)
     assert [(one["first"], one["last"]) for one in shown["columns"]] == [
@@ -120,7 +120,7 @@ def test_strategies_that_do_not_merge_say_so(house, strategy):
 
 def test_a_strategy_in_a_file_may_be_anything(house):
     pair, _ = house
-    for odd, said in ((7, 0), (["edsm"], 0), ("own\x1b", 0), ("edsm", 0), ("search", 1)):
+    for odd, data in ((7, 0), (["edsm"], 0), ("own\x1b", 0), ("edsm", 0), ("search", 1)):
         other = pair.replacing(provenance=rs.machines.Provenance("0", 1, 1, "", {"strategy": odd}))
         sentences = log_notes(other)
-        assert len(sentences) == said
+        assert len(sentences) == data

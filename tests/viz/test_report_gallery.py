@@ -33,25 +33,25 @@ def test_a_picture_has_one_number_wherever_it_is_told():
 def test_where_observations_appear_they_are_pictured():
     traces = lamp_traces()
     pair = rs.infer(traces).machines
-    said = contents(pair, collect_evidence(pair, traces))
-    texts = said["player"]["texts"]
-    one = next(one for one in said["player"]["traces"] if one["number"] == 0)
+    data = contents(pair, collect_evidence(pair, traces))
+    texts = data["player"]["texts"]
+    one = next(one for one in data["player"]["traces"] if one["number"] == 0)
     seen = [texts[step[0]]["pictures"] for step in one["steps"]]
     then = [texts[step[3][0]]["pictures"] for step in one["steps"]]
     assert seen == [[0], [1]]
     assert then == [[1], [0]]
     assert all(isinstance(texts[step[place]], str) for step in one["steps"] for place in (1, 2))
-    answers = said["machines"][0]["states"][0]["outputs"]
+    answers = data["machines"][0]["states"][0]["outputs"]
     assert [(one["query"]["pictures"], one["output"]["pictures"]) for one in answers] == [
         ([0], [1])
     ]
-    paid = said["machines"][1]["left_out"]["outputs"]  # captions the other machine's state
+    paid = data["machines"][1]["left_out"]["outputs"]  # captions the other machine's state
     assert [one["pictures"] for one, _ in paid if "press" in one["text"]] == [[0], [0]]
     assert {amount for _, amount in paid} == {"0", "1"}
-    (weak,) = said["machines"][0]["proof"]["weakest"]
+    (weak,) = data["machines"][0]["proof"]["weakest"]
     assert weak["by"]["pictures"] == [0]
     assert sorted(answer["pictures"] for answer in weak["outputs"]) == [[0], [1]]
-    left_out = said["machines"][0]["left_out"]["outputs"]
+    left_out = data["machines"][0]["left_out"]["outputs"]
     assert [out["pictures"] for _, out in left_out] == [[0]] * 2  # to wait turns the lamp off
 
 

@@ -67,31 +67,31 @@ def test_actions_count_from_the_spaces_start():
 
 
 def test_without_names_numbers_are_shown():
-    said = policy(rs.rl.QTable(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
-    assert said == {"states": 2, "named": False, "rows": [["7", "0", "2"], ["0", "1", "1"]]}
+    data = policy(rs.rl.QTable(np.array([[0.0, 1.0], [2.0, 1.0]]), (0, 7), EMPTY, 0.95))
+    assert data == {"states": 2, "named": False, "rows": [["7", "0", "2"], ["0", "1", "1"]]}
 
 
 def test_a_plan_is_a_policy_too(tmp_path):
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=300, seed=0)
     plan = rs.plan(rs.infer(house), house)
-    said = policy(plan)
-    assert said["states"] == len(plan.model) == len(said["rows"])
-    assert said["rows"][0] == [
+    data = policy(plan)
+    assert data["states"] == len(plan.model) == len(data["rows"])
+    assert data["rows"][0] == [
         "observation limegreenroom, reward state 1, transition state 1",
         *("sit", "1"),
     ]
-    assert [float(row[2]) for row in said["rows"]] == sorted(
+    assert [float(row[2]) for row in data["rows"]] == sorted(
         (round(value, 4) for value in plan.pessimistic), reverse=True
     )
     plan.save(tmp_path / "plan.json")
-    assert policy(read_policy(tmp_path / "plan.json")) == said
+    assert policy(read_policy(tmp_path / "plan.json")) == data
 
 
 def test_what_is_not_known_of_a_plan_is_said_and_comes_last():
     unknown = Row("attic", 0, 0, "up", None, None)
     rows = [unknown, Row("hall", 0, 0, "up", 0.5, 2.0), Row("cellar", 1, 0, "up", 1.0, None)]
-    said = policy(PlanFile("resolvent-plan", 1, 0.9, rs.LabelTiming.CURRENT, rows))
-    assert [row[2] for row in said["rows"]] == ["1 or more", "0.5 to 2", "unknown"]
+    data = policy(PlanFile("resolvent-plan", 1, 0.9, rs.LabelTiming.CURRENT, rows))
+    assert [row[2] for row in data["rows"]] == ["1 or more", "0.5 to 2", "unknown"]
 
 
 def test_a_result_shows_the_policy_and_its_curve(house, tmp_path):

@@ -65,8 +65,10 @@ def test_hostile_names_stay_text(hostile):
         assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")]
     data = json.loads(page.texts["script"][0])
     assert {EVIL, QUOTED, "c<b>x", "{{data}}"} <= set(data["player"]["texts"])
-    told = [answer["output"] for one in data["machines"][0]["states"] for answer in one["outputs"]]
-    assert sorted(told) == ["c<b>x", "d&amp;"]
+    result = [
+        answer["output"] for one in data["machines"][0]["states"] for answer in one["outputs"]
+    ]
+    assert sorted(result) == ["c<b>x", "d&amp;"]
     assert "a\\u2028b\\u202ec<!--" in data["player"]["texts"]  # written out: it would turn the text
 
 

@@ -68,8 +68,8 @@ def test_many_decisions_are_few_columns_and_it_says_so(opened, tmp_path):
     page = opened(tmp_path / "many.html")
     chart = page.locator("#found .timeline").first
     assert chart.locator(".column").count() == MOST_COLUMNS
-    said = page.locator("#found").inner_text()
-    assert f"Each column stands for up to 2 of {total} decisions" in said
+    data = page.locator("#found").inner_text()
+    assert f"Each column stands for up to 2 of {total} decisions" in data
     assert page.locator("#found details").first.locator("tbody tr").count() == min(total, MOST_ROWS)
     assert chart.bounding_box()["width"] <= page.locator("#found").bounding_box()["width"]
 

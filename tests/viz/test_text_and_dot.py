@@ -183,7 +183,7 @@ def test_every_move_and_answer_is_told_once():
     title, empty, *lines = to_text(machine).splitlines()
     assert title.startswith("Response Machine: 15 states, predicts the response")
     assert empty == ""
-    told, state = {}, None
+    data, state = {}, None
     for line in lines:
         if not line.startswith(" "):
             state = int(re.match(r"state (\d+), (after|the start)", line)[1])
@@ -193,9 +193,9 @@ def test_every_move_and_answer_is_told_once():
         for part in rest.split("; "):
             names, answer = part.split(" / ")
             for name in names.split(", "):
-                assert (state, name) not in told
-                told[state, name] = (target, answer)
-    assert told == {
+                assert (state, name) not in data
+                data[state, name] = (target, answer)
+    assert data == {
         (state, event): (
             machine.step(state, {event}),
             machine.output(state, "nothing", event),

@@ -58,14 +58,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _exit_code(arguments: Sequence[str] | None) -> int:
     """Run a command, and report an error in one line on standard error."""
     try:
-        code = _interruptible(sys.argv[1:] if arguments is None else list(arguments))
+        try:
+            code = _run(sys.argv[1:] if arguments is None else list(arguments))
+        except Exception as error:
+            if was_interrupted():  # PyArrow may report it as a fault of its arguments
+                raise KeyboardInterrupt from error
+            raise
         sys.stdout.flush()
-    except _UsageError as error:
-        return _report(str(error), 2)
-    except TimeLimitReached as error:
-        return _report(str(error), 3)
     except ResolventError as error:
-        return _report(str(error), 2)
+        return _report(str(error), 3 if isinstance(error, TimeLimitReached) else 2)
     except MemoryError:
         return _report("memory ran out: use less data at once, or a machine with more memory", 2)
     except BrokenPipeError:
@@ -76,23 +77,6 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _report(f"{where}{(error.strerror or str(error)).lower()}", 2)
     return int(code)
-
-
-class _UsageError(Exception):
-    """Arguments that no command accepts."""
-
-
-def _interruptible(arguments: list[str]) -> int:
-    """Run a command; an error that a library made of an interruption becomes one again.
-
-    PyArrow may report it as a fault of its arguments.
-    """
-    try:
-        return _run(arguments)
-    except Exception as error:
-        if was_interrupted():
-            raise KeyboardInterrupt from error
-        raise
 
 
 def _run(arguments: list[str]) -> int:
@@ -111,7 +95,7 @@ def _run(arguments: list[str]) -> int:
     try:
         return app(arguments, prog_name="resolvent", standalone_mode=False) or 0
     except usage_error as error:
-        raise _UsageError(_usage_text(error)) from error
+        raise ResolventError(_usage_text(error)) from error
 
 
 def _open_missing_streams() -> None:

@@ -120,8 +120,8 @@ class TableOptions:
             return short
         if short is not None or len(self.output) > 1:
             raise OptionError(
-                "there are several files to write to: give one, or name the log's --input if "
-                "--output is a column"
+                "several files to write are named: give one, or add --input if --output is a "
+                "column of a log"
             )
         return Path(self.output[0])
 
@@ -134,12 +134,12 @@ class TableOptions:
         read: Callable[..., TraceSet] = read_log if "input" in self.columns else read_table
         return read(source, progress=progress, **csv, **self._roles(str(source), columns))
 
-    def scan(self, place: str, columns: Sequence[str] = ()) -> TraceDataset:
+    def scan(self, location: str, columns: Sequence[str] = ()) -> TraceDataset:
         """Open files of traces, or of a table or log, to be read shard by shard."""
-        roles = self._roles(place, columns) if self.columns else {"columns": columns}
-        return scan_traces(place, **roles, damaged=self.damaged)  # type: ignore[arg-type]
+        roles = self._roles(location, columns) if self.columns else {"columns": columns}
+        return scan_traces(location, **roles, damaged=self.damaged)  # type: ignore[arg-type]
 
-    def _roles(self, place: str, columns: Sequence[str]) -> dict[str, Any]:
+    def _roles(self, location: str, columns: Sequence[str]) -> dict[str, Any]:
         """Return columns by the parameters of `read_log` or `read_table` that they are for."""
         roles = {
             name: value[0] if isinstance(value, list) and len(value) == 1 else value
@@ -154,18 +154,18 @@ class TableOptions:
                     f"--input is for a log of inputs and outputs, --{name.replace('_', '-')} for "
                     f"a table of observations and actions: give one or the other"
                 )
-        outputs = {name: name for name in columns} | self._named_outputs(place)
+        outputs = {name: name for name in columns} | self._named_outputs(location)
         if not outputs:
             raise OptionError("--input needs --output: name the column with the log's outputs")
         return {"output": outputs, **roles}
 
-    def _named_outputs(self, place: str) -> dict[str, str]:
+    def _named_outputs(self, location: str) -> dict[str, str]:
         """Return the column of each `--output`: COLUMN, or NAME=COLUMN if none has this name."""
         from resolvent.traces.io.sources import columns_of_file
 
         columns: list[str] = []
         if any("=" in text for text in self.output):
-            columns = columns_of_file(place, self.columns.get("delimiter"))
+            columns = columns_of_file(location, self.columns.get("delimiter"))
         outputs: dict[str, str] = {}
         for text in self.output:
             name, _, column = (text, "", text) if text in columns else text.partition("=")
@@ -225,7 +225,7 @@ def reading() -> Iterator[None]:
 
 
 def opened(
-    place: str,
+    location: str,
     table: TableOptions,
     columns: Sequence[str],
     bar: ProgressBar,
@@ -239,7 +239,7 @@ def opened(
     If damaged files are skipped, they are always only opened. Traces in memory need neither
     workers nor a cache: a note on standard error says so.
     """
-    traces = _opened(place, table, columns, bar, in_shards)
+    traces = _opened(location, table, columns, bar, in_shards)
     options = [f"--on {on}"] * (on != "threads") + [f"--cache-dir {cache_dir}"] * bool(cache_dir)
     if options and isinstance(traces, TraceSet):
         print(
@@ -252,33 +252,33 @@ def opened(
 
 @reading()
 def _opened(
-    place: str, table: TableOptions, columns: Sequence[str], bar: ProgressBar, in_shards: bool
+    location: str, table: TableOptions, columns: Sequence[str], bar: ProgressBar, in_shards: bool
 ) -> TraceSet | TraceDataset:
-    path = Path(place)
-    elsewhere = _is_elsewhere(place)
+    path = Path(location)
+    is_listed = _is_address_or_glob(location)
     if table.damaged == "skip":
         if path.is_file() and not _is_parquet(path):
-            raise OptionError(f"{place} is no Parquet file: leave out --damaged skip")
-        return table.scan(place, columns)
-    if elsewhere and table.format not in (None, "parquet"):
-        raise OptionError(f"{place} is read as Parquet: leave out the format {table.format!r}")
-    if not elsewhere and not path.is_dir() and not _is_parquet(path):
+            raise OptionError(f"{location} is no Parquet file: leave out --damaged skip")
+        return table.scan(location, columns)
+    if is_listed and table.format not in (None, "parquet"):
+        raise OptionError(f"{location} is read as Parquet: leave out the format {table.format!r}")
+    if not is_listed and not path.is_dir() and not _is_parquet(path):
         return table.read(path, columns, bar)
-    files = files_of(place)
+    files = files_of(location)
     partitioned = path.is_dir() and any(Path(file.path).parent != path.absolute() for file in files)
-    by_scanning = elsewhere or (partitioned and bool(table.columns))
+    by_scanning = is_listed or (partitioned and bool(table.columns))
     most = FILE_ROWS if path.is_file() else REFINE_ABOVE_STEPS
-    if by_scanning or (in_shards and _rows_of(place) > most):
-        scanned = table.scan(place, columns)
+    if by_scanning or (in_shards and _rows_of(location) > most):
+        scanned = table.scan(location, columns)
         return scanned if in_shards and scanned.rows > REFINE_ABOVE_STEPS else scanned.read_all()
     return table.read(path, columns, bar)
 
 
-def files_read(place: str) -> list[Path]:
+def files_read(location: str) -> list[Path]:
     """Return the files and folders on this machine that TRACES names."""
-    if not _is_elsewhere(place):
-        return [Path(place)]
-    return [Path(file.path) for file in files_of(place) if file.root is None]
+    if not _is_address_or_glob(location):
+        return [Path(location)]
+    return [Path(file.path) for file in files_of(location) if file.root is None]
 
 
 def columns_to_read(outputs: Sequence[str]) -> list[str]:
@@ -295,8 +295,8 @@ def columns_of(machines: Mapping[str, Machine]) -> list[str]:
     return columns_to_read([machine.predicts for machine in machines.values()])
 
 
-def _is_elsewhere(place: str) -> bool:
-    return is_address(place) or (is_glob(place) and not Path(place).exists())
+def _is_address_or_glob(location: str) -> bool:
+    return is_address(location) or (is_glob(location) and not Path(location).exists())
 
 
 def _is_parquet(path: Path) -> bool:
@@ -309,7 +309,7 @@ def _is_parquet(path: Path) -> bool:
         return False  # the reader reports why
 
 
-def _rows_of(place: str) -> int:
+def _rows_of(location: str) -> int:
     from resolvent.traces.scan.opening import read_footers
 
-    return sum(sum(footer.groups) for footer in read_footers(files_of(place))[1])
+    return sum(sum(footer.groups) for footer in read_footers(files_of(location))[1])

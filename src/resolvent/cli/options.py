@@ -52,28 +52,22 @@ def flag(
     default = declared.default if kind is type(declared.default) else None
     help_text = text or first_sentence(descriptions(source)[name])
     if negated:
-        default, parse = False, _off_if_given
+        default, parse = False, lambda given: False if given else None
     if kind == list[str]:
         help_text += " Repeatable."
+    option_names = spellings or (f"--{name.replace('_', '-')}",)
+    typer_options = {"show_default": default is not None, "rich_help_panel": panel} | typer_options
     if names:
-        parse = functools.partial(_one_of, names)
-        typer_options["autocompletion"] = lambda: list(names)
-        help_text = _with_names(help_text, names)
-    metavar = "NAME" if names else _METAVARS.get(kind, "TEXT")
-    typer_options = {"metavar": metavar, "show_default": default is not None, **typer_options}
-    declaration = typer.Option(
-        *(spellings or (f"--{name.replace('_', '-')}",)),
-        help=help_text,
-        callback=None if parse is None else _callback(parse),
-        rich_help_panel=panel,
-        **typer_options,
-    )
-    optional = kind if default is not None else kind | None
+        declaration = choice(names, help_text, *option_names, **typer_options)
+    else:
+        metavar = typer_options.pop("metavar", _METAVARS.get(kind, "TEXT"))
+        typer_options["callback"] = None if parse is None else _unless_missing(parse)
+        declaration = option(metavar, help_text, *option_names, **typer_options)
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[optional, declaration],
+        annotation=Annotated[kind if default is not None else kind | None, declaration],
     )
 
 
@@ -135,30 +129,11 @@ def _kind_of(annotation: Any) -> tuple[Any, tuple[str, ...]]:
     return str, tuple(literals)
 
 
-def _callback(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _unless_missing(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def parsed(value: Any) -> Any:  # Typer passes the value to a function of one parameter
         return None if value is None else parse(value)
 
     return parsed
-
-
-def each_of(names: Iterable[str]) -> Callable[[Any], Any]:
-    """Return the callback of a repeatable option whose values must be among some names."""
-
-    def checked(values: list[str] | None) -> list[str] | None:
-        return values and [_one_of(tuple(names), value) for value in values]
-
-    return checked
-
-
-def _one_of(names: Sequence[str], value: str) -> str:
-    if value not in names:
-        raise typer.BadParameter(f"'{value}' is not one of {', '.join(names)}")
-    return value
-
-
-def _off_if_given(value: bool) -> bool | None:
-    return False if value else None
 
 
 def names_in(listed: str) -> tuple[str, ...]:
@@ -201,22 +176,30 @@ def built_in_worlds(incomplete: str) -> list[str]:
     return sorted(name for name in ids if name.startswith(incomplete))
 
 
-def choice(flag_name: str, names: Iterable[str], text: str, **typer_options: Any) -> Any:
-    """Return an option that takes one of some names and refuses any other at once."""
+def choice(
+    names: Iterable[str],
+    text: str,
+    *spellings: str,
+    kind: Callable[..., Any] = typer.Option,
+    **typer_options: Any,
+) -> Any:
+    """Return an option, or an argument, whose values must be among some names."""
     allowed = tuple(names)
-    return typer.Option(
-        flag_name,
-        metavar="NAME",
-        help=_with_names(text, allowed),
-        callback=_callback(functools.partial(_one_of, allowed)),
+
+    def checked(value: Any) -> Any:
+        for name in value if isinstance(value, list) else [value]:
+            if name not in (None, *allowed):
+                raise typer.BadParameter(f"'{name}' is not one of {', '.join(allowed)}")
+        return value
+
+    if not all(name in text for name in allowed):
+        text += f" One of {', '.join(allowed)}."
+    return kind(
+        *spellings,
+        **{"metavar": "NAME", "help": text, **typer_options},
+        callback=checked,
         autocompletion=lambda: list(allowed),
-        **typer_options,
     )
-
-
-def _with_names(text: str, names: Sequence[str]) -> str:
-    """Add a list of the names unless the text has them all."""
-    return text if all(name in text for name in names) else f"{text} One of {', '.join(names)}."
 
 
 def option(metavar: str, text: str, *spellings: str, **typer_options: Any) -> Any:
@@ -297,19 +280,23 @@ MaxSteps = Annotated[
 ]
 WrittenFormat = Annotated[
     str | None,
-    choice("--format", FORMATS, "The format, instead of the one of the file's name."),
+    choice(FORMATS, "The format, instead of the one of the file's name.", "--format"),
 ]
-
-
-def _on(default: Any, kind: Any, text: str) -> Any:
-    return Annotated[kind, option("WORKERS", text, "--on", show_default=default)]
 
 
 _WORKERS = (
     "threads, processes, ray (the cluster of RAY_ADDRESS, or a Ray of this machine) or ray:ADDRESS."
 )
-On = _on(True, str, f"Workers for files that are scanned: {_WORKERS}")
-OnIfAsked = _on("one after another", str | None, f"Workers to run side by side: {_WORKERS}")
+On = Annotated[str, option("WORKERS", f"Workers for files that are scanned: {_WORKERS}", "--on")]
+OnIfAsked = Annotated[
+    str | None,
+    option(
+        "WORKERS",
+        f"Workers to run side by side: {_WORKERS}",
+        "--on",
+        show_default="one after another",
+    ),
+]
 
 
 def environment_maker(

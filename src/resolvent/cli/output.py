@@ -85,7 +85,9 @@ def option_words(values: Mapping[str, Any]) -> list[str]:
             words.append(f"--{name.replace('_', '-')}")
             if occurrence is not True:
                 parts = occurrence if isinstance(occurrence, tuple) else (occurrence,)
-                words += [str(part).removesuffix(".0") for part in parts]
+                words += [
+                    f"{part:.15g}" if isinstance(part, float) else str(part) for part in parts
+                ]
     return words
 
 

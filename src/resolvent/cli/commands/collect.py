@@ -44,10 +44,10 @@ def collect(
     labels: Annotated[
         str,
         choice(
-            "--labels",
             LABEL_SOURCES,
             "The source of labels: given by the environment, or made of observations and actions; "
             "auto keeps those given, for `infer --labels auto`.",
+            "--labels",
         ),
     ] = "given",
     columns: Columns = None,

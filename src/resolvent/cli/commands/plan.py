@@ -75,9 +75,9 @@ def plan(
     on_unseen: Annotated[
         str | None,
         choice(
-            "--on-unseen",
             ("raise", "random"),
             "In an augmented state that the plan does not know, raise an error or act at random.",
+            "--on-unseen",
             show_default="raise, or random if outputs are noisy",
         ),
     ] = None,

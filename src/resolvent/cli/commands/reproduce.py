@@ -9,7 +9,7 @@ import typer
 
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
-from resolvent.cli.options import Json, OnIfAsked, each_of, option
+from resolvent.cli.options import Json, OnIfAsked, choice, option
 from resolvent.cli.output import check_folder, command, name_text, option_words, print_json
 from resolvent.paper.experiments import EXPERIMENTS, METHODS
 from resolvent.paper.report import problems, write_report
@@ -24,11 +24,11 @@ from resolvent.viz.terminal import Amount, ProgressBar, show, table
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(
+        choice(
+            EXPERIMENTS,
+            f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
+            kind=typer.Argument,
             metavar="EXPERIMENT",
-            help=f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
-            callback=each_of(EXPERIMENTS),
-            autocompletion=lambda: list(EXPERIMENTS),
             show_default=False,
         ),
     ] = None,
@@ -50,12 +50,10 @@ def reproduce(
     ] = None,
     methods: Annotated[
         list[str] | None,
-        option(
-            "NAME",
+        choice(
+            METHODS,
             f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}.",
             "--method",
-            callback=each_of(METHODS),
-            autocompletion=lambda: list(METHODS),
         ),
     ] = None,
     output: Annotated[

@@ -31,10 +31,10 @@ def show(
     format: Annotated[  # noqa: A002
         str | None,
         choice(
-            "--format",
             _FORMATS,
             "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, "
             "or a reward machine in the format of Toro Icarte's code.",
+            "--format",
             show_default="text",
         ),
     ] = None,

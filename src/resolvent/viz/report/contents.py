@@ -39,8 +39,8 @@ def contents(
     return {
         "summary": summary(machines, score, evidence),
         "machines": [
-            about_machine(machine_evidence, score[name], place, gallery)
-            for place, (name, machine_evidence) in enumerate(evidence.items(), 1)
+            about_machine(machine_evidence, score[name], number, gallery)
+            for number, (name, machine_evidence) in enumerate(evidence.items(), 1)
         ],
         "player": player,
         "map": grid_map(machines, evidence),
@@ -85,7 +85,7 @@ def _calibration_summary(machines: Machines, score: Score) -> dict[str, Any] | N
 def score_summary(score: Score) -> dict[str, Any]:
     """Return whether the machines explain the traces: `kind` is right, unseen or wrong.
 
-    `place` is the trace and step of the first wrong prediction. Generalized outputs are counted
+    `location` is the trace and step of the first wrong prediction. Generalized outputs are counted
     apart.
 
     >>> from resolvent.machines import MachineScore
@@ -106,8 +106,8 @@ def score_summary(score: Score) -> dict[str, Any]:
 
 def _outcome(kind: str, text: str, score: Score) -> dict[str, Any]:
     first = score.first_mismatch
-    place = {} if first is None else {"place": [first.trace, first.step]}
-    return {"kind": kind, "text": short(text, 600), **place}
+    location = {} if first is None else {"location": [first.trace, first.step]}
+    return {"kind": kind, "text": short(text, 600), **location}
 
 
 def _generalized_text(score: Score) -> str:

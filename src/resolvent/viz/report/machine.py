@@ -33,13 +33,13 @@ NumberedDecision = tuple[int, MergeDecision]
 
 
 def about_machine(
-    evidence: MachineEvidence, score: MachineScore, place: int, gallery: Gallery
+    evidence: MachineEvidence, score: MachineScore, number: int, gallery: Gallery
 ) -> dict[str, Any]:
     """Return the sections of a machine; `element` is the id of its drawing in the page."""
     machine = evidence.machine
     return {
-        # A column may have any name, and so may a machine: other ids are made of its place.
-        "element": machine.name if machine.name in _OUTCOMES else f"machine-{place}",
+        # A machine may have any name, which is no id.
+        "element": machine.name if machine.name in _OUTCOMES else f"machine-{number}",
         "name": short(machine.title),
         "short": short(short_name(machine.name)),
         "outcome": _OUTCOMES.get(machine.name) or short(machine.name),
@@ -77,7 +77,7 @@ def state_rows(evidence: MachineEvidence, gallery: Gallery) -> list[dict[str, An
             if state in reachable
             else "not reachable",
             "steps": int(steps[state]),
-            "moves": _transitions(evidence, state),
+            "transitions": _transitions(evidence, state),
             "unread": unseen.get(state, [])[:_MOST_LABELS],
             "unread_count": len(unseen.get(state, [])),
             "outputs": _distinguishing_outputs(machine, distinguished, state, gallery),
@@ -176,7 +176,7 @@ def _weak_pair(pair: Separation, machine: Machine, gallery: Gallery) -> dict[str
         "queries": pair.queries,
         "support": pair.support,
         "outputs": [gallery.output_caption(machine, support.output) for support in outputs],
-        "places": [list(support.location) for support in outputs],
+        "locations": [list(support.location) for support in outputs],
     }
 
 

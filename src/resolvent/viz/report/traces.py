@@ -150,8 +150,8 @@ def grid_map(machines: Machines, evidence: Evidence) -> dict[str, Any] | None:
                 "text": value_text(observation),
                 "labels": labels.get(observation, []),
                 "depends": [
-                    place
-                    for place, observations in enumerate(state_dependent)
+                    number
+                    for number, observations in enumerate(state_dependent)
                     if observation in observations
                 ],
             }
@@ -192,8 +192,8 @@ def _moves_are_short(evidence: Evidence, cells: dict[Symbol, Cell]) -> bool:
     steps, alphabets = evidence.counts.steps, evidence.replay.alphabets
     actions, observations = len(alphabets.actions), len(alphabets.observations)
     queries, query = distinct_pairs(steps["observation"], steps["action"], observations, actions)
-    moves, _ = distinct_pairs(query, steps["next_observation"], len(queries), observations)
-    before, after = np.divmod(moves, observations)
+    transitions, _ = distinct_pairs(query, steps["next_observation"], len(queries), observations)
+    before, after = np.divmod(transitions, observations)
     cell = np.array([cells[observation] for observation in alphabets.observations])
     far = np.abs(cell[queries[before] // actions] - cell[after]).max(axis=1) > 1
     return len(far) > 0 and int(far.sum()) <= (1 - _LEAST_SHORT_MOVES) * len(far)

@@ -33,7 +33,7 @@ function heatCell(one, other, entry, most) {
   return cell;
 }
 
-function places(all) {
+function locations(all) {
   return make("td", "", ...all.map(([trace, step]) =>
     make("div", "", stepLink(trace, step, `trace ${trace}, step ${step}`))));
 }
@@ -56,7 +56,7 @@ function showEvidence() {
           ["states", "distinguished by, for example", "queries", "steps", "outputs", "first seen"],
           proof.weakest.map((one) => [one.states.join(", "), one.by, count(one.queries),
             count(one.support), make("td", "", ...one.outputs.flatMap((output, at) => at ? [" / ", output] : [output])),
-            places(one.places)]), [2, 3])));
+            locations(one.locations)]), [2, 3])));
     } else {
       section.append(make("p", "note", "One state: there is nothing to distinguish."));
     }

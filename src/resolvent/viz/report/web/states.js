@@ -2,7 +2,7 @@ function showStates() {
   for (const { element, name, count: all, states } of data.machines) {
     const rows = states.map((one) => [
       String(one.state), one.history, distinguishing(one, all),
-      lines([...one.moves.map(({ label, to, count: seen }) =>
+      lines([...one.transitions.map(({ label, to, count: seen }) =>
         `${label} → ${to === one.state ? "stays" : `state ${to}`} (${count(seen)}×)`), ...unread(one)]),
       count(one.steps)]);
     const header = ["state", "shortest label sequence", "distinguished by", "labels read", "steps"];

@@ -21,6 +21,6 @@ function scoreColumns() {
     ["unseen", "unseen"]];
 }
 
-function shown({ place }) {
-  return place ? [" ", stepLink(...place, "Show it")] : [];
+function shown({ location }) {
+  return location ? [" ", stepLink(...location, "Show it")] : [];
 }
