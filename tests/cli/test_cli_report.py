@@ -82,7 +82,7 @@ def test_traces_of_another_world(run: Run, machines: Path, tmp_path: Path) -> No
     other.write_text('{"observations":[1,2],"labels":[[],[]],"actions":["fly"],"rewards":[0]}\n')
     outcome = run("report", machines, other, "-o", tmp_path / "report.html")
     assert outcome.code == 2
-    assert "another world" in outcome.error
+    assert "another environment" in outcome.error
 
 
 def test_no_folder(run: Run, machines: Path, house: Path, tmp_path: Path) -> None:
