@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy as np
 from oracles import answers_by_history
 
-from resolvent.machines.automaton import RawAutomaton
+from resolvent.machines.build import RawAutomaton
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
 from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
 from resolvent.preprocess.timing import LabelTiming

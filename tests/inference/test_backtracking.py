@@ -11,7 +11,7 @@ from protocols import BANK
 from resolvent.inference.engine import Limits, merge
 from resolvent.inference.merge_order import merge_with_backtracking
 from resolvent.inference.state_merging import RedBlue, Watch
-from resolvent.machines.automaton import StateLimitExceeded
+from resolvent.machines.build import StateLimitExceeded
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from strategies import sample_set

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from automata import unexplained
 from resolvent import _core
 from resolvent.inference.engine import Limits, merge
-from resolvent.machines.automaton import automaton_from_columns
+from resolvent.machines.build import automaton_from_columns
 from resolvent.preprocess.samples import ContradictoryRows, find_contradiction
 from strategies import sample_set, sample_sets
 

@@ -17,7 +17,7 @@ from resolvent import _core
 from resolvent.errors import OptionError
 from resolvent.inference.engine import Limits, merge
 from resolvent.inference.strategy import ENGINES
-from resolvent.machines.automaton import StateLimitExceeded
+from resolvent.machines.build import StateLimitExceeded
 from resolvent.preprocess.samples import ContradictoryRows, find_contradiction
 from strategies import columns, sample_set, sample_sets
 

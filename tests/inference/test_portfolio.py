@@ -13,7 +13,7 @@ from resolvent.inference import portfolio
 from resolvent.inference.engine import Limits, merge
 from resolvent.inference.portfolio import Candidate, Entrant, best_candidate, uncertainty
 from resolvent.inference.summary import tried_lines
-from resolvent.machines.automaton import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
+from resolvent.machines.build import RawMergeEvent, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.samples import Histories, output_samples
 from resolvent.preprocess.timing import LabelTiming
 from worlds import random_world

@@ -5,7 +5,7 @@ import pytest
 from resolvent.inference.engine import merge
 from resolvent.inference.merge_order import FirstFit
 from resolvent.inference.state_merging import RedBlue, Watch, build_prefix_tree
-from resolvent.machines.automaton import RawMergeEvent
+from resolvent.machines.build import RawMergeEvent
 from strategies import sample_set
 
 both_engines = pytest.mark.parametrize("engine", ["native", "python"])

@@ -12,7 +12,7 @@ import resolvent as rs
 from mealy_machine import Mealy
 from resolvent.inference.engine import Limits, merge, min_states_bound, repair_automaton
 from resolvent.inference.options import InferenceOptions
-from resolvent.machines.automaton import automaton_of_transitions
+from resolvent.machines.build import automaton_of_transitions
 from resolvent.preprocess.reduction import remove_trivial
 from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
 from strategies import sample_sets

@@ -10,7 +10,7 @@ from resolvent.inference.engine import StrategyCalls, merge
 from resolvent.inference.merge_order import BestFirst, FirstFit
 from resolvent.inference.state_merging import build_prefix_tree
 from resolvent.inference.strategy import STRATEGIES, Strategy
-from resolvent.machines.automaton import RawMergeEvent
+from resolvent.machines.build import RawMergeEvent
 from strategies import sample_set
 
 # A light switch: label 0 toggles, alpha 0 tells.

@@ -7,7 +7,7 @@ from resolvent.machines import (
     build_machine,
     machine_of_tables,
 )
-from resolvent.machines.automaton import RawAutomaton
+from resolvent.machines.build import RawAutomaton
 from resolvent.machines.memory import number_states
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.traces import Vocabulary

@@ -11,7 +11,6 @@ from resolvent.machines import (
     OutputCounts,
     TransitionMachine,
     is_isomorphic,
-    is_minimal,
 )
 from resolvent.traces import Vocabulary
 
@@ -155,17 +154,17 @@ def behaves_alike(machine, q, p):
 def test_minimal_exactly_when_no_two_states_behave_alike(drawn):
     machine = machine_of(*drawn)
     pairs = [(q, p) for p in range(machine.states) for q in range(p)]
-    assert is_minimal(machine) is not any(behaves_alike(machine, q, p) for q, p in pairs)
+    assert machine.is_minimal() is not any(behaves_alike(machine, q, p) for q, p in pairs)
 
 
 def test_minimal_by_hand():
     ring = [[1, 0], [2, 1], [0, 2]]
-    assert is_minimal(machine_of(ring, [[0, 0], [0, 0], [1, 0]]))
-    assert not is_minimal(machine_of(ring, [[0, 0], [0, 0], [0, 0]]))
-    assert is_minimal(machine_of([[-1, -1]], [[-1, -1]]))
+    assert machine_of(ring, [[0, 0], [0, 0], [1, 0]]).is_minimal()
+    assert not machine_of(ring, [[0, 0], [0, 0], [0, 0]]).is_minimal()
+    assert machine_of([[-1, -1]], [[-1, -1]]).is_minimal()
     # Unseen is a behaviour of its own.
     half = machine_of([[1, -1], [1, -1]], [[0, -1], [0, 1]])
-    assert is_minimal(half)
+    assert half.is_minimal()
 
 
 def test_states_that_differ_only_in_shares_are_not_one():
@@ -180,6 +179,6 @@ def test_states_that_differ_only_in_shares_are_not_one():
         )
         return replace(machine, output_counts=output_counts)
 
-    assert is_minimal(varying(9, 1, 6, 4))
-    assert not is_minimal(varying(9, 1, 18, 2))
+    assert varying(9, 1, 6, 4).is_minimal()
+    assert not varying(9, 1, 18, 2).is_minimal()
     assert is_isomorphic(varying(9, 1, 6, 4), varying(8, 2, 7, 3))

@@ -33,7 +33,7 @@ def test_a_chance_of_one_is_in_the_last_bin():
 def test_nothing_was_forecast():
     assert PredictionSums().log_loss is None
     assert PredictionSums().calibration == ()
-    assert PredictionSums() + PredictionSums() == PredictionSums()
+    assert PredictionSums().plus(PredictionSums()) == PredictionSums()
 
 
 def test_many_steps_do_not_overflow():
@@ -52,8 +52,8 @@ def test_shards_add_up_in_any_order(first, second, random):
     both = [*first, *second]
     random.shuffle(both)
     together = forecasts(*both)
-    assert forecasts(*first) + forecasts(*second) == together
-    assert forecasts(*second) + forecasts(*first) == together
-    assert hash(forecasts(*first) + forecasts(*second)) == hash(together)
+    assert forecasts(*first).plus(forecasts(*second)) == together
+    assert forecasts(*second).plus(forecasts(*first)) == together
+    assert hash(forecasts(*first).plus(forecasts(*second))) == hash(together)
     assert pickle.loads(pickle.dumps(together)) == together  # noqa: S301
     assert sum(row.steps for row in together.calibration) == sum(row[3] for row in both)

@@ -123,7 +123,9 @@ def test_two_that_are_a_pair_are_one(pair):
         rs.errors.ModelError, match="there is no reward machine here: there is transition"
     ):
         _ = alone.reward
-    with pytest.raises(rs.errors.ModelError, match="and no others: here are transition"):
+    with pytest.raises(
+        rs.errors.ModelError, match="and a Reward Machine are needed: there is transition"
+    ):
         alone.as_pair()
     only = machines_of([replace(pair.reward, supplemented=False)])
     with pytest.raises(rs.errors.ModelError, match="there is no transition machine here"):

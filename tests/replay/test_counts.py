@@ -48,7 +48,7 @@ def test_rows_are_sorted_and_counted_with_their_first_place(traces, cut):
         assert table.count.tolist() == [count[row] for row in rows_of(table)]
         places = zip(table.trace.tolist(), table.step.tolist(), strict=True)
         assert list(places) == [first[row] for row in rows_of(table)]
-        assert rows_of(table.by_first_place()) == list(first)
+        assert rows_of(table.by_location()) == list(first)
 
 
 @settings(deadline=None)
@@ -79,8 +79,8 @@ def test_an_empty_table():
 
 
 def test_a_table_without_places_has_no_order_of_places():
-    with pytest.raises(ValueError, match="no places"):
-        CountTable.of({"seen": np.int32([1])}).by_first_place()
+    with pytest.raises(ValueError, match="no locations"):
+        CountTable.of({"seen": np.int32([1])}).by_location()
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20))

@@ -10,7 +10,6 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import resolvent as rs
-from resolvent.machines.compare import is_minimal
 from resolvent.rl.rollout import random_actions
 from resolvent.worlds import Cookie, House, Office, PhaseGrid, RandomWorld, TMaze, TwoKeys
 from resolvent.worlds.env import World
@@ -132,8 +131,8 @@ def test_its_true_machines_are_minimal_and_explain_it(
     world = make()
     truth = world.machines()
     assert (truth.transition.states, truth.reward.states) == (tm_states, rm_states)
-    assert is_minimal(truth.transition)
-    assert is_minimal(truth.reward)
+    assert truth.transition.is_minimal()
+    assert truth.reward.is_minimal()
     assert truth.termination.ambiguous == frozenset()
     assert truth.score(random_walks(world, 200, seed=5, max_steps=1_000)).perfect
 

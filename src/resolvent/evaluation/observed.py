@@ -103,7 +103,7 @@ def most_frequent(outputs: CountTable, rows: Numbers) -> tuple[Numbers, Numbers]
 
 def location(table: CountTable, row: int) -> Location:
     """Return where a row was first observed."""
-    trace, step = table.places
+    trace, step = table.locations
     return int(trace[row]), int(step[row])
 
 

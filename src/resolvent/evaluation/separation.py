@@ -301,7 +301,7 @@ def separate(
         varying.state[varying.by_query],
         varying.output[varying.by_query],
         count=outputs.count[rows],
-        step=outputs.places[1][rows],
+        step=outputs.locations[1][rows],
         transitions=nontrivial_transitions(machine),
         states=machine.states,
         labels=len(machine.labels),

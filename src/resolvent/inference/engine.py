@@ -49,7 +49,7 @@ from resolvent.inference.strategy import (
     engine_for,
     strategy_named,
 )
-from resolvent.machines.automaton import (
+from resolvent.machines.build import (
     RawAutomaton,
     StateLimitExceeded,
     WorkLimitExceeded,

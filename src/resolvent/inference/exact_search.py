@@ -34,7 +34,7 @@ from resolvent.inference.exact_solver import (
 )
 from resolvent.inference.fit import FOUND, IMPOSSIBLE, STOPPED, UNDECIDED, Attempt
 from resolvent.inference.state_merging import Watch
-from resolvent.machines.automaton import RawAutomaton, automaton_from_columns
+from resolvent.machines.build import RawAutomaton, automaton_from_columns
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 

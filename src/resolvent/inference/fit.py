@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.text import amount
 from resolvent.machines import Alternative, Machine, Machines, machines_of
-from resolvent.machines.automaton import RawAutomaton
+from resolvent.machines.build import RawAutomaton
 from resolvent.preprocess.reduction import TrivialityTest
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import Corpus, ReplayCounts

@@ -27,7 +27,7 @@ from resolvent.inference.state_merging import (
     build_prefix_tree,
     complete_search,
 )
-from resolvent.machines.automaton import RawAutomaton, RawMergeEvent, StateLimitExceeded
+from resolvent.machines.build import RawAutomaton, RawMergeEvent, StateLimitExceeded
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 

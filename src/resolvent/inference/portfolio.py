@@ -42,7 +42,7 @@ from resolvent.inference.state_merging import Watcher
 from resolvent.inference.strategy import AUTO, BACKTRACKING, EDSM, LIKELIHOOD, RPNI, Strategy
 from resolvent.inference.task import Task, choose_trivial_labels, work_before_search
 from resolvent.machines import Machine
-from resolvent.machines.automaton import BudgetExceeded, RawAutomaton, WorkLimitExceeded
+from resolvent.machines.build import BudgetExceeded, RawAutomaton, WorkLimitExceeded
 from resolvent.machines.likelihood import description_bits
 
 FIRST: Final = EDSM

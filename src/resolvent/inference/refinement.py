@@ -35,7 +35,7 @@ from resolvent.inference.result import InferenceResult
 from resolvent.inference.summary import time_ran_out_warning
 from resolvent.inference.task import TrainingSet
 from resolvent.machines import Machine, Provenance, machines_of
-from resolvent.machines.automaton import StateLimitExceeded
+from resolvent.machines.build import StateLimitExceeded
 from resolvent.preprocess.reduction import remove_trivial, trivial_codes
 from resolvent.replay import Corpus, ReplayCounts, replay
 from resolvent.replay.corpus import REPLAYING

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent._util.progress import Progress
 from resolvent.errors import TimeLimitReached
-from resolvent.machines.automaton import (
+from resolvent.machines.build import (
     RawAutomaton,
     RawMergeEvent,
     StateLimitExceeded,

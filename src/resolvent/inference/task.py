@@ -20,7 +20,7 @@ from resolvent.inference.engine import Limits, merge
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.strategy import AUTO, EDSM
 from resolvent.machines import Machine, build_machine, machine_class, machine_name, restore_loops
-from resolvent.machines.automaton import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
+from resolvent.machines.build import RawAutomaton, StateLimitExceeded, WorkLimitExceeded
 from resolvent.preprocess.labeling import AS_RECORDED
 from resolvent.preprocess.reduction import (
     ConstantOutputs,

@@ -8,7 +8,7 @@ from resolvent.machines.build import (
     machine_of_tables,
     restore_loops,
 )
-from resolvent.machines.compare import Alternative, is_isomorphic, is_minimal
+from resolvent.machines.compare import Alternative, is_isomorphic
 from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, Guard
 from resolvent.machines.io.json import load
 from resolvent.machines.io.reward_machine_text import read_reward_machine, write_reward_machine
@@ -56,7 +56,6 @@ __all__ = [
     "build_machine",
     "decisions_of",
     "is_isomorphic",
-    "is_minimal",
     "load",
     "machine_class",
     "machine_name",

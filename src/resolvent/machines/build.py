@@ -1,10 +1,10 @@
-"""The last step of inference: raw automata or known tables → canonically numbered machines.
+"""The last step of inference: automata of state merging, or tables → canonically numbered machines.
 
 Also what machines gain afterwards: labels that merging did without, counts of noisy samples, the
 decisions of state merging, and guesses for unseen entries.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.validation import check_table
-from resolvent.machines.automaton import RawAutomaton
 from resolvent.machines.machine import Machine
 from resolvent.machines.memory import number_states
-from resolvent.machines.tables import MergeDecision, Support, group_outputs, no_numbers
+from resolvent.machines.tables import MergeDecision, Support, group_outputs, no_codes, no_numbers
 from resolvent.preprocess.reduction import ConstantOutputs
 from resolvent.preprocess.samples import Histories, SampleSet
 from resolvent.traces.symbols import Label, Symbol
@@ -31,6 +30,104 @@ STEEPNESS: Final = 4
 has a sixteenth of the weight of one with all equal."""
 
 
+class RawMergeEvent(NamedTuple):
+    """One decision of state merging; `red` is None when `blue` was promoted to a state.
+
+    `red` and `blue` are nodes of the prefix tree. `score` is the number of outputs that agreed,
+    `folded` the number of tree nodes that the merge removed.
+    """
+
+    red: int | None
+    blue: int
+    score: int
+    folded: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawAutomaton:
+    """An automaton over codes; states are numbered in the order of their promotion.
+
+    Attributes:
+        access: The tree node that each state began as.
+        transition_state, transition_label, transition_target, transition_count: The transitions
+            and how often each was taken, sorted by state, then label.
+        output_state, output_alpha, output_value, output_count: The outputs and how often each was
+            seen, sorted by state, then α-input.
+        events: The decisions in order.
+        attempts: Number of folds that were tried.
+        tree_nodes: Size of the prefix tree.
+        finished: False if time ran out. Then a state may have seen several outputs for an
+            α-input, and `output_value` is the most frequent one.
+        wrong: Number of rows that an unfinished automaton predicts wrongly.
+        work: Effort in units that are the same on every computer; 0 if it was not counted.
+    """
+
+    access: Codes
+    transition_state: Codes
+    transition_label: Codes
+    transition_target: Codes
+    transition_count: NDArray[np.int64]
+    output_state: Codes
+    output_alpha: Codes
+    output_value: Codes
+    output_count: NDArray[np.int64]
+    events: tuple[RawMergeEvent, ...]
+    attempts: int
+    tree_nodes: int
+    finished: bool = True
+    wrong: int = 0
+    work: int = 0
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self.access)
+
+
+def automaton_of_transitions(transitions: Codes) -> RawAutomaton:
+    """Return the automaton of a table [state, label], −1 for no transition, without outputs.
+
+    >>> automaton_of_transitions(np.int32([[1, -1], [0, 1]])).transition_target.tolist()
+    [1, 0, 1]
+    """
+    state, label = (column.astype(np.int32) for column in np.nonzero(transitions >= 0))
+    return RawAutomaton(
+        access=np.zeros(len(transitions), np.int32),
+        transition_state=state,
+        transition_label=label,
+        transition_target=transitions[state, label],
+        transition_count=np.zeros(len(state), np.int64),
+        output_state=no_codes(),
+        output_alpha=no_codes(),
+        output_value=no_codes(),
+        output_count=no_numbers(),
+        events=(),
+        attempts=0,
+        tree_nodes=0,
+    )
+
+
+def automaton_from_columns(columns: dict[str, Any], tree_nodes: int) -> RawAutomaton:
+    """Return the automaton of the columns that the compiled core returns."""
+    red, *fields = (columns.pop(f"event_{name}").tolist() for name in RawMergeEvent._fields)
+    merged_into = [None if state < 0 else state for state in red]
+    return RawAutomaton(
+        events=tuple(map(RawMergeEvent, merged_into, *fields)), tree_nodes=tree_nodes, **columns
+    )
+
+
+class BudgetExceeded(Exception):  # noqa: N818
+    """The budget of state merging was exceeded."""
+
+
+class StateLimitExceeded(BudgetExceeded):
+    """Merging found more states than the limit."""
+
+
+class WorkLimitExceeded(BudgetExceeded):
+    """Merging took more work than the limit."""
+
+
 class Vocabularies(NamedTuple):
     """The symbols of a machine."""
 
@@ -41,7 +138,7 @@ class Vocabularies(NamedTuple):
 
 
 def build_machine(
-    kind: type[M],
+    machine_type: type[M],
     automaton: RawAutomaton,
     samples: SampleSet,
     constants: ConstantOutputs,
@@ -66,7 +163,7 @@ def build_machine(
     by_state = np.lexsort((query, state))
     constant_query = samples.alpha_keys[constants.alpha]
     by_query = np.argsort(constant_query)
-    return kind(
+    return machine_type(
         labels=samples.labels,
         observations=samples.observations,
         actions=samples.actions,
@@ -88,7 +185,7 @@ def build_machine(
 
 
 def machine_of_tables(
-    kind: type[M],
+    machine_type: type[M],
     vocabularies: Vocabularies,
     transitions: Codes,
     outputs: tuple[NDArray[np.int64], NDArray[np.int64], Codes],
@@ -116,7 +213,7 @@ def machine_of_tables(
     varies = np.zeros(len(distinct), bool)
     varies[group[output != output[first][group]]] = True
     by_state = varies[group]
-    machine = kind(
+    machine = machine_type(
         **vocabularies._asdict(),
         transitions=table,
         trivial=trivial,

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from resolvent._util.math import exp
-from resolvent._util.records import to_builtins
+from resolvent._util.records import builtin
 from resolvent._util.text import amount, odds_text, short
 from resolvent._util.validation import check_arguments
 from resolvent.machines.machine import Machine
@@ -66,32 +65,6 @@ def _canonical_tables(
     predicted = machine.predict(states, np.tile(numbers, len(order)))
     common = np.append(codes_of(machine.outputs, outputs, -1), np.int32(-1))
     return transitions, common[predicted].reshape(len(order), -1)
-
-
-def is_minimal(machine: Machine) -> bool:
-    """Return whether no two states have the same behavior; unseen is a distinct behavior.
-
-    By partition refinement: states are split by their outputs, then by their next states, until
-    nothing changes. Outputs that vary are the same if each has the same share.
-    """
-    check_arguments(is_minimal, locals())
-    outputs: list[list[tuple[int, ...]]] = [[] for _ in range(machine.states)]
-    main_outputs = machine.output_state, machine.output_query, machine.output_value
-    for columns in (main_outputs, machine.output_counts.shares):
-        for state, *entry in zip(*(column.tolist() for column in columns), strict=True):
-            outputs[state].append(tuple(entry))
-    blocks = _numbered(map(tuple, outputs))
-    while True:
-        targets = np.where(machine.transitions >= 0, blocks[machine.transitions], -1)
-        finer = _numbered(map(tuple, np.column_stack([blocks, targets]).tolist()))
-        if finer.max() == blocks.max():
-            return int(blocks.max()) + 1 == machine.states
-        blocks = finer
-
-
-def _numbered(keys: Iterator[tuple[Any, ...]]) -> NDArray[np.int64]:
-    numbers: dict[tuple[Any, ...], int] = {}
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def label_sequence_text(labels: Sequence[Label]) -> str:
@@ -150,10 +123,6 @@ class LabelClass:
     transitions: tuple[tuple[int, int], ...]
     sources: tuple[str, ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the class as JSON values."""
-        return to_builtins(self)
-
     def __str__(self) -> str:
         names = self.sources or tuple(map(label_text, self.labels))
         changes = [f"{state} → {target}" for state, target in self.transitions]
@@ -187,7 +156,7 @@ class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the events as JSON values."""
-        return {name: [event.as_dict() for event in events] for name, events in self.items()}
+        return builtin(dict(self))  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         counts = (f"{short(name)} {len(events)}" for name, events in self.items())

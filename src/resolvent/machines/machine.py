@@ -164,8 +164,7 @@ class Machine(FiniteMemory):
     def basis_many(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int8]:
         """Return the code of the basis of the output for each state and query.
 
-        The codes are `OBSERVED_CODE`, `GENERALIZED_CODE` and `UNSEEN_CODE` of
-        `resolvent.machines.tables`.
+        The codes are positions in `BASIS_BY_CODE` of `resolvent.machines.tables`.
         """
         keys = self._keys(states, queries)
         codes = np.full(len(keys), UNSEEN_CODE, np.int8)
@@ -203,17 +202,14 @@ class Machine(FiniteMemory):
         return observation_code * len(self.actions) + action_code
 
     def with_observed(self, states: Codes, queries: NDArray[np.int64]) -> Self:
-        """Return the machine with these constant queries marked as observed in these states.
+        """Return the machine with its constant queries marked as observed in these states only.
 
         Rows with a state or query of −1, and queries whose output depends on the state, are
         ignored. Support then holds no counts by state.
         """
-        is_new = is_member(self.constant_query, queries) & (states >= 0)
+        is_constant = is_member(self.constant_query, queries) & (states >= 0)
         keys, _ = distinct_numbers(
-            np.concatenate(
-                [self._observed_constant_keys, self._keys(states[is_new], queries[is_new])]
-            ),
-            self.states * self._queries,
+            self._keys(states[is_constant], queries[is_constant]), self.states * self._queries
         )
         state, query = np.divmod(keys, max(self._queries, 1))
         return replace(
@@ -313,10 +309,22 @@ class Machine(FiniteMemory):
         return self.output_rows(self.output_counts.state, self.output_counts.query)
 
     def is_minimal(self) -> bool:
-        """Return whether no two states have the same behavior; unseen is a distinct behavior."""
-        from resolvent.machines.compare import is_minimal
+        """Return whether no two states have the same behavior; unseen is a distinct behavior.
 
-        return is_minimal(self)
+        Outputs that vary are the same if each has the same share.
+        """
+        outputs: list[list[tuple[int, ...]]] = [[] for _ in range(self.states)]
+        main_outputs = self.output_state, self.output_query, self.output_value
+        for columns in (main_outputs, self.output_counts.shares):
+            for state, *entry in zip(*(column.tolist() for column in columns), strict=True):
+                outputs[state].append(tuple(entry))
+        blocks = _numbered(map(tuple, outputs))
+        while True:  # states are split by their next states, until nothing changes
+            targets = np.where(self.transitions >= 0, blocks[self.transitions], -1)
+            finer = _numbered(map(tuple, np.column_stack([blocks, targets]).tolist()))
+            if finer.max() == blocks.max():
+                return int(blocks.max()) + 1 == self.states
+            blocks = finer
 
     def guessing(self) -> Self:
         """Return this machine with a guess wherever a label or a query is `UNSEEN` in a state.
@@ -454,6 +462,11 @@ class Machine(FiniteMemory):
     def _observed_constants(self) -> frozenset[tuple[int, int]]:
         columns = (self.observed_constant_state, self.observed_constant_query)
         return frozenset(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _numbered(keys: Iterator[tuple[Any, ...]]) -> NDArray[np.int64]:
+    numbers: dict[tuple[Any, ...], int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import msgspec
 
@@ -42,18 +42,8 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def is_of(self, traces: TraceSet) -> bool:
         """Return whether machines were inferred from these traces, as the machines read them."""
-        if (len(traces), traces.steps) != (self.traces, self.steps):
-            return False
-        return self.traces_sha256 == traces.digest
-
-
-class MachineSettings(TypedDict, total=False):
-    """What a set of machines holds besides machines and label timing; see `Machines`."""
-
-    termination: Termination
-    provenance: Provenance | None
-    preprocessor: Preprocessor
-    state_uncertainty: StateUncertainty
+        is_same_size = (len(traces), traces.steps) == (self.traces, self.steps)
+        return is_same_size and self.traces_sha256 == traces.digest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +121,7 @@ class Machines(Mapping[str, Machine]):
         """
         if set(self) != set(_PAIR):
             raise ModelError(
-                f"this takes a Transition Machine and a Reward Machine and no others: here are "
+                f"exactly a Transition Machine and a Reward Machine are needed: there is "
                 f"{listed(self)}"
             )
         return MachinePair(self.transition, self.reward, **self._settings)
@@ -226,10 +216,8 @@ class Machines(Mapping[str, Machine]):
         by_name = {machine.name: machine for machine in machines}
         for name in by_name:
             self._required(name)
-        replaced = machines_of(
-            {**self._by_name, **by_name}.values(), **{**self._settings, **fields}
-        )
-        return cast("Self", replaced)
+        together = {**self._by_name, **by_name}.values()
+        return cast("Self", machines_of(together, **{**self._settings, **fields}))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Machines):
@@ -295,7 +283,7 @@ class MachinePair(Machines):
         transition: TransitionMachine,
         reward: RewardMachine,
         timing: LabelTiming = LabelTiming.CURRENT,
-        **settings: Unpack[MachineSettings],
+        **settings: Any,
     ) -> None:
         super().__init__((transition, reward), timing, **settings)
 
@@ -311,7 +299,7 @@ class MachinePair(Machines):
 def machines_of(
     machines: Iterable[Machine],
     timing: LabelTiming = LabelTiming.CURRENT,
-    **settings: Unpack[MachineSettings],
+    **settings: Any,
 ) -> Machines:
     """Return machines as a set: a `MachinePair` if they are a Transition and a Reward Machine.
 

@@ -140,13 +140,8 @@ class PredictionSums:
             if entry.steps
         )
 
-    def __add__(self, other: "PredictionSums") -> "PredictionSums":
-        return self._plus(other, 1)
-
-    def __sub__(self, other: "PredictionSums") -> "PredictionSums":
-        return self._plus(other, -1)
-
-    def _plus(self, other: "PredictionSums", sign: int) -> "PredictionSums":
+    def plus(self, other: "PredictionSums", sign: int = 1) -> "PredictionSums":
+        """Return the sums of the steps of both, or without those of the other if `sign` is −1."""
         bins = (
             Bin(*(mine + sign * yours for mine, yours in zip(*pair, strict=True)))
             for pair in zip(self.bins, other.bins, strict=True)
@@ -212,10 +207,7 @@ class MachineScore:
         mismatch = self.first_mismatch
         if mismatch is None and later.first_mismatch is not None:
             mismatch = replace(later.first_mismatch, trace=later.first_mismatch.trace + first)
-        counts = {name: getattr(self, name) + getattr(later, name) for name in _COUNTS}
-        return MachineScore(
-            **counts, first_mismatch=mismatch, forecasts=self.forecasts + later.forecasts
-        )
+        return self._plus(later, 1, mismatch)
 
     def without(self, part: "MachineScore") -> "MachineScore":
         """Return the score of all steps except those counted in `part`.
@@ -223,11 +215,12 @@ class MachineScore:
         >>> print(MachineScore(right=7, unseen=2).without(MachineScore(right=4)))
         right 3, wrong 0, unseen 2
         """
-        mismatch = self.first_mismatch if part.first_mismatch is None else None
-        counts = {name: getattr(self, name) - getattr(part, name) for name in _COUNTS}
-        return MachineScore(
-            **counts, first_mismatch=mismatch, forecasts=self.forecasts - part.forecasts
-        )
+        return self._plus(part, -1, self.first_mismatch if part.first_mismatch is None else None)
+
+    def _plus(self, other: "MachineScore", sign: int, mismatch: Mismatch | None) -> "MachineScore":
+        counts = {name: getattr(self, name) + sign * getattr(other, name) for name in _COUNTS}
+        forecasts = self.forecasts.plus(other.forecasts, sign)
+        return MachineScore(**counts, first_mismatch=mismatch, forecasts=forecasts)
 
     def __str__(self) -> str:
         counts = ((name, getattr(self, name)) for name in _COUNTS)

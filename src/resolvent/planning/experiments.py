@@ -230,7 +230,7 @@ def observed_steps(machines: Machines, traces: TraceSet | TraceDataset) -> Obser
     corpus = scan_corpus(machines, as_traces(traces), Threads())
     alphabets = corpus.alphabets
     steps = run_pass(corpus, StepPass(MachineTables.of(machines, alphabets))).steps
-    trace, step = steps.places
+    trace, step = steps.locations
     order = np.lexsort((step, trace, -steps.count))
     columns = [steps.columns.get("label_read", steps[LABEL]), steps["ended"]]
     columns += [steps[name] for name in (OBSERVATION, ACTION, "next_observation")]

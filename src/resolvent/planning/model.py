@@ -249,9 +249,4 @@ def _checked(machines: Machines, replay: ReplayCounts, trust_constants: bool) ->
 def _as_queried(machine: Machine, replay: ReplayCounts) -> Machine:
     rows = replay.machines[machine.name].known_outputs
     query, _ = to_machine_codes(machine, rows, replay.alphabets, replay.sizes["transition"])
-    unobserved = replace(
-        machine,
-        observed_constant_state=np.empty(0, np.int32),
-        observed_constant_query=np.empty(0, np.int64),
-    )
-    return unobserved.with_observed(np.ascontiguousarray(rows["state"]), query)
+    return machine.with_observed(np.ascontiguousarray(rows["state"]), query)

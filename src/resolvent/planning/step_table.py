@@ -117,8 +117,8 @@ def _lagged_labels(steps: Steps, transitions: Sequence[Codes]) -> Lookup:
     varying = int(counts.key[np.argmax(counts.size > 1)])
     rows = np.flatnonzero(observation == varying)
     rows = rows[[0, int(np.argmax(labels[rows] != labels[rows[0]]))]]
-    trace = np.concatenate([steps.starts.places[0], steps.trace])
-    position = np.concatenate([steps.starts.places[1], steps.step + 1])
+    trace = np.concatenate([steps.starts.locations[0], steps.trace])
+    position = np.concatenate([steps.starts.locations[1], steps.step + 1])
     locations = (
         f"trace {trace[row]}, label {position[row]} ({label_text(steps.labels[int(label[row])])})"
         for row in rows

@@ -176,7 +176,7 @@ class Steps:
     def of(cls, counts: StepCounts, alphabets: Alphabets, space: StateSpace) -> "Steps":
         """Return the steps counted by reward, in the codes of a space."""
         names = tuple(state_column(name) for name in counts.replay.sizes)
-        steps, starts = counts.steps.by_first_place(), counts.starts.by_first_place()
+        steps, starts = counts.steps.by_location(), counts.starts.by_location()
         observations = codes_of(alphabets.observations, space.observations, -1)
         starts.columns[OBSERVATION] = observations[starts[OBSERVATION]]
         return cls(
@@ -190,7 +190,7 @@ class Steps:
             steps["ended"].astype(bool),
             steps["reward"],
             steps.count,
-            *steps.places,
+            *steps.locations,
             starts,
             alphabets.labels,
         )
@@ -207,8 +207,8 @@ class Steps:
             row = int(unknown[0])
             first = label_text(self.labels[int(starts[LABEL][row])])
             raise ModelError(
-                f"trace {starts.places[0][row]} begins with label {first}, for which the machines "
-                f"have no transition: infer them from traces that start with it"
+                f"trace {starts.locations[0][row]} begins with label {first}, for which the "
+                f"machines have no transition: infer them from traces that start with it"
             )
         numbers = space.number(starts[OBSERVATION], states)
         distinct, first_row, place = np.unique(numbers, return_index=True, return_inverse=True)

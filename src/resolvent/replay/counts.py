@@ -1,7 +1,7 @@
 """Counts of distinct rows of integer columns, which add up over shards.
 
 Input: columns of codes, one entry a row. Output: the distinct rows in sorted order, the number
-of occurrences of each, and its first place. `ReplayCounts` holds all counts of a replay.
+of occurrences of each, and its first location. `ReplayCounts` holds all counts of a replay.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _LARGEST: Final = np.iinfo(np.int64).max
 
 
 def number_rows(columns: Mapping[str, Integers], rows: int) -> tuple[int, Integers]:
-    """Return the number of distinct rows and, for each row, its place among them in sorted order.
+    """Return the number of distinct rows and, for each row, its rank among them.
 
     >>> number_rows({"a": np.array([2, -1, 2]), "b": np.array([0, 7, 0])}, 3)[1].tolist()
     [1, 0, 1]
@@ -81,8 +81,8 @@ def _ranked(numbers: Integers) -> tuple[int, Integers]:
 class CountTable(ByValue):
     """The distinct rows of some columns, sorted by these in their order, each with its count.
 
-    `trace` and `step` are the first place of each row, if wanted. Tables with the same columns add
-    up: counts are summed, and the earlier place is kept.
+    `trace` and `step` are the first location of each row, if wanted. Tables with the same columns
+    add up: counts are summed, and the earlier location is kept.
 
     >>> columns = {"seen": np.int32([4, 4, 2]), "done": np.int32([0, 0, 0])}
     >>> early = CountTable.of(columns, trace=np.array([0, 0, 1]), step=np.array([0, 1, 0]))
@@ -108,7 +108,7 @@ class CountTable(ByValue):
     ) -> "CountTable":
         """Count the distinct rows of columns, or sum the counts that the rows have already.
 
-        With places, the rows have to be in the order of traces and steps.
+        With locations, the rows have to be in the order of traces and steps.
         """
         rows = len(next(iter(columns.values())))
         size, number = number_rows(columns, rows)
@@ -152,22 +152,22 @@ class CountTable(ByValue):
         )
 
     def take(self, rows: NDArray[Any]) -> "CountTable":
-        """Return some of the rows, given by their places or a mask."""
+        """Return some of the rows, given by their positions or a mask."""
         table = CountTable(
             {name: column[rows] for name, column in self.columns.items()}, self.count[rows]
         )
         return table._placed(rows, self.trace, self.step)
 
     @property
-    def places(self) -> tuple[Int64s, Int64s]:
+    def locations(self) -> tuple[Int64s, Int64s]:
         """The trace and step of the first occurrence of each row."""
         if self.trace is None or self.step is None:
-            raise ValueError("the table has no places: give them where the rows are counted")
+            raise ValueError("the table has no locations: give trace and step to `of`")
         return self.trace, self.step
 
-    def by_first_place(self) -> "CountTable":
+    def by_location(self) -> "CountTable":
         """Return the rows in the order of their first occurrence."""
-        trace, step = self.places
+        trace, step = self.locations
         return self.take(np.lexsort((step, trace)))
 
 
@@ -221,7 +221,7 @@ class GroupedCounts(ByValue):
 
     @cached_property
     def row(self) -> Int64s:
-        """For each value, the place of its key."""
+        """For each value, the position of its key."""
         return np.repeat(np.arange(len(self)), self.size)
 
     @cached_property
@@ -230,11 +230,11 @@ class GroupedCounts(ByValue):
         return self.count / self.total[self.row]
 
     def find(self, keys: Int64s) -> Int64s:
-        """Return the place of each key, −1 where it does not occur."""
+        """Return the position of each key, −1 where it does not occur."""
         return positions(self.key, keys).astype(np.int64)
 
     def entries(self, rows: Int64s) -> tuple[Int64s, Int64s]:
-        """Return all entries of the keys at some places; place −1 has none.
+        """Return all entries of the keys at some positions; position −1 has none.
 
         The first column is the entry's position in `rows`, the second that in `value` and `count`.
         """
@@ -274,7 +274,7 @@ _COUNTED = [
     ("step", np.int32),
     ("length", np.int64),
     ("key", np.int64),
-    ("early_trace", np.int64),  # the place with the fewest steps before it, if asked for
+    ("early_trace", np.int64),  # where the fewest steps come before it, if asked for
     ("early_step", np.int32),
 ]
 OUTPUT_ROW: Final = np.dtype([("state", np.int32), ("query", np.int64), *_COUNTED])
@@ -437,7 +437,7 @@ def _order(rows: Rows, *fields: str) -> Int64s:
 
 
 def _sum_rows(rows: Rows, more: Rows, keys: tuple[str, ...]) -> Rows:
-    """Merge rows that are sorted by distinct keys: sum the counts, and keep the better places.
+    """Merge rows that are sorted by distinct keys: sum the counts, and keep the better examples.
 
     This costs little more than a copy of the longer rows if the shorter ones are few.
     """
@@ -450,15 +450,15 @@ def _sum_rows(rows: Rows, more: Rows, keys: tuple[str, ...]) -> Rows:
     number, wanted = number[: len(rows)], number[len(rows) :]
     at = np.searchsorted(number, wanted)
     is_there = number[np.minimum(at, len(rows) - 1)] == wanted
-    total, place, same = rows.copy(), at[is_there], more[is_there]
-    total["count"][place] += same["count"]
+    total, existing, same = rows.copy(), at[is_there], more[is_there]
+    total["count"][existing] += same["count"]
     for names, order in (
         (("trace", "step", "length", "key"), ("length", "key", "trace")),
         (("early_trace", "early_step"), ("early_step", "early_trace")),
     ):
-        better = _come_before(same, total[place], order)
+        better = _come_before(same, total[existing], order)
         for name in names:
-            total[name][place[better]] = same[name][better]
+            total[name][existing[better]] = same[name][better]
     return np.insert(total, at[~is_there], more[~is_there])
 
 

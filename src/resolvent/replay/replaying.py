@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from resolvent._util.cache import cached
 from resolvent._util.parallel import Threads, Workers, available_cores
 from resolvent.errors import ModelError
-from resolvent.machines import Machine, Machines
+from resolvent.machines import Machines
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay.coded_shard import Alphabets, CodedShard, check_columns, rounding_of
 from resolvent.replay.corpus import REPLAYING, Corpus, ShardReader
@@ -36,8 +36,7 @@ WITHOUT_ALPHABETS: Final = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(
 _UNRANKED: Final = np.empty(0, np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class MachineTable:
+class MachineTable(NamedTuple):
     """A machine as the core replays it: next states by state and common label code."""
 
     name: str
@@ -45,22 +44,6 @@ class MachineTable:
     states: int
     column: int
     supplemented: bool
-
-    @classmethod
-    def of(
-        cls, machine: Machine, alphabets: Alphabets, trivial: Collection[Label]
-    ) -> "MachineTable":
-        """Return the table of a machine; trivial labels loop on every state."""
-        table = machine.transitions_for(alphabets.labels)
-        loops = [alphabets.labels.code(label) for label in trivial]
-        table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
-        return cls(
-            machine.name,
-            table.ravel(),
-            machine.states,
-            alphabets.column_number(machine.predicts),
-            machine.supplemented,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +61,15 @@ class MachineTables:
 
         Trivial labels loop on every state, also if the machines do not know them.
         """
-        tables = (MachineTable.of(machine, alphabets, trivial) for machine in machines.values())
+        loops = [alphabets.labels.code(label) for label in trivial]
+        tables = []
+        for name, machine in machines.items():
+            table = machine.transitions_for(alphabets.labels)
+            table[:, loops] = np.arange(machine.states, dtype=np.int32)[:, None]
+            column = alphabets.column_number(machine.predicts)
+            tables.append(
+                MachineTable(name, table.ravel(), machine.states, column, machine.supplemented)
+            )
         return cls(tuple(tables), machines.timing)
 
     def transitions(self, name: str) -> Codes:
@@ -151,13 +142,13 @@ def replay_traces(
     """Replay traces in memory, which may be of another environment.
 
     `unknown_states`: count outputs also after a label left the state unknown; `earliest`: find
-    for each count also the place with the fewest steps before it; `states`: keep the state of
+    for each count also where the fewest steps come before it; `states`: keep the state of
     every machine at every step.
 
     >>> import gymnasium as gym, resolvent as rs
     >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=20, seed=0)
-    >>> shown = replay_traces(rs.infer(traces).machines, traces)
-    >>> shown.traces, shown.consistent, int(shown.machines["reward"].outputs["count"].sum())
+    >>> counts = replay_traces(rs.infer(traces).machines, traces)
+    >>> counts.traces, counts.consistent, int(counts.machines["reward"].outputs["count"].sum())
     (20, True, 769)
     """
     shard = CodedShard.alone(traces, rounding_of(machines))
@@ -177,7 +168,7 @@ def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
     shard = CodedShard.alone(traces)
     check_columns(machines, shard.alphabets)
     tables = MachineTables.of(machines, shard.alphabets)
-    return dict(replay_shard(tables, shard, shortest=False, answers=False, states=True).states)
+    return dict(replay_shard(tables, shard, shortest=False, outputs=False, states=True).states)
 
 
 def replay_shard(
@@ -185,7 +176,7 @@ def replay_shard(
     shard: CodedShard,
     *,
     shortest: bool = True,
-    answers: bool = True,
+    outputs: bool = True,
     unknown_states: bool = False,
     earliest: bool = False,
     states: bool = False,
@@ -209,8 +200,8 @@ def replay_shard(
         rank=shard.rank if shortest else _UNRANKED,
         first=tables.timing.first,
         lag=tables.timing.lag,
-        answers=answers,
-        situations=answers and _can_number_augmented_states(tables, shard),
+        answers=outputs,
+        situations=outputs and _can_number_augmented_states(tables, shard),
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,
@@ -244,7 +235,7 @@ def _can_number_augmented_states(tables: MachineTables, shard: CodedShard) -> bo
     if shard.traces.terminated.any():
         raise ModelError(
             f"{len(sizes)} machines have {' × '.join(map(str, sizes))} states together, too many "
-            f"to tell where episodes end: infer them in several calls, with fewer outputs each"
+            f"to count where episodes end: infer them in several calls, with fewer outputs each"
         )
     return False
 

@@ -204,29 +204,29 @@ _ValuesByType = Mapping[str, Mapping[type, frozenset[Any]]]
 class ScanCounts:
     """The scan of consecutive shards; scans add up in the order of shards.
 
-    `traces` are the numbers of traces of each shard. `news` are the values that first occur in a
+    `traces` are the numbers of traces of each shard. `new_values` are those that first occur in a
     shard, by its number and column. `facts` are those for later reads, by shard number.
     """
 
     traces: NDArray[np.int64]
     digest: TraceDigest
-    news: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
+    new_values: tuple[tuple[int, dict[str, tuple[Any, ...]]], ...]
     pool: Pool
     facts: tuple[tuple[int, ShardFacts], ...] = ()
 
     def __add__(self, other: "ScanCounts") -> "ScanCounts":
-        by_type, news = self._values_by_type, list(self.news)
-        for shard, values in other.news:
+        by_type, new_values = self._values_by_type, list(self.new_values)
+        for shard, values in other.new_values:
             fresh = {
                 name: _new_values(column, by_type.get(name, {})) for name, column in values.items()
             }
-            if any(fresh.values()) or fresh.keys() != self.news[0][1].keys():
-                news.append((shard, fresh))
+            if any(fresh.values()) or fresh.keys() != self.new_values[0][1].keys():
+                new_values.append((shard, fresh))
                 by_type = _updated(by_type, fresh)
         total = ScanCounts(
             np.append(self.traces, other.traces),
             self.digest + other.digest,
-            tuple(news),
+            tuple(new_values),
             self.pool + other.pool.moved(int(self.traces.sum())),
             self.facts + other.facts,
         )
@@ -245,14 +245,14 @@ class ScanCounts:
             TraceError: when shards have other columns than the first, or values of other types.
         """
         common = JointVocabularies()
-        for shard, values in self.news:
+        for shard, values in self.new_values:
             common.add(values, shards.name(shard) or "the traces")
         return common
 
     @cached_property
     def _values_by_type(self) -> _ValuesByType:
         by_type: _ValuesByType = {}
-        for _, values in self.news:
+        for _, values in self.new_values:
             by_type = _updated(by_type, values)
         return by_type
 
