@@ -138,13 +138,9 @@ class Belief:
         rows = np.arange(len(self.joint))
         matrix = np.zeros((len(rows), len(rows)))
         for label, chance in chances.items():
-            targets = self._after(self.joint, label).tolist()
+            targets = _step(self._next_state, self.joint, self._labels.get(label)).tolist()
             matrix[rows, [self._row[tuple(states)] for states in targets]] += chance
         return matrix
-
-    def _after(self, joint: NDArray[np.int64], label: Label) -> NDArray[np.int64]:
-        """Return the joint states after a label; a machine without a transition stays."""
-        return _step(self._next_state, joint, self._labels.get(label))
 
     def _initial(self) -> Shares:
         shares = np.zeros(len(self.joint))
@@ -152,7 +148,7 @@ class Belief:
         for label, share in starts.items():
             states = np.zeros((1, len(self.machines)), np.int64)
             if label:
-                states = self._after(states, label)
+                states = _step(self._next_state, states, self._labels.get(label))
             shares[self._row[tuple(states[0].tolist())]] += share
         return shares
 
@@ -178,8 +174,7 @@ class Belief:
             value = rounded([value], machine.digits)[0]
         code = machine.outputs.get(value)
         output = np.full(len(states), NONE if code is None else code, np.int32)
-        smoothing = self._smoothing[name]
-        chance = output_probabilities(machine, smoothing, states, queries, output)
+        chance = output_probabilities(machine, self._smoothing[name], states, queries, output)
         return fill_unknown(chance.reshape(1, -1)).ravel()
 
 
@@ -217,7 +212,10 @@ def _true_label_chances(uncertainty: StateUncertainty) -> dict[Label, dict[Label
 
 
 def _step(tables: Sequence[Codes], joint: NDArray[np.int64], code: int | None) -> NDArray[np.int64]:
-    """Return the joint states after a label; the last column of the tables is for unknown ones."""
+    """Return the joint states after a label; a machine without a transition stays.
+
+    The last column of the tables is for unknown labels, whose code is None.
+    """
     column = -1 if code is None else code
     after = [table[states, column] for table, states in zip(tables, joint.T, strict=True)]
     return np.stack(after, axis=1).astype(np.int64)

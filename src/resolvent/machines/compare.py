@@ -16,7 +16,7 @@ from resolvent._util.validation import check_arguments
 from resolvent.machines.machine import Machine
 from resolvent.machines.machine_set import Machines
 from resolvent.machines.memory import number_states
-from resolvent.preprocess.labeling import LabelingFunction, label_of_event
+from resolvent.preprocess.labeling import label_of_event
 from resolvent.traces.symbols import Label, label_text
 from resolvent.traces.vocabulary import Codes, Vocabulary, codes_of
 
@@ -141,7 +141,10 @@ class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
     """
 
     def __init__(self, machines: Machines) -> None:
-        sources = _sources(machines.preprocessor.labeling)
+        labeling = machines.preprocessor.labeling
+        sources: dict[Label, list[str]] = {}  # none where labels were recorded
+        for source, event in (labeling.events or {}).items():
+            sources.setdefault(label_of_event(event), []).append(labeling.source_name(source))
         self._classes = {name: _classes(machine, sources) for name, machine in machines.items()}
         self._labels = {name: len(machine.labels) for name, machine in machines.items()}
 
@@ -193,14 +196,6 @@ def _classes(machine: Machine, sources: Mapping[Label, list[str]]) -> tuple[Labe
         names = tuple(name for label in labels for name in sources.get(label, ()))
         classes.append(LabelClass(labels, changes, names))
     return tuple(sorted(classes, key=lambda event: event.transitions))
-
-
-def _sources(labeling: LabelingFunction) -> dict[Label, list[str]]:
-    """Return the names of the sources of each label; nothing where labels were recorded."""
-    sources: dict[Label, list[str]] = {}
-    for source, name in (labeling.events or {}).items():
-        sources.setdefault(label_of_event(name), []).append(labeling.source_name(source))
-    return sources
 
 
 def _first_parts(texts: Sequence[str]) -> str:

@@ -149,10 +149,9 @@ class Machine(FiniteMemory):
     def predict(
         self, states: Codes, queries: NDArray[np.int64], *, generalized: bool = True
     ) -> Codes:
-        """Return the output code for each state and query; −1 where unseen.
+        """Return the output code for each state and query as `output` does; −1 where unseen.
 
         A query of −1 stands for an observation or action the machine does not know.
-        With `generalized=False`, outputs that were not observed in their state are unseen, too.
         """
         keys = self._keys(states, queries)
         by_state = look_up(self._output_keys, self.output_value, keys)
@@ -162,10 +161,7 @@ class Machine(FiniteMemory):
         return np.where(constant >= 0, constant, by_state)
 
     def basis_many(self, states: Codes, queries: NDArray[np.int64]) -> NDArray[np.int8]:
-        """Return the code of the basis of the output for each state and query.
-
-        The codes are positions in `BASIS_BY_CODE` of `resolvent.machines.tables`.
-        """
+        """Return the basis of each output, as its position in `BASIS_BY_CODE`."""
         keys = self._keys(states, queries)
         codes = np.full(len(keys), UNSEEN_CODE, np.int8)
         codes[is_member(self.constant_query, queries)] = GENERALIZED_CODE
@@ -195,17 +191,14 @@ class Machine(FiniteMemory):
 
     def query_number(self, observation: Any, action: Any) -> int:
         """Return the number of a query, −1 if the machine does not know one of its symbols."""
-        observation_code = self.observations.get(as_symbol(observation))
-        action_code = self.actions.get(as_symbol(action))
-        if observation_code is None or action_code is None:
-            return -1
-        return observation_code * len(self.actions) + action_code
+        seen = self.observations.get(as_symbol(observation))
+        done = self.actions.get(as_symbol(action))
+        return -1 if seen is None or done is None else seen * len(self.actions) + done
 
     def with_observed(self, states: Codes, queries: NDArray[np.int64]) -> Self:
         """Return the machine with its constant queries marked as observed in these states only.
 
-        Rows with a state or query of −1, and queries whose output depends on the state, are
-        ignored. Support then holds no counts by state.
+        Rows with −1, and queries whose output depends on the state, are ignored.
         """
         is_constant = is_member(self.constant_query, queries) & (states >= 0)
         keys, _ = distinct_numbers(

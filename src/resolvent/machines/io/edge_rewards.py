@@ -210,7 +210,7 @@ class EdgeRewardMachine:
             if ENDED in (self.initial, edge.source):
                 raise ModelError(f"{ENDED} stands for an ended episode: number states from 0")
         for leaving in self._leaving.values():
-            _check_agreement([(number, self.edges[number]) for number in leaving])
+            _check_agreement(leaving)
 
     @cached_property
     def states(self) -> frozenset[int]:
@@ -238,8 +238,7 @@ class EdgeRewardMachine:
         if state not in self.states:
             raise ModelError(f"state {state} does not exist: the states are {sorted(self.states)}")
         symbols = as_label(label)
-        for number in self._leaving.get(state, ()):
-            edge = self.edges[number]
+        for _, edge in self._leaving.get(state, ()):
             if edge.guard.holds(symbols):
                 return edge.target, float(edge.reward)
         return ENDED, 0.0
@@ -338,10 +337,11 @@ class EdgeRewardMachine:
         return cls(int(states[0]), frozenset(terminal), edges)
 
     @cached_property
-    def _leaving(self) -> dict[int, list[int]]:
-        leaving: dict[int, list[int]] = {}
+    def _leaving(self) -> dict[int, list[tuple[int, Edge]]]:
+        """The edges that leave each state, with their numbers."""
+        leaving: dict[int, list[tuple[int, Edge]]] = {}
         for number, edge in enumerate(self.edges):
-            leaving.setdefault(edge.source, []).append(number)
+            leaving.setdefault(edge.source, []).append((number, edge))
         return leaving
 
 

@@ -22,7 +22,7 @@ from resolvent._util.validation import (
     check_table,
     explain_memory_errors,
 )
-from resolvent.errors import ModelError, OptionError, OutOfMemory, TooLarge, TraceError
+from resolvent.errors import ModelError, OutOfMemory, ResolventError, TooLarge
 from resolvent.machines.augmented_state import Termination
 from resolvent.machines.io import schema
 from resolvent.machines.io.schema import (
@@ -139,9 +139,7 @@ def decode(data: bytes, source: str = "machines") -> Machines:
         ValueError,
         OverflowError,
         RecursionError,
-        ModelError,
-        OptionError,
-        TraceError,
+        ResolventError,
     ) as error:
         raise ModelError(f"{source} is damaged: {error}; infer it again") from error
 
@@ -286,15 +284,12 @@ def _machine(stored: schema.Machine) -> Machine:
         raise ValueError("the reward machine has an output that is not a number with a point")
 
     queries = len(observations), len(actions)
-    source, label, target = _columns(tables.transitions, (n, len(labels), n), "transitions")
-    state, *query, value = _columns(tables.by_state, (n, *queries, len(outputs)), "by_state")
-    *constant, constant_value = _columns(tables.constant, (*queries, len(outputs)), "constant")
+    source, label, target = _columns(tables.transitions, (n, len(labels), n), "transitions", 2)
+    state, *query, value = _columns(tables.by_state, (n, *queries, len(outputs)), "by_state", 3)
+    *constant, constant_value = _columns(tables.constant, (*queries, len(outputs)), "constant", 2)
     output_query, constant_query = (
         observation * len(actions) + action for observation, action in (query, constant)
     )
-    _check_rising(source * len(labels) + label, "transitions")
-    _check_rising(state * (len(observations) * len(actions)) + output_query, "by_state")
-    _check_rising(constant_query, "constant")
     if is_member(constant_query, output_query).any():
         raise ValueError("a constant output depends on the state as well")
     transitions = np.full((n, len(labels)), -1, np.int32)
@@ -324,11 +319,6 @@ def _machine(stored: schema.Machine) -> Machine:
         raise ValueError(f"{unreachable} states of the {machine.name} machine cannot be reached")
     if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
         raise ValueError("a trivial label changes a state")
-    return _with_evidence(machine, stored)
-
-
-def _with_evidence(machine: Machine, stored: schema.Machine) -> Machine:
-    """Return the machine with its output counts, support and decisions, each checked."""
     if not isinstance(stored.output_counts, UnsetType):
         machine = replace(machine, output_counts=_output_counts(stored.output_counts, machine))
     if not isinstance(stored.support, UnsetType):
@@ -349,8 +339,7 @@ def _observed_pairs(
     if list(dict.fromkeys(stored.rows)) != list(range(len(stored.sets))):
         raise ValueError("observed_constants names its sets in another order than they have")
     for members in stored.sets:
-        (column,) = _columns([(state,) for state in members], (states,), "observed_constants")
-        _check_rising(column, "observed_constants")
+        _columns([(state,) for state in members], (states,), "observed_constants", 1)
     sizes = np.array([len(members) for members in stored.sets], np.int64)[stored.rows]
     what = "observed_constants: the pairs of a state and a query"
     check_table(int(sizes.sum()), 1, _PAIR_BYTES, what)
@@ -361,8 +350,7 @@ def _observed_pairs(
 
 def _output_counts(stored: Sequence[tuple[int, int, int]], machine: Machine) -> OutputCounts:
     sizes = len(machine.output_value), len(machine.outputs), _MAX_COUNT + 1
-    row, value, count = _columns(stored, sizes, "output_counts")
-    _check_rising(row * len(machine.outputs) + value, "output_counts")
+    row, value, count = _columns(stored, sizes, "output_counts", 2)
     if len(row) == 0 or count.min() < 1:
         raise ValueError("output_counts holds no counts, or a count of 0")
     counts = OutputCounts(
@@ -468,17 +456,20 @@ def _steps(
 
 
 def _columns(
-    rows: Sequence[Sequence[int]], sizes: tuple[int, ...], name: str
+    rows: Sequence[Sequence[int]], sizes: tuple[int, ...], name: str, sorted_by: int = 0
 ) -> tuple[_Numbers, ...]:
-    """Turn rows into columns, each checked to lie below its size."""
+    """Return the columns of rows, checked to lie below their sizes and to be sorted.
+
+    No two rows are equal in their first `sorted_by` columns.
+    """
     if any(len(row) != len(sizes) for row in rows):
         raise ValueError(f"{name} has a row of another length than {len(sizes)}")
     table = np.array(rows, np.int64).reshape(len(rows), len(sizes))
     if np.any(table < 0) or np.any(table >= np.array(sizes)):
         raise ValueError(f"{name} holds a number out of range")
-    return tuple(table.T)
-
-
-def _check_rising(keys: _Numbers, name: str) -> None:
-    if np.any(np.diff(keys) <= 0):
-        raise ValueError(f"{name} is not sorted or has an entry twice")
+    columns = tuple(table.T)
+    if sorted_by and len(rows) > 1:
+        keys = np.ravel_multi_index(columns[:sorted_by], sizes[:sorted_by])
+        if np.any(np.diff(keys) <= 0):
+            raise ValueError(f"{name} is not sorted or has an entry twice")
+    return columns
