@@ -20,13 +20,13 @@ TAKE_MACHINES = {
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, "a NoneType is no machines: give machines or a result of rs.infer"),
-        ([], "a list is no machines: give machines or a result of rs.infer"),
+        (None, "a NoneType is not a set of machines: pass machines or a result of rs.infer"),
+        ([], "a list is not a set of machines: pass machines or a result of rs.infer"),
         (
             House().machines().reward,
-            "a RewardMachine is no machines: give machines or a result of rs.infer",
+            "a RewardMachine is not a set of machines: pass machines or a result of rs.infer",
         ),
-        ("m.json", "a str is no machines: load the file with rs.load, and give those"),
+        ("m.json", "a str is not a set of machines: load the file with rs.load"),
     ],
 )
 def test_what_is_no_machines_is_refused_in_one_line(name, given, message, tmp_path):
@@ -38,5 +38,7 @@ def test_what_is_no_machines_is_refused_in_one_line(name, given, message, tmp_pa
 
 @pytest.mark.parametrize("name", TAKE_MACHINES)
 def test_a_path_is_to_be_loaded(name, tmp_path):
-    with pytest.raises(rs.errors.ModelError, match=r"is no machines: load the file with rs\.load"):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"is not a set of machines: load the file with rs\.load"
+    ):
         TAKE_MACHINES[name](Path("m.json"), tmp_path)

@@ -80,11 +80,15 @@ def test_steps_are_counted_as_by_hand(sessions):
     scores = rs.holdout_score(rs.infer(traces), traces)
     learned, held = held_by_hand(traces)
     alone = rs.infer(traces.take(learned)).machines["response"]
-    one = scores["response"]
+    score = scores["response"]
     expected = counted(alone, [traces[number] for number in held])
-    assert {name: one.as_dict()[name] for name in expected} == expected
-    assert (one.states, one.traces, one.score.steps) == (alone.states, len(held), 25 * len(held))
-    assert one.share == expected["right"] / one.score.steps
+    assert {name: score.as_dict()[name] for name in expected} == expected
+    assert (score.states, score.traces, score.score.steps) == (
+        alone.states,
+        len(held),
+        25 * len(held),
+    )
+    assert score.share == expected["right"] / score.score.steps
 
 
 def test_neither_order_nor_repeats_make_a_difference():
@@ -100,10 +104,15 @@ def test_neither_order_nor_repeats_make_a_difference():
 def test_of_one_long_trace_the_end_is_held_out():
     traces = log_of(words(1, 500), parity)
     scores = rs.holdout_score(rs.infer(traces), traces)
-    (one,) = scores.values()
+    (score,) = scores.values()
     assert not scores.whole_traces
-    assert (scores.traces, scores.steps, one.score.steps, one.score.all_right) == (1, 100, 100, 100)
-    assert one.interval is None
+    assert (scores.traces, scores.steps, score.score.steps, score.score.all_right) == (
+        1,
+        100,
+        100,
+        100,
+    )
+    assert score.interval is None
     assert str(scores).startswith("the end of 1 trace (100 steps)")
 
 
@@ -147,11 +156,11 @@ def test_steps_in_sinks_are_counted_separately():
         return "bye" if "b" in word[:-1] else parity(word)
 
     traces = log_of(words(60, 20, seed=2), answer)
-    one = rs.holdout_score(rs.infer(traces), traces)["response"]
+    score = rs.holdout_score(rs.infer(traces), traces)["response"]
     _, held = held_by_hand(traces)
     stuck = sum(len(traces[n].actions) - 1 - traces[n].actions.index("b") for n in held)
-    assert (one.stuck, one.stuck_right) == (stuck, stuck)
-    assert one.share_before_stuck == 1
+    assert (score.stuck, score.stuck_right) == (stuck, stuck)
+    assert score.share_before_stuck == 1
 
 
 def test_noisy_machines_are_checked_for_calibration():
@@ -172,10 +181,10 @@ def test_noisy_machines_are_checked_for_calibration():
 @pytest.mark.parametrize(("right", "traces"), [(390, 40), (1, 7), (400, 3)])
 def test_the_interval_is_that_of_wilson(right, traces):
     """Its ends are the shares from which the result lies 1.96 standard deviations away."""
-    one = MachineHoldoutScore(2, traces, MachineScore(right=right, wrong=400 - right))
+    score = MachineHoldoutScore(2, traces, MachineScore(right=right, wrong=400 - right))
     share, output_counts = right / 400, 1.959964**2 / traces
     ends = np.sort(np.roots([1 + output_counts, -(2 * share + output_counts), share**2]).real)
-    assert one.interval == pytest.approx(ends, abs=1e-6)
+    assert score.interval == pytest.approx(ends, abs=1e-6)
 
 
 def test_traces_of_one_step_cannot_be_held_out():

@@ -1,4 +1,4 @@
-"""What is said of noise is true: of what was stated in vain, of inferred states, after updates."""
+"""Messages about noise are true: noise that is absent, inferred states, updates."""
 
 import gymnasium as gym
 import numpy as np
@@ -24,8 +24,8 @@ def slippery():
     return rs.collect(env, episodes=300, seed=0)
 
 
-def said(result, kind):
-    return [one.text for one in result.warnings if one.kind == kind]
+def texts_of(result, kind):
+    return [warning.text for warning in result.warnings if warning.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def said(result, kind):
 )
 def test_noise_that_the_traces_exclude_is_reported(house, noise, what):
     result = rs.infer(house, noise=noise)
-    (text,) = said(result, "no-noise")
+    (text,) = texts_of(result, "no-noise")
     assert text.startswith(what)
     assert result.machines.transition == rs.infer(house).machines.transition
 
@@ -48,10 +48,10 @@ def test_noise_that_the_traces_exclude_is_reported(house, noise, what):
 def test_hidden_starts_are_found_whichever_output_shows_them(seen):
     result = rs.infer(two_moods(300, seen))
     assert len(result.machines.state_uncertainty.starts) == 2
-    assert max(one.states for one in result.machines.values()) == 2
-    assert all(one.noise == 0 for one in result.machines.values())
+    assert max(machine.states for machine in result.machines.values()) == 2
+    assert all(machine.noise == 0 for machine in result.machines.values())
     assert any("hidden starts" in line for line in noise_lines(result))
-    (text,) = said(result, "noise")
+    (text,) = texts_of(result, "noise")
     assert "hidden starts" in text
     assert "chance" not in text
 
@@ -59,7 +59,7 @@ def test_hidden_starts_are_found_whichever_output_shows_them(seen):
 def test_an_update_keeps_the_reason_for_noise(slippery):
     before = rs.infer(slippery[:250])
     after = before.update(slippery[250:])
-    assert said(after, "noise") == said(before, "noise")
+    assert texts_of(after, "noise") == texts_of(before, "noise")
     assert "No two steps contradict" not in str(after)
 
 
@@ -70,7 +70,7 @@ def test_an_update_keeps_the_numbers_of_outliers(house):
     after = before.update(damaged[250:])
     assert after.outliers == (7, 91, 260)
     assert after.traces == 300
-    assert len(said(after, "outliers")) == 2
+    assert len(texts_of(after, "outliers")) == 2
 
 
 def test_small_noise_does_not_read_as_none(house):
@@ -97,9 +97,9 @@ def test_rounded_rewards_are_not_called_noise():
 
 def test_a_search_that_ran_out_of_time_is_reported(slippery):
     cut = rs.infer(slippery, time_limit=1e-6)
-    (text,) = said(cut, "time-ran-out")
+    (text,) = texts_of(cut, "time-ran-out")
     assert "transition" in text
-    assert not said(rs.infer(slippery), "time-ran-out")
+    assert not texts_of(rs.infer(slippery), "time-ran-out")
 
 
 @pytest.mark.parametrize("reward", [float("nan"), float("inf")])
@@ -136,16 +136,16 @@ def test_arrays_are_no_noise(house, wrong, advice):
 def test_denoised_labels_are_reported_also_after_an_update(house):
     recorded = with_label_noise(house, missed=0.05)
     before = rs.infer(recorded[:250])
-    (text,) = said(before, "label-noise")
+    (text,) = texts_of(before, "label-noise")
     assert "missed" in text
     assert "compute them from the observation instead" in text
-    assert said(before.update(recorded[250:]), "label-noise") == [text]
-    assert not said(rs.infer(house), "label-noise")
+    assert texts_of(before.update(recorded[250:]), "label-noise") == [text]
+    assert not texts_of(rs.infer(house), "label-noise")
 
 
 def test_noisy_outputs_besides_rewards_are_reported(slippery):
     both = rs.infer(gaussian(slippery))
     assert both.preprocessor.rewards is not None
-    assert said(both, "noisy-rewards")
-    (text,) = said(both, "noise")
+    assert texts_of(both, "noisy-rewards")
+    (text,) = texts_of(both, "noise")
     assert "transition" in text

@@ -68,7 +68,7 @@ def test_noise_without_contradiction_adds_no_states(seed):
     assert result.is_noisy
     assert result.machines.transition.states <= 4
     assert 0.02 < result.noise["transition"] < 0.07
-    (warning,) = (one for one in result.warnings if one.kind == "noise")
+    (warning,) = (finding for finding in result.warnings if finding.kind == "noise")
     assert "No two steps contradict each other" in warning.text
 
 
@@ -96,10 +96,10 @@ def test_labels_declared_trivial_are_no_noise():
 
 def test_a_missing_label_is_distinguished_from_chance(house):
     blind = rs.collect(House(), episodes=200, seed=0, labeling_fn=lambda room: set())
-    (missing,) = (one for one in rs.infer(blind).warnings if one.kind == "noise")
+    (missing,) = (finding for finding in rs.infer(blind).warnings if finding.kind == "noise")
     assert "missing memory, which no label shows" in missing.text
     random = slipped(house, 0.1)
-    (chance,) = (one for one in rs.infer(random).warnings if one.kind == "noise")
+    (chance,) = (finding for finding in rs.infer(random).warnings if finding.kind == "noise")
     assert "remember" not in chance.text
 
 
@@ -193,8 +193,8 @@ def test_hidden_initial_states_make_no_outliers():
     result = rs.infer(traces)
     assert not result.outliers
     assert result.machines.reward.states == 1
-    (said,) = (warning for warning in result.warnings if warning.kind == "noise")
-    assert "missing memory, which no label shows" in said.text
+    (warning,) = (warning for warning in result.warnings if warning.kind == "noise")
+    assert "missing memory, which no label shows" in warning.text
     assert noise_lines(result)[0].startswith("memory of these labels does not improve")
 
 

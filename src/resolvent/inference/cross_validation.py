@@ -246,9 +246,8 @@ def holdout_score(
     split = _Split.of(source, share)
     machines = _infer(options, split.training, progress)
     scores = _score_steps(split, machines, [*result.machines])
-    return HoldoutScore(
-        split.held, len(split.tested), split.steps, split.whole_traces, scores, part
-    )
+    steps = int(split.is_held.sum())
+    return HoldoutScore(split.held, len(split.tested), steps, split.whole_traces, scores, part)
 
 
 def _options_as_before(result: InferenceResult, time_limit: float | None) -> InferenceOptions:
@@ -257,7 +256,7 @@ def _options_as_before(result: InferenceResult, time_limit: float | None) -> Inf
     is_exact = not (
         result.is_noisy
         or result.outliers
-        or result.more_noise
+        or result.noise_rates
         or result.machines.state_uncertainty
         or result.preprocessor.rewards
     )
@@ -268,21 +267,32 @@ def _options_as_before(result: InferenceResult, time_limit: float | None) -> Inf
 class _Split:
     """The traces to learn from, and those with steps to test.
 
-    Of the distinct traces `held` were chosen to be held out. If they are few, the tested traces
-    begin with steps that were learned from: `learned` has these beginnings.
+    Of the distinct traces `held` were chosen to be held out. `learned` is the number of steps of
+    each tested trace that were learned from.
     """
 
     training: TraceSet
     tested: TraceSet
     held: int
-    learned: TraceSet | None = None
+    learned: NDArray[np.int64]
 
     @classmethod
     def of(cls, traces: TraceSet, share: float) -> "_Split":
-        """Hold out whole traces, or the ends of traces if they are few."""
+        """Hold out whole traces, or the last steps of each, at least one of two, if they are few.
+
+        Raises:
+            TraceError: when no step would be tested.
+        """
         keys, first, index = np.unique(trace_hashes(traces), return_index=True, return_inverse=True)
         if len(keys) < MIN_TRACES:
-            return cls._of_ends(traces, np.sort(first), share)
+            distinct, lengths = np.sort(first), np.diff(traces.offsets)
+            kept = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
+            kept = np.where(lengths > 1, np.minimum(kept, lengths - 1), lengths)
+            if np.array_equal(kept, lengths):
+                raise TraceError(
+                    "the traces have one step each: to hold out steps, collect longer ones, or more"
+                )
+            return cls(traces.prefixes(kept), traces.take(distinct), len(distinct), kept[distinct])
         held = min(max(round(share * len(keys)), 1), len(keys) - 1)
         is_training = index < len(keys) - held
         candidates = np.sort(first[len(keys) - held :])
@@ -292,41 +302,20 @@ class _Split:
                 f"all {held:,} traces chosen to be held out are the beginning of others: collect "
                 f"traces that differ more"
             )
-        return cls(traces.take(is_training), traces.take(test), held)
-
-    @classmethod
-    def _of_ends(cls, traces: TraceSet, distinct: NDArray[np.int64], share: float) -> "_Split":
-        """Hold out the last steps of each trace, at least one of two or more."""
-        lengths = np.diff(traces.offsets)
-        kept = np.maximum(np.ceil((1 - share) * lengths).astype(np.int64), 1)
-        kept = np.where(lengths > 1, np.minimum(kept, lengths - 1), lengths)
-        training = traces.prefixes(kept)
-        split = cls(training, traces.take(distinct), len(distinct), training.take(distinct))
-        if not split.steps:
-            raise TraceError(
-                "the traces have one step each: to hold out steps, collect longer ones, or more"
-            )
-        return split
+        return cls(traces.take(is_training), traces.take(test), held, np.zeros(len(test), np.int64))
 
     @property
     def whole_traces(self) -> bool:
         """Whether no step of the tested traces was learned from."""
-        return self.learned is None
-
-    @property
-    def steps(self) -> int:
-        """The number of held-out steps."""
-        return self.tested.steps - (0 if self.learned is None else self.learned.steps)
+        return not self.learned.any()
 
     @property
     def is_held(self) -> NDArray[np.bool_]:
         """Whether each step of the tested traces was held out."""
-        if self.learned is None:
-            return np.ones(self.tested.steps, bool)
         offsets = self.tested.offsets
         lengths = np.diff(offsets)
         step = np.arange(self.tested.steps) - np.repeat(offsets[:-1], lengths)
-        is_held: NDArray[np.bool_] = step >= np.repeat(np.diff(self.learned.offsets), lengths)
+        is_held: NDArray[np.bool_] = step >= np.repeat(self.learned, lengths)
         return is_held
 
 
@@ -363,8 +352,8 @@ def _score_steps(
 ) -> dict[str, MachineHoldoutScore]:
     """Return the score of each machine on the held-out steps, with those in sinks."""
     scores: Mapping[str, MachineScore] = score(machines, split.tested)
-    if split.learned is not None:
-        learned = score(machines, split.learned)
+    if not split.whole_traces:
+        learned = score(machines, split.tested.prefixes(split.learned))
         scores = {name: counts.without(learned[name]) for name, counts in scores.items()}
     traces = machines.preprocessor.transform(split.tested)
     queries = {}

@@ -39,16 +39,14 @@ from resolvent.traces import TraceSet
 SCREENED_STEPS: Final = 10_000
 """Number of steps that show whether labels may be wrong at all."""
 
-STEPS_PER_LABEL: Final = 20
-"""Least number of steps for each label from which labels may be found wrong."""
+MIN_STEPS_PER_LABEL: Final = 20
+"""Minimum number of steps for each label to test labels."""
 
-MANY_STATES: Final = 12
-"""Number of states above which machines lose to likelier ones; with fewer, labels are not
-tested."""
+MAX_STATES: Final = 12
+"""Number of states of machines up to which labels are not tested."""
 
-LITTLE: Final = 0.1
-"""Share of the log likelihood of outputs below which labels are uninformative: they only count
-steps."""
+MIN_RELATIVE_GAIN_OF_LABELS: Final = 0.1
+"""Share of the log likelihood of outputs below which labels are uninformative."""
 
 _FEW_STATES: Final = "few states explain the traces with the recorded labels"
 
@@ -58,16 +56,15 @@ def denoise_recorded_labels(
 ) -> DenoisedLabels | str:
     """Return the labels that observations and actions imply, if those recorded are clearly noisy.
 
-    Otherwise return the reason for the recorded labels. Machines are learned from some of the
-    traces with recorded and with denoised labels. Noisy labels may contradict nothing, and still
-    cost many states; but nothing is tested if few states explain some steps, unless machines for
-    all are `doubtful`. `contradict`: all traces are known to contradict each other. Return
-    `WITHOUT_LABELS` if recorded labels are uninformative.
+    Otherwise return the reason for the recorded labels; if these are uninformative,
+    `WITHOUT_LABELS`. Machines are learned from some of the traces with recorded and with denoised
+    labels, unless few states explain some steps, and machines for all steps are not `doubtful`.
+    `contradict`: all traces are known to contradict each other.
     """
     timing, noise = context.options.timing, context.options.noise
     is_stated = isinstance(noise, Noise)
     share = noise.label_share if isinstance(noise, Noise) else None
-    if not is_stated and corpus.steps < STEPS_PER_LABEL * len(corpus.alphabets.labels):
+    if not is_stated and corpus.steps < MIN_STEPS_PER_LABEL * len(corpus.alphabets.labels):
         return "labels are read too rarely"
     sample = corpus.fetch(corpus.sample(SCREENED_STEPS))
     screened = denoise_labels(sample, timing=timing, share=share)
@@ -81,12 +78,12 @@ def denoise_recorded_labels(
     machines = None
     if must_win:
         machines = None if doubtful else _explaining(context, corpus, sample)
-        if machines and _most_states(machines) <= MANY_STATES:
+        if machines and _most_states(machines) <= MAX_STATES:
             return _FEW_STATES
         machines = _explaining(context, corpus, recorded)
     states = _most_states(machines) if machines else 0
     if isinstance(denoised, LabelDependence):
-        if machines is None or states <= MANY_STATES:
+        if machines is None or states <= MAX_STATES:
             return str(denoised)
         if _are_uninformative(context, corpus, machines):
             return WITHOUT_LABELS
@@ -95,7 +92,7 @@ def denoise_recorded_labels(
     after = None if machines is None else _explaining(context, corpus, corrected)
     if machines is not None and after is not None:
         wins = are_likelier(log_evidence(after, corrected), log_evidence(machines, recorded))
-    elif machines is not None and states <= MANY_STATES:
+    elif machines is not None and states <= MAX_STATES:
         return _FEW_STATES
     else:
         wins = _explains_more(context, corpus, corrected, recorded, MIN_RELATIVE_GAIN)
@@ -143,7 +140,7 @@ def _are_uninformative(context: InferenceContext, corpus: Corpus, machines: Mach
         return False
     sample = corpus.fetch(corpus.sample(SAMPLE_STEPS // 5))
     silent = WITHOUT_LABELS.labeling.transform(sample)
-    return not _explains_more(context, corpus, sample, silent, LITTLE)
+    return not _explains_more(context, corpus, sample, silent, MIN_RELATIVE_GAIN_OF_LABELS)
 
 
 def _explains_more(

@@ -65,9 +65,9 @@ class Explanation(NamedTuple):
 class Selection:
     """The selection of an explanation for traces, of which `before` has explained the first.
 
-    `explanations` are those found so far, the last with noise being the best of these, and
-    `rejected` has the reason against each other candidate, both by name. Only the loop of
-    `noise_selection` changes them.
+    `explanations` are those found so far, the last with noise being the best, and `rejected` has
+    the reason against each other candidate, by name. Only the loop of `noise_selection` adds to
+    them.
     """
 
     context: InferenceContext
@@ -117,16 +117,15 @@ class Selection:
         return self.without_noise if isinstance(self.without_noise, Conflict) else None
 
     @property
-    def allows_conflict(self) -> bool:
-        """Whether noise in outputs may explain the conflict, if there is one."""
-        return self.conflict is None or self.allowed.may_vary(self.conflict.output)
+    def forbidden_noise(self) -> str:
+        """Why noise in outputs must not explain the conflict; empty if it may."""
+        if self.conflict is None or self.allowed.may_vary(self.conflict.output):
+            return ""
+        return f"noise in {self.conflict.output} is not allowed for"
 
     @cached_property
     def is_doubtful(self) -> bool:
-        """Whether machines without noise may overfit, so that noise may explain more.
-
-        With few traces machines have many rare transitions as well: this alone decides nothing.
-        """
+        """Whether machines without noise may overfit; with few traces, exact ones look alike."""
         exact = self.exact
         if exact is None or self.before is not None or not self.allowed or exact.unfinished:
             return False
@@ -147,16 +146,12 @@ class Selection:
             return ""
         if self.conflict.exact_remedy:
             return "another option explains all traces without noise"
-        noise = self.allowed
-        is_allowed = self.allows_conflict or noise.outliers or noise.has_latent_states
-        return "" if is_allowed else f"noise in {self.conflict.output} is not allowed for"
+        is_allowed = self.allowed.outliers or self.allowed.has_latent_states
+        return "" if is_allowed else self.forbidden_noise
 
     @cached_property
     def looks_random(self) -> bool:
-        """Whether the outputs of machines without noise vary everywhere and rarely, as by chance.
-
-        Then repeated queries after the same labels would have had different outputs.
-        """
+        """Whether the outputs of machines without noise seem to vary by chance."""
         if self.exact is None or not self.allowed.outcomes:
             return False
         noise = query_noise(self.exact.inference_state.counts, by_state=False)
@@ -176,10 +171,15 @@ class Selection:
             return "traces in files are not tested"
         if self.corpus.traces < MIN_TRACES:
             return f"there are fewer than {MIN_TRACES} traces"
-        if not self.is_doubtful or self.is_stated or self.exact is None:
+        if self.exact is None or not self.is_doubtful or self.is_stated:
             return ""
-        has_outliers = has_outliers_without_memory(self.exact, self.allowed.outliers)
-        return "" if has_outliers else "no trace stands out"
+        # Machines that explain all traces may have states for the outliers alone.
+        counts = self.exact.inference_state.counts
+        if not query_noise(counts, by_state=False).may_need_memory(self.allowed.outliers):
+            traces = self.corpus.as_traces()
+            if score_outliers(self.exact.machines, traces, by_state=False).are_outliers.any():
+                return ""
+        return "no trace stands out"
 
     @cached_property
     def inliers(self) -> Inliers | Conflict:
@@ -246,9 +246,7 @@ def noisy_outputs(selection: Selection) -> Explanation | Conflict | str:
     likely = selection.most_likely
     if isinstance(likely, Conflict):
         return likely
-    if selection.conflict is not None and not selection.allows_conflict:
-        return f"noise in {selection.conflict.output} is not allowed for"
-    return Explanation.of(NOISY_OUTPUTS, likely)
+    return selection.forbidden_noise or Explanation.of(NOISY_OUTPUTS, likely)
 
 
 def outliers(selection: Selection) -> Explanation | Conflict | str:
@@ -261,7 +259,7 @@ def outliers(selection: Selection) -> Explanation | Conflict | str:
     result = inliers.result
     if not result.outliers:
         return "too many traces stand out" if inliers.findings else "no trace is an outlier"
-    if result.is_noisy and not selection.allows_conflict:
+    if result.is_noisy and selection.forbidden_noise:
         return "the other traces contradict each other"
     return Explanation.of(OUTLIERS, result)
 
@@ -313,16 +311,15 @@ def latent_states(selection: Selection, kind: Literal["labels", "starts"]) -> Ex
     least = selection.best_with_noise.log_evidence if selection.best_with_noise else -inf
     if log_evidence <= least:
         return f"outputs are less likely, by {least - log_evidence:.1f} nats"
+    original = OriginalTraces(corpus, options.timing)
     result = replace(
         result,
         traces=likely.traces,
         steps=likely.steps,
         outliers=likely.outliers,
         machines=result.machines.replacing(state_uncertainty=latent.state_uncertainty),
-        more_noise=latent.noise_shares,
-        inference_state=replace(
-            result.inference_state, original=OriginalTraces(corpus, options.timing)
-        ),
+        noise_rates=latent.noise_shares,
+        inference_state=replace(result.inference_state, original=original),
     )
     return Explanation(f"latent {kind}", result, log_evidence)
 
@@ -407,18 +404,6 @@ def would_contradict(result: InferenceResult) -> bool:
     repeated = len(queries) - len(np.unique(queries))
     noise = query_noise(state.counts, by_state=False)
     return repeated * noise.share * noise.rate > MIN_CONTRADICTIONS
-
-
-def has_outliers_without_memory(exact: InferenceResult, share: float) -> bool:
-    """Return whether some traces, up to a `share` of all, are outliers if states are ignored.
-
-    Machines that explain all traces may have states for the outliers alone.
-    """
-    state = exact.inference_state
-    if query_noise(state.counts, by_state=False).may_need_memory(share):
-        return False
-    scores = score_outliers(exact.machines, state.corpus.as_traces(), by_state=False)
-    return bool(scores.are_outliers.any())
 
 
 def evidence_of(likely: InferenceResult) -> float:

@@ -63,11 +63,11 @@ def extend_result(
     if before.outliers:  # traces keep the numbers that the user gave them
         numbers = np.setdiff1d(np.arange(total), before.outliers)
     context = replace(context, trace_numbers=numbers)
-    more_noise = before.more_noise
+    noise_rates = before.noise_rates
     if (recorded := before.inference_state.original) is not None:
         options = replace(context.options, timing=recorded.timing)
         corpus = recorded.corpus.extended(traces)
-        result, more_noise = _select(Selection(replace(context, options=options), corpus)), {}
+        result, noise_rates = _select(Selection(replace(context, options=options), corpus)), {}
     else:
         corpus = before.inference_state.corpus.extended(traces)
         result = _select(Selection(context, corpus, before))
@@ -82,7 +82,7 @@ def extend_result(
     earlier = [warning for warning in before.warnings if warning.kind in lasting]
     result = replace(
         result,
-        more_noise={**more_noise, **result.more_noise},
+        noise_rates={**noise_rates, **result.noise_rates},
         traces=total,
         steps=before.steps + traces.steps,
         outliers=tuple(sorted((*before.outliers, *result.outliers))),
@@ -126,7 +126,7 @@ def _select_denoised(selection: Selection, denoised: DenoisedLabels) -> Inferenc
     _, *others = result.noise_candidates  # the first is about denoised labels
     result = replace(
         result,
-        more_noise={**result.more_noise, **shares},
+        noise_rates={**result.noise_rates, **shares},
         noise_candidates=(NoiseCandidate(DENOISED_LABELS, reason, is_chosen=True), *others),
     )
     return _with_warnings(result, [denoised_labels(result)])
@@ -135,7 +135,7 @@ def _select_denoised(selection: Selection, denoised: DenoisedLabels) -> Inferenc
 def _result_of(selection: Selection, chosen: Explanation) -> InferenceResult:
     """Return the result of the chosen explanation, with the reasons for and against each."""
     names = dict.fromkeys(name for name, _ in CANDIDATES)
-    candidates = tuple(_judge(selection, chosen, name) for name in names)
+    candidates = tuple(_noise_candidate(selection, chosen, name) for name in names)
     result = replace(chosen.result, noise_candidates=candidates)
     if chosen.name == NO_NOISE:
         return result
@@ -148,7 +148,7 @@ def _result_of(selection: Selection, chosen: Explanation) -> InferenceResult:
     return _with_warnings(result, findings)
 
 
-def _judge(selection: Selection, chosen: Explanation, name: str) -> NoiseCandidate:
+def _noise_candidate(selection: Selection, chosen: Explanation, name: str) -> NoiseCandidate:
     """Return why one candidate was chosen or rejected."""
     explanation = selection.explanations.get(name)
     is_chosen = explanation is chosen

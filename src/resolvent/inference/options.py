@@ -24,8 +24,8 @@ from resolvent.traces import Label, as_symbol, label_text
 _RUN_ONLY = ("engine", "time_limit", "refine", "on", "cache_dir")
 """Options that do not change which machines are inferred: files do not hold them."""
 
-_CHECKED_BELOW = ("outputs", "strategy", "labels", "timing", "trivial", "engine")
-"""Options that users give in other forms than those declared."""
+_CONVERTED = ("outputs", "strategy", "labels", "timing", "trivial", "engine")
+"""Options that users pass in other forms than those declared."""
 
 
 def _number(default: float | None, least: float, most: float, words: str) -> Any:
@@ -126,15 +126,15 @@ class InferenceOptions:
     cache_dir: str | Path | None = None
 
     def __post_init__(self) -> None:
-        check_arguments(InferenceOptions, vars(self), leaving=_CHECKED_BELOW)
+        check_arguments(InferenceOptions, vars(self), leaving=_CONVERTED)
         for option in fields(self):
-            value, kind = getattr(self, option.name), _number_type(option.type)
-            if kind is None or value is None:
+            value, number_type = getattr(self, option.name), _number_type(option.type)
+            if number_type is None or value is None:
                 continue
             least, most, words = option.metadata.get("range", (-inf, inf, ""))
             if not least <= value <= most:
                 raise OptionError(f"{option.name}={value}: give a number {words}")
-            self._set(option.name, kind(value))  # JSON does not know NumPy's numbers
+            self._set(option.name, number_type(value))  # JSON does not know NumPy's numbers
         self._set("strategy", strategy_named(self.strategy))
         self._set("engine", engine_for(self.strategy, self.engine))
         if not _is_auto(self.labels):
@@ -242,7 +242,7 @@ _STORED_TYPES: dict[str, Any] = {
     "timing": str,
     "trivial": list[str] | Literal["auto"],
 }
-"""The types in files of options whose type here has no JSON form."""
+"""Types in files, for options whose type has no JSON form."""
 
 
 def _stored_labels(labels: LabelingFunction | Literal["auto"]) -> Any:
@@ -261,7 +261,7 @@ def _is_auto(value: Any) -> bool:
 def _number_type(declared: Any) -> type[bool] | type[int] | type[float] | None:
     """Return the type of number that an option holds, by its declaration."""
     types = (declared, *get_args(declared))
-    return next((kind for kind in (bool, int, float) if kind in types), None)
+    return next((number for number in (bool, int, float) if number in types), None)
 
 
 def _checked_timing(timing: LabelTiming | str | None, *, labels_derived: bool) -> LabelTiming:
@@ -276,7 +276,7 @@ def _checked_timing(timing: LabelTiming | str | None, *, labels_derived: bool) -
 def _as_tuple(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     if isinstance(values, str):
         text = short(values)
-        raise OptionError(f"{name} come as a list: write ['{text}'], not '{text}'")
+        raise OptionError(f"{name} must be a list: write ['{text}'], not '{text}'")
     if not isinstance(values, Iterable) or is_zero_dim(values):
         raise OptionError(f"{name}={quoted(values)}: give a list")
     return tuple(values)
@@ -295,7 +295,7 @@ def _checked_labels(trivial: Iterable[Label | str]) -> tuple[Label | str, ...]:
 def _checked_outputs(outputs: Iterable[str]) -> tuple[str, ...]:
     names = _as_tuple("outputs", outputs)
     if not names:
-        raise OptionError("outputs is empty: name what machines should predict, such as 'reward'")
+        raise OptionError("outputs is empty: name columns to predict, such as 'reward'")
     for name in names:
         if not isinstance(name, str):
             raise OptionError(

@@ -1,4 +1,4 @@
-"""Exclude traces that are outliers beyond doubt, if they are few.
+"""Exclude traces that are significantly outliers, if they are few.
 
 Input: a corpus and the most likely machines for it. Output: machines for the other traces, exact
 ones if possible, and the findings that name the outliers.

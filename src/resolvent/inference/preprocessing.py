@@ -62,9 +62,9 @@ def _fitted_intervals(options: InferenceOptions, source: TraceSource) -> Discret
 def _labels_of_actions(
     labeling: LabelingFunction, intervals: Discretizer | None, source: TraceSource
 ) -> LabelingFunction:
-    """Return labels derived from actions if those given equal the actions, as a log's inputs do.
+    """Return labels derived from actions if recorded labels equal actions that get intervals.
 
-    Otherwise they would name numbers that the actions, put into intervals, no longer have.
+    Recorded labels, such as the inputs of a log, would still name the numbers.
     """
     if labeling.is_given and intervals is not None and intervals.of == ACTION:
         traces = first_traces(source)
@@ -80,18 +80,17 @@ def fit_reward_levels(
     source: TraceSource,
     machines: Machines | None = None,
 ) -> RewardLevels | None:
-    """Return the levels that rewards vary around, if they do; those of the first traces.
+    """Return the levels that rewards of the first traces vary around, if they do.
 
-    Machines show, more sharply than label sequences, which steps have the same reward but for
-    noise.
+    The states of machines give sharper levels than label sequences.
     """
     noise, timing = options.noise, options.timing
     is_stated = isinstance(noise, Noise) and noise.rewards == "gaussian"
     is_output = options.outputs is None or REWARD in options.outputs
     if is_stated and options.reward_digits is not None:
         raise OptionError(
-            "reward_digits rounds rewards, and noise takes them for the values that they vary "
-            "around: leave out one"
+            "reward_digits rounds rewards, but rewards='gaussian' estimates the values that they "
+            "vary around: leave out one"
         )
     if not (noise == "auto" or is_stated) or not is_output or options.reward_digits is not None:
         return None
@@ -101,7 +100,7 @@ def fit_reward_levels(
         memory = np.zeros(traces.steps, np.int64)
         for name, states in states_at_steps(machines, traces).items():
             memory = memory * (machines[name].states + 1) + states + 1
-    if options.labels == "auto":  # the same past, whatever turns out to be an event
+    if options.labels == "auto":  # equal pasts have equal events, whatever these are
         traces, timing = ACTION_OBSERVATION.transform(traces), LabelTiming.CURRENT_WITH_INITIAL
     levels = find_reward_levels(traces, timing, stated=is_stated, states=memory)
     if levels is None and is_stated and machines is None:
@@ -116,7 +115,7 @@ def _no_levels(traces: TraceSet) -> OptionError:
         different_rewards = amount(len(traces.rewards), "different reward")
         why = f"{different_rewards} at {amount(traces.steps, 'step')}"
         if len(traces.rewards) < FEWEST_VALUES:
-            why += " are compared as they are: say rewards='flipped', or leave it out"
+            why += " are too few to vary around values: pass rewards='flipped', or leave it out"
         else:
             why += " do not vary around few values: leave it out, or round them with reward_digits"
     return OptionError(f"Noise: rewards is 'gaussian', but {why}")

@@ -57,7 +57,7 @@ class InferenceResult:
         warnings: Reasons not to rely on the machines, such as traces that hardly ever
             repeat; `diagnose` looks for more.
         outliers: The numbers of traces that were excluded, since they do not fit the others.
-        more_noise: Noise that is in no machine, such as that of labels, as shares.
+        noise_rates: Rates of noise that no machine models, such as that of labels.
         noise_candidates: The explanations of the traces that were considered, with and without
             noise, and why each was chosen or rejected.
     """
@@ -72,7 +72,7 @@ class InferenceResult:
     inference_state: InferenceState = field(repr=False, compare=False)
     warnings: tuple[Finding, ...] = ()
     outliers: tuple[int, ...] = ()
-    more_noise: dict[str, float] = field(default_factory=dict)
+    noise_rates: dict[str, float] = field(default_factory=dict)
     noise_candidates: tuple[NoiseCandidate, ...] = field(default=(), repr=False, compare=False)
 
     # ---- how machines were inferred ------------------------------------------
@@ -217,12 +217,12 @@ class InferenceResult:
         shares = {name: machine.noise for name, machine in self.machines.items()}
         if self.outliers:
             shares["outliers"] = len(self.outliers) / self.traces
-        return {**shares, **self.more_noise}
+        return {**shares, **self.noise_rates}
 
     @property
     def label_noise(self) -> LabelNoise | None:
         """The rate of wrong labels, if they were corrected by observations; None otherwise."""
-        return LabelNoise.of_shares(self.more_noise)
+        return LabelNoise.of_shares(self.noise_rates)
 
     @property
     def alternatives(self) -> dict[str, tuple[Alternative, ...]]:
@@ -247,7 +247,7 @@ class InferenceResult:
         best = by_size.get(self.machines[name].states, 0.0)
         return {states: evidence - best for states, evidence in sorted(by_size.items())}
 
-    # ---- what to do with it ---------------------------------------------------
+    # ---- evidence, updates and reports ----------------------------------------
 
     @cached_property
     def evidence(self) -> "Evidence":
@@ -320,7 +320,7 @@ class InferenceResult:
         if not self.inference_state.corpus.in_memory:
             raise ModelError(
                 "the traces were scanned, not read: read some of their files with read_traces, or "
-                "all of them with the method read_all of what scan_traces returned"
+                "all of them with the method `read_all` of the result of scan_traces"
             )
         return self.inference_state.corpus.as_traces()
 
@@ -378,20 +378,16 @@ class InferenceResult:
 
 
 def machines_of_result(machines: Machines | InferenceResult) -> Machines:
-    """Return the machines of a result, or the machines themselves.
+    """Return the machines of a result, or the machines themselves; anything else is an error.
 
     >>> machines_of_result("machines.json")
     Traceback (most recent call last):
-    resolvent.errors.ModelError: a str is no machines: load the file with rs.load, and give those
-
-    Raises:
-        ModelError: when it is something else.
+    resolvent.errors.ModelError: a str is not a set of machines: load the file with rs.load
     """
     if isinstance(machines, InferenceResult):
         return machines.machines
     if isinstance(machines, Machines):
         return machines
-    remedy = "give machines or a result of rs.infer"
-    if isinstance(machines, str | PathLike):
-        remedy = "load the file with rs.load, and give those"
-    raise ModelError(f"a {type(machines).__name__} is no machines: {remedy}")
+    is_path = isinstance(machines, str | PathLike)
+    remedy = "load the file with rs.load" if is_path else "pass machines or a result of rs.infer"
+    raise ModelError(f"a {type(machines).__name__} is not a set of machines: {remedy}")

@@ -1,8 +1,7 @@
 """Denoise labels that are a function of observations and actions, except for random errors.
 
 In most worlds the label is a function of the observation that a step led to, or of that and the
-action. Recorded labels are then noisy outputs for the query "what was observed?", and the most
-likely main output is the true label. docs/decisions/noise.md states the conditions.
+action. The label that is most frequent there, given the rates of errors, is then the true one.
 
 Input: traces, or counts of their labels. Output: the labeling function and the rates of errors.
 """
@@ -62,10 +61,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LabelCounts:
-    """Counts of the labels recorded at each observation, by the action that led to it.
-
-    Each row of `table` is a triple that occurs; the action is −1 at the beginning of an episode.
-    """
+    """Counts of triples of action, observation and label; no action, −1, precedes the first."""
 
     alphabets: Alphabets
     table: CountTable
@@ -265,10 +261,10 @@ def _surely_exact(table: CountTable, labels: int) -> bool:
     main = np.bincount(label, minlength=labels)
     shares = (main + 0.5) / (len(pairs) + 0.5 * len(main))
     exactly = log(shares[label]).sum()
-    _, place = np.unique(observation * labels + label, return_inverse=True)
-    each = np.bincount(place, table.count)
-    at_observation = np.bincount(observation, table.count)[observation]
-    with_errors = (table.count * log(each[place] / at_observation)).sum()
+    _, cell = np.unique(observation * labels + label, return_inverse=True)
+    cell_count = np.bincount(cell, table.count)[cell]
+    observation_count = np.bincount(observation, table.count)[observation]
+    with_errors = (table.count * log(cell_count / observation_count)).sum()
     return bool(exactly - with_errors > _MIN_NATS)
 
 
@@ -290,8 +286,7 @@ def _rates(
 ) -> LabelNoise:
     """Return the rates of errors, given how often each main label, a row, was recorded as each.
 
-    `smoothing` is added to the count of each possible kind of error. With a `share`, the rates
-    are scaled so that this share of the labels is wrong.
+    `smoothing` is added to the count of each kind of error; a `share` of wrong labels scales them.
     """
     events = np.delete(np.arange(len(recorded)), [] if silence is None else [silence])
     happened = recorded[events].sum()

@@ -40,10 +40,10 @@ MOST_STATES = 16
 class LatentStateMachine(LikelyMachine):
     """The most likely machine with latent states, and the labels and states inferred.
 
-    `label_noise` has the rates of wrong labels, `label_shares` the share of each true label, and
-    `starts` the probability of each initial state. `true_labels` and `path` are the most likely
-    labels and states at each row, jointly for all rows of a trace. `log_evidence` is that of the
-    outputs and of the machine, given the recorded labels.
+    `label_shares` are the shares of true labels, and `starts` the probabilities of initial states.
+    `true_labels` and `path` are the most likely labels and states at each row, jointly for all
+    rows of a trace. `log_evidence` is that of the outputs and of the machine, given the recorded
+    labels.
     """
 
     label_noise: LabelNoise
@@ -108,15 +108,11 @@ def fit_latent_machine(
 
 @dataclass(frozen=True)
 class LatentFit:
-    """Traces with the most likely labels and starts, and the parameters to infer states from them.
+    """Traces with the most likely true labels, and the parameters to infer states from them.
 
-    Attributes:
-        traces: The traces with the most likely true labels. The first label of an episode names
-            its initial state, unless that is state 0.
-        timing: When machines read these labels.
-        state_uncertainty: Rates of wrong labels, and probabilities of initial states.
-        log_evidence: The log likelihood of the outputs given the recorded labels, less that given
-            the most likely true ones.
+    The first label of an episode names its initial state, unless that is state 0. `timing` is that
+    of these labels. `log_evidence` is the log likelihood of the outputs given the recorded labels,
+    less that given the true ones.
     """
 
     traces: TraceSet

@@ -52,7 +52,7 @@ class OutlierScores:
 
     @property
     def are_outliers(self) -> NDArray[np.bool_]:
-        """For each trace, whether it is an outlier beyond doubt."""
+        """For each trace, whether it is significantly an outlier."""
         return self.nats > self.threshold
 
 
@@ -126,9 +126,8 @@ def _score_for_machine(steps: StepQueries, traces: TraceSet, threshold: float) -
 class UnexplainedTraces:
     """The traces that machines without noise do not explain.
 
-    `numbers` are their numbers, `outputs` and `wrong` count their outputs, and `first` is the first
-    wrong step of each. `nats` is the log likelihood ratio of two explanations: these are outliers
-    and all others exact, against the same rare noise in all.
+    `outputs` and `wrong` count the outputs of each, and `first` is its first wrong step. `nats` is
+    the log likelihood ratio of outliers among exact traces against rare noise in all traces.
     """
 
     numbers: Counts

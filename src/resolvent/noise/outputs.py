@@ -1,8 +1,7 @@
 """Fit machines whose outputs are noisy, by marginal likelihood.
 
 Input: samples. Output: the transitions of the most likely machine and of the best of each size,
-and the likelihood of given transitions. Machines and labels are compared by the likelihood of the
-outputs of the same steps.
+and the likelihood of transitions. Labels are compared by the likelihood of the same outputs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,12 +35,12 @@ MIN_RELATIVE_GAIN: Final = 0.01
 class LikelyMachine:
     """The most likely machine found, and the likelihood of others.
 
-    `transitions` is [state, label], −1 for a label never read in a state. State 0 is initial; the
-    others are numbered in the order of their first visit.
-    `log_evidence` is the log marginal likelihood of all outputs and of the machine, `sizes` its
-    maximum for each number of states, and `noise` the share of outputs other than the main one of
-    their state and query. `finished` is False if the time limit ended the search. `by_size` holds
-    the best transitions for each number of states, and `price` is the prior cost of a state.
+    `transitions` is [state, label], −1 for a label never read in a state; states are numbered in
+    the order of their first visit. `log_evidence` is the log marginal likelihood of all outputs
+    and of the machine, `sizes` its maximum for each number of states, and `noise` the share of
+    outputs other than the main one of their state and query. `finished` is False if the time limit
+    ended the search. `by_size` holds the best transitions for each number of states, and `price`
+    is the prior cost of a state.
     """
 
     transitions: Codes
@@ -101,8 +100,7 @@ def fit_likely_machine(
     marginal likelihood of all outputs. The order of traces makes no difference.
     """
     labels = len(samples.labels)
-    # "No event" changes no state until the evidence says otherwise. Without any label, the search
-    # gets one that is never read.
+    # "No event" changes no state until the evidence says otherwise. The search needs a label.
     quiet = np.zeros(max(labels, 1), np.int32)
     if (silence := samples.labels.get(NO_EVENT)) is not None:
         quiet[silence] = 1
@@ -148,9 +146,8 @@ def forward_progress(listener: Listener | None) -> Callable[[int, int, int, int]
 class NoisyEvidence:
     """The likelihood of outputs given transitions, and the noise at which it is largest.
 
-    Rows are pairs of a state and a query. `share` of the outputs of a row are independent of its
-    main output; the larger `strength` is, the less rows differ in that. `noise` is the share of
-    all outputs that are not the most frequent one of their row.
+    `noise` is the share of all outputs that are not the most frequent one of their state and query;
+    `strength` and `share` are the parameters of the model in docs/decisions/noise.md.
     """
 
     log_evidence: float
@@ -160,11 +157,9 @@ class NoisyEvidence:
 
 
 def marginal_likelihood(samples: SampleSet, transitions: Codes) -> NoisyEvidence:
-    """Return the likelihood of samples under a machine with these transitions.
+    """Return the log marginal likelihood of samples under a machine, with its log prior.
 
-    `transitions` is [state, label], −1 where a label is never read. The result is the log marginal
-    likelihood of all outputs, with the main outputs and their shares integrated out, plus the log
-    prior of the transitions; docs/decisions/noise.md states the priors.
+    `transitions` is [state, label], −1 where a label is never read.
     """
     figures = _core.weigh_noisy_machine(
         samples.alpha,
@@ -187,9 +182,8 @@ def machine_log_evidence(machine: Machine, samples: SampleSet) -> float:
 def log_evidence(machines: Machines, traces: TraceSet) -> float:
     """Return the log likelihood of the outputs of traces under the transitions of machines.
 
-    The machines read the labels of the traces, and stay where they have not seen a label. The
-    outputs of each state are estimated from the traces themselves, so that machines are compared
-    by their transitions alone.
+    Unknown labels change no state. The outputs of each state are estimated from the traces
+    themselves, so that machines are compared by their transitions alone.
     """
     histories = Histories.of(traces, machines.timing)
     observed: ObservationColumn | None = None
@@ -213,7 +207,7 @@ def log_evidence(machines: Machines, traces: TraceSet) -> float:
 
 
 def are_likelier(log_evidence: float, baseline: float, part: float = MIN_RELATIVE_GAIN) -> bool:
-    """Return whether labels make outputs likelier than the baseline does, beyond doubt.
+    """Return whether labels make outputs significantly likelier than the baseline does.
 
     >>> are_likelier(-100.0, -105.0), are_likelier(-100.0, -200.0), are_likelier(-9950.0, -1e4)
     (False, True, False)

@@ -1,8 +1,7 @@
 """Find the values that noisy rewards vary around.
 
 Steps with the same query after the same labels (in the same context) are in the same state, so
-their rewards differ by noise alone; this gives the size of the noise. A query whose rewards vary no
-more than that over all its steps has the same reward in all states, and its mean is nearly exact.
+their rewards differ by noise alone; this gives the size of the noise.
 
 Input: traces. Output: `RewardLevels`, and samples with rewards assigned to these levels.
 """
@@ -334,9 +333,8 @@ def _median_of_chi_squared(free: Floats) -> Floats:
 def assign_reward_levels(samples: SampleSet, traces: TraceSet, levels: RewardLevels) -> SampleSet:
     """Return samples with the same reward throughout for each query that one level explains.
 
-    The levels determine how often noise moves a reward from one level to another. If one level
-    explains the rewards of a query over all its steps, deviations from it are noise, and a search
-    for memory can ignore them. All other queries keep their outputs. The samples may be
+    The levels determine how often noise moves a reward from one level to another. Deviations from
+    the only level of a query are noise, which a search for memory can ignore. The samples may be
     supplemented; the query here is the observation and the action alone.
     """
     queries, query = np.unique(_queries(traces), return_inverse=True)

@@ -137,11 +137,10 @@ def estimate_query_noise(outputs: Counts, deviating: Counts) -> QueryNoise:
 
 
 def deviations_persist(traces: TraceSet, machines: Machines, timing: LabelTiming) -> bool:
-    """Return whether deviating outputs are consecutive, as if the state were wrong.
+    """Return whether deviating outputs follow each other, as if the state were wrong.
 
-    An output deviates if it is not the most frequent one of its query and state. By chance, a
-    deviation follows a deviation no more often than any output. The first machine with deviations
-    decides, since its errors recur in the machines that read its states.
+    An output deviates if it is not the most frequent one of its query and state. The first machine
+    with deviations decides, since its errors recur in the machines that read its states.
     """
     histories = Histories.of(traces, timing)
     by_machine = (_persist(traces, histories, machine) for machine in machines.values())

@@ -119,7 +119,7 @@ def test_what_is_no_traces_is_refused(given):
     ("options", "error", "message"),
     [
         ({"timing": "never"}, rs.OptionError, "unknown timing 'never': choose one of current"),
-        ({"outputs": "cost"}, rs.OptionError, "outputs come as a list"),
+        ({"outputs": "cost"}, rs.OptionError, "outputs must be a list"),
         ({"outputs": ["cost"]}, rs.TraceError, "cost"),
     ],
 )

@@ -179,7 +179,7 @@ def test_invalid_arguments_are_refused():
         OnlineMachineWrapper(house())
     with pytest.raises(rs.OptionError, match="most_states=0: use at least 1"):
         OnlineMachineWrapper(DummyVecEnv([house]), most_states=0)
-    with pytest.raises(rs.OptionError, match="outputs come as a list"):
+    with pytest.raises(rs.OptionError, match="outputs must be a list"):
         OnlineMachineWrapper(DummyVecEnv([house]), outputs="reward")
 
 
