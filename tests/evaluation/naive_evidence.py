@@ -12,7 +12,7 @@ def labels_before(trace, t, timing):
     return trace.labels[start : t if timing is LabelTiming.LAGGED else t + 1]
 
 
-def asked(pair, kind, trace, t):
+def query_at(pair, kind, trace, t):
     """(history, state, observation as the machine sees it, action, output) at a step."""
     machine = getattr(pair, kind)
     history = labels_before(trace, t, pair.timing)
@@ -31,25 +31,25 @@ def asked(pair, kind, trace, t):
 def steps(pair, kind, traces):
     for number, trace in enumerate(traces):
         for t in range(len(trace.actions)):
-            yield (number, t), asked(pair, kind, trace, t)
+            yield (number, t), query_at(pair, kind, trace, t)
 
 
-def answers(pair, kind, traces):
-    """(state, observation, action, output) → (how often, where first)."""
-    found = defaultdict(list)
+def output_counts(pair, kind, traces):
+    """(state, observation, action, output) → (count, first location)."""
+    counts = defaultdict(list)
     for place, (_, state, *rest) in steps(pair, kind, traces):
         if state is not UNSEEN:
-            found[(state, *rest)].append(place)
+            counts[(state, *rest)].append(place)
     return {
         key: (len(places), min(places, key=lambda place: place[::-1]))
-        for key, places in found.items()
+        for key, places in counts.items()
     }
 
 
-def moves(pair, kind, traces):
-    """(state, label, target) → (how often, where first)."""
+def transition_counts(pair, kind, traces):
+    """(state, label, target) → (count, first location)."""
     machine = getattr(pair, kind)
-    found = defaultdict(list)
+    counts = defaultdict(list)
     for number, trace in enumerate(traces):
         read = ()
         for t in range(len(trace.actions)):
@@ -58,34 +58,34 @@ def moves(pair, kind, traces):
             if len(history) > len(read):
                 before, after = machine.run(read), machine.run(history)
                 if before is not UNSEEN and after is not UNSEEN:
-                    found[before, history[-1], after].append((number, t))
+                    counts[before, history[-1], after].append((number, t))
             read = history
     return {
         key: (len(places), min(places, key=lambda place: place[::-1]))
-        for key, places in found.items()
+        for key, places in counts.items()
     }
 
 
 def table(pair, kind, traces):
-    """What the traces show: state → (observation, action) → output."""
-    shown = defaultdict(dict)
-    for state, observation, action, output in answers(pair, kind, traces):
-        shown[state][observation, action] = output
-    return shown
+    """The outputs of the traces: state → (observation, action) → output."""
+    outputs = defaultdict(dict)
+    for state, observation, action, output in output_counts(pair, kind, traces):
+        outputs[state][observation, action] = output
+    return outputs
 
 
-def telling(shown, one, other):
-    """The queries that both states were asked and answered differently."""
-    both = shown[one].keys() & shown[other].keys()
-    return {query for query in both if shown[one][query] != shown[other][query]}
+def distinguishing_queries(outputs, first, second):
+    """The queries with different outputs in two states."""
+    both = outputs[first].keys() & outputs[second].keys()
+    return {query for query in both if outputs[first][query] != outputs[second][query]}
 
 
-def shortest_suffix(machine, shown, one, other):
-    """The first suffix, by length and then label by label, that tells two states apart."""
-    met, queue = {(one, other)}, [((), one, other)]
+def shortest_suffix(machine, outputs, first, second):
+    """The first suffix, by length and then label by label, that distinguishes two states."""
+    met, queue = {(first, second)}, [((), first, second)]
     moving = [label for code, label in enumerate(machine.labels) if code not in machine.trivial]
     for suffix, q, p in queue:
-        if telling(shown, q, p):
+        if distinguishing_queries(outputs, q, p):
             return suffix
         for label in moving:
             pair = machine.step(q, label), machine.step(p, label)
@@ -95,28 +95,28 @@ def shortest_suffix(machine, shown, one, other):
     return None
 
 
-def histories(pair, kind, traces):
-    """Every label history met, trivial labels left out → its own answers."""
+def label_sequences(pair, kind, traces):
+    """Every label sequence of the traces, without trivial labels → its outputs."""
     machine = getattr(pair, kind)
     trivial = set(machine.trivial_labels)
-    found = {(): {}}
+    sequences = {(): {}}
     for _, (history, _, observation, action, output) in steps(pair, kind, traces):
         kept = tuple(label for label in history if label not in trivial)
         for length in range(len(kept)):
-            found.setdefault(kept[:length], {})
-        found.setdefault(kept, {})[observation, action] = output
-    return found
+            sequences.setdefault(kept[:length], {})
+        sequences.setdefault(kept, {})[observation, action] = output
+    return sequences
 
 
-def rules_out(machine, shown, told, history, other):
-    """Whether the evidence at and below a history differs from what another state shows."""
-    for longer, own in told.items():
+def rules_out(machine, outputs, sequences, history, other):
+    """Whether the evidence at and below a history differs from that of another state."""
+    for longer, own in sequences.items():
         if longer[: len(history)] != history:
             continue
         state = machine.run(longer[len(history) :], other)
         if state is UNSEEN:
             continue
-        theirs = shown[state]
+        theirs = outputs[state]
         if any(theirs.get(query, output) != output for query, output in own.items()):
             return True
     return False
@@ -135,8 +135,8 @@ def is_part(part, whole):
         for state, observation, action, output in one.entries():
             if one.supplemented:
                 observation = (observation[0], states["transition"][observation[1]])
-            asked = states[kind].values() if state is None else [states[kind][state]]
-            if any(other.output(twin, observation, action) != output for twin in asked):
+            images = states[kind].values() if state is None else [states[kind][state]]
+            if any(other.output(twin, observation, action) != output for twin in images):
                 return False
     return True
 

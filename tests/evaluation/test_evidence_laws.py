@@ -25,7 +25,7 @@ def plain(machine, query):
 @every_kind
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(), options=infer_options)
-def test_answers_and_transitions_are_counted(kind, traces, options):
+def test_outputs_and_transitions_are_counted(kind, traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     evidence = getattr(collect_evidence(pair, traces), kind)
     machine, table = evidence.machine, evidence.observed_outputs
@@ -37,54 +37,59 @@ def test_answers_and_transitions_are_counted(kind, traces, options):
             machine.outputs[int(table["output"][row])],
         )
         found[key] = int(table.count[row]), location(table, row)
-    assert found == naive.answers(pair, kind, traces)
-    moves = naive.moves(pair, kind, traces)
+    assert found == naive.output_counts(pair, kind, traces)
+    transitions = naive.transition_counts(pair, kind, traces)
     trivial = set(machine.trivial_labels)
     assert {
-        (one.state, one.label, one.target): (one.count, one.location)
-        for one in evidence.transitions()
-    } == {key: told for key, told in moves.items() if key[1] not in trivial}
-    counts = [one.count for one in evidence.transitions()]
+        (transition.state, transition.label, transition.target): (
+            transition.count,
+            transition.location,
+        )
+        for transition in evidence.transitions()
+    } == {key: told for key, told in transitions.items() if key[1] not in trivial}
+    counts = [transition.count for transition in evidence.transitions()]
     assert counts == sorted(counts)
 
 
 @every_kind
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
-def test_states_are_told_apart_by_the_shortest_suffix(kind, traces, options):
+def test_states_are_distinguished_by_the_shortest_suffix(kind, traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
-    shown = naive.table(pair, kind, traces)
-    counted = naive.answers(pair, kind, traces)
+    outputs = naive.table(pair, kind, traces)
+    counted = naive.output_counts(pair, kind, traces)
     separations = getattr(collect_evidence(pair, traces), kind).separations
     assert len(separations) == machine.states * (machine.states - 1) // 2
     assert separations.depth.tolist() == [
-        -1 if one.suffix is None else len(one.suffix) for one in separations
+        -1 if separation.suffix is None else len(separation.suffix) for separation in separations
     ]
-    assert separations.queries.tolist() == [one.queries for one in separations]
-    assert separations.support.tolist() == [one.support for one in separations]
+    assert separations.queries.tolist() == [separation.queries for separation in separations]
+    assert separations.support.tolist() == [separation.support for separation in separations]
     weakest = sorted(separations, key=lambda one: (one.support, one.first, one.second))
     assert separations.weakest(4) == weakest[:4]
-    assert separations.inseparable == tuple(one for one in separations if one.suffix is None)
-    for one in separations:
-        suffix = naive.shortest_suffix(machine, shown, one.first, one.second)
-        assert one.suffix == suffix
+    assert separations.inseparable == tuple(
+        separation for separation in separations if separation.suffix is None
+    )
+    for separation in separations:
+        suffix = naive.shortest_suffix(machine, outputs, separation.first, separation.second)
+        assert separation.suffix == suffix
         if suffix is None:
-            assert "nothing distinguishes them" in str(one)
+            assert "nothing distinguishes them" in str(separation)
             continue
-        q, p = machine.run(suffix, one.first), machine.run(suffix, one.second)
-        queries = naive.telling(shown, q, p)
-        assert one.queries == len(queries)
-        asked = [(s, *x, shown[s][x]) for s in (q, p) for x in queries]
-        assert one.support == sum(counted[key][0] for key in asked)
-        query = plain(machine, one.query)
+        q, p = machine.run(suffix, separation.first), machine.run(suffix, separation.second)
+        queries = naive.distinguishing_queries(outputs, q, p)
+        assert separation.queries == len(queries)
+        rows = [(s, *x, outputs[s][x]) for s in (q, p) for x in queries]
+        assert separation.support == sum(counted[key][0] for key in rows)
+        query = plain(machine, separation.query)
         assert query in queries
-        for state, answer in zip((q, p), one.outputs, strict=True):
-            assert answer.output == shown[state][query]
+        for state, answer in zip((q, p), separation.outputs, strict=True):
+            assert answer.output == outputs[state][query]
             key = (state, *query, answer.output)
             assert (answer.count, answer.location) == counted[key]
-        lengths = [sum(counted[s, *x, shown[s][x]][1][1] for s in (q, p)) for x in queries]
-        assert sum(answer.location[1] for answer in one.outputs) == min(lengths)
+        lengths = [sum(counted[s, *x, outputs[s][x]][1][1] for s in (q, p)) for x in queries]
+        assert sum(answer.location[1] for answer in separation.outputs) == min(lengths)
 
 
 @every_kind
@@ -94,24 +99,24 @@ def test_the_three_conditions(kind, traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     completeness = getattr(collect_evidence(pair, traces), kind).completeness
-    told = naive.histories(pair, kind, traces)
-    reached = {history: machine.run(history) for history in told}
+    sequences = naive.label_sequences(pair, kind, traces)
+    reached = {history: machine.run(history) for history in sequences}
     assert set(completeness.unvisited) == set(range(machine.states)) - set(reached.values())
-    read = {(reached[h[:-1]], h[-1]) for h in told if h}
+    read = {(reached[h[:-1]], h[-1]) for h in sequences if h}
     trivial = set(machine.trivial_labels)
     every = {(s, label) for s in range(machine.states) for label in machine.labels}
     assert set(completeness.unseen_transitions) == {
         key for key in every - read if key[1] not in trivial
     }
-    shown = naive.table(pair, kind, traces)
+    outputs = naive.table(pair, kind, traces)
     open_ones = [
         (history, state, other)
         for history, state in reached.items()
         for other in range(machine.states)
-        if other != state and not naive.rules_out(machine, shown, told, history, other)
+        if other != state and not naive.rules_out(machine, outputs, sequences, history, other)
     ]
-    assert completeness.sequences == len(told)
-    assert completeness.converging == len(told) - len({history for history, *_ in open_ones})
+    assert completeness.sequences == len(sequences)
+    assert completeness.converging == len(sequences) - len({history for history, *_ in open_ones})
     if not open_ones:
         assert completeness.first_ambiguous is None
         return
@@ -152,21 +157,21 @@ def test_machines_of_another_world_are_refused():
 @every_kind
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
-def test_experiments_can_be_carried_out(kind, traces, options):
+def test_experiments_can_be_executed(kind, traces, options):
     """Known labels lead where they are said to, and the query can come up there."""
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
-    for one in getattr(collect_evidence(pair, traces), kind).experiments:
-        if "was never read" in one.why:
-            assert machine.run(one.history[:-1]) is not UNSEEN
-            assert machine.run(one.history) is UNSEEN
+    for experiment in getattr(collect_evidence(pair, traces), kind).experiments:
+        if "was never read" in experiment.why:
+            assert machine.run(experiment.history[:-1]) is not UNSEEN
+            assert machine.run(experiment.history) is UNSEEN
             continue
-        assert machine.run(one.history) is not UNSEEN
-        if one.query is not None and kind == "reward" and pair.reward.supplemented:
-            observation, action = one.query
-            there = pair.transition.run(one.history)
-            asked = {(answer.observation, answer.action) for answer in machine.entries()}
-            assert ((observation, there), action) in asked
+        assert machine.run(experiment.history) is not UNSEEN
+        if experiment.query is not None and kind == "reward" and pair.reward.supplemented:
+            observation, action = experiment.query
+            there = pair.transition.run(experiment.history)
+            queries = {(answer.observation, answer.action) for answer in machine.entries()}
+            assert ((observation, there), action) in queries
 
 
 @settings(deadline=None, max_examples=40)
@@ -177,9 +182,9 @@ def test_the_order_of_traces_changes_only_their_numbers(traces, options):
     except rs.ContradictoryTraces:
         return
     turned = traces.take(np.arange(len(traces))[::-1])
-    one, other = collect_evidence(pair, traces), collect_evidence(pair, turned)
+    evidence, reordered = collect_evidence(pair, traces), collect_evidence(pair, turned)
     for kind in KINDS:
-        mine, yours = getattr(one, kind), getattr(other, kind)
+        mine, yours = getattr(evidence, kind), getattr(reordered, kind)
         assert mine.completeness == yours.completeness
         assert mine.experiments == yours.experiments
         assert mine.observed_outputs.count.tolist() == yours.observed_outputs.count.tolist()

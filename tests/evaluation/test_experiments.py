@@ -13,9 +13,9 @@ KEY = frozenset({"key"})
 def swapped(machines: rs.Machines, kind: str, state: int, label, target: int) -> rs.Machines:
     """The same machines with one move that leads elsewhere."""
     machine = machines[kind]
-    moves = machine.transitions.copy()
-    moves[state, machine.labels.code(label)] = target
-    return machines.replacing(replace(machine, transitions=moves))
+    transitions = machine.transitions.copy()
+    transitions[state, machine.labels.code(label)] = target
+    return machines.replacing(replace(machine, transitions=transitions))
 
 
 @pytest.fixture(scope="module")
@@ -27,58 +27,58 @@ def test_the_same_machines_do_not_differ(house):
     assert house.machines.difference(house.machines) is None
 
 
-def test_a_move_that_leads_elsewhere_is_told_by_the_shortest_history(house):
+def test_a_transition_that_leads_elsewhere_is_distinguished_by_the_shortest_sequence(house):
     other = swapped(house.machines, "transition", 0, KEY, 0)
-    found = house.machines.difference(other)
-    assert found is not None
-    assert found.history == (KEY,)
-    assert found.query == ("corridor", "up")
-    assert (found.machine, found.exact) == ("transition", True)
-    assert "'" not in found.why
-    assert "cyanroom" in found.why
-    assert "corridor" in found.why
+    experiment = house.machines.difference(other)
+    assert experiment is not None
+    assert experiment.history == (KEY,)
+    assert experiment.query == ("corridor", "up")
+    assert (experiment.machine, experiment.exact) == ("transition", True)
+    assert "'" not in experiment.why
+    assert "cyanroom" in experiment.why
+    assert "corridor" in experiment.why
 
 
-def test_no_shorter_history_tells(house):
+def test_no_shorter_sequence_distinguishes_the_machines(house):
     """Every history up to the length found, by hand: both sets answer alike before it."""
     other = swapped(house.machines, "transition", 1, KEY, 0)
-    found = house.machines.difference(other)
-    assert found is not None
+    experiment = house.machines.difference(other)
+    assert experiment is not None
     mine, theirs = house.machines.transition, other.transition
     histories = [()]
-    for _ in range(len(found.history) - 1):
+    for _ in range(len(experiment.history) - 1):
         histories += [(*one, label) for one in histories for label in mine.labels]
     for history in histories:
         states = mine.run(history), theirs.run(history)
         if rs.UNSEEN in states:
             continue
-        for answer in mine.entries():
-            asked = answer.observation, answer.action
+        for entry in mine.entries():
+            query = entry.observation, entry.action
             both = [
-                machine.output(state, *asked, generalized=False)
+                machine.output(state, *query, generalized=False)
                 for machine, state in zip((mine, theirs), states, strict=True)
             ]
             assert rs.UNSEEN in both or both[0] == both[1]
-    last = [machine.run(found.history) for machine in (mine, theirs)]
-    assert mine.output(last[0], *found.query) != theirs.output(last[1], *found.query)
+    last = [machine.run(experiment.history) for machine in (mine, theirs)]
+    assert mine.output(last[0], *experiment.query) != theirs.output(last[1], *experiment.query)
 
 
-def test_it_can_be_carried_out_and_decides(house):
+def test_it_can_be_executed_and_decides(house):
     other = swapped(house.machines, "transition", 0, KEY, 0)
-    found = house.machines.difference(other)
-    trial = found.policy(House(), house, house.all_traces())
+    experiment = house.machines.difference(other)
+    trial = experiment.policy(House(), house, house.all_traces())
     more = rs.collect(House(), episodes=1, seed=1, policy=trial, max_steps=10)
     assert trial.done
     assert house.machines.score(more)["transition"].wrong == 0
     assert other.score(more)["transition"].wrong > 0
 
 
-def test_the_alternative_of_a_certificate_is_told_apart():
+def test_the_alternative_of_a_certificate_is_distinguished():
     traces = rs.collect(House(), episodes=12, seed=3)
     result = rs.infer(traces, strategy="exact")
     for kind, certificate in result.certificates.items():
         if certificate.alternative is not None:
             other = result.machines.replacing(certificate.alternative)
             assert other.score(traces)[kind].wrong == 0
-            found = result.machines.difference(other)
-            assert found is None or found.machine is not None
+            experiment = result.machines.difference(other)
+            assert experiment is None or experiment.machine is not None

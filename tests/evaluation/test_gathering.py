@@ -22,25 +22,25 @@ STAGES = [
 def test_progress_names_every_stage_and_changes_nothing():
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=0)
     result = rs.infer(traces)
-    told = []
-    evidence = rs.evidence(result, traces, progress=lambda *now: told.append(now))
-    assert list(dict.fromkeys(stage for stage, _ in told)) == STAGES
-    assert all(0 <= now.fraction <= 1 for _, now in told)
+    events = []
+    evidence = rs.evidence(result, traces, progress=lambda *now: events.append(now))
+    assert list(dict.fromkeys(stage for stage, _ in events)) == STAGES
+    assert all(0 <= now.fraction <= 1 for _, now in events)
     silent = collect_evidence(
         result.machines, traces, infer=lambda some: infer_with(result.options, some).machines
     )
     assert evidence.as_dict() == silent.as_dict()
 
 
-def test_the_core_tells_how_far_it_is():
+def test_the_core_reports_its_progress():
     """With so many nodes it lasts longer than the time between two calls."""
     count, states = 400_000, 1280
     beta = np.zeros(count, np.int32)
     tree = _core.build_history_tree(beta, np.array([0, count]))
     ring = (np.arange(states, dtype=np.int32) + 1) % np.int32(states)
-    told = []
+    events = []
     nothing = np.array([], np.int32)
-    found = _core.converge(
+    convergence = _core.converge(
         tree,
         np.full(count, -1, np.int32),
         beta,
@@ -51,12 +51,12 @@ def test_the_core_tells_how_far_it_is():
         transitions=ring,
         states=states,
         labels=1,
-        progress=lambda *now: told.append(now[2:]),
+        progress=lambda *now: events.append(now[2:]),
     )
-    assert found == (count + 1, 0, 0, 0, 1)
-    done = [one for one, _ in told]
+    assert convergence == (count + 1, 0, 0, 0, 1)
+    done = [one for one, _ in events]
     assert done == sorted(done)
-    assert {total for _, total in told} == {count + 1}
+    assert {total for _, total in events} == {count + 1}
 
 
 def test_labels_that_a_machine_does_not_know_are_never_read_in_it():
@@ -84,10 +84,10 @@ def test_evidence_and_report_of_more_than_two_billion_queries(tmp_path):
     assert len(traces.observations) * len(traces.actions) > 1 << 31
     small, large = (rs.infer(one, noise="none") for one in (house, traces))
     assert [one.states for one in large.machines.values()] == [2, 2]
-    told, known = (rs.evidence(one, of) for one, of in ((large, traces), (small, house)))
+    sampled, known = (rs.evidence(one, of) for one, of in ((large, traces), (small, house)))
     for kind in ("transition", "reward"):
-        assert [*map(str, told[kind].separations)] == [*map(str, known[kind].separations)]
+        assert [*map(str, sampled[kind].separations)] == [*map(str, known[kind].separations)]
     score = large.machines.score(traces)
     assert all(one.right == traces.steps for one in score.values())
-    rs.report(large, traces, tmp_path / "far.html", evidence=told)
+    rs.report(large, traces, tmp_path / "far.html", evidence=sampled)
     assert "room 00000" in (tmp_path / "far.html").read_text()

@@ -75,12 +75,12 @@ def test_a_trace_fails_by_one_wrong_or_unseen_step():
             walk("ab", [None, None], [7]),  # a wrong reward
         ]
     )
-    found = held_out(pair, new)
-    assert (found.traces, found.failures, found.wrong, found.assumed_wrong) == (4, 3, 2, 0)
-    assert found.carries_over is None
+    holdout = held_out(pair, new)
+    assert (holdout.traces, holdout.failures, holdout.wrong, holdout.assumed_wrong) == (4, 3, 2, 0)
+    assert holdout.carries_over is None
 
 
-def test_a_wrong_answer_that_was_only_assumed_is_counted_apart():
+def test_a_wrong_generalized_output_is_counted_apart():
     """At c, going led to a before the key was read; nobody asked after it."""
     pair = rs.infer(TAUGHT).machines
     new = rs.TraceSet([walk("acb", [None, "key", None]), walk("acab", [None, "key", None, None])])
@@ -88,19 +88,19 @@ def test_a_wrong_answer_that_was_only_assumed_is_counted_apart():
     assert pair.reward.run([{"key"}]) == 1
     assert pair.reward.basis(1, ("c", 0), "go") is rs.Basis.GENERALIZED
     paid = rs.TraceSet([walk("cca", [None, "key", None], [0, 5])])
-    found = held_out(pair, paid)
-    assert (found.failures, found.wrong, found.assumed_wrong) == (1, 1, 1)
+    holdout = held_out(pair, paid)
+    assert (holdout.failures, holdout.wrong, holdout.assumed_wrong) == (1, 1, 1)
     assert held_out(pair, new[:1]).assumed_wrong == 0
 
 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
-def test_a_pair_is_part_of_itself_and_not_of_one_that_answers_otherwise(traces, options):
+def test_a_pair_is_part_of_itself_and_not_of_one_with_other_outputs(traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert is_part(pair, pair)
-    answers = pair.transition.constant_value
-    if len(answers) and len(pair.transition.outputs) > 1:
-        changed = answers.copy()
+    outputs = pair.transition.constant_value
+    if len(outputs) and len(pair.transition.outputs) > 1:
+        changed = outputs.copy()
         changed[0] = (changed[0] + 1) % len(pair.transition.outputs)
         other = pair.replacing(replace(pair.transition, constant_value=changed))
         assert not is_part(pair, other)
@@ -130,11 +130,11 @@ def test_what_is_part_of_a_pair_fails_at_least_as_often():
 def test_a_split_holds_out_a_fifth_whatever_the_order():
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     pair = rs.infer(house).machines
-    found = split(pair, house, lambda traces: rs.infer(traces).machines)
-    assert found == Holdout(40, 0, 0, 0, 0.05, carries_over=True)
+    holdout = split(pair, house, lambda traces: rs.infer(traces).machines)
+    assert holdout == Holdout(40, 0, 0, 0, 0.05, carries_over=True)
     turned = house[::-1]
-    assert split(pair, turned, lambda traces: rs.infer(traces).machines) == found
-    assert round(found.bound, 4) == 0.0749
+    assert split(pair, turned, lambda traces: rs.infer(traces).machines) == holdout
+    assert round(holdout.bound, 4) == 0.0749
 
 
 def test_nothing_to_hold_out():

@@ -53,46 +53,48 @@ def clock(states):
 def test_a_clock_is_read_by_waiting_until_it_strikes(states):
     pair, traces = clock(states)
     evidence = collect_evidence(pair, traces).reward
-    assert [(one.first, one.second) for one in evidence.separations] == list(
+    assert [(separation.first, separation.second) for separation in evidence.separations] == list(
         combinations(range(states), 2)
     )
-    for one in evidence.separations:
-        wait = states - 1 - one.second
-        assert one.suffix == (TICK,) * wait
-        assert (one.queries, one.support) == (1, 3)
-        silent, strike = one.outputs
-        assert (silent.output, silent.location) == (0.0, (0, one.first + wait))
+    for separation in evidence.separations:
+        wait = states - 1 - separation.second
+        assert separation.suffix == (TICK,) * wait
+        assert (separation.queries, separation.support) == (1, 3)
+        silent, strike = separation.outputs
+        assert (silent.output, silent.location) == (0.0, (0, separation.first + wait))
         assert (strike.output, strike.location) == (1.0, (0, states - 1))
     # In the second round nothing strikes: what is ahead is ruled out, what is behind is not.
-    told = evidence.completeness
-    assert (told.sequences, told.converging) == (2 * states - 1, states + 1)
-    assert told.first_ambiguous == AmbiguousSequence((TICK,) * (states + 1), 1, 0)
+    completeness = evidence.completeness
+    assert (completeness.sequences, completeness.converging) == (2 * states - 1, states + 1)
+    assert completeness.first_ambiguous == AmbiguousSequence((TICK,) * (states + 1), 1, 0)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_histories_of_a_machine_with_more_states_than_a_word_has_bits(seed):
+def test_label_sequences_of_a_machine_with_more_than_64_states(seed):
     random = np.random.default_rng(seed)
     states = 70
     leads = random.integers(0, states, (states, 2), dtype=np.int32)
     leads[:, 0] = (np.arange(states) + 1) % states
     pair = waiting(leads, random.integers(0, 3, states, dtype=np.int32))
     long = [TICK] * 75
-    few = [[[TICK, TOCK][one] for one in random.integers(0, 2, 6)] for _ in range(5)]
+    few = [[[TICK, TOCK][index] for index in random.integers(0, 2, 6)] for _ in range(5)]
     traces = rs.TraceSet([walk(pair, labels) for labels in (long, *few)])
     machine = pair.reward
-    told = naive.histories(pair, "reward", traces)
-    shown = naive.table(pair, "reward", traces)
-    found = collect_evidence(pair, traces).reward.completeness
+    sequences = naive.label_sequences(pair, "reward", traces)
+    outputs = naive.table(pair, "reward", traces)
+    completeness = collect_evidence(pair, traces).reward.completeness
     open_ones = [
         (len(history), [machine.labels.code(label) for label in history], other)
-        for history in told
+        for history in sequences
         for other in range(states)
         if other != machine.run(history)
-        and not naive.rules_out(machine, shown, told, history, other)
+        and not naive.rules_out(machine, outputs, sequences, history, other)
     ]
-    assert found.sequences == len(told)
-    assert found.converging == len(told) - len({tuple(labels) for _, labels, _ in open_ones})
-    first = found.first_ambiguous
+    assert completeness.sequences == len(sequences)
+    assert completeness.converging == len(sequences) - len(
+        {tuple(labels) for _, labels, _ in open_ones}
+    )
+    first = completeness.first_ambiguous
     codes = [machine.labels.code(label) for label in first.labels]
     assert (len(codes), codes, first.other) == min(open_ones)
 
@@ -146,8 +148,8 @@ def test_the_core_refuses_rows_that_are_not_of_the_tree():
     tree = _core.build_history_tree(np.array([0, 0], np.int32), np.array([0, 2]))
     ids = {name: np.array(value, np.int32) for name, value in IDS.items()}
     machine = {"transitions": np.array([1, 0], np.int32), "states": 2, "labels": 1}
-    for asked, words in (([0], "equally long"), ([0, 2], "out of range")):
-        rows = np.array(asked, np.int32)
+    for queries, words in (([0], "equally long"), ([0, 2], "out of range")):
+        rows = np.array(queries, np.int32)
         with pytest.raises(ValueError, match=words):
             _core.converge(tree, rows, rows, **ids, queries=2, **machine)
 
@@ -170,24 +172,24 @@ ROOM = 59 * 30 * 36
 """Bytes for all pairs of 60 states."""
 
 
-def test_pairs_that_fit_are_told_apart(machines, counting):
+def test_pairs_that_fit_into_memory_are_separated(machines, counting):
     with rs.config.Limits(table_bytes=ROOM):
         gathered = rs.evidence(machines, counting)["reward"]
     assert gathered.separations.skipped is None
     assert len(gathered.separations) == 60 * 59 // 2
 
 
-def test_pairs_that_do_not_fit_are_left_out_and_that_is_said(machines, counting):
+def test_pairs_that_do_not_fit_into_memory_are_skipped_and_reported(machines, counting):
     whole = rs.evidence(machines, counting)["reward"]
     with rs.config.Limits(table_bytes=ROOM - 1):
         gathered = rs.evidence(machines, counting)["reward"]
-    said = gathered.separations.skipped
-    assert "59 by 30, take" in said
-    assert f"RESOLVENT_MAX_TABLE_BYTES={ROOM}" in said
+    reason = gathered.separations.skipped
+    assert "59 by 30, take" in reason
+    assert f"RESOLVENT_MAX_TABLE_BYTES={ROOM}" in reason
     assert len(gathered.separations) == 0
     assert gathered.inseparable == ()
-    assert f"pairs of states were skipped: {said}" in str(gathered)
-    assert gathered.as_dict()["separations_skipped"] == said
+    assert f"pairs of states were skipped: {reason}" in str(gathered)
+    assert gathered.as_dict()["separations_skipped"] == reason
     # All else is as it is with them.
     assert gathered == whole
     assert gathered.weakness == whole.weakness

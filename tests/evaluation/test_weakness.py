@@ -50,51 +50,53 @@ def by_hand(machine, traces):
 
 
 @pytest.mark.parametrize("sessions", [6, 20, 60, 400])
-def test_histories_are_counted_as_one_by_one(sessions):
+def test_label_sequences_are_counted_as_one_by_one(sessions):
     traces = read(log(sessions, seed=sessions, events=12))
     machine = rs.infer(traces).machines["response"]
-    found = weaknesses(rs.infer(traces).machines, traces)["response"]
+    weakness = weaknesses(rs.infer(traces).machines, traces)["response"]
     entering, taking = by_hand(machine, traces)
     few = {state: len(entering[state]) for state in range(1, machine.states)}
-    assert {one.state: one.sequences for one in found.weak} == {
+    assert {one.state: one.sequences for one in weakness.weak} == {
         state: count for state, count in few.items() if count < FEW
     }
-    assert [one.sequences for one in found.weak] == sorted(one.sequences for one in found.weak)
-    assert found.transitions == len(taking)
-    assert found.rare == sum(len(histories) == 1 for histories in taking.values())
-    for one in found.weak:
+    assert [one.sequences for one in weakness.weak] == sorted(
+        one.sequences for one in weakness.weak
+    )
+    assert weakness.transitions == len(taking)
+    assert weakness.rare == sum(len(histories) == 1 for histories in taking.values())
+    for one in weakness.weak:
         assert machine.run(one.by) == one.state
         assert label_sequence_text(one.by) in str(one)
-    if found.rare:
-        assert len(taking[found.example[:2]]) == 1
+    if weakness.rare:
+        assert len(taking[weakness.example[:2]]) == 1
 
 
 def test_repeats_and_order_change_nothing_but_the_steps_spent():
     traces = read(log(30, seed=0, events=12))
     machines = rs.infer(traces).machines
-    found = weaknesses(machines, traces)["response"]
-    again = weaknesses(machines, traces.take([*range(29, -1, -1), 3, 4]))["response"]
-    assert {(one.state, one.sequences) for one in again.weak} == {
-        (one.state, one.sequences) for one in found.weak
+    weakness = weaknesses(machines, traces)["response"]
+    reordered = weaknesses(machines, traces.take([*range(29, -1, -1), 3, 4]))["response"]
+    assert {(one.state, one.sequences) for one in reordered.weak} == {
+        (one.state, one.sequences) for one in weakness.weak
     }
-    assert (again.transitions, again.rare, again.example) == (
-        found.transitions,
-        found.rare,
-        found.example,
+    assert (reordered.transitions, reordered.rare, reordered.example) == (
+        weakness.transitions,
+        weakness.rare,
+        weakness.example,
     )
 
 
-def test_steps_in_states_that_nothing_leads_out_of_are_said():
+def test_steps_in_sinks_are_reported():
     rows = [
         {"session": session, "time": at, "event": event, "response": response}
         for session in range(9)
         for at, (event, response) in enumerate([("on", "ok"), ("off", "bye"), *[("on", "-")] * 9])
     ]
     traces = read(rows)
-    (found,) = weaknesses(rs.infer(traces).machines, traces).values()
-    (sink,) = found.sinks
-    assert (found.stuck, found.steps) == (81, 99)
-    assert found.lines()[-1].startswith(
+    (weakness,) = weaknesses(rs.infer(traces).machines, traces).values()
+    (sink,) = weakness.sinks
+    assert (weakness.stuck, weakness.steps) == (81, 99)
+    assert weakness.lines()[-1].startswith(
         f"81.8% of all steps are in state {sink}, from which no label"
     )
 
@@ -102,9 +104,9 @@ def test_steps_in_states_that_nothing_leads_out_of_are_said():
 def test_evidence_names_weak_states_too():
     traces = read(log(30, seed=0, events=12))
     result = rs.infer(traces)
-    found = result.evidence["response"].weakness
-    assert found == weaknesses(result.machines, traces)["response"]
-    assert result.evidence["response"].as_dict()["weak"] == found.as_dict() != []
+    weakness = result.evidence["response"].weakness
+    assert weakness == weaknesses(result.machines, traces)["response"]
+    assert result.evidence["response"].as_dict()["weak"] == weakness.as_dict() != []
 
 
 PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 9)), max_size=30)
@@ -124,8 +126,8 @@ def test_the_lowest_keys_of_pieces_are_those_of_all(pairs, cut, most):
     expected = [
         (group, key) for group in sorted(different) for key in sorted(different[group])[:most]
     ]
-    for found in (lowest(pairs, most), lowest(pairs[cut:], most) + lowest(pairs[:cut], most)):
-        assert list(zip(found.group.tolist(), found.key.tolist(), strict=True)) == expected
-        groups, counts = found.counts()
+    for keys in (lowest(pairs, most), lowest(pairs[cut:], most) + lowest(pairs[:cut], most)):
+        assert list(zip(keys.group.tolist(), keys.key.tolist(), strict=True)) == expected
+        groups, counts = keys.counts()
         assert groups.tolist() == sorted(different)
         assert counts.tolist() == [min(len(different[group]), most) for group in groups.tolist()]

@@ -15,57 +15,59 @@ from resolvent.evaluation.holdout import CalibrationCheck
 
 
 @cache
-def gathered():
+def house_evidence():
     return rs.evidence(*noisy_house())
 
 
-def test_states_are_told_apart_by_all_answers_and_not_by_one():
-    (one,) = gathered()["transition"].separations
-    assert one.log_odds > 100
-    assert str(one.query) == "(corridor, up)"
-    first, second = one.outputs
+def test_states_are_distinguished_by_all_outputs_and_not_by_one():
+    (separation,) = house_evidence()["transition"].separations
+    assert separation.log_odds > 100
+    assert str(separation.query) == "(corridor, up)"
+    first, second = separation.outputs
     assert (first.output, second.output) == ("corridor", "cyanroom")
     machine = noisy_house()[0].transition
-    for state, answer in enumerate(one.outputs):
+    for state, answer in enumerate(separation.outputs):
         counts = machine.counts(state, "corridor", "up")
         assert (answer.count, answer.total) == (max(counts.values()), sum(counts.values()))
-    assert "as one 10⁻" in str(one)
-    assert one.as_dict()["log_odds"] == one.log_odds
-    assert one.as_dict()["outputs"][0]["total"] == first.total
+    assert "as one 10⁻" in str(separation)
+    assert separation.as_dict()["log_odds"] == separation.log_odds
+    assert separation.as_dict()["outputs"][0]["total"] == first.total
 
 
 def test_without_noise_nothing_is_weighed():
     clean = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
-    found = rs.infer(clean).evidence
-    for one in found.values():
+    evidence = rs.infer(clean).evidence
+    for one in evidence.values():
         assert one.separations.log_odds is None
         assert one.alternatives is None
         assert one.completeness.weighed is None
         assert "log_odds" not in str(one.as_dict())
-    assert found.holdout.calibration is None
-    assert found.holdout.within_noise is None
+    assert evidence.holdout.calibration is None
+    assert evidence.holdout.within_noise is None
 
 
-def test_a_state_too_many_is_not_told_apart():
+def test_a_superfluous_state_is_not_distinguished():
     """The world with a bell, and a third state for the first one after two bells."""
     traces = bell_world(60)
     true = rs.infer(traces, noise="auto", outputs=["reward"]).machines
     bell = true.reward.labels.code(frozenset({"bell"}))
-    moves = np.vstack([true.reward.transitions, true.reward.transitions[:1]])
-    moves[2, moves[2] == 0] = 2
-    moves[0, bell], moves[1, bell], moves[2, bell] = 1, 2, 1
-    copied = taught(true.replacing(replace(true.reward, transitions=moves, support=None)), traces)
-    found = rs.evidence(copied, traces)["reward"]
-    assert found.separations.log_odds is not None
-    (open_pair,) = found.inseparable
+    transitions = np.vstack([true.reward.transitions, true.reward.transitions[:1]])
+    transitions[2, transitions[2] == 0] = 2
+    transitions[0, bell], transitions[1, bell], transitions[2, bell] = 1, 2, 1
+    copied = taught(
+        true.replacing(replace(true.reward, transitions=transitions, support=None)), traces
+    )
+    evidence = rs.evidence(copied, traces)["reward"]
+    assert evidence.separations.log_odds is not None
+    (open_pair,) = evidence.inseparable
     assert (open_pair.first, open_pair.second) == (0, 2)
     assert open_pair.log_odds < log(100)
     assert "nothing distinguishes them; one state: " in str(open_pair)
-    assert found.separations.weakest(1) == [open_pair]
-    assert "nothing distinguishes states 0 and 2" in str(found.experiments[0])
+    assert evidence.separations.weakest(1) == [open_pair]
+    assert "nothing distinguishes states 0 and 2" in str(evidence.experiments[0])
 
 
-def test_labels_may_have_to_be_read_before_states_are_told_apart():
+def test_labels_may_have_to_be_read_before_states_are_distinguished():
     """After "left" or "right" all looks alike; only after "on" the two lead to different rooms."""
     random = Random(0)
 
@@ -82,44 +84,44 @@ def test_labels_may_have_to_be_read_before_states_are_told_apart():
     result = rs.infer(rs.TraceSet(walk() for _ in range(400)), noise="auto")
     machine = result.machines.transition
     left, right = (machine.run([{side}]) for side in ("left", "right"))
-    found = result.evidence["transition"].separations
-    number = found.number(left, right)
-    if left != right and found.depth[number] > 0:
-        assert found[number].suffix == (frozenset({"on"}),)
+    separations = result.evidence["transition"].separations
+    number = separations.number(left, right)
+    if left != right and separations.depth[number] > 0:
+        assert separations[number].suffix == (frozenset({"on"}),)
     after = [machine.run([{side}, {"on"}]) for side in ("left", "right")]
-    assert found[found.number(*after)].log_odds > log(100)
+    assert separations[separations.number(*after)].log_odds > log(100)
 
 
-def test_moves_are_as_sure_as_their_odds():
-    found = gathered()["transition"]
-    complete = found.completeness
+def test_transitions_are_as_certain_as_their_odds():
+    evidence = house_evidence()["transition"]
+    complete = evidence.completeness
     assert (complete.weighed, complete.uncertain) == (5, ())
     assert "transitions certain at odds of 100 to 1: 5 of 5" in str(complete)
     assert complete.conflict_convergence
-    for one in found.transitions():
-        if one.log_odds is not None:
-            assert one.log_odds < -50
-            assert f"; to {one.alternative}: 10⁻" in str(one)
-            assert one.as_dict()["log_odds"] == one.log_odds
+    for transition in evidence.transitions():
+        if transition.log_odds is not None:
+            assert transition.log_odds < -50
+            assert f"; to {transition.alternative}: 10⁻" in str(transition)
+            assert transition.as_dict()["log_odds"] == transition.log_odds
 
 
-def test_an_open_move_is_what_to_collect_next():
+def test_an_uncertain_transition_is_the_next_experiment():
     result = rs.infer(bell_world(60), noise="auto", outputs=["reward"])
-    found = result.evidence["reward"]
-    (open_move,) = found.completeness.uncertain
+    evidence = result.evidence["reward"]
+    (open_move,) = evidence.completeness.uncertain
     assert open_move.label == frozenset({"snow"})
-    assert not found.completeness.structure_complete
+    assert not evidence.completeness.structure_complete
     assert f"; to {open_move.alternative}: " in str(open_move)
-    assert any("snow may lead to state" in str(one) for one in found.experiments)
-    assert found.as_dict()["completeness"]["uncertain"] == [open_move.as_dict()]
+    assert any("snow may lead to state" in str(experiment) for experiment in evidence.experiments)
+    assert evidence.as_dict()["completeness"]["uncertain"] == [open_move.as_dict()]
 
 
-def test_of_answers_the_most_frequent_ones_are_told_the_least_sure_first():
+def test_the_most_frequent_outputs_are_listed_the_least_certain_first():
     machine = noisy_house()[0].transition
-    told = gathered()["transition"].outputs()
-    assert len({(one.state, one.query) for one in told}) == len(told)
+    outputs = house_evidence()["transition"].outputs()
+    assert len({(one.state, one.query) for one in outputs}) == len(outputs)
     ahead = []
-    for one in told:
+    for one in outputs:
         counts = [*machine.counts(one.state, one.query[0], one.query[1]).values(), 0]
         assert (one.count, one.total) == (counts[0], sum(counts))
         assert one.output == machine.output(one.state, *one.query[:2])
@@ -133,16 +135,16 @@ def test_fresh_traces_are_right_within_noise():
     fresh = disturbed(clean, 0.05, Random(3))
     holdout = rs.evidence(machines, fresh).holdout
     assert holdout.within_noise
-    told = holdout.calibration["transition"]
+    check = holdout.calibration["transition"]
     score = machines.score(fresh).transition
-    assert (told.right, told.steps) == (score.all_right, score.all_right + score.all_wrong)
-    assert told.expected == pytest.approx(told.right, abs=4 * told.deviation)
-    assert told.log_loss == score.log_loss
+    assert (check.right, check.steps) == (score.all_right, score.all_right + score.all_wrong)
+    assert check.expected == pytest.approx(check.right, abs=4 * check.deviation)
+    assert check.log_loss == score.log_loss
     assert "within noise" in str(holdout)
     assert holdout.as_dict()["calibration"]["transition"]["within_noise"]
 
 
-def test_more_noise_than_there_was_is_told():
+def test_more_noise_than_in_training_is_reported():
     machines, _ = noisy_house()
     clean = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=7)
     holdout = rs.evidence(machines, disturbed(clean, 0.3, Random(3))).holdout
@@ -161,10 +163,10 @@ def test_what_is_held_out_of_noisy_traces_is_checked_for_calibration():
 def test_a_machine_with_one_state_has_nothing_to_weigh():
     machines = loaded_die(*[1.0] * 9, *[6.0] * 10)
 
-    found = rs.evidence(machines, dice(*[1.0] * 9, *[6.0] * 10))["reward"]
-    assert len(found.separations) == 0
-    assert found.completeness.weighed == 0
-    assert found.completeness.structure_complete
+    evidence = rs.evidence(machines, dice(*[1.0] * 9, *[6.0] * 10))["reward"]
+    assert len(evidence.separations) == 0
+    assert evidence.completeness.weighed == 0
+    assert evidence.completeness.structure_complete
 
 
 def test_without_a_prediction_there_is_nothing_to_check():

@@ -58,24 +58,24 @@ def discounted(world: Tables, policy: Any, start: int, gamma: Fraction) -> Fract
 
 @settings(deadline=None, max_examples=300)
 @given(tables(), st.sampled_from([0.25, 0.5, 0.9, 0.99, 1 - 2**-20]))
-def test_no_policy_is_worth_more_and_ties_go_to_the_first_action(world, gamma) -> None:
+def test_no_policy_has_a_higher_value_and_ties_go_to_the_first_action(world, gamma) -> None:
     following, reward = world
     exact = Fraction(gamma)
     situations = range(len(reward))
     policies = list(all_policies(len(reward), len(reward[0])))
     best = [max(discounted(world, policy, z, exact) for policy in policies) for z in situations]
-    found = solved(world, gamma)
+    solution = solved(world, gamma)
     for z in situations:
-        assert abs(Fraction(found.value[z]) - best[z]) <= found.rounding[z]
-        assert found.rounding[z] <= 1e-13 / (1 - gamma)
+        assert abs(Fraction(solution.value[z]) - best[z]) <= solution.rounding[z]
+        assert solution.rounding[z] <= 1e-13 / (1 - gamma)
         worth = [
             Fraction(r) + (exact * best[to] if to >= 0 else 0)
             for to, r in zip(following[z], reward[z], strict=True)
         ]
-        assert found.policy[z] <= worth.index(max(worth))
-        assert max(worth) - worth[found.policy[z]] <= 1e-13 / (1 - gamma)
+        assert solution.policy[z] <= worth.index(max(worth))
+        assert max(worth) - worth[solution.policy[z]] <= 1e-13 / (1 - gamma)
         if gamma <= 0.5:  # no two worths differ by rounding alone
-            assert found.policy[z] == worth.index(max(worth))
+            assert solution.policy[z] == worth.index(max(worth))
 
 
 def undiscounted(world: Tables, policy: Any, start: int) -> float:
@@ -85,7 +85,7 @@ def undiscounted(world: Tables, policy: Any, start: int) -> float:
 
 @settings(deadline=None, max_examples=300)
 @given(tables(rewards=(-1.0, -0.25, 0.0, 0.0, 0.5)))
-def test_without_discount_only_a_cycle_that_pays_is_refused(world) -> None:
+def test_without_discount_only_a_rewarding_cycle_is_refused(world) -> None:
     situations = range(len(world[1]))
     policies = list(all_policies(len(world[1]), len(world[1][0])))
     cycles = [path(world, policy, z)[1] for policy in policies for z in situations]
@@ -97,11 +97,11 @@ def test_without_discount_only_a_cycle_that_pays_is_refused(world) -> None:
         led = [world[0][z][a] for z, a in zip(where, what, strict=True)]
         assert led == [*where[1:], where[0]]
         return
-    found = solved(world, 1.0)
+    solution = solved(world, 1.0)
     for z in situations:
-        assert found.value[z] == max(undiscounted(world, policy, z) for policy in policies)
-        if np.isfinite(found.value[z]):
-            assert undiscounted(world, found.policy, z) == found.value[z]
+        assert solution.value[z] == max(undiscounted(world, policy, z) for policy in policies)
+        if np.isfinite(solution.value[z]):
+            assert undiscounted(world, solution.policy, z) == solution.value[z]
 
 
 def test_a_reward_far_away_is_not_lost_in_rounding() -> None:
@@ -111,20 +111,20 @@ def test_a_reward_far_away_is_not_lost_in_rounding() -> None:
     following[-1], reward[-1] = [cells - 1, -1], [0.0, 1.0]
     reward[0][0] = -20.0
     for gamma in (0.95, 1.0):
-        found = solved((following, reward), gamma)
-        assert found.policy.tolist() == [1] * cells
-        assert found.value[0] == pytest.approx(gamma ** (cells - 1), rel=1e-12)
+        solution = solved((following, reward), gamma)
+        assert solution.policy.tolist() == [1] * cells
+        assert solution.value[0] == pytest.approx(gamma ** (cells - 1), rel=1e-12)
 
 
 def test_rounding_makes_no_cycle_pay() -> None:
     # 0.1 + 0.2 − 0.3 is not 0 in floating point.
     assert 0.1 + 0.2 - 0.3 > 0
-    found = solved(([[1, -1], [2, -1], [0, -1]], [[0.1, 0.0], [0.2, 0.0], [-0.3, 0.0]]), 1.0)
-    assert found.value == pytest.approx([0.3, 0.2, 0.0], abs=1e-12)
-    assert found.policy.tolist() == [0, 0, 1]
+    solution = solved(([[1, -1], [2, -1], [0, -1]], [[0.1, 0.0], [0.2, 0.0], [-0.3, 0.0]]), 1.0)
+    assert solution.value == pytest.approx([0.3, 0.2, 0.0], abs=1e-12)
+    assert solution.policy.tolist() == [0, 0, 1]
 
 
-def test_infinite_worths_without_discount() -> None:
+def test_infinite_values_without_discount() -> None:
     # From 0 an unknown step on the left; on the right one may rest.
     hopeful = solved(([[-1, 1], [1, 1]], [[math.inf, 0.0], [0.0, -1.0]]), 1.0)
     assert hopeful.value.tolist() == [math.inf, 0.0]

@@ -68,12 +68,12 @@ def test_the_model_of_a_part_of_the_traces(traces, options) -> None:
                 if model.known[z, code]:
                     seen, *states = model.augmented_state(z)
                     by_kind = dict(zip(machines, states, strict=True))
-                    told = machines.predict_all(seen, action, by_kind)
-                    assert told["reward"] == model.reward[z, code]
-                    assert told.get("terminated", model.ends[z, code]) == model.ends[z, code]
+                    predictions = machines.predict_all(seen, action, by_kind)
+                    assert predictions["reward"] == model.reward[z, code]
+                    assert predictions.get("terminated", model.ends[z, code]) == model.ends[z, code]
                     if not model.ends[z, code]:
                         after = model.augmented_state(int(model.next_state[z, code]))
-                        assert after[0] == told["transition"]
+                        assert after[0] == predictions["transition"]
 
 
 def test_the_house_by_hand(house: TraceSet) -> None:
@@ -93,7 +93,7 @@ def test_the_house_by_hand(house: TraceSet) -> None:
     assert stepped(model, ("limegreenroom", 1, 1), "sit") == (1.0, None)
 
 
-def test_a_situation_that_cannot_be_reached_has_no_number(house: TraceSet) -> None:
+def test_an_unreachable_augmented_state_has_no_number(house: TraceSet) -> None:
     model = Model.of(rs.infer(house).machines, house)
     assert model.find("cyanroom", 0, 0) is None
     assert model.find("attic", 0, 0) is None
@@ -172,14 +172,14 @@ def test_labels_that_depend_on_the_state() -> None:
     assert stepped(model, (0, 1, 0), "look") == (0.0, (1, 1, 0))
 
 
-def test_labels_that_nothing_foretells_do_not_matter_if_they_lead_to_the_same_states() -> None:
+def test_unpredictable_labels_with_the_same_transitions_do_not_matter() -> None:
     traces = TraceSet([Trace([0, 0, 0, 0], [None, "a", "b", "a"], ["go"] * 3, [0, 0, 0])])
     model = Model.of(rs.infer(traces).machines, traces)
     assert model.outcomes is None
     assert stepped(model, (0, 0, 0), "go") == (0.0, (0, 0, 0))
 
 
-def test_labels_that_nothing_foretells_come_by_chance() -> None:
+def test_unpredictable_labels_make_a_stochastic_model() -> None:
     # After a stopping pays, after b it does not; which is read, nothing tells.
     def tossed(label: str) -> Trace:
         paid = float(label == "a")
@@ -194,10 +194,10 @@ def test_labels_that_nothing_foretells_come_by_chance() -> None:
     go = model.find(0, 0, 0) * len(model.actions) + model.actions.code("go")
     assert model.outcomes.frequency[model.outcomes.step == go].tolist() == [0.75, 0.25]
     assert len(model.outcomes.next_states(go)) == 2
-    found = rs.plan(machines, traces)
-    assert found.value == pytest.approx(0.95 * 0.75)
-    assert not found.is_optimal
-    assert found.confidence == 0.95
+    plan = rs.plan(machines, traces)
+    assert plan.value == pytest.approx(0.95 * 0.75)
+    assert not plan.is_optimal
+    assert plan.confidence == 0.95
 
 
 def test_lagged_labels_must_depend_on_the_observation() -> None:
@@ -254,17 +254,17 @@ def test_machines_of_another_world_are_refused(house: TraceSet) -> None:
 
 
 def walk(*steps: tuple[Any, str, float], last: Any, over: bool) -> Trace:
-    observations = [*(one[0] for one in steps), last]
+    observations = [*(step[0] for step in steps), last]
     return Trace(
         observations,
         [{"event"} if o == "e" else None for o in observations],
-        [one[1] for one in steps],
-        [one[2] for one in steps],
+        [step[1] for step in steps],
+        [step[2] for step in steps],
         terminated=over,
     )
 
 
-def test_constant_answers_count_only_where_these_traces_ask_for_them() -> None:
+def test_constant_outputs_count_only_where_these_traces_query_them() -> None:
     left = walk(("x", "left", 1.0), last="y", over=True)
     right = walk(("x", "right", 0.0), ("x", "right", 0.0), last="x", over=False)
     machines = rs.infer(TraceSet([left, right])).machines

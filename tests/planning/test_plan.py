@@ -18,16 +18,16 @@ from resolvent.worlds import House
 GAMMA = 0.5
 
 
-def fork(*ways: str, pays: float = 1.0) -> TraceSet:
-    """Begin in "fork": "left" ends and pays, "right" leads to "hall" and back, at no pay."""
-    told = {
-        "left": (["fork", "end"], ["left"], [pays], True),
+def fork(*branches: str, reward: float = 1.0) -> TraceSet:
+    """Start in "fork": "left" ends with a reward, "right" leads to "hall" and back without one."""
+    episodes = {
+        "left": (["fork", "end"], ["left"], [reward], True),
         "right": (["fork", "hall", "fork"], ["right", "right"], [0.0, 0.0], False),
         "hall": (["hall", "fork"], ["right"], [0.0], False),
     }
     return TraceSet(
-        Trace(seen, [None] * len(seen), done, paid, terminated=over)
-        for seen, done, paid, over in map(told.__getitem__, ways)
+        Trace(observations, [None] * len(observations), actions, rewards, terminated=terminated)
+        for observations, actions, rewards, terminated in map(episodes.__getitem__, branches)
     )
 
 
@@ -43,7 +43,7 @@ def values(plan: rs.Plan) -> dict[Any, tuple[float, float]]:
     }
 
 
-def test_unknown_steps_are_worth_the_least_and_the_most() -> None:
+def test_unknown_steps_have_the_lowest_and_the_highest_value() -> None:
     # Left in the hall is unknown. Pay was 0 to 1: it is worth 0 at least, 1 + ½ + … = 2 at most.
     plan = planned(fork("left", "right"))
     assert values(plan) == {"fork": (1.0, 1.0), "hall": (0.5, 2.0)}
@@ -59,7 +59,7 @@ def test_unknown_steps_are_worth_the_least_and_the_most() -> None:
 
 def test_costs_may_go_on_for_ever_and_pay_may_end_at_once() -> None:
     # Pay was −1 to 0: unknown is −1 − ½ − ¼ − … = −2 at least, and 0 at most.
-    plan = planned(fork("left", "right", pays=-1.0))
+    plan = planned(fork("left", "right", reward=-1.0))
     assert values(plan) == {"fork": (0.0, 0.0), "hall": (0.0, 0.0)}
     # Pay was always 3: unknown is 3 at least, if the episode ends there, and 6 at most.
     always = TraceSet(
@@ -84,7 +84,7 @@ UNINFORMATIVE = "all rewards are 0, so all policies have the same value"
 
 
 def test_no_plan_is_optimal_if_all_rewards_are_zero() -> None:
-    plan = planned(fork("left", "right", pays=0.0))
+    plan = planned(fork("left", "right", reward=0.0))
     assert (plan.value, plan.bound, plan.is_optimal, plan.all_rewards_equal) == (0, 0, False, True)
     assert str(plan).splitlines() == [
         "value        0 from the starts, discounted by 0.5",
@@ -95,10 +95,10 @@ def test_no_plan_is_optimal_if_all_rewards_are_zero() -> None:
         "do left, and continue: its outcome is unknown; "
         "or pass the possible rewards as reward_range=(low, high)",
     ]
-    told = plan.as_dict()
-    assert (told["optimal"], told["all_rewards_equal"]) == (False, True)
-    assert told["next_experiment"]["actions"] == ["right"]
-    assert told["advice"] == str(plan).splitlines()[-1][len("try next     ") :]
+    figures = plan.as_dict()
+    assert (figures["optimal"], figures["all_rewards_equal"]) == (False, True)
+    assert figures["next_experiment"]["actions"] == ["right"]
+    assert figures["advice"] == str(plan).splitlines()[-1][len("try next     ") :]
 
 
 def test_advice_without_rewards_and_unknown_steps() -> None:
@@ -112,7 +112,7 @@ def test_advice_without_rewards_and_unknown_steps() -> None:
         )
 
 
-def test_the_nearest_unknown_step_is_the_one_that_fewest_steps_lead_to() -> None:
+def test_the_nearest_unknown_step_takes_the_fewest_steps() -> None:
     # a -go-> b -go-> c, where nobody turned; from the other start a step is unknown at once.
     line = Trace(["a", "b", "c"], [None] * 3, ["go", "go"], [0.0, 0.0])
     turned = [Trace([room, room], [None] * 2, ["turn"], [0.0]) for room in ("a", "b")]
@@ -149,21 +149,21 @@ def test_a_constant_reward_distinguishes_policies_only_if_episodes_end() -> None
     assert (plan.action("x", 0, 0), plan.value, plan.is_optimal) == ("leave", -1.0, True)
 
 
-def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
-    said = "             this assumes rewards that were never observed; observed were 0 to 1"
+def test_a_bound_that_assumes_unobserved_rewards_says_so() -> None:
+    line = "             this assumes rewards that were never observed; observed were 0 to 1"
     plan = planned(fork("left", "right"), reward_range=(0, 4))
     assert plan.assumes_rewards
-    assert str(plan).splitlines()[2] == said
-    told = plan.as_dict()
-    assert (told["reward_range"], told["observed_reward_range"]) == ([0, 4], [0.0, 1.0])
-    assert told["assumes_rewards"] is True
+    assert str(plan).splitlines()[2] == line
+    figures = plan.as_dict()
+    assert (figures["reward_range"], figures["observed_reward_range"]) == ([0, 4], [0.0, 1.0])
+    assert figures["assumes_rewards"] is True
     seen = planned(fork("left", "right"))
     assert not seen.assumes_rewards
     assert "never observed" not in str(seen)
     all_known = TraceSet([*fork("left", "right"), Trace(["hall"] * 2, [None] * 2, ["left"], [0])])
     assert not planned(all_known, reward_range=(0, 4)).assumes_rewards
     # Nothing was paid, but up to 1 might be: the unknown step is worth ½·(1 + ½ + …) = 1.
-    hoped = planned(fork("left", "right", pays=0.0), reward_range=(0, 1))
+    hoped = planned(fork("left", "right", reward=0.0), reward_range=(0, 1))
     assert (hoped.bound, hoped.is_optimal, hoped.all_rewards_equal) == (1.0, False, True)
     lines = str(hoped).splitlines()
     assert lines[1] == "bound        at most 1 below the best, if rewards are within 0 to 1"
@@ -171,11 +171,11 @@ def test_a_bound_says_that_it_rests_on_rewards_never_seen() -> None:
     assert lines[-1].endswith("its outcome is unknown")
 
 
-def test_the_next_experiment_is_the_one_reached_soonest() -> None:
+def test_the_next_experiment_is_the_nearest() -> None:
     plan = planned(fork("left", "right", "hall"), reward_range=(0, 4))
-    found = plan.next_experiment
-    assert found is not None
-    assert found.as_dict() == {
+    experiment = plan.next_experiment
+    assert experiment is not None
+    assert experiment.as_dict() == {
         "start": {"observation": "hall", "transition_state": 0, "reward_state": 0},
         "actions": [],
         "augmented_state": {"observation": "hall", "transition_state": 0, "reward_state": 0},
@@ -186,7 +186,7 @@ def test_the_next_experiment_is_the_one_reached_soonest() -> None:
         "machine": None,
         "exact": False,
     }
-    assert str(found) == (
+    assert str(experiment) == (
         "begin in hall; then in hall (transition state 0, reward state 0) do left, "
         "and continue: its outcome is unknown"
     )
@@ -208,7 +208,7 @@ def test_a_plan_without_a_gap_has_no_next_experiment() -> None:
     assert "try next" not in str(plan)
 
 
-def test_a_step_that_ends_only_sometimes_is_said_and_not_tried_again() -> None:
+def test_a_step_that_ends_only_sometimes_is_reported_and_not_tried_again() -> None:
     step = (["x", "x"], [None, None], ["go"], [1.0])
     traces = TraceSet([Trace(*step, terminated=True), Trace(*step, terminated=False)])
     plan = planned(traces)
@@ -247,11 +247,11 @@ def test_without_discount() -> None:
     assert plan.as_dict()["bound"] is None
     assert "undiscounted" in str(plan)
     assert plan.next_experiment is not None
-    costly = planned(fork("left", "right", pays=-1.0), gamma=1)
+    costly = planned(fork("left", "right", reward=-1.0), gamma=1)
     assert values(costly) == {"fork": (0.0, 0.0), "hall": (0.0, 0.0)}  # walk about for ever
 
 
-def test_without_discount_a_cycle_that_pays_is_named() -> None:
+def test_without_discount_a_rewarding_cycle_is_named() -> None:
     traces = TraceSet([Trace(["a", "b", "a"], [None] * 3, ["go", "back"], [2, -1])])
     with pytest.raises(
         rs.OptionError,
@@ -277,11 +277,11 @@ def test_a_folder_need_not_be_read_first(tmp_path: Path) -> None:
 def test_a_pair_or_a_result_will_do() -> None:
     traces = fork("left", "right")
     result = rs.infer(traces)
-    one, other = rs.plan(result, traces), rs.plan(result.machines, traces)
-    assert one.as_dict() == other.as_dict()
+    with_result, with_machines = rs.plan(result, traces), rs.plan(result.machines, traces)
+    assert with_result.as_dict() == with_machines.as_dict()
 
 
-def test_a_saved_policy_has_a_row_for_each_situation(tmp_path: Path) -> None:
+def test_a_saved_policy_has_a_row_for_each_augmented_state(tmp_path: Path) -> None:
     plan = planned(fork("left", "right"), gamma=1)
     path = tmp_path / "policy.json"
     plan.save(path)
@@ -347,7 +347,7 @@ def seen_in_fork(gamma: float = GAMMA) -> rs.Plan:
     return rs.plan(rs.infer(traces), traces, gamma=gamma)
 
 
-def test_running_a_plan_pays_what_it_says() -> None:
+def test_running_a_plan_has_the_predicted_return() -> None:
     plan = seen_in_fork()
     runs = plan.run(Fork(), episodes=3)
     assert runs.returns.tolist() == [1.0] * 3
@@ -359,7 +359,7 @@ def test_running_a_plan_pays_what_it_says() -> None:
     assert runs.as_dict()["mean_length"] == 2.0
 
 
-def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
+def test_an_unknown_augmented_state_is_named_or_random() -> None:
     plan = seen_in_fork()
     with pytest.raises(
         rs.errors.ModelError, match="episode 0, step 0: the plan does not know hole in"
@@ -371,13 +371,13 @@ def test_a_situation_the_plan_does_not_know_is_named_or_guessed() -> None:
     assert "5 random steps in" in str(runs)
 
 
-def test_a_label_never_read_is_a_situation_not_known() -> None:
+def test_a_label_never_read_leads_to_an_unknown_augmented_state() -> None:
     with pytest.raises(rs.errors.ModelError, match="states unknown: a label was read that"):
         seen_in_fork().run(Fork("hall"), episodes=1, labeling_fn=lambda room: "new")
 
 
 def test_a_plan_that_goes_in_a_circle_needs_a_limit() -> None:
-    traces = fork("right", "right", "hall") + fork("left", pays=-1.0)
+    traces = fork("right", "right", "hall") + fork("left", reward=-1.0)
     plan = planned(traces)
     stay = Fork()
     stay.action_names = ("right", "left")  # type: ignore[attr-defined]
@@ -435,11 +435,11 @@ def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
 
 @pytest.mark.parametrize(("pays", "gamma"), [(1e308, 0.95), (-1.7e308, 0.5), (1.7e308, 1.0)])
 def test_rewards_that_add_up_to_no_number_are_refused(pays: float, gamma: float) -> None:
-    traces = fork("left", "right", "hall", pays=pays)
+    traces = fork("left", "right", "hall", reward=pays)
     with pytest.raises(rs.OptionError, match=r"overflow when summed: divide all"):
         rs.plan(rs.infer(traces), traces, gamma=gamma)
 
 
 def test_rewards_that_are_large_and_add_up_are_planned_with() -> None:
-    traces = fork("left", "right", "hall", pays=1e300)
+    traces = fork("left", "right", "hall", reward=1e300)
     assert math.isfinite(rs.plan(rs.infer(traces), traces).value)

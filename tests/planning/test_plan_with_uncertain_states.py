@@ -14,12 +14,12 @@ def damaged():
 
 
 def test_traces_that_were_left_out_are_left_out_of_the_plan(damaged):
-    found = rs.infer(damaged)
-    assert found.outliers == (7, 91, 200)
-    assert rs.plan(found, damaged).value == pytest.approx(0.95**5)
+    result = rs.infer(damaged)
+    assert result.outliers == (7, 91, 200)
+    assert rs.plan(result, damaged).value == pytest.approx(0.95**5)
 
 
-def test_machines_alone_do_not_know_which_are_broken(damaged):
+def test_machines_alone_do_not_know_the_outliers(damaged):
     with pytest.raises(
         rs.errors.ModelError, match=r"trace 7, step 0: .* the trace is an outlier to exclude"
     ):
@@ -31,9 +31,9 @@ def test_hidden_starts_are_named_where_a_plan_fails():
     start = {frozenset(): 0.5, frozenset({"key"}): 0.5}
     machines = rs.infer(traces).machines.replacing(state_uncertainty=StateUncertainty(starts=start))
     late = rs.TraceSet(
-        rs.Trace(one.observations[8:], one.labels[8:], one.actions[8:], one.rewards[8:])
-        for one in traces
-        if len(one.actions) > 9
+        rs.Trace(trace.observations[8:], trace.labels[8:], trace.actions[8:], trace.rewards[8:])
+        for trace in traces
+        if len(trace.actions) > 9
     )
     with pytest.raises(rs.errors.ModelError, match=r"hidden starts: .*mode='belief'"):
         rs.plan(machines, late)

@@ -56,7 +56,7 @@ def test_without_discount(lock):
 def test_more_confidence_is_bought_with_wider_bounds(lock):
     plans = [rs.plan(*lock, gamma=GAMMA, confidence=one) for one in (0.5, 0.95, 0.999)]
     assert plans[0].bound < plans[1].bound < plans[2].bound
-    assert [one.value for one in plans] == [plans[0].value] * 3
+    assert [plan.value for plan in plans] == [plans[0].value] * 3
     for wrong in (0, 1, -1, 95):
         with pytest.raises(rs.OptionError, match=f"^confidence={wrong}: use a number above 0"):
             rs.plan(*lock, confidence=wrong)
@@ -78,21 +78,21 @@ def test_what_it_says(way_out):
     assert "known steps have several outcomes, each observed " in text
     assert "optimal" not in text
     assert "with 0.95 confidence" in repr(way_out)
-    told = way_out.as_dict()
-    assert told["confidence"] == 0.95
-    assert told["at_least"] < told["value"] < told["at_most"]
-    assert told["bound"] == pytest.approx(told["at_most"] - told["at_least"])
-    assert not told["optimal"]
+    figures = way_out.as_dict()
+    assert figures["confidence"] == 0.95
+    assert figures["at_least"] < figures["value"] < figures["at_most"]
+    assert figures["bound"] == pytest.approx(figures["at_most"] - figures["at_least"])
+    assert not figures["optimal"]
     assert ">expected</th>" in way_out._repr_html_()
 
 
-def test_an_experiment_is_the_step_that_was_seen_least(way_out):
-    found = way_out.next_experiment
+def test_the_experiment_is_the_least_observed_step(way_out):
+    experiment = way_out.next_experiment
     model = way_out.model
-    step = model.find(*found.augmented_state), model.actions.code(found.action)
-    assert found.taken == model.outcomes.count[step[0] * len(model.actions) + step[1]]
-    assert f"it was observed {found.taken:,} times, the fewest on this path" in str(found)
-    assert found.as_dict()["taken"] == found.taken
+    step = model.find(*experiment.augmented_state), model.actions.code(experiment.action)
+    assert experiment.taken == model.outcomes.count[step[0] * len(model.actions) + step[1]]
+    assert f"it was observed {experiment.taken:,} times, the fewest on this path" in str(experiment)
+    assert experiment.as_dict()["taken"] == experiment.taken
 
 
 def test_a_file_holds_what_is_expected(way_out, tmp_path):
@@ -171,7 +171,7 @@ def test_a_stroke_of_luck_is_no_reason():
     assert plan.value == pytest.approx(0.95)
 
 
-def test_what_was_never_paid_on_the_way_does_not_frighten():
+def test_rewards_that_do_not_occur_on_the_path_have_no_influence():
     # Fifteen steps, unpaid in each of 20 walks, lead to what pays 1 in 18 of them and else −1;
     # staying was unpaid 4,000 times. That pay may be −1 somewhere is no reason to stay.
     def walk(paid):
@@ -244,9 +244,9 @@ def test_another_world_contradicts(lock, way_out):
             return seen, -pay, over, cut, told
 
     runs = way_out.run(Stuck(), episodes=200, seed=0)
-    (found,) = runs.contradicts
-    assert found.episode is None
-    assert found.actual < found.least
+    (violation,) = runs.contradicts
+    assert violation.episode is None
+    assert violation.actual < violation.least
 
 
 def test_counterfactual_steps_are_refused(lock):
@@ -268,16 +268,16 @@ def test_labels_may_be_read_at_any_time(timing):
     assert runs.discounted_returns.mean() == pytest.approx(plan.value, abs=0.02)
 
 
-def test_a_machine_may_tell_when_episodes_end():
+def test_a_machine_may_predict_when_episodes_end():
     lake = gym.make("FrozenLake-v1")
     traces = lake_traces(lake, 3_000, 0)
     outputs = ["observation", "reward", "terminated"]
     result = learned(traces, labels="observation", outputs=outputs)
     assert result.machines["terminated"].is_noisy
-    told = rs.plan(result, traces, gamma=0.9)
+    plan = rs.plan(result, traces, gamma=0.9)
     plain = rs.plan(learned(traces, labels="observation"), traces, gamma=0.9)
-    assert list(told.model.states) == ["transition", "reward", "terminated"]
-    assert told.value == pytest.approx(plain.value)
+    assert list(plan.model.states) == ["transition", "reward", "terminated"]
+    assert plan.value == pytest.approx(plain.value)
 
 
 def test_costs_without_discount():

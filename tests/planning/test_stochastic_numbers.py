@@ -47,10 +47,10 @@ def test_no_plausible_chances_are_worse(share, value, lowest, radius):
     chance, rest = worst_probabilities(row, share, value, np.array([radius]), np.array([lowest]))
     assert chance.sum() + rest[0] == pytest.approx(1)
     assert divergence(share, chance) <= radius + 1e-6
-    found = float(chance @ value + rest[0] * lowest)
+    attained = float(chance @ value + rest[0] * lowest)
     searched = least_by_search(share, value, lowest, radius)
-    assert found <= searched + 1e-9
-    assert found == pytest.approx(searched, abs=0.03)
+    assert attained <= searched + 1e-9
+    assert attained == pytest.approx(searched, abs=0.03)
 
 
 def test_values_that_hardly_differ_from_the_lowest_are_as_low():
@@ -61,7 +61,7 @@ def test_values_that_hardly_differ_from_the_lowest_are_as_low():
 
 
 @pytest.mark.parametrize("pay", [1.0, 1e200, -1e300, 1e-300])
-def test_the_worth_of_pay_of_any_size(pay):
+def test_the_value_of_rewards_of_any_size(pay):
     chain = MarkovChain(np.arange(2), np.array([1, 0]), np.array([0.5, 1.0]), np.array([pay, 0.0]))
     # x = pay + y / 2 and y = x, without discount.
     assert chain.value(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
@@ -87,7 +87,7 @@ def test_many_rows_at_once_are_each_what_they_are_alone(seed, rows):
         assert divergence(share[at], alone) <= radius[one] * (1 + 1e-6)
 
 
-def test_what_never_came_gets_all_that_may_be_taken():
+def test_an_unseen_outcome_gets_all_the_probability_within_the_radius():
     # From one value alone, KL = −log(1 − taken).
     chance, rest = worst_probabilities(
         np.zeros(1, int), np.ones(1), np.ones(1), np.array([0.2]), np.zeros(1)
@@ -107,7 +107,7 @@ def test_the_least_mean():
 
 @pytest.mark.parametrize("gamma", [0.5, 0.99, 1.0])
 @pytest.mark.parametrize("size", [1, 5, 200])
-def test_worth_solves_the_equations(gamma, size):
+def test_the_value_solves_the_equations(gamma, size):
     random = np.random.default_rng(size)
     table = random.dirichlet(np.full(size, 0.1), size) * random.uniform(0.9, 0.999, (size, 1))
     pay = random.normal(size=size)
@@ -182,14 +182,14 @@ def test_pay_that_never_varied_is_in_less_doubt_than_a_coin():
 
 
 def test_rows_of_pay_are_those_that_saw_more():
-    one = RewardCounts.of(np.array([1, 1, 2]), np.array([0.5, 1.5, 3.0]))
-    other = RewardCounts.of(np.array([1, 2, 2, 7]), np.array([9.0, 4.0, 5.0, -1.0]))
-    both = one.better_known(other)
+    first = RewardCounts.of(np.array([1, 1, 2]), np.array([0.5, 1.5, 3.0]))
+    second = RewardCounts.of(np.array([1, 2, 2, 7]), np.array([9.0, 4.0, 5.0, -1.0]))
+    both = first.better_known(second)
     assert both.counts.key.tolist() == [1, 2, 7]
     assert both.mean.tolist() == [1.0, 4.5, -1.0]
     nothing = RewardCounts.of(np.zeros(0, np.int64), np.zeros(0))
     assert (
-        one.better_known(nothing).mean.tolist()
-        == nothing.better_known(one).mean.tolist()
+        first.better_known(nothing).mean.tolist()
+        == nothing.better_known(first).mean.tolist()
         == [1.0, 3.0]
     )

@@ -40,9 +40,9 @@ def way_out() -> rs.Plan:
 
 
 def number(plan: rs.Plan, room: str) -> int:
-    found = plan.model.find(room, 0, 0)
-    assert found is not None
-    return found
+    state = plan.model.find(room, 0, 0)
+    assert state is not None
+    return state
 
 
 def test_a_promise_within_so_many_steps(way_out: rs.Plan) -> None:
@@ -76,21 +76,23 @@ def test_a_promise_of_a_circle_and_of_a_step_that_is_unknown() -> None:
     assert return_bounds(unknown, x, 3) == (1.5, 3.25)  # 1 + ½·(3 + 3/2)
 
 
-def told(plan: rs.Plan, traces: TraceSet, *rooms: str | None) -> tuple[BoundViolation, ...]:
+def violations_of(
+    plan: rs.Plan, traces: TraceSet, *rooms: str | None
+) -> tuple[BoundViolation, ...]:
     starts = [None if room is None else number(plan, room) for room in rooms]
     return bound_violations(plan, traces, starts)
 
 
 def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
     kept = corridor(("ab.", "gg", 1.0), ("b.", "g", 1.0), ("ab", "g", 0.0))
-    assert told(way_out, kept, "a", "b", "a") == ()
+    assert violations_of(way_out, kept, "a", "b", "a") == ()
     outliers = corridor(
         ("a.", "g", 0.0),  # over too early
         ("ab.", "gg", 1.0),
         ("aaa", "gg", 0.0),  # cut, but the pay was due by then
         ("a.", "g", 1.0),  # paid more
     )
-    assert told(way_out, outliers, "a", "a", "a", "a") == (
+    assert violations_of(way_out, outliers, "a", "a", "a", "a") == (
         BoundViolation(0, 0.5, 0.5, 0.0),
         BoundViolation(2, 0.5, 0.5, 0.0),
         BoundViolation(3, 0.5, 0.5, 1.0),
@@ -100,7 +102,7 @@ def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
 def test_without_discount_a_cut_episode_is_held_to_its_own_length() -> None:
     plan = planned(corridor(("abc.", "ggg", 1.0), ("aa", "w", 0.0)), gamma=1)
     cut = corridor(("abc", "gg", 0.0), ("aaaa", "ggg", 0.0))
-    assert told(plan, cut, "a", "a") == (BoundViolation(1, 1.0, 1.0, 0.0),)
+    assert violations_of(plan, cut, "a", "a") == (BoundViolation(1, 1.0, 1.0, 0.0),)
 
 
 def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
@@ -117,8 +119,8 @@ def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
         Trace(one.observations, one.labels, one.actions, (1.0, one.rewards[1]), terminated=True)
         for one in paid
     )
-    found = told(plan, paid, "x", "x", "x")
-    assert [str(one) for one in found] == [
+    violations = violations_of(plan, paid, "x", "x", "x")
+    assert [str(one) for one in violations] == [
         "episode 0 returned 1, but the plan's value is at least 1.5",
         "episode 2 returned 5.5, but the plan's value is at most 4",
     ]
@@ -129,7 +131,7 @@ def test_rounded_rewards_are_compared_as_they_were_learned() -> None:
     plan = rs.plan(
         rs.infer(traces, options=rs.InferenceOptions(reward_digits=4)), traces, gamma=GAMMA
     )
-    assert told(plan, traces, "a", "a") == ()
+    assert violations_of(plan, traces, "a", "a") == ()
 
 
 def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Plan) -> None:
@@ -137,11 +139,13 @@ def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Pla
     assert value == pytest.approx((0.5 + 0.5 + 1) / 3)
 
     def episodes(paid: list[float]) -> tuple[BoundViolation, ...]:
-        return told(way_out, corridor(*(("?.", "g", one) for one in paid)), *[None] * len(paid))
+        return violations_of(
+            way_out, corridor(*(("?.", "g", one) for one in paid)), *[None] * len(paid)
+        )
 
-    (found,) = episodes([0.0] * 9 + [0.25])
-    assert (found.episode, found.least, found.actual) == (None, value, 0.025)
-    assert str(found) == (
+    (violation,) = episodes([0.0] * 9 + [0.25])
+    assert (violation.episode, violation.least, violation.actual) == (None, value, 0.025)
+    assert str(violation) == (
         "the episodes returned 0.025 on average, but the plan's value is at least 0.6667"
     )
     # The mean of 0, 0, … 1 is ½ and its standard error √(¼·10/9)/√10 = 1/6: within three of it.
@@ -149,15 +153,15 @@ def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Pla
     assert episodes([0.0] * 9) == ()  # too few to tell
     assert episodes([5.0] * 20) == ()  # the value is what is paid at least
     cut = corridor(*([("??", "g", 0.0)] * 20))
-    assert told(way_out, cut, *[None] * 20) == ()  # ½·(1 + ½ + …) = 1 may be still to come
+    assert violations_of(way_out, cut, *[None] * 20) == ()  # ½·(1 + ½ + …) = 1 may be still to come
     longer = corridor(*([("???", "gg", 0.0)] * 20))
-    assert len(told(way_out, longer, *[None] * 20)) == 1  # ¼·2 = ½ is too little
+    assert len(violations_of(way_out, longer, *[None] * 20)) == 1  # ¼·2 = ½ is too little
 
 
 def test_an_unlimited_hope_contradicts_nothing() -> None:
     plan = planned(corridor(("ab.", "gg", 1.0)), gamma=1)
     cut = corridor(*([("??", "g", 0.0)] * 20))
-    assert told(plan, cut, *[None] * 20) == ()
+    assert violations_of(plan, cut, *[None] * 20) == ()
     assert BoundViolation(0, -math.inf, 1.0, 2.0).as_dict() == {
         "episode": 0,
         "bounds": [None, 1.0],
@@ -177,7 +181,7 @@ def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() ->
         assert bool(runs.contradicts) == (abs(promised[-1] - paid[-1]) > 1e-9)
         if not runs.contradicts:
             break
-        assert [one.episode for one in runs.contradicts] == [0, 1, 2, 3]
+        assert [violation.episode for violation in runs.contradicts] == [0, 1, 2, 3]
         assert "contradicts the plan: episode 0 returned 0, but" in str(runs)
         assert "and 3 more episodes as well" in str(runs)
         result = result.update(runs.traces)

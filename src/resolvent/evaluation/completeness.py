@@ -13,7 +13,13 @@ import numpy as np
 from resolvent import _core
 from resolvent._util.records import to_builtins
 from resolvent._util.text import odds_text
-from resolvent.evaluation.observed import Location, Numbers, SampledSteps, location
+from resolvent.evaluation.observed import (
+    Location,
+    Numbers,
+    SampledSteps,
+    location,
+    nontrivial_labels,
+)
 from resolvent.evaluation.separation import (
     CoreListener,
     VaryingOutputs,
@@ -208,9 +214,7 @@ def check_completeness(
     sequences.
     """
     machine = steps.machine
-    codes = np.arange(len(machine.labels) + 1, dtype=np.int32)
-    codes[list(machine.trivial)] = -1
-    tree = _core.build_history_tree(_core.recode(steps.labels, codes), offsets)
+    tree = _core.build_history_tree(nontrivial_labels(steps), offsets)
     columns = look_up(
         varying.queries, np.arange(len(varying.queries), dtype=np.int32), steps.queries
     )

@@ -13,7 +13,7 @@ import numpy as np
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
 from resolvent.evaluation.completeness import Completeness
-from resolvent.evaluation.observed import LazySequence, Numbers, Query, query_of
+from resolvent.evaluation.observed import LazySequence, Numbers, Query, nontrivial_labels, query_of
 from resolvent.evaluation.separation import Separations, VaryingOutputs
 from resolvent.machines import UNSEEN, Machine, Machines, TransitionMachine
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text, by_name
@@ -391,15 +391,11 @@ def _observations_after_label(
     steps: StepQueries, offsets: Numbers
 ) -> dict[Label | None, set[Symbol]]:
     """Return the observations that occur while a label is the last nontrivial one read."""
-    machine, labels = steps.machine, len(steps.machine.labels)
-    is_nontrivial = np.ones(labels + 1, bool)  # the last entry is for all unknown labels
-    is_nontrivial[list(machine.trivial)] = False
-    read = np.minimum(steps.labels, labels)
-    rows = np.where((read >= 0) & is_nontrivial[read], np.arange(len(read)), -1)
-    last = np.maximum.accumulate(rows)
+    machine, read = steps.machine, nontrivial_labels(steps)
+    last = np.maximum.accumulate(np.where(read >= 0, np.arange(len(read)), -1))
     start = np.repeat(offsets[:-1], np.diff(offsets))
     label = np.where(last >= start, read[last], -1).astype(np.int64)
-    is_known = (steps.queries >= 0) & (label < labels)
+    is_known = (steps.queries >= 0) & (label < len(machine.labels))
     actions = max(len(machine.actions), 1)
     pairs = np.stack([label[is_known], steps.queries[is_known] // actions])
     observations: dict[Label | None, set[Symbol]] = {}

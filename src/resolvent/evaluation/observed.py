@@ -10,12 +10,13 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent import _core
 from resolvent.errors import ModelError
 from resolvent.machines import Machine
-from resolvent.replay import Corpus, CountTable, ReplayCounts, to_machine_codes
+from resolvent.replay import Corpus, CountTable, ReplayCounts, StepQueries, to_machine_codes
 from resolvent.replay.corpus import POOL_STEPS
 from resolvent.traces import Symbol, TraceSet, symbol_text
-from resolvent.traces.vocabulary import codes_of
+from resolvent.traces.vocabulary import Codes, codes_of
 
 V = TypeVar("V")
 
@@ -73,6 +74,16 @@ def observed_transitions(machine: Machine, replay: ReplayCounts) -> CountTable:
     rows = replay.machines[machine.name].transitions
     label = codes_of(replay.alphabets.labels, machine.labels, -1)[rows["label"]]
     return _known_rows({"state": rows["state"], "label": label, "target": rows["output"]}, rows)
+
+
+def nontrivial_labels(steps: StepQueries) -> Codes:
+    """Return the label read before each step, −1 for none and for trivial ones.
+
+    The number of labels stands for one that the machine does not know.
+    """
+    codes = np.arange(len(steps.machine.labels) + 1, dtype=np.int32)
+    codes[list(steps.machine.trivial)] = -1
+    return _core.recode(steps.labels, codes)
 
 
 def _known_rows(columns: dict[str, Any], rows: NDArray[np.void]) -> CountTable:

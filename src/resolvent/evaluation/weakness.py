@@ -12,7 +12,7 @@ import numpy as np
 
 from resolvent._util.records import builtin
 from resolvent._util.text import amount, short
-from resolvent.evaluation.observed import LazySequence, Numbers
+from resolvent.evaluation.observed import LazySequence, Numbers, nontrivial_labels
 from resolvent.evaluation.separation import nontrivial_transitions
 from resolvent.machines import Machine, Machines
 from resolvent.machines.compare import label_sequence_text
@@ -107,13 +107,10 @@ class SequenceCounts:
     @classmethod
     def of(cls, steps: StepQueries, offsets: Numbers) -> "SequenceCounts":
         """Count the sequences of nontrivial labels in traces that begin at `offsets`."""
-        machine, labels, states = steps.machine, steps.labels, steps.states
+        machine, labels, states = steps.machine, nontrivial_labels(steps), steps.states
         before = np.concatenate([[0], states[:-1]])
         before[offsets[:-1]] = 0
-        is_nontrivial = np.append(np.ones(len(machine.labels), bool), False)  # last: other labels
-        is_nontrivial[list(machine.trivial)] = False
-        is_other = (labels < 0) | (labels >= len(machine.labels))
-        is_read = is_nontrivial[np.where(is_other, -1, labels)]
+        is_read = (labels >= 0) & (labels < len(machine.labels))
         rows = np.flatnonzero(is_read)
         keys = prefix_keys([labels[rows]], np.concatenate([[0], np.cumsum(is_read)])[offsets])
         is_known = (before[rows] >= 0) & (states[rows] >= 0)

@@ -199,9 +199,8 @@ class RewardCounts(ByValue):
     def bounds(self, log_risk: float, reward_range: tuple[float, float]) -> tuple[Numbers, Numbers]:
         """Return bounds on the true mean of each row; they fail with probability e^−log_risk.
 
-        Half of that probability is for bounds by the frequencies of the distinct rewards, tight
-        if these are few; half is for bounds by the mean alone, as of a coin between the lowest
-        and the highest reward, tight if they are many. The narrower bound holds.
+        Half of that probability is for bounds by the frequencies of the distinct rewards, half
+        for bounds by the mean alone, as of a coin. The narrower bound holds.
         """
         low, high = reward_range
         if low == high or not len(self.counts):

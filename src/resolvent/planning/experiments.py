@@ -34,7 +34,8 @@ ModelStep: TypeAlias = tuple[int, int]
 def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Experiment | None:
     """Return the experiment that a policy reaches soonest from any of some starts.
 
-    In a stochastic model, the step taken least often comes first.
+    In a stochastic model, the step taken least often comes first. A step that ends episodes only
+    sometimes does not count, since trying it again would not settle it.
     """
     experiments = [_unknown_step_from(policy, model, int(start)) for start in starts]
     return min(
@@ -47,7 +48,6 @@ def first_unknown_step(policy: Codes, model: Model, starts: Iterable[int]) -> Ex
 def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | None:
     """Return the first unknown step that a policy takes; None if it only takes known ones.
 
-    A step that ends episodes only sometimes does not count: trying it again would not settle it.
     In a stochastic model, the likeliest path is followed; if all its steps are known, the step
     taken least often is returned.
     """
@@ -69,10 +69,7 @@ def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | 
 
 
 def nearest_unknown_step(model: Model) -> Experiment | None:
-    """Return the unknown step nearest to any start; None if there is none.
-
-    A step that ends episodes only sometimes does not count: trying it again would not settle it.
-    """
+    """Return the unknown step nearest to any start; None if there is none."""
 
     def edges(state: int) -> Iterator[tuple[ModelStep, int]]:
         for action, after in enumerate(model.next_state[state].tolist()):

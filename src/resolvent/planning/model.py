@@ -1,9 +1,7 @@
 """Machines + traces → the model they define: all reachable augmented states and their steps.
 
-An augmented state is an observation with the states of the machines that matter for acting. A
-step from it is known if the machines predict the next observation and the reward, the traces
-show the label read then, a machine or the traces show whether the episode ends, and all machines
-have a transition for that label. All other steps are unknown, never guessed.
+Which steps are known is defined in docs/decisions/planning.md. All others are unknown, never
+guessed.
 """
 
 from dataclasses import dataclass, replace

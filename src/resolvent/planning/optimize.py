@@ -101,11 +101,8 @@ def _optimize_stochastic(
 ) -> BoundedPolicy:
     """Return a policy of high expected value, and bounds.
 
-    The policy is chosen with caution: the value of a step taken n times assumes that its mean
-    reward is off by the divergence 1 / 2n, and that an unseen outcome has the weight 1/20 beside
-    these n. So a step that was lucky once is not preferred to one that did well a thousand times.
-    Without discount, a discount close to 1 is used for this choice, so that among policies of
-    equal value one ends soon.
+    The policy is chosen with caution (docs/decisions/planning.md). Without discount, a discount
+    close to 1 is used for this choice, so that among policies of equal value one ends soon.
     """
     low, high = reward_range
     mean = np.where(model.known, model.reward, 0.0).ravel()

@@ -51,10 +51,10 @@ def plan(
 ) -> "Plan":
     """Find the best policy from machines and traces alone.
 
-    The traces show where episodes begin and end, and which labels follow; they may be others
-    than those the machines were inferred from. Files are read twice, or once with the result of
-    their own inference; `on` and `progress` are those of `infer`. With gamma 1 nothing is
-    discounted, which needs an environment without endless rewards.
+    The traces show where episodes begin and end, and which labels follow; they need not be those
+    that the machines were inferred from. Files are read twice, or once with the result of their
+    own inference; `on` and `progress` are those of `infer`. With gamma 1 nothing is discounted,
+    which needs an environment without endless rewards.
 
     Unknown steps are assumed to have rewards within `reward_range`, by default the lowest and
     the highest that occurred. An output that was the same in all states is known only in states
@@ -225,10 +225,9 @@ class Plan(ByValue):
     def next_experiment(self) -> Experiment | None:
         """The nearest untried step that could still improve the plan; None if there is none.
 
-        It is the first unknown step of the optimistic policy, from any start with a gap. A step
-        that ends episodes only sometimes is left out: trying it again would not settle it. For a
-        plan without information it is the nearest unknown step. For stochastic machines the
-        likeliest path is followed; if all its steps are known, it is the one taken least often.
+        It is the first unknown step of the optimistic policy, from any start with a gap. If all
+        rewards are equal it is the nearest unknown step. For stochastic machines the likeliest
+        path is followed; if all its steps are known, it is the one taken least often.
         """
         starts = self.model.starts[self.gaps[self.model.starts] > 0]
         experiment = first_unknown_step(self.optimistic_policy, self.model, starts)

@@ -3,7 +3,7 @@
 import resolvent as rs
 
 
-def found(traces, kind, **options):
+def finding_of(traces, kind, **options):
     """The one finding of a kind in a diagnosis of traces; None if there is none."""
     diagnosis = rs.diagnose(traces, **options)
     (finding, *more) = [one for one in diagnosis.findings if one.kind == kind] or [None]

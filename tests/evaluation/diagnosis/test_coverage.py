@@ -1,53 +1,53 @@
-from diagnosed import found, trace
+from diagnosed import finding_of, trace
 
 import resolvent as rs
 
 
 def test_one_long_log():
     log = trace(["a", "b"] * 50)
-    assert found(rs.TraceSet([log]), "one-long-log").figures == {"steps": 99}
-    assert "search" in found(rs.TraceSet([log]), "one-long-log").text
-    assert found(rs.TraceSet([log, log]), "one-long-log") is None
+    assert finding_of(rs.TraceSet([log]), "one-long-log").figures == {"steps": 99}
+    assert "search" in finding_of(rs.TraceSet([log]), "one-long-log").text
+    assert finding_of(rs.TraceSet([log, log]), "one-long-log") is None
 
 
-def test_few_traces_and_the_histories_that_are_seen_once():
+def test_few_traces_and_the_label_sequences_that_occur_once():
     """Read before steps: nothing, x, x y in the first; nothing, x, x z in the second."""
     few = rs.TraceSet([trace("abcd", [None, "x", last, None]) for last in "yz"])
-    finding = found(few, "few-traces")
+    finding = finding_of(few, "few-traces")
     assert finding.severity == "note"
     assert finding.figures == {"traces": 2, "sequences": 4, "sequences_once": 2}
-    assert found(rs.TraceSet([few[0]] * 20), "few-traces") is None
-    assert found(few[:1], "few-traces") is None
+    assert finding_of(rs.TraceSet([few[0]] * 20), "few-traces") is None
+    assert finding_of(few[:1], "few-traces") is None
 
 
 def test_traces_too_short_to_read_a_label():
     single = rs.TraceSet([trace("ab", ["x", "y"])] * 3)
-    assert found(single, "short-traces").severity == "warning"
-    assert found(single, "short-traces", timing="current-with-initial").severity == "note"
+    assert finding_of(single, "short-traces").severity == "warning"
+    assert finding_of(single, "short-traces", timing="current-with-initial").severity == "note"
     double = rs.TraceSet([trace("abc")] * 3)
-    assert found(double, "short-traces").severity == "note"
-    assert found(double, "short-traces").figures == {"median": 2.0, "longest": 2}
-    assert found(rs.TraceSet([trace("abcd")] * 3), "short-traces") is None
+    assert finding_of(double, "short-traces").severity == "note"
+    assert finding_of(double, "short-traces").figures == {"median": 2.0, "longest": 2}
+    assert finding_of(rs.TraceSet([trace("abcd")] * 3), "short-traces") is None
 
 
 def test_none_terminated():
     cut = rs.TraceSet([trace("abc", truncated=True), trace("ab")])
-    assert found(cut, "never-terminated").figures == {"traces": 2, "truncated": 1}
+    assert finding_of(cut, "never-terminated").figures == {"traces": 2, "truncated": 1}
     ended = rs.TraceSet([trace("abc", truncated=True), trace("ab", terminated=True)])
-    assert found(ended, "never-terminated") is None
+    assert finding_of(ended, "never-terminated") is None
 
 
 def test_the_same_trace_again_and_again():
     ways = [trace("abc"), trace("abd"), trace("abe"), trace("abf"), trace("abg"), trace("abh")]
-    again = found(rs.TraceSet(ways * 2), "repeated-traces")
-    assert again.severity == "note"
-    assert again.figures == {"traces": 12, "different": 6}
-    assert found(rs.TraceSet(ways * 2 + [trace("abi")]), "repeated-traces") is None
+    finding = finding_of(rs.TraceSet(ways * 2), "repeated-traces")
+    assert finding.severity == "note"
+    assert finding.figures == {"traces": 12, "different": 6}
+    assert finding_of(rs.TraceSet(ways * 2 + [trace("abi")]), "repeated-traces") is None
     mirrored = [trace("abac"), trace("acab")]  # equal in length and in the sums of their codes
-    assert found(rs.TraceSet(mirrored * 2), "repeated-traces").figures["different"] == 2
-    monotonous = found(rs.TraceSet(ways[:5] * 4), "repeated-traces")
+    assert finding_of(rs.TraceSet(mirrored * 2), "repeated-traces").figures["different"] == 2
+    monotonous = finding_of(rs.TraceSet(ways[:5] * 4), "repeated-traces")
     assert monotonous.severity == "warning"
-    assert found(rs.TraceSet(ways * 4), "repeated-traces").severity == "note"
+    assert finding_of(rs.TraceSet(ways * 4), "repeated-traces").severity == "note"
 
 
 def readings(number, digits=None, seen=0.0):
@@ -58,8 +58,8 @@ def readings(number, digits=None, seen=0.0):
     )
 
 
-def test_continuous_readings_are_told_and_what_to_do():
-    finding = found(readings(10), "unique-observations")
+def test_continuous_readings_are_reported_with_a_remedy():
+    finding = finding_of(readings(10), "unique-observations")
     assert finding.severity == "warning"
     assert finding.figures == {"values": 60, "once": 60, "positions": 60, "fractions": True}
     assert "60 of 60 observations occur once" in finding.text
@@ -67,21 +67,21 @@ def test_continuous_readings_are_told_and_what_to_do():
 
 
 def test_rounded_readings_repeat():
-    assert found(readings(10, digits=1), "unique-observations") is None
-    assert found(readings(10, digits=1), "hardly-repeats") is None
+    assert finding_of(readings(10, digits=1), "unique-observations") is None
+    assert finding_of(readings(10, digits=1), "hardly-repeats") is None
 
 
 def test_ids_are_no_continuous_readings():
     ids = rs.TraceSet(trace([f"{one}-{place}" for place in range(4)]) for one in range(9))
-    finding = found(ids, "unique-observations")
+    finding = finding_of(ids, "unique-observations")
     assert finding.figures["fractions"] is False
     assert "an id" in finding.text
     whole = rs.TraceSet(trace([(1.0, 4 * one + place) for place in range(4)]) for one in range(9))
-    assert found(whole, "unique-observations").figures["fractions"] is False
+    assert finding_of(whole, "unique-observations").figures["fractions"] is False
 
 
 def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
-    finding = found(readings(10), "hardly-repeats")
+    finding = finding_of(readings(10), "hardly-repeats")
     assert finding.severity == "warning"
     assert finding.figures == {
         "share": 1.0,
@@ -96,25 +96,25 @@ def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
 def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
     """Every trace goes to and fro in rooms of its own: each query comes five times."""
     own = rs.TraceSet(trace([(one, place % 2) for place in range(11)]) for one in range(8))
-    finding = found(own, "hardly-repeats")
+    finding = finding_of(own, "hardly-repeats")
     assert (finding.figures["share"], finding.figures["queries_once"]) == (1.0, 0)
-    assert found(own, "unique-observations") is None
+    assert finding_of(own, "unique-observations") is None
 
 
 def test_the_share_is_of_steps_that_no_other_trace_knows():
     """Of 4 × 5 steps two are asked in one trace alone, one of them once."""
     common = ["a", "b", "c", "d", "e", "f"]
     traces = [trace(common)] * 3 + [trace(["a", "b", "c", "d", "x", "y"])]
-    finding = found(rs.TraceSet(traces), "hardly-repeats")
+    finding = finding_of(rs.TraceSet(traces), "hardly-repeats")
     assert (finding.figures["unseen"], finding.figures["steps"]) == (1, 20)
     assert finding.severity == "note"
     much = rs.TraceSet([*traces, trace(["x", "z", "z", "z", "z", "z"])])
-    finding = found(much, "hardly-repeats")
+    finding = finding_of(much, "hardly-repeats")
     assert (finding.figures["unseen"], finding.figures["steps"]) == (4, 25)
     assert finding.severity == "warning"
     assert finding.text.startswith("Many queries do not repeat: on new traces about 16%")
 
 
-def test_of_one_trace_it_is_what_is_asked_once():
-    finding = found(rs.TraceSet([trace(["a", "b", "a", "b", "c", "d"])]), "hardly-repeats")
+def test_in_one_trace_queries_that_occur_once_are_unseen():
+    finding = finding_of(rs.TraceSet([trace(["a", "b", "a", "b", "c", "d"])]), "hardly-repeats")
     assert (finding.figures["unseen"], finding.figures["steps"]) == (1, 5)

@@ -20,16 +20,16 @@ def test_a_thousand_traces_of_the_papers_large_world_deserve_none():
     assert rs.diagnose(traces).findings == ()
 
 
-def test_random_walks_that_are_never_paid_deserve_one():
+def test_random_walks_without_reward_have_a_finding():
     """In the office plants end nearly every random walk before the mail is brought."""
     traces = rs.collect(gym.make("resolvent/OfficeMail-v0"), episodes=500, seed=0)
-    assert [one.kind for one in rs.diagnose(traces).findings] == ["constant-reward"]
-    assert [one.kind for one in rs.infer(traces).warnings] == ["constant-reward"]
+    assert [finding.kind for finding in rs.diagnose(traces).findings] == ["constant-reward"]
+    assert [warning.kind for warning in rs.infer(traces).warnings] == ["constant-reward"]
 
 
 def test_the_gravest_come_first():
     traces = rs.TraceSet([trace(["hall", "hall"]), trace(["hall", "attic"])])
-    severities = [one.severity for one in rs.diagnose(traces).findings]
+    severities = [finding.severity for finding in rs.diagnose(traces).findings]
     by_gravity = [Severity.ERROR, Severity.WARNING, Severity.NOTE]
     assert severities == sorted(severities, key=by_gravity.index)
     assert set(severities) == set(by_gravity)
@@ -50,7 +50,7 @@ def test_a_folder_is_looked_at_from_its_first_file_on(tmp_path, monkeypatch):
     monkeypatch.setattr("resolvent.evaluation.diagnosis.diagnose.MAX_STEPS", 2)
     part = rs.diagnose(folder)
     assert part.traces == 2
-    (note,) = [one for one in part.findings if one.kind == "part-of-folder"]
+    (note,) = [finding for finding in part.findings if finding.kind == "part-of-folder"]
     assert note.figures == {"files": 3, "examined": 2}
 
 
@@ -60,13 +60,13 @@ def test_outputs_are_those_that_are_asked_for():
         for cost in (1, 2)
     )
 
-    def told(**options):
-        found = rs.diagnose(traces, **options).warnings
-        return [(one.kind, one.figures.get("output")) for one in found]
+    def kinds_of(**options):
+        warnings = rs.diagnose(traces, **options).warnings
+        return [(one.kind, one.figures.get("output")) for one in warnings]
 
-    assert told() == [("constant-reward", None)]
-    assert told(outputs=["observation"]) == []
-    assert told(outputs=["cost"])[0] == ("random-start", "cost")
+    assert kinds_of() == [("constant-reward", None)]
+    assert kinds_of(outputs=["observation"]) == []
+    assert kinds_of(outputs=["cost"])[0] == ("random-start", "cost")
 
 
 def log(*answers):
@@ -84,9 +84,9 @@ def log(*answers):
 
 def test_of_a_log_the_outputs_are_diagnosed_that_infer_learns():
     drinks = log(["tea", "tea"], ["coffee", "tea"])
-    found = rs.diagnose(drinks)
-    errors = [one for one in found.findings if one.severity is Severity.ERROR]
-    assert {one.figures["output"] for one in errors} == {"answer"}
+    diagnosis = rs.diagnose(drinks)
+    errors = [finding for finding in diagnosis.findings if finding.severity is Severity.ERROR]
+    assert {error.figures["output"] for error in errors} == {"answer"}
     assert errors[0].figures["outcomes"] == {"tea": 1, "coffee": 1}
     with pytest.raises(rs.ContradictoryTraces):
         rs.infer(drinks, noise="none")
@@ -95,10 +95,10 @@ def test_of_a_log_the_outputs_are_diagnosed_that_infer_learns():
 
 
 def test_a_log_is_not_expected_to_have_rewards():
-    told = {one.kind for one in rs.diagnose(log(["tea", "tea"])).findings}
-    assert "no-rewards" not in told
+    kinds = {finding.kind for finding in rs.diagnose(log(["tea", "tea"])).findings}
+    assert "no-rewards" not in kinds
     rooms = rs.TraceSet([rs.Trace(["hall", "attic"], [None, None], ["go"])])
-    assert "no-rewards" in {one.kind for one in rs.diagnose(rooms).findings}
+    assert "no-rewards" in {finding.kind for finding in rs.diagnose(rooms).findings}
 
 
 @pytest.mark.parametrize("as_path", [str, lambda path: path])
@@ -128,7 +128,7 @@ def test_what_cannot_be_meant_is_refused(options, error, message):
         rs.diagnose(rs.TraceSet([trace(["hall", "hall"])]), **options)
 
 
-def test_labels_that_are_made_tell_apart_what_given_ones_do_not():
+def test_computed_labels_distinguish_what_recorded_ones_do_not():
     """The cue of a maze decides at the end; unlabelled, both ends contradict each other."""
     mazes = rs.TraceSet(
         rs.Trace([cue, "hall", end], [None] * 3, ["go", "up"], [0, int(cue == "left")])
@@ -138,12 +138,14 @@ def test_labels_that_are_made_tell_apart_what_given_ones_do_not():
 
     def errors(**options):
         return [
-            one.kind for one in rs.diagnose(mazes, **options).findings if one.severity == "error"
+            finding.kind
+            for finding in rs.diagnose(mazes, **options).findings
+            if finding.severity == "error"
         ]
 
     assert set(errors()) == {"contradictions"}
     assert errors(labels="observation") == []
     assert errors(labels="auto") == []
     assert set(errors(labels="action")) == {"contradictions"}
-    kinds = {one.kind for one in rs.diagnose(mazes, labels="observation").findings}
+    kinds = {finding.kind for finding in rs.diagnose(mazes, labels="observation").findings}
     assert not kinds & {"no-labels", "labels-are-observations"}

@@ -50,21 +50,21 @@ def at_random(traces, seed=0):
 def findings(traces, **options):
     diagnosis = rs.diagnose(traces, **options)
     return {
-        (one.kind, one.figures.get("output")): one
-        for one in diagnosis.findings
-        if one.kind in ABOUT_CHANCE
+        (finding.kind, finding.figures.get("output")): finding
+        for finding in diagnosis.findings
+        if finding.kind in ABOUT_CHANCE
     }
 
 
-def test_where_nothing_contradicts_nothing_is_said():
+def test_without_contradictions_there_is_no_finding():
     assert findings(house()) == {}
 
 
 def test_noise_is_called_chance():
     _, noisy = noisy_house()
-    found = findings(noisy)
-    assert [*found] == [("noise", "observation"), ("noise", "reward")]
-    note = found["noise", "observation"]
+    noise = findings(noisy)
+    assert [*noise] == [("noise", "observation"), ("noise", "reward")]
+    note = noise["noise", "observation"]
     assert note.severity == "note"
     assert note.figures["share"] == pytest.approx(0.05, abs=0.01)
     assert note.figures["candidates"] > 1000
@@ -78,7 +78,7 @@ def test_noise_is_called_chance():
     ],
 )
 @pytest.mark.parametrize("share", [0.0, 0.05])
-def test_a_label_that_is_missing_is_named_by_what_was_seen(name, output, seen, query, share):
+def test_a_missing_label_is_named_by_the_observation(name, output, seen, query, share):
     traces = disturbed(without(house(), name), share, Random(1))
     finding = findings(traces)["missing-label", output]
     assert finding.severity == "warning"
@@ -142,9 +142,9 @@ def test_random_labels_that_change_the_world_carry_something():
             rung |= ring
         return trace(rooms, rings)
 
-    found = findings(rs.TraceSet(day() for _ in range(100)))
-    assert [*found] == [("noise", "observation")]
-    assert found["noise", "observation"].figures["states"] == 2
+    kinds = findings(rs.TraceSet(day() for _ in range(100)))
+    assert [*kinds] == [("noise", "observation")]
+    assert kinds["noise", "observation"].figures["states"] == 2
 
 
 def test_what_is_drawn_at_the_start_of_an_episode_shows_the_last_time():
@@ -180,10 +180,10 @@ def test_shuffled_labels_are_the_same_labels_elsewhere():
 
 def test_columns_that_are_drawn_apart_are_independent():
     random = np.random.default_rng(0)
-    one, other = (random.integers(0, 30, 2000).astype(np.int32) for _ in range(2))
-    assert are_independent(one, other)
+    first, second = (random.integers(0, 30, 2000).astype(np.int32) for _ in range(2))
+    assert are_independent(first, second)
     assert not are_independent(
-        one, np.where(random.random(2000) < 0.2, one, other).astype(np.int32)
+        first, np.where(random.random(2000) < 0.2, first, second).astype(np.int32)
     )
 
 
@@ -196,10 +196,12 @@ def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
     traces = rs.collect(
         env, episodes=150, seed=0, labeling_fn=lambda seen, action, now: depots.get(now // 4)
     )
-    (found,) = (one for one in rs.diagnose(traces).warnings if one.kind == "missing-label")
-    assert found.figures["output"] == "reward"
-    assert [one["kind"] for one in found.figures["depends_on"]] == ["last-time"]
-    assert "drawn at its start" in found.text
+    (finding,) = (
+        warning for warning in rs.diagnose(traces).warnings if warning.kind == "missing-label"
+    )
+    assert finding.figures["output"] == "reward"
+    assert [dependence["kind"] for dependence in finding.figures["depends_on"]] == ["last-time"]
+    assert "drawn at its start" in finding.text
 
 
 @pytest.mark.parametrize(("feature", "is_dependence"), [(0, False), (300, True)])

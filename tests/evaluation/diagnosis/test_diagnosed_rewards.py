@@ -1,5 +1,5 @@
 import pytest
-from diagnosed import found, trace
+from diagnosed import finding_of, trace
 
 import resolvent as rs
 
@@ -10,24 +10,24 @@ def paid(*rewards):
 
 def test_no_rewards_at_all():
     silent = rs.Trace(["hall", "hall"], [None, None], ["go"])
-    assert found(rs.TraceSet([silent]), "no-rewards").severity == "note"
-    assert found(paid(0, 1), "no-rewards") is None
+    assert finding_of(rs.TraceSet([silent]), "no-rewards").severity == "note"
+    assert finding_of(paid(0, 1), "no-rewards") is None
 
 
 def test_rewards_that_never_vary():
-    finding = found(paid(2, 2, 2), "constant-reward")
+    finding = finding_of(paid(2, 2, 2), "constant-reward")
     assert finding.severity == "warning"
     assert finding.figures == {"reward": 2.0, "steps": 3}
     assert "a plan would be meaningless" in finding.text
-    assert found(paid(2, 2, 1), "constant-reward") is None
+    assert finding_of(paid(2, 2, 1), "constant-reward") is None
 
 
 def test_rewards_that_hardly_ever_vary():
-    finding = found(paid(*[0] * 996, *[1] * 4), "rare-reward")
+    finding = finding_of(paid(*[0] * 996, *[1] * 4), "rare-reward")
     assert finding.severity == "warning"
     assert finding.figures == {"reward": 0.0, "others": 4, "steps": 1000}
-    assert found(paid(*[0] * 995, *[1] * 5), "rare-reward") is None
-    assert found(paid(*[0] * 96, *[1] * 4), "rare-reward") is None  # few, but of few steps
+    assert finding_of(paid(*[0] * 995, *[1] * 5), "rare-reward") is None
+    assert finding_of(paid(*[0] * 96, *[1] * 4), "rare-reward") is None  # few, but of few steps
 
 
 def corridors(pay, lengths=range(3, 33)):
@@ -47,7 +47,7 @@ def corridors(pay, lengths=range(3, 33)):
     ("pay", "direction"), [(lambda t: 1 - 0.9 * t / 100, "fall"), (float, "rise")]
 )
 def test_rewards_that_go_by_the_clock(pay, direction):
-    finding = found(corridors(pay), "reward-by-time")
+    finding = finding_of(corridors(pay), "reward-by-time")
     assert finding.severity == "warning"
     assert finding.figures == {
         "direction": direction,
@@ -67,25 +67,25 @@ def test_rewards_that_go_by_the_clock(pay, direction):
     ],
 )
 def test_rewards_that_do_not(pay):
-    assert found(corridors(pay), "reward-by-time") is None
+    assert finding_of(corridors(pay), "reward-by-time") is None
 
 
 def test_different_rewards_at_the_same_time_are_no_clock():
     lottery = rs.TraceSet(trace(["hall", "hall"], rewards=[pay]) for pay in range(30))
-    assert found(lottery, "reward-by-time") is None
+    assert finding_of(lottery, "reward-by-time") is None
 
 
 def test_few_rewards_are_not_judged():
-    assert found(corridors(float, range(3, 13)), "reward-by-time") is None
-    assert found(corridors(float, range(3, 14)), "reward-by-time").figures["changes"] == 10
+    assert finding_of(corridors(float, range(3, 13)), "reward-by-time") is None
+    assert finding_of(corridors(float, range(3, 14)), "reward-by-time").figures["changes"] == 10
 
 
 def test_rewards_that_never_come_back():
-    finding = found(paid(*range(600), *[0] * 400), "rewards-all-differ")
+    finding = finding_of(paid(*range(600), *[0] * 400), "rewards-all-differ")
     assert finding.severity == "warning"
     assert finding.figures == {"once": 599, "rewards": 600, "steps": 1000}
     assert "such as 1" in finding.text
     assert "reward_digits=N" in finding.text
-    assert found(paid(*range(501), *[0] * 499), "rewards-all-differ") is not None
-    assert found(paid(*range(500), *[0] * 500), "rewards-all-differ") is None  # 499 of 1,000
-    assert found(paid(*range(900)), "rewards-all-differ") is None  # too few to tell
+    assert finding_of(paid(*range(501), *[0] * 499), "rewards-all-differ") is not None
+    assert finding_of(paid(*range(500), *[0] * 500), "rewards-all-differ") is None  # 499 of 1,000
+    assert finding_of(paid(*range(900)), "rewards-all-differ") is None  # too few to tell

@@ -26,11 +26,11 @@ def test_warnings_leave_out_notes():
 
 
 def test_as_dict_survives_json():
-    told = rs.diagnose(rs.TraceSet([trace([(0, 1), (1, 1)]), trace([(0, 1), (0, 1)])])).as_dict()
-    assert json.loads(json.dumps(told)) == told
-    assert told["traces"] == told["steps"] == 2
-    assert told["findings"][0]["kind"] == "random-start"
-    assert told["findings"][0]["severity"] == "error"
+    figures = rs.diagnose(rs.TraceSet([trace([(0, 1), (1, 1)]), trace([(0, 1), (0, 1)])])).as_dict()
+    assert json.loads(json.dumps(figures)) == figures
+    assert figures["traces"] == figures["steps"] == 2
+    assert figures["findings"][0]["kind"] == "random-start"
+    assert figures["findings"][0]["severity"] == "error"
 
 
 def test_findings_that_are_equal_have_the_same_hash():

@@ -10,7 +10,7 @@ from resolvent.evaluation.diagnosis import diagnose as inference_warnings
 
 
 def kinds(result):
-    return [one.kind for one in result.warnings]
+    return [warning.kind for warning in result.warnings]
 
 
 def readings(number, apart=1):
@@ -32,10 +32,10 @@ def test_a_machine_that_explains_all_since_nothing_repeats_says_so():
     fresh = rs.TraceSet(trace([place + 0.1 for place in range(5)]) for _ in range(3))
     assert result.machines.score(fresh).transition.unseen == fresh.steps
     assert "hardly-repeats" in str(result)
-    assert result.as_dict()["warnings"] == [one.as_dict() for one in result.warnings]
+    assert result.as_dict()["warnings"] == [warning.as_dict() for warning in result.warnings]
 
 
-def test_what_repeats_within_traces_alone_is_seen_through():
+def test_repetition_within_a_trace_does_not_count():
     """Every trace goes to and fro in rooms of its own, so each query comes five times."""
     own = rs.TraceSet(
         trace([(one, place % 2) for place in range(11)], rewards=[0, 1] * 5) for one in range(8)
@@ -56,14 +56,18 @@ def test_the_share_is_that_of_the_diagnosis():
     common, alone = ["a", "b", "c", "d", "e", "f"], ["x", "z", "z", "z", "z", "z"]
     traces = [trace(common, rewards=[0, 1, 2, 3, 4])] * 3 + [trace(alone, rewards=[0, 1, 1, 1, 1])]
     result = rs.infer(rs.TraceSet(traces))
-    (told,) = [one for one in rs.diagnose(rs.TraceSet(traces)).findings if one in result.warnings]
-    assert told.figures["share"] == 5 / 20
+    (warning,) = [
+        finding
+        for finding in rs.diagnose(rs.TraceSet(traces)).findings
+        if finding in result.warnings
+    ]
+    assert warning.figures["share"] == 5 / 20
 
 
 def test_a_note_is_no_warning():
     common = trace(["a", "b", "c", "d", "e", "f"], rewards=[0, 1, 2, 3, 4])
     ends = [common] * 4 + [trace(["a", "b", "c", "d", "e", "f", "g"], rewards=[0, 1, 2, 3, 4, 5])]
-    notes = [one.kind for one in rs.diagnose(rs.TraceSet(ends)).findings]
+    notes = [finding.kind for finding in rs.diagnose(rs.TraceSet(ends)).findings]
     assert "hardly-repeats" in notes
     assert kinds(rs.infer(rs.TraceSet(ends))) == []
 
@@ -94,7 +98,7 @@ def test_labels_that_never_come_again():
     assert "labels-all-differ" in kinds(rs.infer(rs.TraceSet([named])))
 
 
-def test_folders_are_warned_about_likewise(tmp_path):
+def test_folders_have_the_same_warnings(tmp_path):
     for name, number in (("a", 10), ("b", 7)):
         rs.TraceSet(readings(number, apart=5)).save(tmp_path / f"{name}.parquet")
     scanned = rs.infer(rs.scan_traces(tmp_path))
@@ -126,9 +130,9 @@ def test_a_machine_that_is_larger_than_the_world_says_so():
     assert rare.figures["machine"] == "response"
     # Counted by hand: how often each state read each input.
     machine, made = few.machines["response"], Counter()
-    for one in drinks(20):
+    for session in drinks(20):
         state = 0
-        for label in one.labels[1:-1]:  # after the last nothing is answered
+        for label in session.labels[1:-1]:  # after the last nothing is answered
             made[state, label] += 1
             state = machine.step(state, label)
     assert rare.figures["transitions"] == len(made)
@@ -136,6 +140,6 @@ def test_a_machine_that_is_larger_than_the_world_says_so():
 
 
 @pytest.mark.slow
-def test_search_needs_few_traces_and_is_not_told_that_they_are_few():
+def test_search_has_no_warning_of_few_traces():
     result = rs.infer(drinks(50), strategy="search")
     assert "rare-transitions" not in kinds(result)

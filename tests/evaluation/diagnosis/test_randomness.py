@@ -9,7 +9,9 @@ import resolvent as rs
 def findings(traces, kind, **options):
     """The findings of a kind, by the output they are about."""
     diagnosis = rs.diagnose(traces, **options)
-    return {one.figures["output"]: one for one in diagnosis.findings if one.kind == kind}
+    return {
+        finding.figures["output"]: finding for finding in diagnosis.findings if finding.kind == kind
+    }
 
 
 def doors(rewards=(0, 0), first=(None, None)):
@@ -23,7 +25,7 @@ def doors(rewards=(0, 0), first=(None, None)):
     )
 
 
-def test_first_steps_that_differ_are_told_with_their_outcomes():
+def test_first_steps_that_differ_are_reported_with_their_outcomes():
     finding = findings(doors(), "random-start")["observation"]
     assert finding.severity == "error"
     assert finding.figures == {
@@ -37,13 +39,13 @@ def test_first_steps_that_differ_are_told_with_their_outcomes():
     assert "No later label can help" in finding.text
 
 
-def test_rewards_at_the_start_are_told_apart_from_observations():
+def test_rewards_at_the_start_are_reported_apart_from_observations():
     same = rs.TraceSet(trace(["hall", "hall"], rewards=[pay]) for pay in (0, 1, 1))
     assert [*findings(same, "random-start")] == ["reward"]
     assert findings(same, "random-start")["reward"].figures["outcomes"] == {"1.0": 2, "0.0": 1}
 
 
-def test_the_first_label_may_tell_starts_apart():
+def test_the_first_label_may_distinguish_starts():
     labelled = doors(first=("up", "down"))
     assert findings(labelled, "random-start")["observation"].figures["first_labels_help"]
     assert findings(labelled, "random-start", timing="current-with-initial") == {}
@@ -90,7 +92,7 @@ def test_rare_outcomes_look_like_noise():
     assert "or there is noise" in findings(traces, "random-start")["observation"].text
 
 
-def test_labels_that_tell_outcomes_apart_leave_nothing_open():
+def test_labels_that_distinguish_outcomes_leave_no_contradiction():
     traces = rs.TraceSet(
         trace(["hall", "hall", room], [None, label, None], ["take", "open"])
         for label, room in (("key", "attic"), (None, "hall"), ("key", "attic"))

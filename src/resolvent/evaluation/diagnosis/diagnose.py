@@ -160,11 +160,7 @@ def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[
 
 
 def rare_transitions(replay: ReplayCounts) -> Iterator[Finding]:
-    """Report machines with rare transitions, which may be wrong.
-
-    With too little evidence, merging leaves equal states separate, so that each is rarely
-    visited, or merges different ones. With enough, all transitions are taken repeatedly.
-    """
+    """Report machines with rare transitions: with enough evidence, all are taken repeatedly."""
     for name, counts in replay.machines.items():
         transitions, states = len(counts.transitions), replay.sizes[name]
         rare = int(np.count_nonzero(counts.transitions["count"] <= RARE))

@@ -132,9 +132,9 @@ class _States:
 def memory(steps: Steps) -> Iterator[Finding]:
     """Report for each output with contradictions whether it is noisy or depends on the past.
 
-    With the states of the most likely machine, an output deviates if it is not the most frequent
-    one of its state. If earlier observations, actions or labels determine when outputs deviate,
-    and not only their rate, a label is missing; otherwise it is noise.
+    An output deviates if it is not the most frequent one in the state of the most likely machine.
+    If earlier observations, actions or labels determine when outputs deviate, a label is missing;
+    otherwise it is noise.
     """
     steps = _leading_traces(steps)
     outputs = [output for output in steps.outputs if steps.has_contradictions(output)]
