@@ -408,9 +408,9 @@ def test_runs_draw_nothing_from_the_environments_own_space() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"episodes": 0}, "episodes=0: run at least one"),
+        ({"episodes": 0}, "episodes=0: use at least 1"),
         ({"max_steps": 0}, "max_steps=0"),
-        ({"on_unseen": "stay"}, "on_unseen='stay': use 'raise' or 'random'"),
+        ({"on_unseen": "stay"}, "on_unseen='stay': give 'raise', 'random' or None"),
     ],
 )
 def test_options_of_a_run_that_cannot_be_honoured(options: dict[str, Any], message: str) -> None:

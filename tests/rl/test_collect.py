@@ -311,7 +311,7 @@ def test_a_column_of_two_types_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"episodes": 0}, "episodes=0: collect at least one"),
+        ({"episodes": 0}, "episodes=0: use at least 1"),
         ({"episodes": -3}, "episodes=-3"),
         ({"episodes": 1, "max_steps": 0}, "max_steps=0"),
     ],

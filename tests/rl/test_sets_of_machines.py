@@ -414,7 +414,7 @@ def test_the_model_must_be_of_the_visible_machines(traces: TraceSet, machines: M
     pair = machines_of([machines.transition, machines.reward])
     with pytest.raises(
         rs.errors.ModelError,
-        match="the model is about the machines transition, reward, terminated, and in view are",
+        match="the model has the machines transition, reward, terminated, and the environment shows",
     ):
         rs.q_learning(
             rs.AugmentObservation(Button(), pair),

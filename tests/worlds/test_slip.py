@@ -189,7 +189,7 @@ def test_a_sign_names_the_symbol_with_the_reward() -> None:
 
 
 def test_learners_do_not_use_tables_of_slipping_worlds() -> None:
-    assert tabular_view(House(slip=0.1)) == "steps of House are left to chance"
+    assert tabular_view(House(slip=0.1)) == "the steps of House are random"
 
 
 @pytest.mark.parametrize("slip", [-0.1, 1.0, float("nan")])

@@ -44,6 +44,18 @@ def check_arguments(
             raise OptionError(f"{name}={quoted(arguments[name])}: give {_either(_words(kind))}")
 
 
+def check_at_least(least: int, **numbers: int | None) -> None:
+    """Refuse numbers below a minimum; None passes.
+
+    >>> check_at_least(1, max_steps=None, episodes=0)
+    Traceback (most recent call last):
+    resolvent.errors.OptionError: episodes=0: use at least 1
+    """
+    for name, number in numbers.items():
+        if number is not None and number < least:
+            raise OptionError(f"{name}={number}: use at least {least}")
+
+
 def quoted(value: object) -> str:
     """Return the `repr` of any value in one short line, even if `repr` fails.
 

@@ -22,7 +22,7 @@ import numpy as np
 from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.ray import import_ray
 from resolvent._util.text import listed
-from resolvent._util.validation import check_arguments, needs_arguments, quoted
+from resolvent._util.validation import check_arguments, check_at_least, needs_arguments, quoted
 from resolvent.errors import OptionError, ResolventError
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
 from resolvent.rl.env import AnyEnv, checked_reset, checked_step, env_errors, reported_label
@@ -101,10 +101,7 @@ def collect(
     (20, 'corridor', frozenset())
     """
     check_arguments(collect, locals(), leaving=["env", "columns"])
-    if episodes < 1:
-        raise OptionError(f"episodes={episodes}: collect at least one")
-    if max_steps is not None and max_steps < 1:
-        raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
+    check_at_least(1, episodes=episodes, max_steps=max_steps)
     column_names = check_column_names(columns)
     labeling = LabelingFunction()
     if labels == "auto":
@@ -301,10 +298,9 @@ def _collect_on_workers(
             f"on={name!r} is for single environments, of which each worker has its own: "
             f"give one of those in the {type(env).__name__}, its name, or leave out on"
         )
+    check_at_least(0, seed=seed)
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1)[0])
-    elif seed < 0:
-        raise OptionError(f"seed={seed}: use at least 0")
     shards = range(0, episodes, EPISODES)
 
     def report(done: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import gymnasium as gym
 import numpy as np
 
+from resolvent._util.validation import check_at_least
 from resolvent.errors import OptionError
 from resolvent.evaluation.experiments import Experiment
 from resolvent.inference.result import InferenceResult, machines_of_result
@@ -68,8 +69,7 @@ def experiment_policy(
     """Return a policy that runs an experiment; see `Experiment.policy`."""
     if not isinstance(env, gym.Env):
         raise OptionError(f"policy needs one gymnasium.Env, not a {type(env).__name__}")
-    if seed < 0:
-        raise OptionError(f"seed={seed}: use at least 0")
+    check_at_least(0, seed=seed)
     machines = machines_of_result(machines)
     live = LivePreprocessor(env, machines.preprocessor, observation_fn=observation_fn)
     seen = observed_steps(machines, traces)

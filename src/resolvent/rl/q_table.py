@@ -17,17 +17,11 @@ from numpy.typing import NDArray
 from resolvent._util.files import atomic_write, read_json
 from resolvent._util.records import ByValue
 from resolvent._util.text import short
-from resolvent._util.validation import check_arguments
+from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.rl.env import finite_reward
 from resolvent.rl.rollout import Step, play_episode
-from resolvent.rl.tabular import (
-    Evaluation,
-    TabularView,
-    best_actions,
-    evaluate_exactly,
-    tabular_view,
-)
+from resolvent.rl.tabular import Evaluation, TabularView, evaluate_exactly, tabular_view
 from resolvent.traces.symbols import Symbol, as_symbol, is_mapping, symbol_text
 
 FORMAT = "resolvent-policy"
@@ -133,13 +127,8 @@ class QTable(ByValue):
             tables, rows = view.numbering(self.observations)
             return evaluate_exactly(view, tables, self._policy[rows], self.gamma)
         episodes = 100 if episodes is None else episodes
-        for name, number, least in (
-            ("episodes", episodes, 1),
-            ("max_steps", max_steps, 1),
-            ("seed", seed, 0),
-        ):
-            if number is not None and number < least:
-                raise OptionError(f"{name}={number}: use at least {least}")
+        check_at_least(1, episodes=episodes, max_steps=max_steps)
+        check_at_least(0, seed=seed)
         actor = _Evaluator(self.action, self.gamma)
         ends = [
             play_episode(env, actor, seed=seed if number == 0 else None, max_steps=max_steps)[0]
@@ -216,7 +205,8 @@ class QTable(ByValue):
 
     @cached_property
     def _policy(self) -> NDArray[np.int64]:
-        return best_actions(self.q)
+        best: NDArray[np.int64] = self.q.argmax(axis=1)  # the lowest of equally good actions
+        return best
 
 
 class _Evaluator:

@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from resolvent._util.validation import quoted
+from resolvent._util.validation import check_at_least, quoted
 from resolvent.errors import OptionError, locating
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import (
@@ -110,9 +110,8 @@ def random_actions(env: AnyEnv, seed: int | None) -> gym.Space[Any]:
         raise OptionError(
             f"the environment's action_space is {quoted(space)}: it has to be a gymnasium space"
         )
+    check_at_least(0, seed=seed)
     if seed is not None:
-        if seed < 0:
-            raise OptionError(f"seed={seed}: use at least 0")
         seed = int(np.random.SeedSequence((seed, 1)).generate_state(1)[0])
     space.seed(seed)
     return space

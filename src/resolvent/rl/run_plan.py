@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from resolvent._util import html as notebook
 from resolvent._util.records import ByValue
 from resolvent._util.text import amount
-from resolvent._util.validation import check_arguments, quoted
+from resolvent._util.validation import check_arguments, check_at_least
 from resolvent.errors import ModelError, OptionError
 from resolvent.machines.augmented_state import states_text
 from resolvent.planning.steps import acting_machines
@@ -125,21 +125,16 @@ def run(
     observation_fn: Callable[[Any], Any] | None,
     columns: Sequence[str],
     max_steps: int | None,
-    on_unseen: str | None,
+    on_unseen: Literal["raise", "random"] | None,
     progress: Callable[[float], object] | None,
 ) -> Runs:
     """Play episodes by a plan; see `Plan.run`."""
     if not isinstance(env, gym.Env):
         raise OptionError(f"run needs one gymnasium.Env, not a {type(env).__name__}: use gym.make")
-    check_arguments(run, locals(), leaving=["plan", "env", "on_unseen", "labeling_fn"])
-    if episodes < 1:
-        raise OptionError(f"episodes={episodes}: run at least one")
-    if max_steps is not None and max_steps < 1:
-        raise OptionError(f"max_steps={max_steps}: allow at least one step, or None for no limit")
+    check_arguments(run, locals(), leaving=["plan", "env", "labeling_fn"])
+    check_at_least(1, episodes=episodes, max_steps=max_steps)
     if on_unseen is None:
         on_unseen = "raise" if plan.model.outcomes is None else "random"
-    if not isinstance(on_unseen, str) or on_unseen not in ("raise", "random"):
-        raise OptionError(f"on_unseen={quoted(on_unseen)}: use 'raise' or 'random'")
     live = LivePreprocessor(env, plan.machines.preprocessor, labels, labeling_fn, observation_fn)
     recorder = Recorder(env, live.labeling_fn, columns, observation_fn=observation_fn)
     actor = _PlanActor(plan, live, recorder)

@@ -1,14 +1,16 @@
-"""Look through wrappers at a tabular environment, and evaluate policies exactly on its tables.
+"""Tables for Q-learning: of the world inside an environment, and of a model of its machines.
 
-Input: an environment. Output: a `TabularView` if only wrappers with a known effect surround a
-tabular environment; else the reason.
+`TabularView` looks through wrappers with a known effect at a tabular environment, on whose tables
+policies are evaluated exactly. `VisibleModel` has the known steps of a model in the observations of
+an environment: a counterfactual step is the outcome of an action under the same observation in
+another state of the machines (Toro Icarte, Klassen, Valenzano and McIlraith 2022).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -16,18 +18,24 @@ from gymnasium.wrappers import FrameStackObservation, OrderEnforcing, PassiveEnv
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.text import listed
+from resolvent.errors import ModelError, OptionError
 from resolvent.machines import MachinePair
+from resolvent.planning.model import Model
 from resolvent.rl.augment import AugmentObservation
-from resolvent.rl.env import TabularEnv
+from resolvent.rl.env import SymbolEncoder, TabularEnv
 from resolvent.traces.symbols import Symbol, as_symbol
 from resolvent.traces.vocabulary import Codes
+
+UNKNOWN, GOES_ON, ENDS = range(3)
+"""Values of `CounterfactualSteps.outcome`."""
 
 _TRANSPARENT = (OrderEnforcing, PassiveEnvChecker)
 
 
 @dataclass(frozen=True, eq=False)
 class TabularView:
-    """A tabular environment, and how its observations reach the agent.
+    """A tabular environment, and the form in which its observations reach the agent.
 
     They have the states of a pair of machines (`augmented`), or are the last few (`stack`), or
     unchanged. The codes are then (observation, transition state, reward state), the observations,
@@ -50,20 +58,11 @@ class TabularView:
             return as_symbol(self.augmented.encode(*codes))
         return codes[0] if self.stack is None else tuple(codes)
 
-    def codes_of(self, symbols: Sequence[Symbol]) -> dict[Symbol, tuple[int, ...]]:
-        """Return the codes of those symbols that the environment can show, in their order."""
-        if self.augmented is not None:
-            return {symbol: self._codes[symbol] for symbol in symbols if symbol in self._codes}
-        rows: dict[Symbol, Any] = {
-            symbol: symbol if self.stack else (symbol,) for symbol in symbols
-        }
-        return {symbol: row for symbol, row in rows.items() if self._is_row(row)}
-
     def numbering(self, symbols: Sequence[Symbol]) -> tuple[_core.Lessons, NDArray[np.int64]]:
         """Return tables that number the observable symbols, and the indices of these."""
-        codes, tables = self.codes_of(symbols), self.episode_tables()
-        tables.expect(np.array(list(codes.values()), np.int32).ravel())
-        indices = [index for index, symbol in enumerate(symbols) if symbol in codes]
+        codes, tables = [self._codes_of(symbol) for symbol in symbols], self.episode_tables()
+        tables.expect(np.array([row for row in codes if row is not None], np.int32).ravel())
+        indices = [index for index, row in enumerate(codes) if row is not None]
         return tables, np.array(indices, np.int64)
 
     def episode_tables(
@@ -101,22 +100,21 @@ class TabularView:
             potential=np.zeros(0) if potential is None else potential.ravel(),
         )
 
+    def _codes_of(self, symbol: Symbol) -> tuple[int, ...] | None:
+        """Return the codes of a symbol; None if the environment cannot show it."""
+        if self.augmented is not None:
+            return self._augmented_codes.get(symbol)
+        codes: Any = symbol if self.stack else (symbol,)
+        is_row = isinstance(codes, tuple) and len(codes) == self.width
+        return codes if is_row and all(type(code) is int for code in codes) else None
+
     @cached_property
-    def _codes(self) -> dict[Symbol, tuple[int, ...]]:
+    def _augmented_codes(self) -> dict[Symbol, tuple[int, ...]]:
         """The codes of all augmented observations."""
-        if self.augmented is None:
-            return {}
-        pair = self.augmented.machines
+        pair: Any = self.augmented.machines if self.augmented is not None else None
         sizes = pair.transition.states, pair.reward.states
         rows = product(*map(range, (len(self.world.mechanics.observations), *sizes)))
         return {self.symbol(codes): codes for codes in rows}
-
-    def _is_row(self, codes: Any) -> bool:
-        return (
-            isinstance(codes, tuple)
-            and len(codes) == self.width
-            and all(type(code) is int for code in codes)
-        )
 
 
 def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
@@ -125,7 +123,7 @@ def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
     >>> from gymnasium.wrappers import TransformReward
     >>> from resolvent.worlds import House
     >>> tabular_view(TransformReward(House(), lambda reward: -reward))
-    'TransformReward may change what the world tells'
+    'TransformReward may change observations or rewards'
     """
     augmented: AugmentObservation | None = None
     stack: int | None = None
@@ -144,12 +142,12 @@ def tabular_view(env: gym.Env[Any, Any]) -> TabularView | str:
                 return "FrameStackObservation pads with other observations than the first"
             stack = inner.stack_size
         elif type(inner) not in _TRANSPARENT:
-            return f"{type(inner).__name__} may change what the world tells"
+            return f"{type(inner).__name__} may change observations or rewards"
         inner = inner.env
     if not isinstance(inner, TabularEnv) or not inner.rolls_out:
         return f"{type(inner).__name__} is not a world of tables"
     if inner.mechanics.draws:
-        return f"steps of {type(inner).__name__} are left to chance"
+        return f"the steps of {type(inner).__name__} are random"
     return TabularView(inner, augmented, stack, min(limits, default=None))
 
 
@@ -169,12 +167,6 @@ class Evaluation:
     steps: int | None = None
 
 
-def best_actions(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the best action of each row of values, the lowest of equally good ones."""
-    best: NDArray[np.int64] = np.argmax(values, axis=1)
-    return best
-
-
 def evaluate_exactly(
     view: TabularView, tables: _core.Lessons, policy: NDArray[np.int64], gamma: float
 ) -> Evaluation:
@@ -182,3 +174,102 @@ def evaluate_exactly(
     starts = np.ascontiguousarray(view.world.mechanics.starts)
     value, ends = tables.worth(policy.astype(np.int32), gamma, starts)
     return Evaluation(float(value.mean()), float(ends.mean()), exact=True)
+
+
+class CounterfactualSteps(NamedTuple):
+    """All steps that a model knows, by augmented state and by action of an environment.
+
+    `next_state` is −1 if a step ends the episode or is unknown; `outcome` distinguishes these.
+    `reward` is 0 for unknown steps.
+    """
+
+    next_state: Codes
+    reward: NDArray[np.float64]
+    outcome: Codes
+
+
+class VisibleModel:
+    """A model of the machines that an environment shows, with the environment's observations.
+
+    `values` are the environment's values of the model's observations, and `augmented_states` the
+    model's augmented states with such values.
+    """
+
+    def __init__(self, augmented: AugmentObservation, model: Model) -> None:
+        self.augmented, self.model = augmented, model
+        encoder = SymbolEncoder(augmented.env, "observation")
+        self._check(encoder.of_space(augmented.env.observation_space))
+        self.values = list(map(encoder.value, model.observations))
+        columns = (column.tolist() for column in model.states.values())
+        observed = (self.values[code] for code in model.observation.tolist())
+        self.augmented_states = list(zip(observed, *columns, strict=True))
+        self._codes = {as_symbol(value): code for code, value in enumerate(self.values)}
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of states of each machine."""
+        return tuple(machine.states for machine in self.augmented.machines.values())
+
+    def code(self, observation: Any) -> int | None:
+        """Return the model's code of an observation of the environment inside."""
+        return self._codes.get(as_symbol(observation))
+
+    def symbols(self) -> list[Symbol]:
+        """Return the symbols of the augmented observations of all augmented states."""
+        return [as_symbol(self.augmented.encode(*state)) for state in self.augmented_states]
+
+    def steps(self) -> CounterfactualSteps:
+        """Return the known steps for the actions of the environment."""
+        model, space = self.model, self.augmented.action_space
+        if model.outcomes is not None:
+            raise ModelError(
+                "outputs of the machines are random, and a learner would take counterfactual "
+                "steps for certain: leave out counterfactual"
+            )
+        if not isinstance(space, gym.spaces.Discrete):
+            raise OptionError(f"Q-learning needs Discrete actions, not {space}")
+        actions = SymbolEncoder(self.augmented.env, "action").of_space(space) or ()
+        columns = [model.actions.get(symbol) for symbol in actions]
+        shape = len(model), len(columns)
+        next_state = np.full(shape, -1, np.int32)
+        reward, outcome = np.zeros(shape), np.zeros(shape, np.int32)
+        for action, column in enumerate(columns):
+            if column is not None:
+                is_known = model.known[:, column]
+                next_state[:, action] = model.next_state[:, column]
+                reward[is_known, action] = model.reward[is_known, column]
+                outcome[is_known, action] = np.where(model.ends[is_known, column], ENDS, GOES_ON)
+        return CounterfactualSteps(next_state, reward, outcome)
+
+    def known_steps(self) -> _core.KnownSteps:
+        """Return the known steps for a learner in the core."""
+        steps = self.steps()
+        return _core.known_steps(
+            np.ascontiguousarray(self.model.observation),
+            len(self.model.observations),
+            steps.next_state.ravel(),
+            steps.reward.ravel(),
+            steps.outcome.ravel(),
+            steps.next_state.shape[1],
+        )
+
+    def _check(self, symbols: Sequence[Symbol] | None) -> None:
+        """Raise `ModelError` unless the model fits the machines and the environment's symbols."""
+        model, machines = self.model, self.augmented.machines
+        if list(machines) != list(model.states):
+            raise ModelError(
+                f"the model has the machines {', '.join(model.states)}, and the environment shows "
+                f"{listed(machines)}: wrap it with the machines of the model"
+            )
+        for observation in model.observations:
+            if symbols is not None and observation not in symbols:
+                raise ModelError(
+                    f"the model knows the observation {observation!r}, which the environment "
+                    "lacks: build it from traces of this environment"
+                )
+        for column, machine in zip(model.states.values(), machines.values(), strict=True):
+            if column.max(initial=-1) >= machine.states:
+                raise ModelError(
+                    "the model has states that the machines lack: build it with the machines that "
+                    "the environment shows"
+                )

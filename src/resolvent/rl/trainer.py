@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent._util.validation import check_arguments, check_table
+from resolvent._util.validation import check_arguments, check_at_least, check_table
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.rl.augment import augmented_inside
-from resolvent.rl.counterfactual import Guidance, VisibleModel
 from resolvent.rl.env import SymbolEncoder, finite_reward
 from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
@@ -29,7 +28,7 @@ from resolvent.rl.shape import Potential, shaped_inside
 from resolvent.rl.tabular import (
     Evaluation,
     TabularView,
-    best_actions,
+    VisibleModel,
     evaluate_exactly,
     tabular_view,
 )
@@ -119,6 +118,18 @@ def q_learning(
     return trainer.table(epsilons, is_shaped=bool(shaping))
 
 
+@dataclass(frozen=True, eq=False)
+class Guidance:
+    """The parts of a model that a Q-learner uses.
+
+    `steps` is None without counterfactual steps; `potential` is 0 everywhere without shaping.
+    """
+
+    model: VisibleModel
+    steps: _core.KnownSteps | None
+    potential: Potential
+
+
 class EpisodeReturn(NamedTuple):
     """The return and the length of an episode."""
 
@@ -172,15 +183,15 @@ class Trainer(ABC):
     def evaluate(self) -> None:
         """Evaluate the present policy exactly, and note its value."""
         if isinstance(self.view, TabularView):
-            tables, policy = self.in_tables(self.view)
+            tables, rows = self.in_tables(self.view)
+            policy = self.values()[rows].argmax(axis=1)
             value = evaluate_exactly(self.view, tables, policy, self.gamma)
             value = replace(value, episode=len(self.episodes), steps=self.steps)
             self.evaluations.append(value)
 
-    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, NDArray[np.int64]]:
-        """Return tables that number observations, and the best action for each of these."""
-        tables, rows = view.numbering(self.symbols())
-        return tables, best_actions(self.values())[rows]
+    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
+        """Return tables that number observations, and the rows of these."""
+        return view.numbering(self.symbols())
 
     def values(self) -> NDArray[np.float64]:
         """Return the table: a row for each observation, a column for each action."""
@@ -224,17 +235,16 @@ class LiveTrainer(Trainer):
             self._potentials = self.guidance.potential.of_augmented_state.tolist()
             self._known_steps = self.guidance.steps
         # Of the episode that is played:
-        self._epsilon = self._total = self._discounted = 0.0
-        self._weight, self._length = 1.0, 0
+        self._epsilon = 0.0
+        self._return = EpisodeReturn(0.0, 0.0, 0)
         self._row = self._action = 0
         self._inner_code: int | None = None
 
     def play(self, seed: int | None, epsilon: float, max_steps: int | None) -> EpisodeReturn:
         """Play an episode, a step at a time."""
-        self._epsilon, self._total, self._discounted = epsilon, 0.0, 0.0
-        self._weight, self._length = 1.0, 0
+        self._epsilon, self._return, self._weight = epsilon, EpisodeReturn(0.0, 0.0, 0), 1.0
         play_episode(self.env, self, seed=seed, max_steps=max_steps)
-        return EpisodeReturn(self._total, self._discounted, self._length)
+        return self._return
 
     def begin(self, observation: Any, info: dict[str, Any]) -> None:
         """Look up the row of the first observation."""
@@ -256,10 +266,10 @@ class LiveTrainer(Trainer):
         self.learner.update(row, self._action, reward, next_row, bool(terminated))
         if self._known_steps is not None and self._inner_code is not None:
             self.learner.imagine(self._known_steps, self._inner_code, self._action, row)
-        self._total += reward
-        self._discounted += self._weight * reward
+        total, discounted, steps = self._return
+        weighted = self._weight * reward
+        self._return = EpisodeReturn(total + reward, discounted + weighted, steps + 1)
         self._weight *= self.gamma
-        self._length += 1
         self._row = next_row
 
     def symbols(self) -> list[Symbol]:
@@ -298,8 +308,7 @@ class TabularTrainer(Trainer):
         if guidance is None:
             self.tables = view.episode_tables()
             return
-        observations = range(len(view.world.mechanics.observations))
-        codes = map(guidance.model.code, observations)
+        codes = map(guidance.model.code, range(len(view.world.mechanics.observations)))
         known_observation = np.array([-1 if code is None else code for code in codes], np.int32)
         potential = guidance.potential.of_states
         self.tables = view.episode_tables(guidance.steps, known_observation, potential)
@@ -318,9 +327,9 @@ class TabularTrainer(Trainer):
             remaining = None if remaining is None else remaining - steps
         return EpisodeReturn(*self.tables.played)
 
-    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, NDArray[np.int64]]:
-        """Return its own tables, and the best action for each of their observations."""
-        return self.tables, best_actions(self.values())
+    def in_tables(self, view: TabularView) -> tuple[_core.Lessons, Any]:
+        """Return its own tables, which number all rows."""
+        return self.tables, slice(None)
 
     def symbols(self) -> list[Symbol]:
         """Return the environment's observations."""
@@ -363,9 +372,8 @@ def _checked_actions(env: Any) -> gym.spaces.Discrete:
 
 
 def _check_ranges(options: Mapping[str, Any]) -> None:
-    for name in ("episodes", "max_steps", "evaluate_every"):
-        if options[name] is not None and options[name] < 1:
-            raise OptionError(f"{name}={options[name]}: use at least 1")
+    counts = ("episodes", "max_steps", "evaluate_every")
+    check_at_least(1, **{name: options[name] for name in counts})
     if not 0 <= options["seed"] < 1 << 64:
         raise OptionError(f"seed={options['seed']}: use 0 or more, below 2**64")
     for name in ("alpha", "gamma", "epsilon", "epsilon_decay", "epsilon_min"):
@@ -406,25 +414,27 @@ def _guidance(
         raise OptionError(f"{name} needs a model: pass model=Model.of(machines, traces)")
     if plan is not None and plan.model != model:
         raise ModelError(
-            "the plan to shape rewards by is of another model than the one given: leave out "
-            "model, and it is the plan's own"
+            "shaping is a plan of another model than `model`: leave out model to use the plan's"
         )
     if shaping and gamma == 1:
         raise OptionError("shaping needs gamma below 1")
     augmented = augmented_inside(env)
     if augmented is None:
-        raise OptionError(f"{name} needs the machines in view: wrap env in AugmentObservation")
+        raise OptionError(f"{name} needs the machines' states: wrap env in AugmentObservation")
     if env.observation_space is not augmented.observation_space:
-        raise OptionError(f"{name} needs what AugmentObservation shows, and {env} changes that")
+        raise OptionError(
+            f"{name} needs the observations of AugmentObservation, and {env} changes them: "
+            "leave out the wrappers around it"
+        )
     if shaped_inside(env) is not None:
         raise OptionError(
             f"{name}: env is inside ShapeReward, which shapes only the rewards of real steps: "
             f"leave it out, and give shaping=plan"
         )
     visible = VisibleModel(augmented, model)
-    potential = None
+    potential = Potential(model, np.zeros(len(model)), np.zeros(visible.sizes))
     if plan is not None:
         potential = Potential.of_plan(plan)
     elif shaping:
         potential = Potential.of_model(model, visible.sizes, gamma)
-    return Guidance.of(visible, counterfactual=counterfactual, potential=potential)
+    return Guidance(visible, visible.known_steps() if counterfactual else None, potential)

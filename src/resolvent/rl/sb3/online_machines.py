@@ -26,6 +26,7 @@ from stable_baselines3.common.vec_env import (
     unwrap_vec_wrapper,
 )
 
+from resolvent._util.validation import check_at_least
 from resolvent.errors import OptionError, locating
 from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
@@ -199,8 +200,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
                 f"venv is a {type(venv).__name__}: give a vector environment of "
                 "Stable-Baselines3, such as make_vec_env returns"
             )
-        if most_states < 1:
-            raise OptionError(f"most_states={most_states}: use at least 1")
+        check_at_least(1, most_states=most_states)
         self._inference_options = InferenceOptions(**options)
         names: tuple[str, ...] = MACHINES
         if self._inference_options.outputs is not None:
@@ -418,8 +418,7 @@ class InferMachines(BaseCallback):
 
     def __init__(self, *, every: int = 2_000, until: int | None = None, verbose: int = 0) -> None:
         super().__init__(verbose)
-        if every < 1:
-            raise OptionError(f"every={every}: use at least 1")
+        check_at_least(1, every=every)
         self.every, self.until = every, until
         self.changes: list[int] = []
         """The numbers of steps of the learner after which machines changed."""

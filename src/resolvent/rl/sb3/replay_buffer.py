@@ -12,8 +12,8 @@ from resolvent.errors import OptionError
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.rl.augment import AugmentObservation, augmented_inside
-from resolvent.rl.counterfactual import ENDS, GOES_ON, UNKNOWN, CounterfactualSteps, VisibleModel
 from resolvent.rl.shape import UNSHAPED, ShapeReward, shaped_inside
+from resolvent.rl.tabular import ENDS, GOES_ON, UNKNOWN, CounterfactualSteps, VisibleModel
 
 
 class CounterfactualReplayBuffer(ReplayBuffer):
