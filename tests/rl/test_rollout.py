@@ -66,7 +66,7 @@ def test_inner_labels_are_those_of_the_wrapper(pair):
 
 
 def test_inner_needs_a_wrapper(pair):
-    with pytest.raises(rs.OptionError, match=r"inner=True: nothing here shows more .* wrap it in"):
+    with pytest.raises(rs.OptionError, match=r"inner=True: no wrapper adds to .* wrap it in"):
         rs.collect(gym.wrappers.TimeLimit(House(), 5), episodes=1, inner=True)
     many = gym.vector.SyncVectorEnv([lambda: rs.AugmentObservation(House(), pair)])
     with pytest.raises(rs.OptionError, match="from one environment, not from a VectorEnv"):

@@ -193,13 +193,6 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
         return self._shape.augment(observation, visible), info
 
 
-def augmented_inside(env: gym.Env[Any, Any]) -> AugmentObservation | None:
-    """Return the `AugmentObservation` around or inside an environment, None without one."""
-    while isinstance(env, gym.Wrapper) and not isinstance(env, AugmentObservation):
-        env = env.env
-    return env if isinstance(env, AugmentObservation) else None
-
-
 class VectorAugmentObservation(gym.vector.VectorWrapper):
     """`AugmentObservation` for a vector environment: all machines step at once.
 

@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -33,6 +33,8 @@ from resolvent.traces.trace_set import TraceSet
 
 AnyEnv: TypeAlias = gym.Env[Any, Any] | gym.vector.VectorEnv[Any, Any, Any]
 Info: TypeAlias = Mapping[str, Any]
+
+_Wrapper = TypeVar("_Wrapper", bound=gym.Wrapper[Any, Any, Any, Any])
 
 _LABEL_METHODS: Final = ("get_events", "labels")
 
@@ -225,6 +227,12 @@ class LivePreprocessor:
         if not labeling.is_given:
             self.labeling_fn = LabelsOfSymbols(labeling, self.observations, self.actions)
 
+    def label(self, action: Any, observation: Any, reported: Any = None) -> Any:
+        """Return the label made of an action, None at a reset, and what it led to; else `reported`."""
+        if self.labeling_fn is None:
+            return reported
+        return self.labeling_fn(None, action, None, observation, {})
+
 
 def label_method(env: gym.Env[Any, Any]) -> str | None:
     """Return the name of the environment's method that reports its label, if it has one."""
@@ -279,6 +287,13 @@ def info_column(info: Info, name: str) -> Symbol:
         return as_symbol(info[name])
     except TraceError as error:
         raise TraceError(f'info["{name}"]: {error}') from error
+
+
+def wrapper_inside(env: gym.Env[Any, Any], kind: type[_Wrapper]) -> _Wrapper | None:
+    """Return the outermost wrapper of a kind around or inside an environment, None without one."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, kind):
+        env = env.env
+    return env if isinstance(env, kind) else None
 
 
 @contextmanager

@@ -49,11 +49,10 @@ Path: TypeAlias = list[tuple[Node, Symbol]]
 
 
 class _LastStep(NamedTuple):
-    """The last step: its node and action, and the environment's values of both."""
+    """The last step: its node and action, and the environment's value of the action."""
 
     node: Node
     action: Symbol
-    observation: Any
     value: Any
 
 
@@ -143,12 +142,12 @@ class ExperimentPolicy:
         counts = self._counts.setdefault(node, {})
         counts[action] = counts.get(action, 0) + 1
         value = self._live.actions.value(action)
-        self._label, self._last = None, _LastStep(node, action, observation, value)
+        self._label, self._last = None, _LastStep(node, action, value)
         return value
 
     def _start(self, observation: Any, label: Label) -> Node:
         """Return the first node of an episode."""
-        label = self._derived_label(None, None, observation, label)
+        label = as_label(self._live.label(None, observation, label))
         self._path = []
         self._tracker.reset(label)
         read, states = self._reader.reset(label), (0,) * len(self._machines)
@@ -157,7 +156,7 @@ class ExperimentPolicy:
 
     def _arrive(self, observation: Any, label: Label, last: _LastStep) -> Node:
         """Return the node that the last step led to, and note its outcome."""
-        label = self._derived_label(last.observation, last.value, observation, label)
+        label = as_label(self._live.label(last.value, observation, label))
         self._tracker.step(label)
         read, symbol = self._reader.step(label), self._live.observations(observation)
         outcome = StepOutcome(symbol, read, False)
@@ -167,12 +166,6 @@ class ExperimentPolicy:
             self._hopeless.clear()
         progress = self._goal.after(last.node.progress, last.node.states, read)
         return Node(symbol, self._states(), progress)
-
-    def _derived_label(self, before: Any, action: Any, observation: Any, label: Label) -> Label:
-        """Return the label that the machines derive, or the reported one."""
-        if self._live.labeling_fn is None:
-            return label
-        return as_label(self._live.labeling_fn(before, action, None, observation, {}))
 
     def _states(self) -> States | None:
         return None if self._tracker.unseen else self._tracker.values

@@ -99,9 +99,10 @@ class QTable(ByValue):
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[int, Any]:
-        """Return the best action and `state` unchanged, as Stable-Baselines3's policies do.
+        """Return the best action for an observation, and `state` unchanged.
 
-        One observation at a time; the table needs no memory, so the other arguments change nothing.
+        The arguments are those of Stable-Baselines3's policies; the table is deterministic, takes
+        one observation at a time and needs no memory.
         """
         return self.action(observation), state
 

@@ -264,8 +264,8 @@ def recordable_inside(env: gym.Env[Any, Any]) -> gym.Wrapper[Any, Any, Any, Any]
             return env
         env = env.env
     raise OptionError(
-        "inner=True: nothing here shows more than the world inside: "
-        "wrap it in AugmentObservation, or leave inner out"
+        "inner=True: no wrapper adds to the observations of the environment: "
+        "wrap it in AugmentObservation, or leave out inner"
     )
 
 

@@ -17,8 +17,8 @@ from resolvent.machines.augmented_state import states_text
 from resolvent.planning.steps import acting_machines
 from resolvent.planning.value_bounds import BoundViolation, bound_violations, returns_of
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.rl.augment import AugmentObservation, augmented_inside
-from resolvent.rl.env import LivePreprocessor, time_limit
+from resolvent.rl.augment import AugmentObservation
+from resolvent.rl.env import LivePreprocessor, time_limit, wrapper_inside
 from resolvent.rl.rollout import Recorder, Step, random_actions, record
 from resolvent.rl.tracker import StateTracker, tracker_of
 from resolvent.traces import TraceSet
@@ -137,10 +137,13 @@ def run(
         on_unseen = "raise" if plan.model.outcomes is None else "random"
     live = LivePreprocessor(env, plan.machines.preprocessor, labels, labeling_fn, observation_fn)
     recorder = Recorder(env, live.labeling_fn, columns, observation_fn=observation_fn)
-    actor = _PlanActor(plan, live, recorder)
-    if on_unseen == "random":
-        actor.random_actions = random_actions(env, seed)
-    actor.may_cycle = max_steps is not None or time_limit(env) is not None
+    actor = _PlanActor(
+        plan,
+        live,
+        recorder,
+        random_actions=random_actions(env, seed) if on_unseen == "random" else None,
+        may_cycle=max_steps is not None or time_limit(env) is not None,
+    )
     limits = {"max_steps": max_steps, "options": options}
     traces = record(env, actor, recorder, range(episodes), seed=seed, progress=progress, **limits)
     return Runs(
@@ -158,18 +161,24 @@ def run(
 class _PlanActor:
     """Acts by a plan, and records the episodes.
 
-    `random_actions` are taken where the plan has none; without them an error is raised there.
-    `may_cycle` says that something ends an episode in which the plan goes in a circle.
+    In augmented states that the plan does not know it takes `random_actions`, or raises an error
+    without them. With `may_cycle` a limit ends episodes in which the plan goes in a circle.
     """
 
-    def __init__(self, plan: "Plan", live: LivePreprocessor, recorder: Recorder) -> None:
-        self.random_actions: gym.Space[Any] | None = None
-        self.may_cycle = False
+    def __init__(
+        self,
+        plan: "Plan",
+        live: LivePreprocessor,
+        recorder: Recorder,
+        random_actions: gym.Space[Any] | None,
+        may_cycle: bool,
+    ) -> None:
         self.starts: list[int | None] = []
         self.random_steps = self.surprises = 0
         # If labels are noisy, it acts as if the most likely states were the true ones.
         self._tracker = tracker_of(acting_machines(plan.machines), live)
-        self._plan, self._live, self._recorder = plan, live, recorder
+        self._plan, self._model, self._live, self._recorder = plan, plan.model, live, recorder
+        self._random_actions, self._may_cycle = random_actions, may_cycle
         self._symbol: Any = None
         self._here: int | None = None
         self._steps = self._planned = 0
@@ -185,19 +194,18 @@ class _PlanActor:
     def act(self, observation: Any) -> Any:
         """Return the plan's action, or a random one where the plan has none."""
         if self._here is None:
-            if self.random_actions is None:
+            if self._random_actions is None:
                 raise ModelError(self._unknown_text())
             self.random_steps += 1
             self._planned = 0
-            return self.random_actions.sample()
+            return self._random_actions.sample()
         self._planned += 1
-        model = self._plan.model
-        if self._planned > len(model) + _CYCLE_STEPS and not self.may_cycle:
+        if self._planned > len(self._model) + _CYCLE_STEPS and not self._may_cycle:
             raise OptionError(
                 f"episode {len(self.starts) - 1}, step {self._steps}: the plan goes in a circle, "
-                f"and neither the world nor a limit ends the episode: give max_steps"
+                f"and neither the environment nor a limit ends the episode: give max_steps"
             )
-        return self._live.actions.value(model.actions[int(self._plan.policy[self._here])])
+        return self._live.actions.value(self._model.actions[int(self._plan.policy[self._here])])
 
     def observe(self, observation: Any, action: Any, step: Step) -> None:
         """Read the label of a step, and count a surprise."""
@@ -213,15 +221,17 @@ class _PlanActor:
             return
         self._symbol = self._live.observations(next_observation)
         self._here = self._find()
-        model = self._plan.model
+        model = self._model
         code = model.actions.get(self._live.actions(action))
-        if model.outcomes is None or before is None or code is None:
+        if (
+            model.outcomes is None
+            or before is None
+            or code is None
+            or not model.known[before, code]
+        ):
             return
-        if model.known[before, code]:
-            row = before * len(model.actions) + code
-            self.surprises += self._here is None or self._here not in model.outcomes.next_states(
-                row
-            )
+        seen = model.outcomes.next_states(before * len(model.actions) + code)
+        self.surprises += self._here is None or self._here not in seen
 
     def _find(self) -> int | None:
         """Return the number of the augmented state; None if the plan does not know it.
@@ -229,15 +239,14 @@ class _PlanActor:
         After an unseen label the states are guesses, used only for stochastic machines and if
         random actions are allowed.
         """
-        model = self._plan.model
-        may_guess = model.outcomes is not None and self.random_actions is not None
+        may_guess = self._model.outcomes is not None and self._random_actions is not None
         if self._tracker.unseen and not may_guess:
             return None
-        return model.find(self._symbol, *self._tracker.values)
+        return self._model.find(self._symbol, *self._tracker.values)
 
     def _unknown_text(self) -> str:
         """Return a message about the unknown augmented state and the remedy."""
-        symbol, model = self._symbol, self._plan.model
+        symbol, model = self._symbol, self._model
         states, reason = states_text(self._tracker.values), "no known step leads there"
         if self._tracker.unseen:
             states, reason = "states unknown", "a label was read that is unseen in these machines"
@@ -256,11 +265,11 @@ class _PlanActor:
 
 def policy_in(plan: "Plan", env: gym.Env[Any, Any]) -> Callable[[Any], Any]:
     """Return a plan as a policy for an environment inside `AugmentObservation`."""
-    augmented = augmented_inside(env)
+    augmented = wrapper_inside(env, AugmentObservation)
     if augmented is None:
         raise OptionError(
             f"{env} does not show the states of the machines: wrap it in AugmentObservation, "
-            "or let the plan keep track of them by run()"
+            "or use plan.run(env), which tracks them"
         )
     lacking = [name for name in plan.model.states if name not in augmented.machines]
     if lacking:
@@ -275,7 +284,7 @@ class _PlanPolicy:
     """A plan as a policy of an environment that shows the states of the machines."""
 
     acts_inside = True
-    """Tells `collect` to record the environment inside."""
+    """Whether `collect` is to record the environment inside."""
 
     def __init__(self, plan: "Plan", augmented: AugmentObservation) -> None:
         self._plan, self._episode = plan, augmented.episode
@@ -295,24 +304,20 @@ class PlanMemory:
 
     def __init__(self, plan: "Plan") -> None:
         machines = acting_machines(plan.machines)
-        live = LivePreprocessor(None, plan.machines.preprocessor)
-        if live.labeling_fn is None or machines.state_uncertainty:
+        self._live = LivePreprocessor(None, plan.machines.preprocessor)
+        if self._live.labeling_fn is None or machines.state_uncertainty:
             raise OptionError(
                 "predict gets observations alone, and these machines read labels that the "
                 "environment reports: give it the observations of AugmentObservation (in mode "
                 '"dict"), or use plan.run(env) or plan.policy_in(env)'
             )
-        self._live, self._label_of = live, live.labeling_fn
         self._tracker = StateTracker(machines, on_unseen="raise")
         self._action: Any = None
 
     def act(self, plan: "Plan", observation: Any) -> Any:
         """Return the plan's action, given the next observation of the episode."""
-        label = self._label_of(None, self._action, None, observation, {})
-        if self._action is None:
-            self._tracker.reset(label)
-        else:
-            self._tracker.step(label)
+        label = self._live.label(self._action, observation)
+        (self._tracker.reset if self._action is None else self._tracker.step)(label)
         symbol = self._live.observations(observation)
         self._action = plan.action(symbol, *self._tracker.values)
         return self._action

@@ -1,9 +1,4 @@
-"""Shape rewards by potentials: `ShapeReward`, its vector form, and `Potential`.
-
-Shaping adds γ·Φ(next) − Φ(here) to each reward. Along an episode these terms cancel except for the
-first and the last potential, so they change exploration but not the optimal policy (Ng, Harada and
-Russell 1999). The end of an episode has potential 0.
-"""
+"""Shape rewards by potentials: `ShapeReward`, its vector form, and `Potential`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,8 +19,14 @@ from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
 from resolvent.planning.steps import acting_machines
 from resolvent.preprocess.labeling import LabelingFunction
-from resolvent.rl.augment import VectorAugmentObservation, augmented_inside
-from resolvent.rl.env import LivePreprocessor, checked_reset, checked_step, finite_reward
+from resolvent.rl.augment import AugmentObservation, VectorAugmentObservation
+from resolvent.rl.env import (
+    LivePreprocessor,
+    checked_reset,
+    checked_step,
+    finite_reward,
+    wrapper_inside,
+)
 from resolvent.rl.episode_states import EpisodeStates, VectorEpisodeStates
 from resolvent.rl.tracker import VectorStateTracker, tracker_of
 from resolvent.rl.vector_env import one_environment, split
@@ -139,14 +140,14 @@ def values_of_states(model: Model, sizes: tuple[int, ...], gamma: float) -> NDAr
 class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """Add γ·Φ(next) − Φ(here) to each reward, where Φ is the value that a plan gives a state.
 
-    So a learner sees at each step whether it was a good one. The best policy stays the best, in
-    any environment and however wrong the plan is: along an episode the added terms sum to
-    −Φ(start) (Ng, Harada and Russell 1999).
+    So each reward shows whether the step was good. The optimal policy is the same in any
+    environment, even if the plan is wrong: along an episode the added terms sum to −Φ(start)
+    (Ng, Harada and Russell 1999).
 
-    An episode that terminates ends with Φ = 0. A truncated one ends with the Φ of its last
-    state: a learner that bootstraps there (as Stable-Baselines3 does) learns the same values as
-    without shaping. An augmented state that the plan does not know gets the mean Φ of those with
-    the same machine states, or of all, if there are none.
+    An episode that terminates ends with Φ = 0, a truncated one with the Φ of its last state: a
+    learner that bootstraps there (as Stable-Baselines3 does) learns the same values as without
+    shaping. An augmented state that the plan does not know gets the mean Φ of those with the same
+    machine states, or of all if there are none.
 
     `gamma` is that of the learner, by default the plan's.
 
@@ -184,7 +185,7 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         gym.Wrapper.__init__(self, env)
         self.plan, self.gamma = plan, _shaping_gamma(plan, gamma)
         self.potential = Potential.of_plan(plan)
-        augmented = augmented_inside(env)
+        augmented = wrapper_inside(env, AugmentObservation)
         self._tracks = augmented is None
         if augmented is None:
             machines = acting_machines(plan.machines)
@@ -224,13 +225,6 @@ class ShapeReward(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
     def augmented_state(self) -> AugmentedState:
         """The symbol of the last observation and the states of the plan's machines."""
         return self._episode.augmented_state(self.plan.model.states)
-
-
-def shaped_inside(env: gym.Env[Any, Any]) -> ShapeReward | None:
-    """Return the `ShapeReward` around or inside an environment, None without one."""
-    while isinstance(env, gym.Wrapper) and not isinstance(env, ShapeReward):
-        env = env.env
-    return env if isinstance(env, ShapeReward) else None
 
 
 class VectorShapeReward(gym.vector.VectorWrapper):

@@ -20,11 +20,11 @@ from resolvent._util.validation import check_arguments, check_at_least, check_ta
 from resolvent.errors import ModelError, OptionError, locating
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
-from resolvent.rl.augment import augmented_inside
-from resolvent.rl.env import SymbolEncoder, finite_reward
+from resolvent.rl.augment import AugmentObservation
+from resolvent.rl.env import SymbolEncoder, finite_reward, wrapper_inside
 from resolvent.rl.q_table import Curve, QTable
 from resolvent.rl.rollout import Step, play_episode
-from resolvent.rl.shape import Potential, shaped_inside
+from resolvent.rl.shape import Potential, ShapeReward
 from resolvent.rl.tabular import (
     Evaluation,
     TabularView,
@@ -357,7 +357,7 @@ def _checked_actions(env: Any) -> gym.spaces.Discrete:
         )
     if not isinstance(env.action_space, gym.spaces.Discrete):
         raise OptionError(f"q_learning needs Discrete actions, not {env.action_space}")
-    augmented = augmented_inside(env)
+    augmented = wrapper_inside(env, AugmentObservation)
     if (
         augmented is not None
         and augmented.machines.preprocessor.discretize is not None
@@ -418,7 +418,7 @@ def _guidance(
         )
     if shaping and gamma == 1:
         raise OptionError("shaping needs gamma below 1")
-    augmented = augmented_inside(env)
+    augmented = wrapper_inside(env, AugmentObservation)
     if augmented is None:
         raise OptionError(f"{name} needs the machines' states: wrap env in AugmentObservation")
     if env.observation_space is not augmented.observation_space:
@@ -426,7 +426,7 @@ def _guidance(
             f"{name} needs the observations of AugmentObservation, and {env} changes them: "
             "leave out the wrappers around it"
         )
-    if shaped_inside(env) is not None:
+    if wrapper_inside(env, ShapeReward) is not None:
         raise OptionError(
             f"{name}: env is inside ShapeReward, which shapes only the rewards of real steps: "
             f"leave it out, and give shaping=plan"

@@ -100,7 +100,7 @@ class VectorEpisodes:
         """Return the infos of the environments' last steps, by their numbers."""
         by_number = {number: self.info_after_step(number, infos) for number in numbers_in(which)}
         reset = numbers_in(self.reset_in_step & which)
-        if self._method and not all(has_label(by_number[number]) for number in reset):
+        if self._method and not all(_has_label(by_number[number]) for number in reset):
             raise TraceError(
                 f"{self._method}() cannot report the label at an episode's end, since the "
                 'next one has begun in the same step: put labels into info["labels"], '
@@ -110,10 +110,10 @@ class VectorEpisodes:
 
     def _labeled(self, by_number: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
         """Add the labels of the environments' method to infos that have none."""
-        if self._method and not all(map(has_label, by_number.values())):
+        if self._method and not all(map(_has_label, by_number.values())):
             labels = self._envs.unwrapped.call(self._method)  # type: ignore[attr-defined]
             for number, info in by_number.items():
-                if not has_label(info):
+                if not _has_label(info):
                     info[INFO_KEYS[0]] = labels[number]
         return by_number
 
@@ -312,8 +312,7 @@ def check_single_resets(envs: VectorEnv, purpose: str) -> None:
         )
 
 
-def has_label(infos: Infos) -> bool:
-    """Return whether an info has a label."""
+def _has_label(infos: Infos) -> bool:
     return any(key in infos for key in INFO_KEYS)
 
 

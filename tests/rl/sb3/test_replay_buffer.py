@@ -132,9 +132,9 @@ def test_counterfactual_rewards_are_shaped_as_real_ones(plan, gamma):
         assert paid == pytest.approx(truth[step][1], abs=1e-6)
     assert len(np.unique(buffer.rewards[: buffer.pos])) > 5
     row = seen[None], seen[None], np.array([0]), np.array([0.0]), np.array([False])
-    with pytest.raises(rs.OptionError, match="ShapeReward is around one alone"):
+    with pytest.raises(rs.OptionError, match="inside ShapeReward, but not both"):
         buffer.add(*row, [{}])
-    with pytest.raises(rs.OptionError, match="ShapeReward is around one alone"):
+    with pytest.raises(rs.OptionError, match="inside ShapeReward, but not both"):
         buffer_of(env.env, plan).add(*row, [{"unshaped_reward": 0.0}])
     with pytest.raises(rs.OptionError, match=r"leave it out, and give shaping=plan"):
         rs.q_learning(env, episodes=1, model=plan.model, counterfactual=True)

@@ -118,38 +118,34 @@ class ShownMachines:
 
 
 class SlotTracker:
-    """The slots to show in one episode, by the machines that are shown when it is created."""
+    """Follows an episode by the machines that are shown when it is created.
 
-    def __init__(self, shown: ShownMachines) -> None:
-        self._names, self._slots = shown.names, shown.slots
+    `slots` has the slots to show with each observation; that of a missing machine is the first.
+    """
+
+    def __init__(self, shown: ShownMachines, episode: Episode) -> None:
+        self.slots: list[tuple[int, ...]] = []
+        self._episode, self._names, self._slot_of = episode, shown.names, shown.slots
         self._tracker: StateTracker | None = None
-        self._labeling_fn: Callable[..., Any] | None = None
         if shown.machines is not None:
             self._tracker = StateTracker(shown.machines)
             # Episodes hold symbols already: the environment's names do not matter.
-            self._labeling_fn = LivePreprocessor(None, shown.machines.preprocessor).labeling_fn
+            self._live = LivePreprocessor(None, shown.machines.preprocessor)
+        for _ in episode[LABEL]:
+            self.read()
 
-    @property
-    def slots(self) -> tuple[int, ...]:
-        """The slot of each machine's state; the first for a missing machine."""
-        states = {} if self._tracker is None else self._tracker.states
-        return tuple(
-            int(self._slots[name][states[name]]) if name in states else 0 for name in self._names
-        )
-
-    def read(self, episode: Episode, number: int) -> tuple[int, ...]:
-        """Read the label of an episode's observation; return the slots to show with it."""
+    def read(self) -> tuple[int, ...]:
+        """Read the next label of the episode; return the slots to show with its observation."""
+        states: dict[str, int] = {}
         if self._tracker is not None:
-            label = episode[LABEL][number]
-            if self._labeling_fn is not None:
-                action = episode[ACTION][number - 1] if number else None
-                label = self._labeling_fn(None, action, None, episode[OBSERVATION][number], {})
+            episode, number = self._episode, len(self.slots)
+            action = episode[ACTION][number - 1] if number else None
+            label = self._live.label(action, episode[OBSERVATION][number], episode[LABEL][number])
             (self._tracker.step if number else self._tracker.reset)(label)
-        return self.slots
-
-    def read_all(self, episode: Episode) -> list[tuple[int, ...]]:
-        """Read an episode from its beginning; return the slots to show with each observation."""
-        return [self.read(episode, number) for number in range(len(episode[LABEL]))]
+            states = self._tracker.states
+        slots = (self._slot_of[name][states[name]] if name in states else 0 for name in self._names)
+        self.slots.append(tuple(map(int, slots)))
+        return self.slots[-1]
 
 
 @dataclass
@@ -226,7 +222,8 @@ class OnlineMachineWrapper(VecEnvWrapper):
         """Number of steps that all environments have taken together."""
         self._records = True
         self._finished = EpisodeBuilder()
-        self._traces: list[TraceSet] = []
+        self.traces: list[TraceSet] = []
+        """All episodes that machines were inferred from, in the order of their ends."""
         self._past: deque[_Played] = deque()
         self._running: list[_Played] = []
         self._trackers: list[SlotTracker] = []
@@ -238,11 +235,6 @@ class OnlineMachineWrapper(VecEnvWrapper):
     def machines(self) -> Machines | None:
         """The machines whose states are shown, None before any were inferred."""
         return self.shown.machines
-
-    @property
-    def traces(self) -> list[TraceSet]:
-        """All episodes that machines were inferred from, in the order of their ends."""
-        return list(self._traces)
 
     def around(self, venv: VecEnv) -> "OnlineMachineWrapper":
         """Return another vector environment that shows the same machines, as for evaluation.
@@ -289,8 +281,8 @@ class OnlineMachineWrapper(VecEnvWrapper):
                 infos[number] = {**info, "terminal_observation": self._flat.augment(reached, slots)}
                 terminated = not info.get("TimeLimit.truncated", False)
                 self._end(self._running[number], terminated=terminated)
-                self._running[number] = self._begin(number)
-                self._trackers[number] = self._tracker_of(self._running[number])
+                self._running[number] = played = self._begin(number)
+                self._trackers[number] = SlotTracker(self.shown, played.episode)
         return self._extended(observations), rewards, dones, infos
 
     def infer(self) -> dict[str, Slots] | None:
@@ -302,7 +294,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         if not len(self._finished):
             return None
         traces, self._finished = TraceSet.from_episodes(self._finished), EpisodeBuilder()
-        self._traces.append(traces)
+        self.traces.append(traces)
         if self.result is None:
             self.result = infer(traces, options=self._inference_options)
         else:
@@ -311,7 +303,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         if self.machines is not None and _same_transitions(self.machines, machines):
             self.shown.machines = machines
             return None
-        changed = self.shown.change(machines, self._traces)
+        changed = self.shown.change(machines, self.traces)
         self._track_running()
         return changed
 
@@ -326,7 +318,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         row for each observation.
         """
         for played in (*self._past, *self._running):
-            slots = np.array(SlotTracker(self.shown).read_all(played.episode))
+            slots = np.array(SlotTracker(self.shown, played.episode).slots)
             columns = np.eye(self.shown.size, dtype=self._flat.space.dtype)[slots]
             yield played.environment, played.first, columns.reshape(len(slots), -1)
 
@@ -336,7 +328,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
         episode, action = self._running[number].episode, self._sent_actions[number]
         label = self._labels.after_step(before, action, reward, reached, info)
         self._encoder.step(episode, action, reward, reached, label, info)
-        return self._trackers[number].read(episode, len(episode[ACTION]))
+        return self._trackers[number].read()
 
     def _begin(self, number: int) -> _Played:
         observation = self._raw[number]
@@ -354,17 +346,12 @@ class OnlineMachineWrapper(VecEnvWrapper):
         while self._past and self._past[0].first + len(self._past[0]) <= oldest:
             self._past.popleft()
 
-    def _tracker_of(self, played: _Played) -> SlotTracker:
-        tracker = SlotTracker(self.shown)
-        tracker.read_all(played.episode)
-        return tracker
-
     def _track_running(self) -> None:
-        self._trackers = [self._tracker_of(played) for played in self._running]
+        self._trackers = [SlotTracker(self.shown, played.episode) for played in self._running]
 
     def _extended(self, observations: Any) -> Any:
         self._last = observations
-        columns = np.array([tracker.slots for tracker in self._trackers], np.int64).T
+        columns = np.array([tracker.slots[-1] for tracker in self._trackers], np.int64).T
         return self._flat.augment_batch(observations, list(columns))
 
 

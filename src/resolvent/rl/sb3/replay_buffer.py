@@ -11,8 +11,9 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from resolvent.errors import OptionError
 from resolvent.planning.model import Model
 from resolvent.planning.plan import Plan
-from resolvent.rl.augment import AugmentObservation, augmented_inside
-from resolvent.rl.shape import UNSHAPED, ShapeReward, shaped_inside
+from resolvent.rl.augment import AugmentObservation
+from resolvent.rl.env import wrapper_inside
+from resolvent.rl.shape import UNSHAPED, ShapeReward
 from resolvent.rl.tabular import ENDS, GOES_ON, UNKNOWN, CounterfactualSteps, VisibleModel
 
 
@@ -74,7 +75,7 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         )
         model = VisibleModel(augmented, plan.model if isinstance(plan, Plan) else plan)
         self._steps = model.steps()
-        shaped = shaped_inside(env)
+        shaped = wrapper_inside(env, ShapeReward)
         self._is_shaped = shaped is not None
         if shaped is not None:
             self._steps = self._steps._replace(reward=_shaped_reward(self._steps, model, shaped))
@@ -101,8 +102,8 @@ class CounterfactualReplayBuffer(ReplayBuffer):
         """Add the steps of all environments, and their counterfactual steps."""
         if any(UNSHAPED in info for info in infos) is not self._is_shaped:
             raise OptionError(
-                "of the learner's environment and the one given as env, ShapeReward is around one "
-                "alone: counterfactual steps would have other rewards than real ones"
+                "either the learner's environment or env is inside ShapeReward, but not both: "
+                "counterfactual steps would have other rewards than real ones"
             )
         super().add(obs, next_obs, action, reward, done, infos)
         observations = np.reshape(obs, (self.n_envs, *self.obs_shape)).astype(self._encoded.dtype)
@@ -171,7 +172,7 @@ def _checked(env: Any, space: spaces.Space[Any], optimize_memory_usage: bool) ->
             'env is missing: give replay_buffer_kwargs={"env": env, "plan": plan}, with an '
             "environment inside AugmentObservation"
         )
-    augmented = augmented_inside(env)
+    augmented = wrapper_inside(env, AugmentObservation)
     if augmented is None:
         raise OptionError(f"{env} does not show the machines: wrap it in AugmentObservation")
     if isinstance(space, spaces.Dict):
