@@ -174,7 +174,7 @@ class AugmentObservation(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstr
     def encode(self, observation: Any, *states: int) -> Any:
         """Return the augmented observation of an inner observation and states."""
         if self._shows_belief:
-            raise OptionError('mode="belief" shows how likely states are: it encodes no states')
+            raise OptionError('mode="belief" shows probabilities, not states: use another mode')
         return self._shape.augment(observation, states)
 
     def decode(self, observation: int) -> tuple[int, ...]:

@@ -113,7 +113,7 @@ def flattened(space: gym.Space[Any], observation: Any, *, dtype: Any = None) -> 
     except (KeyError, IndexError) as error:  # a text with other characters, or too long
         raise TraceError(
             f"the observation {short(repr(observation), 60)} is not in {space_text(space)}: "
-            "mend the environment's observation_space"
+            "correct the environment's observation_space"
         ) from error
 
 

@@ -228,8 +228,8 @@ def check_maker(make: Any) -> None:
     """Raise `OptionError` if a function that makes environments needs arguments."""
     if callable(make) and needs_arguments(make):
         raise OptionError(
-            f"{quoted(make)} cannot make the environment, for it needs arguments: give a function "
-            f"that needs none"
+            f"{quoted(make)} needs arguments: give a function without parameters that makes the "
+            "environment"
         )
 
 
@@ -247,8 +247,8 @@ def _import(module: str, purpose: str) -> ModuleType:
                 f"{purpose}: module '{module}' needs '{error.name}', which is not installed"
             ) from error
         raise OptionError(
-            f"{purpose}: cannot import module '{module}': give the name of one, such as "
-            f"my_world, that is installed or lies here"
+            f"{purpose}: cannot import module '{module}': give the name of a module that is "
+            f"installed or in this folder, such as my_world"
         ) from error
     except (Exception, SystemExit) as error:
         raise OptionError(

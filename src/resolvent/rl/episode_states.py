@@ -250,7 +250,7 @@ def check_fit(
     >>> check_fit(shop.machines, live, House().observation_space, House().action_space)
     Traceback (most recent call last):
     resolvent.errors.ModelError: the machines know the action 'enter', which the environment lacks \
-(it has 'up', 'down', 'left', …): they were learned in another one
+(it has 'up', 'down', 'left', …): they were inferred in another environment
     """
     actions = live.actions.of_space(action_space)
     if actions is not None:
@@ -261,7 +261,7 @@ def check_fit(
         if lacking:
             raise ModelError(
                 f"the machines know the action {_examples(lacking)}, which the environment lacks "
-                f"(it has {_examples(actions)}): they were learned in another one"
+                f"(it has {_examples(actions)}): they were inferred in another environment"
             )
     of_machines = dict.fromkeys(
         symbol for machine in machines.values() for symbol in _observations_of(machine)
@@ -273,7 +273,7 @@ def check_fit(
         raise ModelError(
             f"the machines know none of the environment's observations "
             f"(they know {_examples(of_machines)}; it has {_examples(observations)}): "
-            f"they were learned in another one"
+            f"they were inferred in another environment"
         )
 
 

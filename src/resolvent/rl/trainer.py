@@ -110,7 +110,9 @@ def q_learning(
         epsilons.append(max(epsilon_min, epsilons[-1] * epsilon_decay))
     for number, rate in enumerate(epsilons):
         with locating(f"episode {number}"):
-            trainer.train(seed if number == 0 else None, rate, max_steps)
+            played = trainer.play(seed if number == 0 else None, rate, max_steps)
+            trainer.episodes.append(played)
+            trainer.steps += played.steps
         if evaluate_every and (number + 1) % evaluate_every == 0:
             trainer.evaluate()
         if progress is not None:
@@ -175,13 +177,8 @@ class Trainer(ABC):
     def potentials(self) -> NDArray[np.float64]:
         """Return the potential of each row."""
 
-    def train(self, seed: int | None, epsilon: float, max_steps: int | None) -> None:
-        """Play an episode and note its return."""
-        self.episodes.append(self.play(seed, epsilon, max_steps))
-        self.steps += self.episodes[-1].steps
-
     def evaluate(self) -> None:
-        """Evaluate the present policy exactly, and note its value."""
+        """Evaluate the present policy exactly, and store its value."""
         if isinstance(self.view, TabularView):
             tables, rows = self.in_tables(self.view)
             policy = self.values()[rows].argmax(axis=1)

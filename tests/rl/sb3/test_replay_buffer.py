@@ -165,7 +165,7 @@ def test_invalid_arguments_are_refused(plan):
         ({}, "env is missing: give replay_buffer_kwargs="),
         ({"env": house(), "plan": plan}, "does not show the machines"),
         ({"env": flat}, "plan is a NoneType: give what rs.plan returned"),
-        ({"env": shown, "plan": plan}, "the learner sees Box.*, and env shows Dict"),
+        ({"env": shown, "plan": plan}, "the learner's observations are Box.*, those of env Dict"),
         ({"env": flat, "plan": plan, "optimize_memory_usage": True}, "leave it out"),
     ):
         with pytest.raises(rs.OptionError, match=match):

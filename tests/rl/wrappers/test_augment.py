@@ -325,7 +325,7 @@ def learned(observations, actions):
         (
             learned(["attic", "cellar"], ["up"]),
             r"none of the environment's observations \(they know 'attic', 'cellar'; it has "
-            r"'corridor', 'orangeroom', 'cyanroom', …\): they were learned in another one",
+            r"'corridor', 'orangeroom', 'cyanroom', …\): they were inferred in another environment",
         ),
     ],
 )

@@ -269,7 +269,7 @@ def test_a_plan_of_another_model_is_refused(plan):
     traces = rs.collect(House(), episodes=2, seed=0)
     model = Model.of(plan.machines, traces)
     wrapped = rs.AugmentObservation(house(), plan.machines)
-    with pytest.raises(rs.errors.ModelError, match="is of another model than the one given"):
+    with pytest.raises(rs.errors.ModelError, match="shaping is a plan of another model"):
         rs.q_learning(wrapped, shaping=plan, model=model)
 
 

@@ -181,14 +181,14 @@ def _checked(env: Any, space: spaces.Space[Any], optimize_memory_usage: bool) ->
         )
     if augmented.observation_space != space:
         raise OptionError(
-            f"the learner sees {space}, and env shows {augmented.observation_space}: give an "
-            "environment as the learner's, with nothing around AugmentObservation that "
-            "changes what it shows"
+            f"the learner's observations are {space}, those of env {augmented.observation_space}: "
+            "give an environment like the learner's, without wrappers around AugmentObservation "
+            "that change observations"
         )
     if augmented.translates_observations:
         raise OptionError(
-            "counterfactual steps need machines that read the observations as they are shown, "
-            "without observation_fn and discretize"
+            "counterfactual steps need machines that read the environment's own observations: "
+            "leave out observation_fn and discretize"
         )
     if optimize_memory_usage:
         raise OptionError(
