@@ -117,7 +117,7 @@ def test_plans_act_and_learners_train_in_them(run, lamps, tmp_path):
         ("{lamps}:Old", "episode 0: the environment's step() has to return (observation, reward"),
         ("{lamps}.py:Lamp", "is a file: write {lamps}, the module's name"),
         ("./{lamps}.py:Lamp", "is a file: write {lamps}, the module's name"),
-        ("nowhere_at_all:Lamp", "cannot import module 'nowhere_at_all': give the name of one"),
+        ("nowhere_at_all:Lamp", "cannot import module 'nowhere_at_all': give the name of a module"),
         (":Lamp", "environment ':Lamp': name a module before the colon"),
         ("{lamps}:", "environment '{lamps}:': name a class after the colon"),
     ],

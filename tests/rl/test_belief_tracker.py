@@ -95,7 +95,7 @@ def test_labels_unknown_to_all_machines(machines):
 
 def test_states_are_not_encoded_in_this_mode(machines):
     wrapped = rs.AugmentObservation(House(), machines, mode="belief")
-    with pytest.raises(OptionError, match="encodes no states"):
+    with pytest.raises(OptionError, match="shows probabilities, not states"):
         wrapped.encode(0, 1, 0)
 
 

@@ -332,7 +332,7 @@ def test_other_objects_are_refused() -> None:
         collect(3, episodes=1)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"the environment gave a str: it has to return"):
         collect(lambda: "house", episodes=1)  # type: ignore[arg-type,return-value]
-    with pytest.raises(OptionError, match=r"len> cannot make the environment, for it needs arg"):
+    with pytest.raises(OptionError, match=r"len> needs arguments: give a function without"):
         collect(len, episodes=1)  # type: ignore[arg-type]
 
 

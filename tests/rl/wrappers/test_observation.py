@@ -56,7 +56,9 @@ def test_a_text_becomes_numbers_of_characters():
 @pytest.mark.parametrize("text", ["a?", "abcabcabc"])
 def test_a_text_outside_its_space(mode, text):
     space = spaces.Text(4, charset="abc")
-    with pytest.raises(rs.TraceError, match=r"the observation '.*' is not in Text\(1, 4,.*: mend"):
+    with pytest.raises(
+        rs.TraceError, match=r"the observation '.*' is not in Text\(1, 4,.*: correct"
+    ):
         augmented(space, [text], mode).reset()
 
 
