@@ -134,7 +134,12 @@ def _table_in_memory(source: Any) -> tuple[list[str], _Load]:
             return _pandas_table(source)
         if hasattr(source, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(source)
-            return reader.schema.names, lambda columns: _columns_of(reader, columns)
+
+            def load(columns: Sequence[str]) -> pa.Table:
+                schema = pa.schema([reader.schema.field(name) for name in columns])
+                return pa.Table.from_batches((batch.select(columns) for batch in reader), schema)
+
+            return reader.schema.names, load
         if hasattr(source, "__arrow_c_array__"):
             batch = pa.record_batch(source)
             return batch.schema.names, pa.Table.from_batches([batch]).select
@@ -144,11 +149,6 @@ def _table_in_memory(source: Any) -> tuple[list[str], _Load]:
         f"a {type(source).__name__} is no table: give a pandas or Polars data frame, an Arrow "
         f"table, or the path of a CSV or Parquet file"
     )
-
-
-def _columns_of(reader: pa.RecordBatchReader, columns: Sequence[str]) -> pa.Table:
-    schema = pa.schema([reader.schema.field(name) for name in columns])
-    return pa.Table.from_batches((batch.select(columns) for batch in reader), schema)
 
 
 def _pandas_table(frame: Any) -> tuple[list[str], _Load]:

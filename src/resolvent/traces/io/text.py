@@ -5,7 +5,7 @@ import io
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from stat import S_ISREG
@@ -111,13 +111,11 @@ read it again when nobody writes to it
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
     """Return the size, inode and modification time of a file; None if it is no regular file."""
-    try:
+    with suppress(OSError):
         status = path.stat()
-    except OSError:
-        return None
-    if not S_ISREG(status.st_mode):
-        return None
-    return status.st_size, status.st_ino, status.st_mtime_ns
+        if S_ISREG(status.st_mode):
+            return status.st_size, status.st_ino, status.st_mtime_ns
+    return None
 
 
 def _change_error(path: Path, before: tuple[int, int, int] | None) -> TraceError | None:

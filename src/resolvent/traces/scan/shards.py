@@ -124,10 +124,19 @@ class StoredShards(ByValue):
 
         These are all shards that its episodes may reach through their neighbors.
         """
-        chains = self._chains
-        chain = int(np.searchsorted(chains, shard, side="right")) - 1
+        chain = int(np.searchsorted(self._chains, shard, side="right")) - 1
+        first, stop = self._chains[chain : chain + 2].tolist()
+        if first not in self._chain_digests:
+            digest = hashlib.sha256()
+            for member in range(first, stop):
+                row_groups = self.row_groups_of(member)
+                number = row_groups[0].file
+                file, state = self.stored.files[number], self.stored.fingerprints[number]
+                parts = without_secrets(file.root or ""), file.path, state, row_groups
+                digest.update(repr(parts).encode())
+            self._chain_digests[first] = digest.hexdigest()
         keys = sorted(self.stored.integer_keys)
-        return self._chain_digest(chain), shard - int(chains[chain]), self.episode, keys
+        return self._chain_digests[first], shard - first, self.episode, keys
 
     @cached_property
     def _chains(self) -> NDArray[np.int64]:
@@ -136,20 +145,8 @@ class StoredShards(ByValue):
 
     @cached_property
     def _chain_digests(self) -> dict[int, str]:
+        """The digests of chains that were computed so far, by their first shards."""
         return {}
-
-    def _chain_digest(self, chain: int) -> str:
-        if chain not in self._chain_digests:
-            digest = hashlib.sha256()
-            for shard in range(self._chains[chain], self._chains[chain + 1]):
-                row_groups = self.row_groups_of(shard)
-                number = row_groups[0].file
-                file = self.stored.files[number]
-                state = self.stored.fingerprints[number]
-                parts = without_secrets(file.root or ""), file.path, state, row_groups
-                digest.update(repr(parts).encode())
-            self._chain_digests[chain] = digest.hexdigest()
-        return self._chain_digests[chain]
 
     # Reading.
 
@@ -340,7 +337,6 @@ class StoredShards(ByValue):
         return leading
 
     def _keys(self, shard: int) -> pa.Table:
-        """Read the columns that identify episodes."""
         return self.stored.read(self.row_groups_of(shard), self.episode)
 
     def _refuse_scattered(self, earlier: int, later: int) -> None:
@@ -375,14 +371,15 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
     try:
         return pa.concat_tables(some, promote_options="permissive")
     except pa.ArrowException:  # codes of a dictionary beside plain texts
-        return pa.concat_tables(map(_without_dictionaries, some), promote_options="permissive")
-
-
-def _without_dictionaries(table: pa.Table) -> pa.Table:
-    dtypes = [
-        dtype.value_type if pa.types.is_dictionary(dtype) else dtype for dtype in table.schema.types
-    ]
-    return table.cast(pa.schema(zip(table.column_names, dtypes, strict=True)))
+        plain = []
+        for table in some:
+            dtypes = [
+                dtype.value_type if pa.types.is_dictionary(dtype) else dtype
+                for dtype in table.schema.types
+            ]
+            schema = pa.schema(zip(table.column_names, dtypes, strict=True))
+            plain.append(table.cast(schema))
+        return pa.concat_tables(plain, promote_options="permissive")
 
 
 def _run_length(codes: NDArray[Any], code: Any) -> int:

@@ -130,14 +130,21 @@ class StoredFiles:
         large_reads: bool = False,
     ) -> pa.Table:
         number, groups = row_groups[0].file, [row_group.group for row_group in row_groups]
-        name = f"{self.files[number].name}, row group{_span(groups)}"
+        span = f" {groups[0]}" if len(groups) == 1 else f"s {groups[0]} to {groups[-1]}"
+        name = f"{self.files[number].name}, row group{span}"
         with self._opened(number, names, name, large_reads=large_reads) as file:
             in_file = [column for column in names if column in file.schema_arrow.names]
             if rows is None:
                 rows = sum(row_group.rows for row_group in row_groups)
                 table = file.read_row_groups(groups, in_file)
             else:
-                table = _first_rows(file, groups, in_file, rows)
+                # Batches, because the rows after the first need not be decoded.
+                batches: list[pa.RecordBatch] = []
+                for batch in file.iter_batches(min(rows, 1 << 16), groups, in_file):
+                    batches.append(batch)
+                    if sum(map(len, batches)) >= rows:
+                        break
+                table = pa.Table.from_batches(batches).slice(0, rows)
             with locating(name):
                 check_dictionaries(table)
         constants = self.constants(number)
@@ -311,30 +318,7 @@ def _current_fingerprint(stored: StoredFile) -> Fingerprint | None:
         return None
 
 
-def _first_rows(
-    file: pq.ParquetFile, groups: Sequence[int], names: Sequence[str], rows: int
-) -> pa.Table:
-    """Read the first rows of some row groups without decoding the others."""
-    batches: list[pa.RecordBatch] = []
-    rows_read = 0
-    for batch in file.iter_batches(min(rows, 1 << 16), row_groups=groups, columns=list(names)):
-        batches.append(batch)
-        rows_read += batch.num_rows
-        if rows_read >= rows:
-            break
-    return pa.Table.from_batches(batches).slice(0, rows)
-
-
 def _repeated(value: Any, rows: int) -> pa.Array:
     if isinstance(value, str):
         return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [value])
     return pa.nulls(rows) if value is None else pa.repeat(pa.scalar(value), rows)
-
-
-def _span(groups: Sequence[int]) -> str:
-    """Return the numbers of consecutive row groups as a text.
-
-    >>> _span([3]), _span([3, 4, 5])
-    (' 3', 's 3 to 5')
-    """
-    return f" {groups[0]}" if len(groups) == 1 else f"s {groups[0]} to {groups[-1]}"
