@@ -13,16 +13,18 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
-from stat import S_IMODE
+from stat import S_IMODE, S_ISREG
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
 
-from resolvent._util.text import short
+from resolvent._util.text import amount, short
 from resolvent.errors import ModelError, ResolventError, StorageError, TraceError
 
 T = TypeVar("T")
+
+_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 # --- Files --------------------------------------------------------------------------------------
 
@@ -233,6 +235,65 @@ def _runs(process: int) -> bool:
     return True
 
 
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Raise `TraceError` if a file changes while the block reads it.
+
+    Errors of the block are not reported then, because the change may be their cause. Pipes
+    are read once and have nothing to compare.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "log.csv"
+    ...     size = path.write_text("a")
+    ...     with unchanged(path):
+    ...         size = path.write_text("ab")
+    Traceback (most recent call last):
+    resolvent.errors.TraceError: ...log.csv changed while it was read (it had 1 byte, and has 2): \
+read it again when nobody writes to it
+    """
+    before = _file_state(path)
+    try:
+        yield
+    except TraceError as error:
+        raise (_change_error(path, before) or error) from error
+    if (changed := _change_error(path, before)) is not None:
+        raise changed
+
+
+def _file_state(path: Path) -> tuple[int, int, int] | None:
+    """Return the size, inode and modification time of a file; None if it is no regular file."""
+    with suppress(OSError):
+        status = path.stat()
+        if S_ISREG(status.st_mode):
+            return status.st_size, status.st_ino, status.st_mtime_ns
+    return None
+
+
+def _change_error(path: Path, before: tuple[int, int, int] | None) -> TraceError | None:
+    now = _file_state(path)
+    if before is None or now == before:
+        return None
+    if now is None:
+        change = "it is gone"
+    elif now[0] != before[0]:
+        change = f"it had {amount(before[0], 'byte')}, and has {now[0]:,}"
+    else:
+        change = "it was written again"
+    return TraceError(
+        f"{path} changed while it was read ({change}): read it again when nobody writes to it"
+    )
+
+
+def compression_of(start: bytes) -> str | None:
+    r"""Return the compression of a file with this start, by its name in Arrow; None if none.
+
+    >>> compression_of(b"\x1f\x8b\x08\x00"), compression_of(b"step")
+    ('gzip', None)
+    """
+    return next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
+
+
 # --- Storage ------------------------------------------------------------------------------------
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -336,7 +397,7 @@ def file_system(root: str | None) -> tuple[Any, str]:
         try:
             system, path = fs.FileSystem.from_uri(f"{base}x{mark}{query}")
         except pa.ArrowInvalid as error:
-            reason = _first_line(error)
+            reason = first_line(error)
             why = "" if "@" in reason else f" ({reason})"  # it may spell out a password
             raise TraceError(
                 f"{address} is no address that can be opened{why}: give one that begins with file, "
@@ -375,7 +436,7 @@ def explain_storage_errors(name: str, root: str | None) -> Iterator[None]:
 
 def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
     """Return the error to raise for an error of a file system."""
-    reason = _first_line(error)
+    reason = first_line(error)
     if isinstance(error, PermissionError) or _mentions(reason, _DENIED):
         scheme = "" if root is None else urlsplit(root).scheme
         remedy = _CREDENTIALS.get(
@@ -397,20 +458,20 @@ def storage_error(name: str, root: str | None, error: Exception) -> TraceError:
 
 def is_missing(error: Exception) -> bool:
     """Whether an error means that a file does not exist."""
-    return isinstance(error, FileNotFoundError) or _mentions(_first_line(error), _MISSING)
+    return isinstance(error, FileNotFoundError) or _mentions(first_line(error), _MISSING)
 
 
 def is_passing(error: Exception) -> bool:
     """Whether an error of storage may be temporary."""
     is_of_disk = isinstance(error, OSError) and error.errno in _PASSING
-    return is_of_disk or _mentions(_first_line(error), _FAILING)
+    return is_of_disk or _mentions(first_line(error), _FAILING)
 
 
 def is_of_storage(error: Exception) -> bool:
     """Whether an error is about the storage of a file rather than its content."""
     texts = (*_DENIED, *_MISSING, *_SILENT, *_FAILING, "AWS Error")
     of_kind = isinstance(error, FileNotFoundError | PermissionError | ConnectionError)
-    return of_kind or _mentions(_first_line(error), texts) or is_passing(error)
+    return of_kind or _mentions(first_line(error), texts) or is_passing(error)
 
 
 def is_read_too_small(error: Exception) -> bool:
@@ -422,7 +483,8 @@ def _mentions(reason: str, texts: tuple[str, ...]) -> bool:
     return any(text in reason for text in texts)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of Arrow; the others are about Arrow's own code."""
     lines = str(error).splitlines()
     # The request's number differs each time.
     return re.sub(r"\s*\(Request ID: [^)]*\)", "", lines[0]) if lines else type(error).__name__

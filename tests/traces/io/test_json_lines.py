@@ -5,8 +5,7 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
-from resolvent.traces.io.json_lines import json_lines, read_json_lines
-from resolvent.traces.io.text import Line
+from resolvent.traces.io.json_lines import Line, json_lines, read_json_lines
 from strategies import trace_sets
 
 

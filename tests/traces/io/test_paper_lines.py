@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.io import json_lines as module
-from resolvent.traces.io.json_lines import paper_lines, read_paper_lines
-from resolvent.traces.io.text import Line
+from resolvent.traces.io.json_lines import Line, paper_lines, read_paper_lines
 from strategies import paper_trace_sets
 
 

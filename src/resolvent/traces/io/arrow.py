@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.files import first_line
 from resolvent._util.text import visible
 from resolvent.errors import DamagedFile, TraceError
 from resolvent.traces.columns import Column
@@ -52,11 +53,6 @@ write it as text, numbers or booleans
             f"{name}: has a column of a type that is not read ({first_line(error)}): write it as "
             f"text, numbers or booleans"
         ) from error
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error of Arrow; the others are about Arrow's own code."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def nulls(column: pa.ChunkedArray) -> NDArray[np.bool_]:

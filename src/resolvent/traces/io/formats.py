@@ -14,18 +14,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from resolvent._util.files import atomic_write, is_address
+from resolvent._util.files import atomic_write, is_address, reason_of, unchanged
 from resolvent._util.progress import FractionListener
 from resolvent._util.text import visible
 from resolvent._util.validation import check_arguments, explain_memory_errors, is_zero_dim, quoted
 from resolvent.errors import OptionError, TraceError
 from resolvent.traces.io.json_lines import (
+    BUFFER_BYTES,
+    Line,
     json_lines,
     paper_lines,
     read_json_lines,
+    read_lines,
     read_paper_lines,
 )
-from resolvent.traces.io.text import BUFFER_BYTES, Line, read_lines, unchanged
 from resolvent.traces.scan.dataset import TraceDataset, scan_traces
 from resolvent.traces.scan.listing import files_of, is_glob
 from resolvent.traces.schema import NAME_COLUMNS, check_column_names
@@ -81,8 +83,7 @@ def read_traces(
     except FileNotFoundError as error:
         raise TraceError(f"{path} does not exist") from error
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise TraceError(f"{path} cannot be read: {reason}") from error
+        raise TraceError(f"{path} cannot be read: {reason_of(error)}") from error
     if progress:
         progress(1.0)
     return traces

@@ -10,20 +10,35 @@ reward, and only its observation and label count. How an episode ended is not st
 generators run each to its end, so all are read as terminated.
 """
 
+import codecs
+import io
 import json
 import math
+import os
 import re
+import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
+from resolvent._util.files import compression_of
+from resolvent._util.progress import FractionListener
 from resolvent._util.text import visible
-from resolvent.errors import TraceError, located, locating
+from resolvent._util.validation import (
+    bytes_text,
+    check_expansion,
+    how_to_raise,
+    limit,
+    ran_out_of_memory,
+)
+from resolvent.errors import TooLarge, TraceError, located, locating
 from resolvent.traces.columns import (
     Column,
     ColumnEncoder,
@@ -31,7 +46,6 @@ from resolvent.traces.columns import (
     canonical_column,
     row_slices,
 )
-from resolvent.traces.io.text import Line
 from resolvent.traces.schema import (
     ACTION,
     LABEL,
@@ -47,6 +61,9 @@ from resolvent.traces.trace import check_lengths
 from resolvent.traces.trace_set import TraceSet
 
 T = TypeVar("T")
+
+BUFFER_BYTES = 1 << 20
+_SECONDS_BETWEEN_REPORTS = 0.05
 
 _SHAPE = '{"observations": […], "labels": […], "actions": […], "rewards": […]}'
 _KEYS_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -70,6 +87,54 @@ _ENTRIES_DECODER = msgspec.json.Decoder(list[_Entry])
 
 MAX_TEXTS = 1 << 19
 """Maximum number of distinct entries kept as text: more of them repeat too little to help."""
+
+
+# --- Lines --------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """One line of a file, and its location in errors."""
+
+    location: str
+    text: bytes
+
+
+def read_lines(
+    file: "io.BufferedReader[Any]", name: str, progress: FractionListener | None = None
+) -> Iterator[Line]:
+    """Yield the lines that are not blank, decompressed if necessary, with their line ends."""
+    size = os.fstat(file.fileno()).st_size  # 0 for a pipe, whose end is not known
+    next_report = time.monotonic()
+    number, held, longest = 0, 0, limit("line_bytes")
+    compression = compression_of(file.peek(4))
+    lines = file
+    if compression is not None:
+        lines = io.BufferedReader(pa.CompressedInputStream(file, compression), BUFFER_BYTES)
+    try:
+        for number, text in enumerate(iter(partial(lines.readline, longest + 1), b""), 1):
+            held += len(text)
+            if len(text) > longest:
+                raise TooLarge(
+                    f"{name}, line {number} is longer than the limit of {bytes_text(longest)}: put "
+                    f"each episode on one line of its own; "
+                    f"{how_to_raise('line_bytes', 4 * longest)}"
+                )
+            if compression and size:
+                check_expansion(name, held, size)
+            if progress and size and time.monotonic() >= next_report:
+                progress(min(file.tell() / size, 1.0))
+                next_report = time.monotonic() + _SECONDS_BETWEEN_REPORTS
+            if number == 1:
+                text = text.removeprefix(codecs.BOM_UTF8)
+            if not text.isspace():
+                yield Line(f"{name}, line {number}", text)
+    except OSError as error:
+        if ran_out_of_memory(error):
+            raise
+        raise TraceError(
+            f"{name}: cannot be read past line {number} ({error}): "
+            f"the file looks truncated or damaged; make it again"
+        ) from error
 
 
 # --- JSON lines ---------------------------------------------------------------------------------

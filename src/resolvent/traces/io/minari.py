@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.files import first_line
 from resolvent._util.progress import FractionListener
 from resolvent.errors import MissingExtra, ResolventError, TraceError, located, locating
 from resolvent.traces.columns import EpisodeBuilder, row_bytes, row_slices
@@ -98,8 +99,7 @@ def _plain_errors(name: str) -> Iterator[None]:
     except ImportError as error:
         raise MissingExtra(_MISSING_EXTRA) from error
     except Exception as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise TraceError(f"{name}: Minari fails: {reason}") from error
+        raise TraceError(f"{name}: Minari fails: {first_line(error)}") from error
 
 
 class _EpisodeReader:

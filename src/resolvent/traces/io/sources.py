@@ -22,14 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
+from resolvent._util.files import compression_of, first_line, unchanged
 from resolvent._util.progress import FractionListener
 from resolvent._util.text import short, visible
 from resolvent._util.validation import check_expansion, ran_out_of_memory
 from resolvent.errors import OptionError, TraceError
-from resolvent.traces.io.arrow import first_line
 from resolvent.traces.io.read_table import MISSING
 from resolvent.traces.io.table import TableTraces, traces_of_table
-from resolvent.traces.io.text import compression_of, unchanged
 from resolvent.traces.scan.listing import files_of
 from resolvent.traces.scan.opening import read_files, read_footers
 from resolvent.traces.schema import TableSchema, as_names, check_columns

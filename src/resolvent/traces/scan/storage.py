@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from resolvent._util.files import (
     file_system,
+    first_line,
     is_missing,
     is_of_storage,
     is_passing,
@@ -26,7 +27,7 @@ from resolvent._util.files import (
 )
 from resolvent._util.validation import check_expansion, ran_out_of_memory
 from resolvent.errors import DamagedFile, StorageError, TraceError, locating
-from resolvent.traces.io.arrow import check_dictionaries, first_line
+from resolvent.traces.io.arrow import check_dictionaries
 from resolvent.traces.scan.footer import Bounds, bounds_of, chunks_of
 from resolvent.traces.scan.listing import StoredFile
 
