@@ -33,12 +33,12 @@ def clash(table, samples):
     return _core.first_clash(ids(*table), len(samples.labels), *columns(samples))
 
 
-def test_nodes_after_which_nothing_is_asked_are_no_evidence():
+def test_nodes_without_later_queries_are_no_evidence():
     assert len(tree_of(RING)) == 4
     assert len(evidence_of(RING)) == 3
 
 
-def test_a_table_is_settled_in_the_order_in_which_states_are_met():
+def test_a_canonical_table_numbers_states_by_first_visit():
     evidence = evidence_of(RING)
     assert evidence.settle(ids(*FLIP)).tolist() == [1, -1, 0, -1]
     # The same machine with another name for its second state, and a state never met.
@@ -46,13 +46,13 @@ def test_a_table_is_settled_in_the_order_in_which_states_are_met():
     assert evidence.settle(ids(0, 0)).tolist() == [0, -1]
 
 
-def test_the_first_clash_is_named_with_the_row_it_clashes_with():
+def test_the_first_clash_is_two_rows():
     assert clash(FLIP, RING) is None
     assert clash([0, 0], RING) == (0, 1)
     assert clash([1, 0, 1, 0], RING) == (1, 2)
 
 
-def test_a_machine_made_of_a_table_counts_all_rows():
+def test_a_machine_built_from_a_table_counts_all_rows():
     found = _core.merge_as(tree_of(RING), RING.alpha, RING.output, ids(1, -1, 0, -1), LABELS)
     assert found["access"].tolist() == [0, 1]
     assert found["transition_state"].tolist() == [0, 0, 1]
@@ -80,7 +80,7 @@ def test_a_merged_machine_has_no_clash(samples):
 
 
 @pytest.mark.parametrize("table", [(), (0,), (2, 0, 0, 0), (-1, 0, 0, 0), (0, 0, 0)])
-def test_tables_that_are_none_are_refused(table):
+def test_invalid_tables_are_refused(table):
     evidence = evidence_of(RING)
     for call in (evidence.settle, lambda x: clash(x, RING)):
         with pytest.raises(ValueError, match=r"table|range"):

@@ -70,7 +70,7 @@ def test_states_predict_the_most_frequent_output():
     assert found.wrong == len(unexplained(found, samples)) == 1
 
 
-def test_of_equally_frequent_answers_the_lowest_is_taken():
+def test_of_equally_frequent_outputs_the_lowest_is_predicted():
     samples = sample_set([[(0, 0, 1), (0, 0, 0)]])
     assert completed(samples, [0], [0, -1, -1]).output_value.tolist() == [0]
 

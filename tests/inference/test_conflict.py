@@ -92,7 +92,7 @@ def test_values_of_another_column_that_differ():
         ("current-with-initial", SHOW),
     ],
 )
-def test_before_any_label_no_later_one_is_asked_for(timing, remedy):
+def test_conflicts_before_any_label_advise_no_later_label(timing, remedy):
     error = refusal([walk([0, 0], [None, "k"], [pay]) for pay in (1, 2)], timing=timing)
     assert error.advice == f"{FUTILE}: {remedy}{ROUND}"
     assert error.label_sequence == ()
@@ -107,7 +107,7 @@ def test_before_any_label_no_later_one_is_asked_for(timing, remedy):
     )
 
 
-def test_first_steps_that_differ_say_more_than_later_ones():
+def test_conflicting_first_steps_are_preferred():
     """Between the two steps of trace 0 something without a label may have happened."""
     later = walk([0, 0, 0], [None, None, None], [1, 2])
     error = refusal([later, walk([0, 0], [None, None], [1])], trivial=())
@@ -120,7 +120,7 @@ def test_first_steps_that_differ_say_more_than_later_ones():
     assert "1.0 (1 time) and 2.0 (2 times); " in str(error)
 
 
-def test_first_labels_that_tell_some_steps_apart():
+def test_first_labels_that_distinguish_some_steps():
     """Read from the start, x and y explain the first steps; the second ones differ all the same."""
     traces = [
         walk([0, 1], ["x", None], [1]),
@@ -163,7 +163,7 @@ def test_one_in_ten_is_not_rare(usual, noisy):
     assert ("noise" in error.advice) is noisy
 
 
-def test_places_in_files(tmp_path):
+def test_locations_in_files(tmp_path):
     pays = {"a": [1, 1], "b": [1, 1, 2]}
     for name, paid in pays.items():
         traces = [walk([0, 0, 0], [None, "k", None], [0, pay]) for pay in paid]
@@ -211,7 +211,7 @@ def test_within_one_trace():
         ),
     ],
 )
-def test_another_timing_that_fits_is_named(traces, timing, fits):
+def test_a_consistent_label_timing_is_advised(traces, timing, fits):
     error = refusal(traces, timing=timing)
     assert error.timing == fits
     assert error.advice.endswith(f"timing='{fits}' (--timing {fits})")
@@ -219,7 +219,7 @@ def test_another_timing_that_fits_is_named(traces, timing, fits):
     assert rs.infer(rs.TraceSet(traces), timing=fits).machines.score(rs.TraceSet(traces)).perfect
 
 
-def test_a_label_taken_as_trivial_that_matters():
+def test_a_needed_label_that_is_treated_as_trivial():
     traces = [
         walk([0, 0, 0], [None, "k", None], [0, 1]),
         walk([0, 0, 0], [None, "m", None], [0, 0]),
@@ -237,7 +237,7 @@ def test_a_label_dropped_on_evidence_is_not_to_blame():
     assert error.label_sequence == (frozenset({"y"}),)
 
 
-def test_waiting_that_matters():
+def test_time_without_events_that_matters():
     """Only the number of steps without an event makes the difference."""
     traces = [walk([0, 0, 0, 0], [None] * 4, [0, 0, 1])]
     text = message(traces, trivial=())
@@ -246,13 +246,13 @@ def test_waiting_that_matters():
     assert kept.machines.score(rs.TraceSet(traces)).perfect
 
 
-def test_nothing_helps():
+def test_no_option_helps():
     traces = [walk([0] * 4, ["x", "k", "k", None], [0, 0, pay]) for pay in (1, 2)]
     for timing in rs.LabelTiming:
         assert NONE in message(traces, timing=timing)
 
 
-def test_a_timing_is_not_advised_when_trivial_labels_would_spoil_it():
+def test_a_timing_is_not_advised_if_it_needs_trivial_labels():
     """ "lagged" never reads "no event" here, "current-with-initial" does, and takes it as trivial.
 
     So with the latter both steps of trace 0 have read x, and pay differently.
@@ -284,7 +284,7 @@ def follow(traces, error, options):
 
 
 @st.composite
-def quarrelling_traces(draw):
+def contradictory_traces(draw):
     def column(values, length):
         return draw(st.lists(st.sampled_from(values), min_size=length, max_size=length))
 
@@ -297,7 +297,7 @@ def quarrelling_traces(draw):
 
 
 @settings(deadline=None, max_examples=150)
-@given(quarrelling_traces(), st.sampled_from(rs.LabelTiming), st.booleans())
+@given(contradictory_traces(), st.sampled_from(rs.LabelTiming), st.booleans())
 def test_advice_that_is_followed_helps(traces, timing, supplement):
     options = {"timing": timing, "supplement": supplement}
     error = complaint(traces, options)
@@ -317,7 +317,7 @@ def alike(traces, error, timing):
 
 
 @settings(deadline=None, max_examples=100)
-@given(quarrelling_traces(), st.sampled_from(rs.LabelTiming))
+@given(contradictory_traces(), st.sampled_from(rs.LabelTiming))
 def test_the_fields_match_the_traces(traces, timing):
     error = complaint(traces, {"timing": timing, "trivial": ()})
     if error is None:

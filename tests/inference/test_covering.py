@@ -13,7 +13,7 @@ from resolvent.traces import TraceSet
 
 MANY = 1_000  # steps
 
-moves_of_traces = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=12)
+transitions_of_traces = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=12)
 
 
 def columns(traces):
@@ -21,8 +21,8 @@ def columns(traces):
     return steps, np.append(0, np.cumsum([len(trace) for trace in traces])).astype(np.int64)
 
 
-@given(moves_of_traces, st.integers(1, 4), st.randoms())
-def test_each_move_is_in_the_first_traces_that_have_it(traces, times, random):
+@given(transitions_of_traces, st.integers(1, 4), st.randoms())
+def test_each_transition_is_in_the_first_traces_that_have_it(traces, times, random):
     steps, offsets = columns(traces)
     order = list(range(len(traces)))
     random.shuffle(order)
@@ -34,7 +34,7 @@ def test_each_move_is_in_the_first_traces_that_have_it(traces, times, random):
     ).tolist() == sorted(wanted)
 
 
-def test_common_moves_need_no_traces_of_their_own():
+def test_common_transitions_add_no_traces():
     traces = [[0] * COMMON, [0, 1], [0, 0]]
     steps, offsets = columns(traces)
     assert traces_with_rare_transitions(
@@ -48,7 +48,7 @@ def test_traces_that_are_not_in_the_order_do_not_count():
     assert traces_with_rare_transitions([], offsets, np.int64([1]), 3, MANY).tolist() == []
 
 
-def test_where_steps_are_few_the_rarest_moves_come_first():
+def test_within_few_steps_the_rarest_transitions_come_first():
     steps, offsets = columns([[0, 0], [0, 1], [1, 0], [2, 0]])
     order = np.int64([0, 1, 2, 3])
     assert traces_with_rare_transitions([steps], offsets, order, 1, 8).tolist() == [0, 1, 3]
@@ -56,7 +56,7 @@ def test_where_steps_are_few_the_rarest_moves_come_first():
     assert traces_with_rare_transitions([steps], offsets, order, 1, 3).tolist() == [3]
 
 
-def test_a_move_of_any_machine_counts():
+def test_a_transition_of_any_machine_counts():
     steps, offsets = columns([[0], [0], [0]])
     other = np.int32([-1, -1, 3])
     assert traces_with_rare_transitions(
@@ -78,7 +78,7 @@ def rare(monkeypatch):
     return machine
 
 
-def traces_with_each_move(machine, traces):
+def traces_with_each_transition(machine, traces):
     """By state and input, how many traces take it."""
     each = [machine.visits(one.action_codes, one.offsets) > 0 for one in _one_by_one(traces)]
     return np.sum(each, axis=0)
@@ -90,7 +90,7 @@ def _one_by_one(traces):
 
 def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
     traces = rare.traces(60_000, 0)
-    there_are = traces_with_each_move(rare, traces)
+    there_are = traces_with_each_transition(rare, traces)
     few = (there_are > 0) & (there_are < len(traces) / 10)
     assert few.any()
     shares = []
@@ -102,7 +102,7 @@ def test_chosen_traces_have_more_rare_transitions(rare, monkeypatch):
         result = infer(traces, outputs=["output"], options=InferenceOptions(refine=True))
         assert result.refinement.rounds > 1
         learned = traces.take(result.inference_state.chosen)
-        shares.append(traces_with_each_move(rare, learned)[few].sum() / learned.steps)
+        shares.append(traces_with_each_transition(rare, learned)[few].sum() / learned.steps)
     with_rare, without = shares
     assert with_rare > 1.2 * without
 

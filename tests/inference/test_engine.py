@@ -50,7 +50,7 @@ every_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 
 
 @every_call
-def test_good_arrays_are_taken(call):
+def test_valid_arrays_are_accepted(call):
     call(ALPHA, OUTPUT, BETA, OFFSETS)
     call(ids(), ids(), ids(), offsets(0))
     call(ids(), ids(), ids(), offsets(0, 0, 0))
@@ -81,7 +81,7 @@ def test_good_arrays_are_taken(call):
         lambda a: np.repeat(a, 2)[::2],
     ],
 )
-def test_arrays_of_another_kind_are_refused(call, place, spoil):
+def test_arrays_of_another_type_or_shape_are_refused(call, place, spoil):
     arrays = [ALPHA, OUTPUT, BETA, OFFSETS]
     arrays[place] = spoil(arrays[place])
     with pytest.raises((TypeError, ValueError)):
@@ -116,7 +116,7 @@ def test_numbers_are_passed_to_the_core_unchanged(call, column):
         ((ids(0), ids(-(2**31)), ids(0), offsets(0, 1)), "needs an output"),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(call, arrays, message):
+def test_invalid_numbers_are_refused(call, arrays, message):
     with pytest.raises(ValueError, match=message):
         call(*arrays)
 
@@ -348,7 +348,7 @@ def test_options_that_cannot_be_honoured(options, message):
         merge(sample_set(ROWS), **options)
 
 
-def test_find_contradiction_speaks_of_rows():
+def test_find_contradiction_returns_rows():
     assert find_contradiction(sample_set(ROWS)) is None
     found = find_contradiction(sample_set([[(0, 0, 1)], [(0, 0, 2)]]))
     assert found is not None

@@ -33,7 +33,7 @@ ORDERS = range(6)
 
 
 @pytest.fixture
-def nothing_alone(monkeypatch):
+def only_workers(monkeypatch):
     """Have workers do all that solvers do."""
     monkeypatch.setattr("resolvent.inference.exact_search.ALONE", 0)
 
@@ -51,7 +51,7 @@ def alone(samples):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(honest_samples, st.integers(0, 2**32), st.integers(0, 2**32))
-def test_results_do_not_depend_on_which_attempt_ends_first(nothing_alone, samples, one, another):
+def test_results_do_not_depend_on_which_attempt_ends_first(only_workers, samples, one, another):
     first, second = (in_parallel(samples, ShuffledWorkers(seed)) for seed in (one, another))
     assert same(first.automaton, second.automaton)
     assert (first.lower_bound, first.unique) == (second.lower_bound, second.unique)
@@ -65,7 +65,7 @@ def test_results_do_not_depend_on_which_attempt_ends_first(nothing_alone, sample
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(honest_samples, st.integers(0, 2**32))
-def test_proofs_hold(nothing_alone, samples, order):
+def test_proofs_hold(only_workers, samples, order):
     found, expected = in_parallel(samples, ShuffledWorkers(order)), alone(samples)
     states = found.automaton.states
     assert_explains(found.automaton, samples)
@@ -97,7 +97,7 @@ def scarce_samples(seed):
 @pytest.mark.parametrize(
     ("seed", "merged", "unique"), [(16, 10, True), (0, 5, True), (22, 5, False), (80, 5, False)]
 )
-def test_a_smaller_machine_is_the_same_in_any_order(nothing_alone, seed, merged, unique):
+def test_a_smaller_machine_is_the_same_in_any_order(only_workers, seed, merged, unique):
     samples = scarce_samples(seed)
     results = [in_parallel(samples, ShuffledWorkers(order)) for order in range(10)]
     assert merge(samples).states == merged
@@ -134,7 +134,7 @@ def test_easy_problems_use_no_workers():
     assert found.attempts == ()
 
 
-def test_a_time_limit_returns_the_bounds_proven_so_far(nothing_alone, monkeypatch):
+def test_a_time_limit_returns_the_bounds_proven_so_far(only_workers, monkeypatch):
     seconds = itertools.count()  # one passes with each look at the clock
     clock = SimpleNamespace(
         time=lambda: float(next(seconds)), monotonic=time.monotonic, perf_counter=time.perf_counter

@@ -89,7 +89,7 @@ def test_without_rows_one_state_is_enough():
     assert found.automaton.access.tolist() == [0]
 
 
-def test_a_transition_after_which_nothing_is_asked_is_no_difference():
+def test_a_transition_without_later_queries_is_no_difference():
     # Label 1 is read last, and nothing is asked after it.
     found = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (0, 0, 0), (1, -1, -1)]]))
     automaton = found.automaton
@@ -103,14 +103,14 @@ def test_a_transition_after_which_nothing_is_asked_is_no_difference():
     assert list(edges) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
 
 
-def test_machines_that_differ_in_where_they_begin_are_two():
+def test_machines_with_different_initial_states_are_two():
     """Found by Hypothesis: all that the one does the other does too, begun in another state."""
     rows = [(0, 1, 1), (0, -1, -1), (1, -1, -1), (1, -1, -1), (-1, 1, 1), (1, 1, 0)]
     found = exact(sample_set([rows]))
     assert (found.automaton.states, found.unique) == (2, False)
 
 
-def test_a_query_asked_once_leaves_two_machines():
+def test_a_query_observed_once_leaves_two_machines():
     # After label 1 only alpha 1 is asked, and never elsewhere: any state will do.
     found = exact(sample_set([[(-1, 0, 0), (0, 0, 1), (1, 1, 0)]]))
     assert (found.automaton.states, found.unique) == (2, False)
@@ -139,7 +139,7 @@ def is_truth(world, samples, automaton):
     return len(set(partner.values())) == len(partner) == automaton.states
 
 
-def test_a_world_that_merging_gets_wrong_is_found():
+def test_a_world_that_merging_misses_is_found():
     world, samples = world_samples(0, 40, size=11, labels=4, tm_states=5)
     upper = merge(samples)
     assert upper.states > 5
@@ -148,7 +148,7 @@ def test_a_world_that_merging_gets_wrong_is_found():
     assert is_truth(world, samples, found.automaton)
 
 
-def test_a_machine_that_is_smallest_already_comes_back_as_it_was():
+def test_a_minimal_machine_is_returned_unchanged():
     _, samples = world_samples(0, 3000, size=11, labels=3, tm_states=4)
     upper = merge(samples)
     found = minimal_automaton(samples, upper)
@@ -203,7 +203,7 @@ def test_no_time_at_all_gives_back_the_upper_bound():
     assert found.lower_bound >= 1
 
 
-def test_a_listener_hears_the_bounds(looks):
+def test_the_bounds_are_reported(looks):
     heard = []
     samples = hard_samples()
     minimal_automaton(samples, merge(samples), limits=Limits(4_000, heard.append))

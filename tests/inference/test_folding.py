@@ -20,17 +20,17 @@ def tree_of(traces):
     return build_prefix_tree(sample_set(traces))
 
 
-def test_compatible_counts_the_answers_that_agree():
+def test_compatible_counts_the_outputs_that_agree():
     tree = tree_of([[(-1, 0, 1), (-1, 1, 1), (-1, 2, 1), (0, 0, 1), (-1, 2, 1), (-1, 3, 9)]])
     assert compatible(tree, 0, 1) == 2
 
 
-def test_compatible_names_the_answer_that_does_not():
+def test_compatible_names_the_query_that_differs():
     tree = tree_of([[(-1, 0, 1), (-1, 1, 1), (0, 0, 1), (-1, 1, 2)]])
     assert compatible(tree, 0, 1) == FoldConflict(into=0, state=1, alpha=1)
 
 
-def test_states_that_answer_nothing_are_compatible():
+def test_states_without_outputs_are_compatible():
     assert compatible(tree_of([[(0, 0, 1)]]), 0, 1) == 0
 
 
@@ -91,7 +91,7 @@ def test_missing_children_are_grafted():
     assert tree.children == [{0: 1, 1: 2}, {1: 3}, {}, {}]
 
 
-def test_a_horizon_limits_how_many_pairs_are_looked_at():
+def test_a_horizon_limits_the_pairs_that_are_folded():
     tree = tree_of(LINE)
     fold = try_fold(tree, 0, 2, parent=1, label=0, horizon=1)
     assert isinstance(fold, Fold)

@@ -173,7 +173,7 @@ def test_a_search_finds_no_more_states_than_merging_without_labels(name):
     assert searched.machines.score(traces).perfect
 
 
-def test_an_update_goes_on_from_machines_that_were_cut_short():
+def test_an_update_continues_from_unfinished_machines():
     traces = random_world(0).rollouts(120, seed=1)
     cut = rs.infer(traces[:100], strategy="edsm", time_limit=1e-6)
     assert cut.unfinished
@@ -181,7 +181,7 @@ def test_an_update_goes_on_from_machines_that_were_cut_short():
     assert replace(cut, options=more.options).update(traces[100:]).machines == more.machines
 
 
-def test_an_update_that_is_cut_short_gives_the_best_so_far_too():
+def test_an_unfinished_update_gives_the_best_so_far():
     traces = random_world(0).rollouts(120, seed=1)
     cut = rs.infer(traces[:100], strategy="edsm", time_limit=1e-6).update(traces[100:])
     assert cut.traces == 120

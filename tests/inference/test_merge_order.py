@@ -124,7 +124,7 @@ def test_refused_pairs_are_tried_again_after_a_merge():
     assert sorted(search.tried) == [(0, 5), (0, 5), (4, 5)]
 
 
-def test_pairs_refused_beyond_the_horizon_are_not_tried_for_ever():
+def test_pairs_refused_beyond_the_horizon_are_not_tried_again():
     search = FakeSearch([0], [5], {(0, 5): 9}, far={(0, 5)}, alpha=None)
     assert best_first().decide(search) == Promote(5)
 

@@ -1,4 +1,4 @@
-"""Which strategies are tried for one machine, and which machine is taken."""
+"""Which strategies run for one machine, and which machine is chosen."""
 
 import threading
 from dataclasses import replace
@@ -71,11 +71,11 @@ def choose(first, *entrants):
         ([40] * 31 + [8], 0.25),
     ],
 )
-def test_doubt_is_the_share_of_merges_with_little_for_them(scores, much):
+def test_uncertainty_is_the_share_of_merges_with_little_evidence(scores, much):
     assert uncertainty(automaton(scores)) == much
 
 
-def test_one_state_is_beyond_doubt_and_what_is_not_finished_is_not():
+def test_one_state_is_certain_and_an_unfinished_machine_is_not():
     assert uncertainty(automaton([0], states=1)) == 0
     assert uncertainty(automaton([90], finished=False)) == 1
 
@@ -85,53 +85,53 @@ def test_one_state_is_beyond_doubt_and_what_is_not_finished_is_not():
 
 def test_the_shortest_description_wins():
     short = candidate("b", 9.0)
-    best, tried = choose(
+    best, attempts = choose(
         candidate("a", 10.0), entered("b", short), entered("c", candidate("c", 9.5))
     )
     assert best is short
-    assert tried == [("a", "longer"), ("b", "chosen"), ("c", "longer")]
+    assert attempts == [("a", "longer"), ("b", "chosen"), ("c", "longer")]
 
 
 def test_of_equals_the_first_wins():
     first = candidate("a", 10.0)
-    best, tried = choose(first, entered("b", candidate("b", 10.0)))
+    best, attempts = choose(first, entered("b", candidate("b", 10.0)))
     assert best is first
-    assert tried == [("a", "chosen"), ("b", "longer")]
+    assert attempts == [("a", "chosen"), ("b", "longer")]
 
 
-def test_what_explains_everything_beats_what_is_shorter_and_does_not():
+def test_a_machine_that_explains_all_beats_a_shorter_one_that_does_not():
     cut = candidate("a", 3.0, finished=False, wrong=5)
     whole = candidate("b", 30.0)
-    best, tried = choose(cut, entered("b", whole))
+    best, attempts = choose(cut, entered("b", whole))
     assert best is whole
-    assert tried == [("a", "out of time"), ("b", "chosen")]
+    assert attempts == [("a", "out of time"), ("b", "chosen")]
 
 
-def test_beyond_doubt_nothing_else_is_tried():
+def test_without_uncertainty_no_entrant_runs():
     first = candidate("a", 10.0, scores=(99, 99))
-    best, tried = choose(first, entered("b", AssertionError("it was tried")))
+    best, attempts = choose(first, entered("b", AssertionError("it was run")))
     assert best is first
-    assert tried == [("a", "chosen")]
+    assert attempts == [("a", "chosen")]
 
 
-def test_a_later_turn_comes_only_if_there_is_doubt_left():
+def test_a_later_turn_runs_only_if_uncertainty_is_left():
     sure = candidate("b", 9.0, scores=(99,))
-    best, tried = choose(
+    best, attempts = choose(
         candidate("a", 10.0),
         entered("b", sure),
-        entered("c", AssertionError("it was tried"), turn=2),
+        entered("c", AssertionError("it was run"), turn=2),
     )
     assert best is sure
-    assert [name for name, _ in tried] == ["a", "b"]
+    assert [name for name, _ in attempts] == ["a", "b"]
 
 
-def test_what_does_not_pay_is_not_tried():
-    idle = replace(entered("b", AssertionError("it was tried")), applies=lambda task, best: False)
+def test_entrants_that_do_not_apply_are_not_run():
+    idle = replace(entered("b", AssertionError("it was run")), applies=lambda task, best: False)
     assert choose(candidate("a", 1.0), idle)[1] == [("a", "chosen")]
 
 
 @pytest.mark.parametrize("given_up", [StateLimitExceeded(), WorkLimitExceeded()])
-def test_who_gives_up_is_named(given_up):
+def test_entrants_that_give_up_are_recorded(given_up):
     assert choose(candidate("a", 1.0), entered("b", given_up))[1] == [
         ("a", "chosen"),
         ("b", "given up"),
@@ -139,8 +139,8 @@ def test_who_gives_up_is_named(given_up):
 
 
 @pytest.mark.parametrize("late", [0, 1])
-def test_who_is_done_first_makes_no_difference(late):
-    """Both entrants run at once, and one of them ends only after the other has."""
+def test_the_order_in_which_entrants_finish_makes_no_difference(late):
+    """Both entrants run at once, and the late one ends only after the other."""
     ended = threading.Event()
     ways = [
         (lambda listener: ended.wait(10)) if place == late else (lambda listener: None)
@@ -157,11 +157,11 @@ def test_who_is_done_first_makes_no_difference(late):
             return candidate(name, 5.0)
 
         entrants.append(Entrant(name, 1, find))
-    _, tried = choose(candidate("a", 10.0), *entrants)
-    assert tried == [("a", "longer"), ("b", "chosen"), ("c", "longer")]
+    _, attempts = choose(candidate("a", 10.0), *entrants)
+    assert attempts == [("a", "longer"), ("b", "chosen"), ("c", "longer")]
 
 
-def test_what_one_raises_stops_the_others_and_comes_through():
+def test_an_error_of_an_entrant_stops_the_others_and_is_raised():
     class Enough(Exception):  # noqa: N818
         pass
 
@@ -182,13 +182,14 @@ def test_what_one_raises_stops_the_others_and_comes_through():
 # ---- in an inference -------------------------------------------------------
 
 
-def test_all_that_was_tried_is_told():
+def test_all_attempts_are_recorded():
     result = rs.infer(SCARCE, outputs=["observation"])
-    tried = {one.name: one for one in result.tried["transition"]}
-    assert set(tried) >= {"edsm", "rpni", "search"}
-    assert [name for name, one in tried.items() if one.outcome == "chosen"] == ["search"]
-    assert tried["search"].states == result.transition.states == 6
-    assert tried["edsm"].states > 12
+    attempts = {attempt.name: attempt for attempt in result.tried["transition"]}
+    assert set(attempts) >= {"edsm", "rpni", "search"}
+    chosen = [name for name, attempt in attempts.items() if attempt.outcome == "chosen"]
+    assert chosen == ["search"]
+    assert attempts["search"].states == result.transition.states == 6
+    assert attempts["edsm"].states > 12
     (line,) = tried_lines(result)
     assert line.startswith("transition machine: search: 6 states, ")
     assert "the shortest description; edsm: " in line
@@ -196,7 +197,7 @@ def test_all_that_was_tried_is_told():
     assert "tried               transition machine: search" in str(result)
 
 
-def test_of_machines_that_are_not_finished_the_shortest_need_not_win():
+def test_of_unfinished_machines_the_fewest_wrong_outputs_win():
     result = rs.infer(SCARCE, outputs=["observation"])
     fit = result.inference_state.fit
     unfinished = replace(fit, by_name={"transition": replace(fit["transition"], finished=False)})
@@ -205,30 +206,28 @@ def test_of_machines_that_are_not_finished_the_shortest_need_not_win():
     assert "bits, fewest wrong; edsm: " in line
 
 
-def test_a_strategy_of_its_own_is_told_alone():
-    (one,) = rs.infer(SCARCE, outputs=["observation"], strategy="rpni").tried["transition"]
-    assert (one.name, one.outcome) == ("rpni", "chosen")
+def test_a_single_strategy_is_the_only_attempt():
+    (attempt,) = rs.infer(SCARCE, outputs=["observation"], strategy="rpni").tried["transition"]
+    assert (attempt.name, attempt.outcome) == ("rpni", "chosen")
 
 
-def test_effort_scales_what_is_tried():
+def test_effort_scales_the_search():
     little = rs.infer(SCARCE, outputs=["observation"], options=rs.InferenceOptions(effort=1e-6))
     assert little.transition.states > 6
 
 
 @pytest.mark.parametrize(("inputs", "steps"), [(4, 300), (40, 2_000)])
-def test_the_search_is_left_out_where_states_are_asked_only_where_they_lead(
-    monkeypatch, inputs, steps
-):
+def test_the_search_is_left_out_if_queries_are_the_transitions(monkeypatch, inputs, steps):
     def never(*arguments, **options):
-        raise AssertionError("it was tried")
+        raise AssertionError("it was run")
 
     monkeypatch.setattr(portfolio, "search", never)
     traces = Mealy.drawn(8, 0, inputs=inputs).traces(steps, 0)
     result = rs.infer(traces, outputs=["output"], noise="none")
-    assert [one.name for one in result.tried["output"]][:2] == ["edsm", "rpni"]
+    assert [attempt.name for attempt in result.tried["output"]][:2] == ["edsm", "rpni"]
 
 
-def test_merging_that_leads_nowhere_is_put_off(monkeypatch):
+def test_merging_that_takes_long_is_deferred(monkeypatch):
     """One long log: no two histories are alike, and the search finds what merging does not."""
     monkeypatch.setattr("resolvent.inference.task.WORK_BEFORE_SEARCH", 1)
     monkeypatch.setattr("resolvent.inference.task.WORK_FOR_NODE", 10)
@@ -237,7 +236,7 @@ def test_merging_that_leads_nowhere_is_put_off(monkeypatch):
     result = rs.infer(
         log, outputs=["output"], noise="none", options=rs.InferenceOptions(trivial=["no event"])
     )
-    assert [one.name for one in result.tried["output"]] == ["search"]
+    assert [attempt.name for attempt in result.tried["output"]] == ["search"]
     assert machine.is_found(result.machines["output"])
 
 
@@ -245,7 +244,7 @@ def samples_of(traces, predicts):
     return output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), predicts)
 
 
-def test_work_is_the_same_every_time_and_can_be_limited():
+def test_work_is_reproducible_and_can_be_limited():
     samples = samples_of(Mealy.drawn(20, 0).traces(20_000, 0), "output")
     found, again = merge(samples), merge(samples)
     assert found.work == again.work > 50_000
@@ -254,19 +253,19 @@ def test_work_is_the_same_every_time_and_can_be_limited():
     assert merge(samples, limits=Limits(most_work=2 * found.work)).events == found.events
 
 
-def test_a_short_log_that_merging_learns_by_heart_is_searched():
+def test_a_short_log_that_merging_memorizes_is_searched():
     machine = Mealy.drawn(8, 1, inputs=4)
     random = np.random.default_rng(0)
-    given = random.integers(0, 4, 2_000)
-    state, told = 0, []
-    for one in given:
-        told.append(machine.answers[machine.outputs[state, one]])
-        state = machine.moves[state, one]
-    inputs = [machine.inputs[one] for one in given]
-    labels = [[], *([one] for one in inputs)]
-    log = rs.Trace(["system"] * 2_001, labels, inputs, columns={"output": told})
+    codes = random.integers(0, 4, 2_000)
+    state, outputs = 0, []
+    for code in codes:
+        outputs.append(machine.answers[machine.outputs[state, code]])
+        state = machine.moves[state, code]
+    inputs = [machine.inputs[code] for code in codes]
+    labels = [[], *([name] for name in inputs)]
+    log = rs.Trace(["system"] * 2_001, labels, inputs, columns={"output": outputs})
     result = rs.infer(rs.TraceSet([log]), outputs=["output"])
-    tried = {one.name: one for one in result.tried["output"]}
-    assert tried["edsm"].states > 100
-    assert tried["search"].outcome == "chosen"
+    attempts = {attempt.name: attempt for attempt in result.tried["output"]}
+    assert attempts["edsm"].states > 100
+    assert attempts["search"].outcome == "chosen"
     assert result.machines["output"].states == 8

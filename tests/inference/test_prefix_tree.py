@@ -28,7 +28,7 @@ def test_nodes_come_in_shortlex_order():
     assert len(tree) == 6
 
 
-def test_nodes_hold_answers_counts_and_visits():
+def test_nodes_hold_outputs_counts_and_visits():
     tree = build_prefix_tree(sample_set(TRACES))
     assert tree.outputs == [{0: 7}, {}, {0: 3}, {0: 9}, {2: 5}, {1: 4}]
     assert tree.counts == [{0: 1}, {}, {0: 2}, {0: 2}, {2: 1}, {1: 1}]

@@ -42,7 +42,7 @@ def test_traces_without_noise_leave_none():
     assert machine == rs.infer(CLEAN, outputs=["observation"]).machines.transition
 
 
-def test_steps_after_an_unknown_label_tell_of_no_state():
+def test_steps_after_an_unknown_label_belong_to_no_state():
     lost = rs.Trace(["a", "a", "b"], [None, "gong", None], ["go", "go"], [0, 0])
     machine = noisy_machine([*CLEAN, lost])
     assert not machine.is_noisy

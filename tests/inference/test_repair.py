@@ -62,7 +62,7 @@ def with_a_copy(table, state, rng):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_state_that_stands_there_twice_becomes_one(seed):
+def test_a_duplicated_state_is_merged(seed):
     samples = samples_of(Mealy.drawn(8, seed), 24_000, seed)
     found = merge(samples)
     assert found.states == 8
@@ -73,7 +73,7 @@ def test_a_state_that_stands_there_twice_becomes_one(seed):
     assert table_of(better, samples).tolist() == table_of(found, samples).tolist()
 
 
-def test_a_wrong_transition_that_cost_states_is_mended():
+def test_a_wrong_transition_that_cost_states_is_repaired():
     """A merge that nothing spoke against, and all that then had to be told apart because of it."""
     improved = 0
     for seed in range(6):
@@ -154,7 +154,7 @@ def _sets(tellers, size):
 
 @given(sample_sets(traces=3, length=4))
 @settings(deadline=None, max_examples=60)
-def test_the_bound_is_below_every_clique_there_is(samples):
+def test_the_bound_is_at_most_the_largest_clique(samples):
     if find_contradiction(samples) is not None:
         return
     assert 1 <= min_states_bound(samples, merge(samples)) <= largest_clique(samples)
@@ -187,7 +187,7 @@ def test_repeated_and_shuffled_traces_prove_the_same():
     assert proven[0] == proven[1] > 1
 
 
-def test_of_very_large_machines_part_is_looked_at():
+def test_of_very_large_machines_a_part_is_compared():
     """All answers differ, so that each step has a state of its own; to prove that takes long."""
     steps = 3_000
     counting = rs.Trace(

@@ -33,13 +33,15 @@ def plenty():
     return world_samples(0, 3000, size=11, labels=3, tm_states=4)[1]
 
 
-def test_the_smallest_of_all_paths_is_taken_in_any_order(scarce):
+def test_the_smallest_of_all_searches_wins_in_any_order(scarce):
     alone = [search(scarce, seed=seed, effort=EFFORT) for seed in seeds_from(3)]
     best = min(alone, key=lambda one: one.states)
     for order in range(3):
-        found, ran = search_with_restarts(scarce, ShuffledWorkers(order), seed=3, effort=EFFORT)
+        found, attempts = search_with_restarts(
+            scarce, ShuffledWorkers(order), seed=3, effort=EFFORT
+        )
         assert same(found, best)
-        assert [one.outcome for one in ran] == [FOUND] * SEEDS
+        assert [one.outcome for one in attempts] == [FOUND] * SEEDS
 
 
 def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeypatch):
@@ -49,19 +51,19 @@ def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeyp
     )
     alone, stopped = search(plenty, seed=3), 0
     for order in range(6):
-        found, ran = search_with_restarts(plenty, ShuffledWorkers(order), seed=3)
+        found, attempts = search_with_restarts(plenty, ShuffledWorkers(order), seed=3)
         assert same(found, alone)
-        assert ran[0].outcome == FOUND
-        stopped += sum(one.outcome == STOPPED for one in ran)
+        assert attempts[0].outcome == FOUND
+        stopped += sum(one.outcome == STOPPED for one in attempts)
     assert stopped
 
 
 def test_easy_samples_use_no_workers(plenty):
     workers = ShuffledWorkers(0)
     workers.map_until = None  # must not be called
-    found, ran = search_with_restarts(plenty, workers, seed=3)
+    found, attempts = search_with_restarts(plenty, workers, seed=3)
     assert same(found, search(plenty, seed=3))
-    assert ran == []
+    assert attempts == []
 
 
 def test_samples_are_sent_without_derived_data(scarce):

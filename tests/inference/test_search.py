@@ -165,7 +165,7 @@ def test_shuffled_and_repeated_traces_give_the_same_automaton(target, seed, data
 
 @settings(deadline=None, max_examples=60)
 @given(target=targets(states=5, labels=3), seed=st.integers(0, 2**32))
-def test_the_log_tells_how_the_tree_became_the_automaton(target, seed):
+def test_the_merge_log_turns_the_tree_into_the_automaton(target, seed):
     found = search(sample_set(walks(target, traces=8, length=12, seed=seed)))
     promoted = [event.blue for event in found.events if event.red is None]
     assert found.access.tolist() == [0, *promoted]
@@ -196,7 +196,7 @@ def test_no_rows_need_one_state():
     assert search(sample_set([[], []])).states == 1
 
 
-def test_one_answer_needs_one_state_and_no_search():
+def test_one_output_needs_one_state_and_no_search():
     made = [[(0, 0, 1), (1, 0, 1), (0, 1, 0)]] * 3
     found = search(sample_set(made), effort=1e9)
     assert (found.states, found.attempts) == (1, merge(sample_set(made)).attempts)
@@ -209,7 +209,7 @@ def test_states_that_all_conflict_are_proof_enough():
     assert (found.states, found.attempts) == (4, merge(sample_set(made)).attempts)
 
 
-def test_ids_may_be_as_large_as_they_like():
+def test_codes_may_be_of_any_size():
     big = 2**31 - 1
     beta, alpha = np.array([-1, big, 5, big], np.int32), np.array([big, big, 7, big], np.int32)
     output, offsets = np.array([0, big, 3, 2], np.int32), np.array([0, 4], np.int64)
@@ -296,7 +296,7 @@ def test_time_can_run_out_before_there_is_anything():
     assert len(unexplained(found, samples)) == found.wrong > 0
 
 
-def test_progress_tells_the_best_size_and_the_one_tried(hopeless):
+def test_progress_reports_the_best_size_and_the_present_one(hopeless):
     seen = []
 
     def listen(progress):
@@ -347,7 +347,7 @@ def test_arrays_of_another_type_are_refused(place):
         _core.search(tree, *arrays, seed=0, budget=1)
 
 
-def test_a_budget_below_nothing_is_refused():
+def test_a_negative_budget_is_refused():
     alpha, output, beta, offsets = columns(sample_set([[(0, 0, 0)]]))
     tree = _core.build_history_tree(beta, offsets)
     with pytest.raises(ValueError, match="budget"):
@@ -375,7 +375,7 @@ def test_one_long_log_is_enough(states, steps):
     assert len(set(same.values())) == states
 
 
-def test_merging_that_was_put_off_is_resumed():
+def test_deferred_merging_is_resumed():
     samples, _ = log_samples(20, 8000)
     merged = merge(samples, order="edsm")
     assert merged.states > 128

@@ -24,7 +24,7 @@ def folded(red, blue, parent, horizon=None):
     return tree, ProposedMerge(LINE, fold)
 
 
-def test_answers_are_a_mapping_from_queries():
+def test_outputs_are_a_mapping_from_queries():
     node = NodeOutputs(LINE, build_prefix_tree(LINE), 1)
     assert dict(node) == {0: OutputCount(7, 2), 2: OutputCount(9, 1)}
     assert (len(node), list(node), 1 in node) == (2, [0, 2], False)
@@ -34,7 +34,7 @@ def test_answers_are_a_mapping_from_queries():
         node[0] = OutputCount(1, 1)
 
 
-def test_answers_of_merged_nodes_add_up():
+def test_outputs_of_merged_nodes_add_up():
     tree, _ = folded(0, 1, parent=0)  # and so node 2, which hangs from 1 by the same label
     assert dict(NodeOutputs(LINE, tree, 0)) == {
         0: OutputCount(7, 1 + 2 + 3),
@@ -89,7 +89,7 @@ def test_a_strategy_sees_observations_actions_and_outputs():
     }
 
 
-def test_how_often_an_answer_was_seen_can_decide():
+def test_the_count_of_an_output_can_decide():
     """Two merges on which one answer agrees; the second was seen more often.
 
     Label 0 leads to a node that answers alpha 0 once, label 1 to one that answers

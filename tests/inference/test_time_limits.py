@@ -65,7 +65,7 @@ def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
     assert found.machines.transition == whole.machines.transition
 
 
-def test_labels_are_not_judged_without_time(traces):
+def test_labels_are_not_tested_without_time(traces):
     histories = Histories.of(traces, LabelTiming.CURRENT)
     samples = output_samples(traces, histories, "observation")
     judged = assess_labels(samples)

@@ -43,23 +43,23 @@ def test_undecided_nodes_are_merged_cheaply_when_time_is_up(slow_samples, engine
 
 @both_engines
 def test_progress_is_reported_and_grows(slow_samples, engine):
-    told = []
+    reports = []
 
     def listen(progress):
-        told.append(progress)
-        time.sleep(0.05)  # so that it is told at the next look again
-        if len(told) == 5:
+        reports.append(progress)
+        time.sleep(0.05)  # so that the next check reports again
+        if len(reports) == 5:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
         merge(slow_samples, "rpni", engine, Limits(listener=listen))
-    assert all(isinstance(one, Progress) for one in told)
-    assert all(0 < one.done <= one.total for one in told[1:])
+    assert all(isinstance(report, Progress) for report in reports)
+    assert all(0 < report.done <= report.total for report in reports[1:])
     for name in ("states", "done"):
-        values = [getattr(one, name) for one in told]
+        values = [getattr(report, name) for report in reports]
         assert values == sorted(values)
-    assert told[-1].states >= 1
-    assert told[-1].undecided >= 1
+    assert reports[-1].states >= 1
+    assert reports[-1].undecided >= 1
 
 
 @both_engines
@@ -84,13 +84,13 @@ def test_a_limit_that_is_not_reached_changes_nothing(engine):
     assert free.attempts == limited.attempts
 
 
-def test_the_watch_speaks_now_and_then(monkeypatch):
+def test_the_watch_reports_at_intervals(monkeypatch):
     clock = iter([0.0, 0.01, 0.06, 0.07, 0.2, 1.01])
     monkeypatch.setattr("resolvent.inference.state_merging.time.monotonic", lambda: next(clock))
-    told = []
-    watch = Watch(1.0, told.append)
+    reports = []
+    watch = Watch(1.0, reports.append)
     for number in range(4):
         watch.check(Progress(number, 0, 0, 0))
-    assert [one.states for one in told] == [1, 3]
+    assert [report.states for report in reports] == [1, 3]
     with pytest.raises(TimeLimitReached):
         watch.check(Progress(9, 0, 0, 0))

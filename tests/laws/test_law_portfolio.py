@@ -8,14 +8,14 @@ from worlds import random_world
 
 
 @pytest.fixture
-def nothing_alone(monkeypatch):
+def only_workers(monkeypatch):
     """Have workers do all that they can."""
     monkeypatch.setattr("resolvent.inference.exact_search.ALONE", 0)
     monkeypatch.setattr("resolvent.inference.engine._is_smallest", lambda samples, found: False)
 
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
-def test_results_are_the_same_in_any_order(tmp_path, nothing_alone, strategy):
+def test_results_are_the_same_in_any_order(tmp_path, only_workers, strategy):
     traces = random_world(4, size=9, labels=3, tm_states=3).rollouts(60, 0)
     how = {"strategy": strategy, "effort": 0.002, "noise": "none"}
     results = [

@@ -111,14 +111,8 @@ is read: 0 and 1; wait
 class Sampling:
     """Traces, and how the samples for one output are taken from them.
 
-    Attributes:
-        traces: The traces.
-        build: Returns the samples of traces with these label histories.
-        output: The column that is predicted.
-        timing: When labels are read.
-        trivial: Codes of the labels that are not read.
-        is_labeled_by_user: False if labels are derived from observations and actions, so that the
-            user cannot label better.
+    `trivial` are the codes of the labels that are not read. Labels that are not those of the user
+    are derived from observations and actions, so that the user cannot improve them.
     """
 
     traces: TraceSet
@@ -141,11 +135,8 @@ def explain_conflict(
 ) -> Conflict:
     """Return both steps of a contradiction, what they have in common, and what to try.
 
-    Args:
-        rows: The contradicting rows of the samples.
-        sampling: How these samples are taken from traces.
-        locate: Returns the location of a step.
-        predictable: Other columns to predict, which contradict themselves nowhere.
+    `rows` are those of the samples that contradict each other; `predictable` are other columns,
+    whose samples do not.
     """
     traces, timing, trivial = sampling.traces, sampling.timing, sampling.trivial
     steps = _ConflictingSteps(sampling.samples(timing, trivial), rows.first)

@@ -228,11 +228,11 @@ def search(
     Args:
         samples: The samples to explain.
         seed: Seed of the search.
-        effort: Factor for the number of nodes visited before the best automaton so far is taken.
+        effort: Factor for the number of nodes visited.
         limits: The time limit and the listener.
         known: Table [state, label] of a machine that explains the samples, −1 where a label is
             never read; the result is never larger than this machine.
-        merges: Whether to start from the result of merging; needed if no machine is `known`.
+        merges: Whether to start from merging even if a machine is `known`.
     """
     learner = partial(_core.search, seed=seed, budget=int(effort * SEARCH_BUDGET))
     if known is not None and known.size:
@@ -269,7 +269,7 @@ def min_states_bound(samples: SampleSet, automaton: RawAutomaton) -> int:
 
     This number of label histories, of different states of the automaton, have outputs that differ
     pairwise. The automaton guides the search for them and is no part of the proof; labels that it
-    does not read are taken for loops.
+    does not read count as loops.
     """
     tree = samples.histories.tree
     work = PROOF_WORK + len(tree)

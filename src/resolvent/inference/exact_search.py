@@ -219,7 +219,7 @@ class _Search:
 
     def _progress(self) -> Progress:
         gap = len(self.best) - self.lower
-        return Progress(self.lower, gap, len(self.part), len(self.traces.evidence))
+        return Progress(self.lower, gap, len(self.part.tree), len(self.traces.evidence))
 
 
 def _neighbors(canonical: Table) -> Iterator[Table]:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.errors import MissingExtra
+from resolvent.inference.state_merging import PrefixTree
 from resolvent.preprocess.samples import SampleSet
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.vocabulary import Codes
@@ -110,19 +111,16 @@ class DistinctTraces:
 
 
 class Part:
-    """Some of the distinct traces, as a tree that only grows.
+    """Some of the distinct traces, as a prefix tree that only grows.
 
-    `parent`, `label`, `children` and `outputs` are by node, in the order of addition; `outputs[v]`
-    maps α-inputs to outputs, and `rows` lists all of them as (node, α-input, output) in order of
-    addition.
+    Nodes are in the order of addition; `rows` lists their outputs as (node, α-input, output), in
+    order of addition.
     """
 
     def __init__(self, traces: DistinctTraces, outputs: int = OUTPUTS) -> None:
         self._traces = traces
-        self.parent = [NONE]
-        self.label = [NONE]
-        self.children: list[dict[int, int]] = [{}]
-        self.outputs: list[dict[int, int]] = [{}]
+        self.tree = PrefixTree()
+        self.tree.add(NONE, NONE)
         self.rows: list[tuple[int, int, int]] = []
         self._stop: dict[int, int] = {}  # by trace: the row before which it was added
         self._next = 0
@@ -130,9 +128,6 @@ class Part:
         top = len(self.rows)
         while len(self.rows) < top + outputs and self._add_next():
             pass
-
-    def __len__(self) -> int:
-        return len(self.parent)
 
     def grow(self, clash: tuple[int, int]) -> None:
         """Add both traces of a clash up to the clash, and some more traces."""
@@ -145,21 +140,21 @@ class Part:
 
     def heaviest(self) -> list[int]:
         """Return the nodes with the most outputs at and below them."""
-        weight = [len(outputs) for outputs in self.outputs]
+        weight = [len(outputs) for outputs in self.tree.outputs]
         for node in range(len(weight) - 1, 0, -1):
-            weight[self.parent[node]] += weight[node]
+            weight[self.tree.parent[node]] += weight[node]
         return sorted(range(len(weight)), key=lambda node: -weight[node])[:HEAVIEST]
 
     def incompatible(self, u: int, v: int) -> bool:
         """Return whether no machine can be in the same state at two nodes."""
-        pairs = [(u, v)]
+        outputs, children, pairs = self.tree.outputs, self.tree.children, [(u, v)]
         while pairs:
             u, v = pairs.pop()
-            smaller, larger = sorted((self.outputs[u], self.outputs[v]), key=len)
+            smaller, larger = sorted((outputs[u], outputs[v]), key=len)
             if any(larger.get(alpha, output) != output for alpha, output in smaller.items()):
                 return True
-            below = self.children[v]
-            pairs += [(child, below[x]) for x, child in self.children[u].items() if x in below]
+            below = children[v]
+            pairs += [(child, below[x]) for x, child in children[u].items() if x in below]
         return False
 
     def clique(self) -> list[int]:
@@ -209,23 +204,13 @@ class Part:
         queries = np.flatnonzero(traces.alpha[start:stop] != NONE)
         rows = slice(start, start + int(queries[-1]) + 1 if len(queries) else start)
         columns = (traces.beta[rows], traces.alpha[rows], traces.output[rows])
-        node = 0
+        tree, node = self.tree, 0
         for beta, alpha, output in zip(*(column.tolist() for column in columns), strict=True):
             if beta != NONE:
-                node = self._child(node, beta)
-            if alpha != NONE and alpha not in self.outputs[node]:
-                self.outputs[node][alpha] = output
+                node = tree.child(node, beta)
+            if alpha != NONE and alpha not in tree.outputs[node]:
+                tree.outputs[node][alpha] = output
                 self.rows.append((node, alpha, output))
-
-    def _child(self, node: int, label: int) -> int:
-        child = self.children[node].get(label)
-        if child is None:
-            child = self.children[node][label] = len(self.parent)
-            self.parent.append(node)
-            self.label.append(label)
-            self.children.append({})
-            self.outputs.append({})
-        return child
 
 
 def _depth_of(nodes: int, labels: int) -> int:
@@ -378,14 +363,14 @@ class SizeSolver:
 
     def _follow_part(self) -> None:
         """Add clauses for the nodes and outputs that the part has gained."""
-        part = self._part
-        for node in range(len(self._color), len(part)):
+        part, tree = self._part, self._part.tree
+        for node in range(len(self._color), len(tree)):
             self._tick()
             self._color.append(self._new())
             self._add(_exactly_one(self._color[node]))
             if node > 0:
-                above = self._color[part.parent[node]]
-                self._add(_follow(above, self._step[part.label[node]], self._color[node]))
+                above = self._color[tree.parent[node]]
+                self._add(_follow(above, self._step[tree.label[node]], self._color[node]))
         for node, alpha, output in part.rows[self._rows_added :]:
             variables = self._output.setdefault(alpha, {})
             if output not in variables:

@@ -114,10 +114,11 @@ class MachineStatistics:
             at_least=at_least,
         )
 
-    def of_rebuilt(self, machine: Machine) -> "MachineStatistics":
+    def of_rebuilt(self, machine: Machine, seconds: float) -> "MachineStatistics":
         """Return the figures with the size of another machine, inferred with the same effort."""
         return replace(
             self,
+            seconds=seconds,
             states=machine.states,
             constant_outputs=len(machine.constant_value),
             outputs_by_state=len(machine.output_value),

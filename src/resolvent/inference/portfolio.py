@@ -92,15 +92,10 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True)
 class Candidate:
-    """An automaton that explains the samples of a task, as a machine, with its cost and origin.
+    """An automaton that explains the samples of a task, and its machine with all labels.
 
-    Attributes:
-        strategy: The name of the strategy that found it.
-        automaton: The automaton.
-        without: The labels that it was found without.
-        machine: The machine, with all labels and outputs.
-        bits: Length of the machine's description.
-        proof: The proof that it is minimal, of a strategy that proves.
+    The automaton was found by a `strategy`, without some labels; `bits` is the length of the
+    machine's description.
     """
 
     strategy: str
@@ -125,7 +120,7 @@ class Candidate:
 
 
 def find_candidate(task: Task) -> tuple[Candidate, tuple[Attempt, ...]]:
-    """Find a machine by the strategy of the options; return all attempts as well.
+    """Return the machine that the strategy of the options finds, and all attempts.
 
     Raises:
         ContradictoryRows: when no machine can explain the samples.

@@ -5,6 +5,7 @@ that no machines without noise explain.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -69,8 +70,8 @@ RARE_TIMES = 4
 later one adds twice as many."""
 
 MOST_TERMINATION_NODES: Final = 50_000
-"""Maximum number of nodes of a prefix tree from which a machine for the ends of episodes is learned
-unasked. If they are random, merging larger trees takes long and finds a state for each surprise."""
+"""Maximum number of nodes of a prefix tree from which a machine for terminations is tried. If they
+are random, merging larger trees takes long and finds a state for each unexpected one."""
 
 WORTH_A_THREAD = 20_000
 """Number of steps from which a digest of traces is computed while learning: a thread takes longer
@@ -121,11 +122,7 @@ def refine_further(
         if wanted != [name for name in outputs if name != TERMINATED or name in wanted]:
             return refine(context, corpus)  # more traces may have more to predict
     loop = RefinementLoop(context, corpus, outputs)
-    fits = {  # earlier machines cost no time in this inference
-        name: replace(fit, statistics=replace(fit.statistics, seconds=0.0))
-        for name, fit in before.fit.by_name.items()
-    }
-    loop.chosen, loop.fit = before.chosen, replace(before.fit, by_name=fits)
+    loop.chosen, loop.fit = before.chosen, before.fit
     if corpus.alphabets is not before.corpus.alphabets:  # earlier counts have other codes
         return loop.run()
     return loop.run(before.counts + loop.replay(since=len(corpus.shards) - 1))
@@ -147,7 +144,7 @@ class RefinementLoop:
         self.chosen = np.empty(0, np.int64)
         self.fit = Fit({}, context.options.timing, 0)
         self.rounds = 1
-        self.replay_seconds = 0.0
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     def run(self, counts: ReplayCounts | None = None) -> InferenceResult | Conflict:
         """Replay and learn in turn until the machines explain every trace.
@@ -217,10 +214,8 @@ class RefinementLoop:
         fits = infer_machines(data, known)
         if isinstance(fits, Conflict):
             return fits
-        for name in fits.keys() & self.fit.by_name.keys() - known.keys():
-            statistics, earlier = fits[name].statistics, self.fit[name].statistics
-            statistics = replace(statistics, seconds=statistics.seconds + earlier.seconds)
-            fits[name] = replace(fits[name], statistics=statistics)
+        for name in fits.keys() - known.keys():
+            self.seconds[name] += fits[name].statistics.seconds
         self.chosen = chosen
         self.fit = replace(self.fit, by_name=fits, steps=data.traces.steps)
         return None
@@ -260,7 +255,7 @@ class RefinementLoop:
                 REPLAYING, corpus.shards, corpus.steps, self.rounds
             ),
         )
-        self.replay_seconds += time.perf_counter() - started
+        self.seconds["replay"] += time.perf_counter() - started
         return counts
 
     def result(self, counts: ReplayCounts, *, noisy: bool = False) -> InferenceResult:
@@ -283,10 +278,10 @@ class RefinementLoop:
             preprocessor=self.context.preprocessor,
         )
         statistics = {
-            name: fit[name].statistics.of_rebuilt(machine) for name, machine in machines.items()
+            name: fit[name].statistics.of_rebuilt(machine, self.seconds[name])
+            for name, machine in machines.items()
         }
-        seconds = {name: figures.seconds for name, figures in statistics.items()}
-        seconds["replay"] = self.replay_seconds
+        seconds = {name: self.seconds[name] for name in (*machines, "replay")}
         merged = options.strategy.merges and not fit.unfinished
         warnings = warnings_of(counts, corpus, merged=merged)
         return InferenceResult(
@@ -316,10 +311,9 @@ class RefinementLoop:
         )
 
     def with_rare_transitions(self) -> Numbers:
-        """Return traces with transitions of the machines that few traces make.
+        """Return traces with rare transitions, with no more steps than the sample grows by.
 
-        They have no more steps than the sample grows by otherwise. None for traces in files, which
-        would have to be read once more.
+        None for traces in files, which would have to be read once more.
         """
         if not self.corpus.in_memory:
             return np.empty(0, np.int64)
@@ -354,10 +348,10 @@ class RefinementLoop:
         by_name = {**self.fit.by_name, **{fit.machine.name: fit for fit in fits}}
         self.fit = replace(self.fit, by_name=by_name)
 
-    # ---- a machine for the ends of episodes ----------------------------------
+    # ---- a machine for terminations ------------------------------------------
 
     def _may_try_termination(self) -> bool:
-        """Return whether a machine for the ends of episodes may be learned unasked.
+        """Return whether to try a machine for terminations that the user did not request.
 
         Not if the user names outputs; and after a failure only with twice the traces.
         """
@@ -365,9 +359,9 @@ class RefinementLoop:
         return self.context.options.outputs is None and not is_done
 
     def _try_termination(self) -> None:
-        """Add a machine for the ends of episodes if it saves more bits than it takes.
+        """Add a machine for terminations if it saves more bits than it takes.
 
-        If they seem random, traces contradict each other, or the machine memorizes them.
+        If terminations are random, traces contradict each other, or the machine memorizes them.
         """
         traces = self.corpus.fetch(self.corpus.distinct())  # repeating traces must change nothing
         bits = _bits_of_termination(self.replay(self.corpus.with_traces(traces)))
@@ -378,7 +372,8 @@ class RefinementLoop:
             fits = infer_machines(data, self.fit.by_name)
             if not isinstance(fits, Conflict) and _bits(fits[TERMINATED].machine) < bits:
                 self.outputs = [*data.outputs]
-                self._update_fits(fits.values())
+                self.fit = replace(self.fit, by_name=fits)
+                self.seconds[TERMINATED] += fits[TERMINATED].statistics.seconds
                 return
         self.fit = replace(self.fit, failed_termination=self.corpus.traces)
 

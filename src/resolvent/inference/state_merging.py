@@ -69,6 +69,11 @@ class PrefixTree:
     def __len__(self) -> int:
         return len(self.parent)
 
+    def child(self, node: int, label: int) -> int:
+        """Return the node after a label, and add it if there is none."""
+        child = self.children[node].get(label)
+        return self.add(node, label) if child is None else child
+
     def add(self, parent: int, label: int) -> int:
         """Add a node below `parent` and return its number."""
         node = len(self)
@@ -101,8 +106,7 @@ def build_prefix_tree(samples: SampleSet) -> PrefixTree:
         unsorted.visits[0] += 1
         for label in beta[start:stop]:
             if label != NONE:
-                child = unsorted.children[node].get(label)
-                node = unsorted.add(node, label) if child is None else child
+                node = unsorted.child(node, label)
                 unsorted.visits[node] += 1
             node_of_row.append(node)
     tree, number = _in_shortlex_order(unsorted)

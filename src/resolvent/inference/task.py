@@ -131,15 +131,8 @@ class TrivialLabels:
 class Task:
     """The samples that one machine is inferred from, and how they were reduced.
 
-    Attributes:
-        data: The traces, and the settings of all machines.
-        predicts: The column that the machine predicts.
-        samples: All samples.
-        reduced: The samples without redundant α-inputs, with all labels.
-        supplemented: Whether observations are supplemented by states of the Transition Machine.
-        constants: The outputs of the redundant α-inputs.
-        labels: The labels that merging does without.
-        started: When the inference of the machine started.
+    `reduced` are the samples without redundant α-inputs, whose outputs are `constants`; they have
+    all labels, and merging does without those of `labels`.
     """
 
     data: TrainingSet
@@ -261,13 +254,7 @@ def work_before_search(task: Task) -> int:
 def choose_trivial_labels(
     task: Task, only_no_event: bool, most_work: int | None = None
 ) -> TrivialLabels:
-    """Choose the labels that a machine is inferred without.
-
-    Args:
-        task: The task, without redundant α-inputs.
-        only_no_event: Whether only "no event" is tested.
-        most_work: Maximum work of each merge by which labels are compared.
-    """
+    """Choose the labels that a machine is inferred without; `most_work` limits each comparison."""
     samples, data, named = task.reduced, task.data, task.data.named_trivial
     labels, in_time = samples.labels, data.context.in_time
     if not task.options.remove_trivial:
