@@ -26,7 +26,6 @@ from resolvent.noise.model import Noise
 from resolvent.noise.outputs import (
     COMPARISON,
     MIN_RELATIVE_GAIN,
-    SearchLimits,
     are_likelier,
     explain_more,
     log_evidence,
@@ -147,16 +146,13 @@ def _explains_more(
     context: InferenceContext, corpus: Corpus, traces: TraceSet, baseline: TraceSet, part: float
 ) -> bool:
     """Return whether the labels of traces make noisy outputs much likelier than a baseline."""
-
-    def limits() -> SearchLimits:
-        return replace(COMPARISON, seed=context.options.seed, time_limit=context.time_left())
-
+    options = context.options
     return explain_more(
         traces,
         baseline,
-        outputs_of(context.options, corpus.alphabets),
-        context.options.timing,
+        outputs_of(options, corpus.alphabets),
+        options.timing,
         rounding=corpus.rounding,
         part=part,
-        limits=limits,
+        limits=lambda: replace(COMPARISON, seed=options.seed, time_limit=context.time_left()),
     )

@@ -27,7 +27,7 @@ from resolvent.noise.model import Noise, allowed_noise
 from resolvent.noise.outliers import score_outliers
 from resolvent.noise.outputs import SearchLimits, machine_log_evidence
 from resolvent.noise.screening import deviations_persist, query_noise
-from resolvent.preprocess.samples import Histories, output_samples
+from resolvent.preprocess.samples import Histories, SampleSet, output_samples
 from resolvent.replay import Corpus, ReplayCounts
 from resolvent.traces.schema import OBSERVATION, REWARD
 
@@ -299,12 +299,9 @@ def latent_states(selection: Selection, kind: Literal["labels", "starts"]) -> Ex
     )
     if latent is None:
         return f"machines with latent {kind} are no likelier"
-    read = corpus.with_traces(latent.traces)
-    result = fit_noisy(
-        replace(context, options=replace(options, timing=latent.timing), trace_numbers=None),
-        read,
-        outputs_of(options, read.alphabets),
-    )
+    corrected = corpus.with_traces(latent.traces)
+    context = replace(context, options=replace(options, timing=latent.timing), trace_numbers=None)
+    result = fit_noisy(context, corrected, outputs_of(options, corrected.alphabets))
     if isinstance(result, Conflict):
         return f"traces with latent {kind} contradict each other"
     log_evidence = evidence_of(result) + latent.log_evidence
@@ -394,15 +391,11 @@ def would_contradict(result: InferenceResult) -> bool:
     They would if so many queries were repeated after the same labels that some of their outputs
     had to differ.
     """
-    state = result.inference_state
-    machine = next(iter(result.machines.values()))
-    traces = state.corpus.fetch(state.chosen)
-    histories = Histories.of(traces, result.options.timing)
-    samples = output_samples(traces, histories, machine.predicts)
+    histories, samples = _first_samples(result)
     node = _core.history_columns(histories.tree)[0].astype(np.int64)
     queries = node * len(samples.alpha_keys) + samples.alpha
     repeated = len(queries) - len(np.unique(queries))
-    noise = query_noise(state.counts, by_state=False)
+    noise = query_noise(result.inference_state.counts, by_state=False)
     return repeated * noise.share * noise.rate > MIN_CONTRADICTIONS
 
 
@@ -415,11 +408,17 @@ def evidence_of(likely: InferenceResult) -> float:
 def _is_likelier(likely: InferenceResult, exact: InferenceResult) -> bool:
     """Return whether the first machine explains the traces better with noise."""
     name, machine = next(iter(exact.machines.items()))
-    state = likely.inference_state
-    traces = state.corpus.fetch(state.chosen)
-    histories = Histories.of(traces, exact.options.timing)
-    samples = output_samples(traces, histories, machine.predicts)
+    _, samples = _first_samples(likely)
     if machine.labels != samples.labels:
         return False
-    evidence = state.fit[name].log_evidence[likely.machines[name].states]
+    evidence = likely.inference_state.fit[name].log_evidence[likely.machines[name].states]
     return evidence > machine_log_evidence(machine, samples)
+
+
+def _first_samples(result: InferenceResult) -> tuple[Histories, SampleSet]:
+    """Return the samples that the first machine of a result was learned from."""
+    state = result.inference_state
+    traces = state.corpus.fetch(state.chosen)
+    histories = Histories.of(traces, result.options.timing)
+    predicts = next(iter(result.machines.values())).predicts
+    return histories, output_samples(traces, histories, predicts)

@@ -44,9 +44,8 @@ from resolvent.inference.cross_validation import (
     HoldoutScore,
     holdout_if_fast,
 )
+from resolvent.inference.infer import DISCOVERING_LABELS, infer_with
 from resolvent.inference.infer import infer as infer_traces
-from resolvent.inference.infer import infer_with
-from resolvent.inference.label_discovery import DISCOVERING_LABELS
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import ENGINES, STRATEGIES, Strategy
