@@ -103,7 +103,7 @@ def test_traces_of_another_world_are_said_to_be(run: Run, machines: Path, tmp_pa
     assert outcome.code == 1
     assert (
         "no step is predicted by the Transition Machine and Reward Machine: are these traces of "
-        "the same world?"
+        "the same environment?"
     ) in outcome.out
     assert "every step" not in outcome.out
     second = run("check", machines, path, "--json")

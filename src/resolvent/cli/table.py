@@ -7,8 +7,8 @@ from textwrap import wrap
 COMMANDS = {
     "demo": "Show every step in a small house: traces, two machines, a check and a plan.",
     "solve": "Explore an environment until no policy is provably better, and say why it stops.",
-    "collect": "Play random actions in an environment and write what happened.",
-    "diagnose": "Describe traces, and find what prevents machines from being inferred from them.",
+    "collect": "Play episodes of random actions in an environment, and write their traces.",
+    "diagnose": "Describe traces, and report problems that would prevent or weaken inference.",
     "infer": "Infer the machines that explain traces: by default a Transition and a Reward "
     "Machine.",
     "show": "Print machines as tables, as a drawing, or as other tools read them.",
@@ -42,7 +42,7 @@ def help_text() -> str:
     width = min(_columns(), _WIDEST)
     purpose = "Infer the smallest memory that makes a partially observable world Markovian."
     exits = (
-        "Exit codes: 0 done, 1 `check` found a wrong prediction, or none at all, or `doctor` a "
+        "Exit codes: 0 done, 1 `check` found a wrong prediction (or no prediction), or `doctor` a "
         "fault, 2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a "
         "signal."
     )

@@ -367,6 +367,9 @@ class Machine(FiniteMemory):
     def to_svg(self, *, most_states: int = 100) -> str:
         """Return an SVG image of the `most_states` states that are reached first.
 
+        States are named by their access sequences; shortened texts appear on hovering. Above 60
+        arrows, only the first one to each state is drawn, and states list their other successors.
+
         Raises:
             MissingExtra: when Graphviz is not installed.
         """

@@ -90,19 +90,10 @@ PAPER_STYLE = _rules({name: light for name, (light, _) in _COLORS.items()})
 def to_svg(machine: Machine, *, most_states: int = MOST_STATES) -> str:
     """Draw a machine as an SVG image; the same machine gives the same text.
 
-    States are named by the shortest label sequence that leads to them; shortened texts are shown
-    in full on hovering. Above 60 arrows, only the first that leads to each state is drawn, and
-    states list the targets of other labels. Above `most_states` states, only those reached first
-    are drawn, with a note.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
-    >>> svg = to_svg(rs.infer(traces).machines.transition)
+    >>> from resolvent.worlds import House
+    >>> svg = to_svg(House().machines().transition)
     >>> svg[:4], "after key" in svg
     ('<svg', True)
-
-    Raises:
-        MissingExtra: when Graphviz is not installed, as a wheel or as a program.
     """
     check_arguments(to_svg, locals())
     return draw(machine, most_states, SCREEN_STYLE)
@@ -128,17 +119,11 @@ def html_of_machines(machines: Iterable[Machine]) -> str | None:
 
 
 def to_png(machine: Machine, *, most_states: int = MOST_STATES, scale: float = 2.0) -> bytes:
-    r"""Draw a machine as a PNG image: the picture of `to_svg` in light colors on white.
+    r"""Draw the picture of `to_svg` as PNG, in light colors on white, each pixel `scale` wide.
 
-    A pixel of the SVG becomes `scale` pixels in each direction.
-
-    >>> import gymnasium as gym, resolvent as rs
-    >>> traces = rs.collect(gym.make("resolvent/House-v0"), episodes=500, seed=0)
-    >>> to_png(rs.infer(traces).machines.transition)[:4]
+    >>> from resolvent.worlds import House
+    >>> to_png(House().machines().transition)[:4]
     b'\x89PNG'
-
-    Raises:
-        MissingExtra: when resvg, its font or Graphviz is not installed.
     """
     check_arguments(to_png, locals())
     if not 0.1 <= scale <= 10:

@@ -42,8 +42,9 @@ def check(
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
 
-    The exit code is 0 if no prediction is wrong, and 1 if one is, or more than the noise of the
-    machines explains, or if a machine predicts no step at all: the traces are of another world.
+    The exit code is 0 if no prediction is wrong, and 1 if one is (with noisy machines, if more are
+    wrong than noise explains), or if a machine predicts no step: the traces are of another
+    environment.
 
     A generalized prediction is the only output that was ever observed for its observation and
     action, but in other states. An unseen step is neither right nor wrong. If a state has
@@ -131,6 +132,6 @@ def _print_score(machines: Machines, score: Score, without_predictions: list[str
     unseen = max(counted.unseen for counted in score.values())
     if without_predictions:
         titles = " and ".join(without_predictions)
-        print(f"no step is predicted by the {titles}: are these traces of the same world?")
+        print(f"no step is predicted by the {titles}: are these traces of the same environment?")
     elif unseen:
         print(f"{amount(unseen, 'step')} without a prediction: infer from more traces")

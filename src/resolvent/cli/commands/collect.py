@@ -56,7 +56,7 @@ def collect(
     format: WrittenFormat = None,  # noqa: A002
     json: Json = False,
 ) -> None:
-    """Play random actions in an environment and write what happened."""
+    """Play episodes of random actions in an environment, and write their traces."""
     check_trace_target(output, format)
     with working() as bar:
         traces = collect_traces(

@@ -20,10 +20,10 @@ from resolvent.traces.scan.listing import uri_text
 def diagnose(
     source: Traces, table: TableOptions, options: dict[str, Any], json: Json = False
 ) -> None:
-    """Describe traces, and find what prevents machines from being inferred from them.
+    """Describe traces, and report problems that would prevent or weaken inference.
 
-    An error stands for traces that `infer` refuses, a warning for machines that will fail on
-    fresh traces or mean less than they seem to. The exit code is 0 whatever the findings.
+    An error means that `infer` refuses the traces; a warning, that machines will fail on new traces
+    or mean less than they seem to. The exit code is 0 in any case.
     """
     columns = columns_to_read(options.get("outputs", ()))
     with working() as bar:

@@ -56,7 +56,7 @@ def diagnose(
     labels: str | LabelingFunction = "given",
     timing: LabelTiming | str | None = None,
 ) -> Diagnosis:
-    """Describe traces, and find what prevents machines from being inferred from them.
+    """Describe traces, and report problems that would prevent or weaken inference.
 
     Findings are about observations that hardly repeat, outputs that labels do not determine,
     because of noise or a missing label, rewards without information, labels that are no events,
