@@ -25,7 +25,6 @@ from resolvent.evaluation.observed import (
 )
 from resolvent.evaluation.separation import (
     CoreListener,
-    Separations,
     VaryingOutputs,
     separate,
     weigh_pairs,
@@ -270,12 +269,12 @@ def _machine_evidence(
     alternatives = None
     if machine.is_noisy:
         columns, queries = weighable(steps)
-        separations = Separations(machine, outputs, weigh_pairs(columns, queries, outputs))
+        separations = weigh_pairs(columns, queries, outputs)
         begin("weighing transitions")
         alternatives = weigh_transitions(columns, offsets)
         completeness = weigh_completeness(machine, transitions, alternatives, unknown)
     else:
-        separations = Separations(machine, outputs, separate(varying, listener))
+        separations = separate(varying, listener)
         listener = begin("checking label sequences")
         completeness = check_completeness(steps, offsets, transitions, varying, unknown, listener)
     completeness = replace(completeness, part=sample)

@@ -187,21 +187,26 @@ class VaryingOutputs:
 class Separations(LazySequence[Separation]):
     """The evidence for each pair of states, in the order (0, 1), (0, 2), … (1, 2) and so on.
 
-    Each `Separation` is built on access. There are columns over all pairs: `depth`, the length of
-    the suffix (−1 where nothing distinguishes the two), `queries`, `support`, and for noisy
-    machines `log_odds`. If the pairs take more memory than the limit allows, there are none, and
-    `skipped` says so.
+    Each `Separation` is built on access from columns over all pairs: `depth` and `label`, the
+    length and the first label of the suffix (−1 where nothing distinguishes the two), `queries`,
+    `support`, `lower` and `higher`, the rows of the observed outputs to one query of the lower and
+    of the higher state that the suffix leads to, and for noisy machines `log_odds`. If the pairs
+    take more memory than the limit allows, there are none, and `skipped` is the reason.
     """
 
     def __init__(
-        self, machine: Machine, outputs: CountTable, columns: "PairColumns | TooLarge"
+        self,
+        machine: Machine,
+        outputs: CountTable,
+        columns: dict[str, NDArray[Any]],
+        skipped: str | None = None,
     ) -> None:
-        self.machine, self.observed, self.skipped = machine, outputs, None
-        self._states = machine.states
-        if isinstance(columns, TooLarge):
-            self.skipped, columns = str(columns), PairColumns.empty()
-        self.depth, self.queries, self.support = columns.depth, columns.queries, columns.support
-        self.log_odds, self._label, self._witness = columns.log_odds, columns.label, columns.witness
+        self.machine, self.observed, self.skipped = machine, outputs, skipped
+        self._columns, self._states = columns, machine.states
+        self.depth, self.queries, self.support = (
+            columns.get(name, np.empty(0, np.int64)) for name in ("depth", "queries", "support")
+        )
+        self.log_odds = columns.get("log_odds")
         super().__init__(len(self.depth), self._separation)
 
     @property
@@ -225,7 +230,7 @@ class Separations(LazySequence[Separation]):
             return None
         labels = []
         while (depth := int(self.depth[(pair := self.number(first, second))])) > 0:
-            code = int(self._label[pair])
+            code = int(self._columns["label"][pair])
             labels.append(self.machine.labels[code])
             first, second = self.machine.transitions[[first, second], code].tolist()
         return None if depth < 0 else (tuple(labels), first, second)
@@ -248,12 +253,12 @@ class Separations(LazySequence[Separation]):
         if path is None:
             return Separation(first, second, log_odds=log_odds)
         labels, first_after, second_after = path
-        rows = [int(column[pair]) for column in self._witness]
+        rows = [int(self._columns[name][pair]) for name in ("lower", "higher")]
         if first_after > second_after:
             rows.reverse()
-        one, other = (OutputSupport.of(self.machine, self.observed, row) for row in rows)
+        ours, theirs = (OutputSupport.of(self.machine, self.observed, row) for row in rows)
         queries, support = int(self.queries[pair]), int(self.support[pair])
-        return Separation(first, second, labels, queries, support, (one, other), log_odds)
+        return Separation(first, second, labels, queries, support, (ours, theirs), log_odds)
 
 
 def pair_number(states: int, first: int, second: int) -> int:
@@ -262,39 +267,14 @@ def pair_number(states: int, first: int, second: int) -> int:
     return lower * (2 * states - lower - 1) // 2 + higher - lower - 1
 
 
-@dataclass(frozen=True, eq=False)
-class PairColumns:
-    """Columns with an entry for each pair of states.
-
-    `depth` and `label` are the length and the first label of the suffix, −1 for none. `witness`
-    are rows of the observed outputs: the outputs to one query of the lower and of the higher state
-    that the suffix leads to.
-    """
-
-    depth: Codes
-    label: Codes
-    queries: Numbers
-    support: Numbers
-    witness: tuple[NDArray[Any], NDArray[Any]]
-    log_odds: NDArray[np.float64] | None = None
-
-    @classmethod
-    def empty(cls) -> "PairColumns":
-        """Return the columns of no pairs."""
-        codes, numbers = np.empty(0, np.int32), np.empty(0, np.int64)
-        return cls(codes, codes, numbers, numbers, (numbers, numbers))
-
-
-def separate(
-    varying: VaryingOutputs, progress: CoreListener | None = None
-) -> PairColumns | TooLarge:
+def separate(varying: VaryingOutputs, progress: CoreListener | None = None) -> Separations:
     """Find the shortest suffix and the queries that distinguish each pair of states."""
     machine, outputs = varying.machine, varying.outputs
     halves = max(machine.states - 1, 0), -(-machine.states // 2)
     try:
         check_table(*halves, _PAIR_BYTES, "pairs of states to distinguish")
     except TooLarge as error:
-        return error
+        return Separations(machine, outputs, {}, skipped=str(error))
     rows = varying.row[varying.by_query]
     columns = _core.separate(
         varying.column[varying.by_query],
@@ -310,13 +290,7 @@ def separate(
     witness_rows = np.append(rows, -1).astype(np.int32)  # the last entry is for no witness
     for name in ("lower", "higher"):
         columns[name][:] = witness_rows[columns[name]]
-    return PairColumns(
-        columns["depth"],
-        columns["label"],
-        columns["queries"],
-        columns["support"],
-        (columns["lower"], columns["higher"]),
-    )
+    return Separations(machine, outputs, columns)
 
 
 def nontrivial_transitions(machine: Machine) -> Codes:
@@ -348,7 +322,7 @@ def weighable(steps: StepQueries) -> tuple[StepQueries, Numbers]:
     return columns, queries
 
 
-def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> PairColumns:
+def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> Separations:
     """Weigh each pair of states of a noisy machine against one state with the outputs of both.
 
     Two states are separated if the outputs of both are at least 100 times as likely given two
@@ -368,26 +342,28 @@ def weigh_pairs(steps: StepQueries, queries: Numbers, outputs: CountTable) -> Pa
         )
         for state in np.triu_indices(states, 1)
     )
-    columns = PairColumns(
-        np.where((log_odds >= OPEN_LOG_ODDS) & (query >= 0), 0, -1).astype(np.int32),
-        np.full(len(log_odds), -1, np.int32),
-        weighed["queries"].astype(np.int64),
-        weighed["asked"],
-        (lower, higher),
-        log_odds,
-    )
+    columns: dict[str, NDArray[Any]] = {
+        "depth": np.where((log_odds >= OPEN_LOG_ODDS) & (query >= 0), 0, -1).astype(np.int32),
+        "label": np.full(len(log_odds), -1, np.int32),
+        "queries": weighed["queries"].astype(np.int64),
+        "support": weighed["asked"],
+        "lower": lower,
+        "higher": higher,
+        "log_odds": log_odds,
+    }
     _propagate(steps.machine, columns)
-    return columns
+    return Separations(steps.machine, outputs, columns)
 
 
-def _propagate(machine: Machine, columns: PairColumns) -> None:
+def _propagate(machine: Machine, columns: dict[str, NDArray[Any]]) -> None:
     """Give pairs with labels that lead to separated states the figures of those states."""
     labels = np.setdiff1d(np.arange(machine.transitions.shape[1]), machine.trivial).tolist()
     pairs = list(combinations(range(machine.states), 2))
-    figures: list[Any] = [columns.log_odds, columns.queries, columns.support, *columns.witness]
+    depth = columns["depth"]
+    figures = [column for name, column in columns.items() if name not in ("depth", "label")]
     has_changed = True
     while has_changed:
-        before, has_changed = columns.depth.copy(), False
+        before, has_changed = depth.copy(), False
         for pair in np.flatnonzero(before < 0).tolist():
             for code in labels:
                 first, second = machine.transitions[list(pairs[pair]), code].tolist()
@@ -395,7 +371,7 @@ def _propagate(machine: Machine, columns: PairColumns) -> None:
                     continue
                 after = pair_number(machine.states, first, second)
                 if before[after] >= 0:
-                    columns.depth[pair], columns.label[pair] = before[after] + 1, code
+                    depth[pair], columns["label"][pair] = before[after] + 1, code
                     for column in figures:
                         column[pair] = column[after]
                     has_changed = True

@@ -140,11 +140,7 @@ class Model(ByValue):
             space.actions,
             observation,
             dict(zip(acting, states, strict=True)),
-            table.next_state,
-            table.reward,
-            table.ends,
-            table.known,
-            table.sometimes_ends,
+            **vars(table),
             starts=positions(starts, numbers),
             start_counts=start_counts,
             reward_range=(
@@ -152,7 +148,6 @@ class Model(ByValue):
                 max(*acting.reward.outputs, *rewards),
             ),
             labels=alphabets.labels,
-            label_read=table.label,
             first_label=first_label
             if acting.timing.reads_at_reset
             else np.full_like(first_label, -1),

@@ -292,20 +292,16 @@ def reachable(starts: Keys, next_states: Callable[[Keys], Keys], actions: int) -
     return np.concatenate(layers)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class StepTable:
-    """The outcomes of steps: a row for each augmented state, a column for each action.
-
-    `next_state` is negative for none. `label` is the label read after the step, −1 for none or for
-    several.
-    """
+    """The columns of a `Model` with a row for each augmented state and a column for each action."""
 
     next_state: NDArray[Any]
     reward: NDArray[np.float64]
     ends: Flags
     known: Flags
     sometimes_ends: Flags
-    label: Codes
+    label_read: Codes
 
     @classmethod
     def of(cls, actions: int, *columns: NDArray[Any]) -> "StepTable":
