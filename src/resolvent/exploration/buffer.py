@@ -247,18 +247,19 @@ class Buffer:
         return self._columns[1]
 
     def _new_columns(self, episodes: list[Episode]) -> Columns:
-        def column(name: str, dtype: Any) -> Any:
+        def column(name: str, dtype: Any = np.int32) -> Any:
             return np.concatenate([np.frombuffer(getattr(part, name), dtype) for part in episodes])
 
-        n_open = len(episodes) - 1
-        lengths = [*self.lengths, *map(len, episodes[1:])]
+        lengths = [0, *self.lengths, *map(len, episodes[1:])]
+        terminated = np.zeros(len(lengths) - 1, bool)
+        terminated[: len(self.ends)] = np.frombuffer(self.ends, np.int8) == TERMINATED
         return Columns(
-            column("observations", np.int32),
-            column("labels", np.int32),
-            column("actions", np.int32),
+            column("observations"),
+            column("labels"),
+            column("actions"),
             column("rewards", np.float64),
-            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            np.array([*(end == TERMINATED for end in self.ends), *[False] * n_open], bool),
+            np.cumsum(lengths, dtype=np.int64),
+            terminated,
             len(self.actions),
         )
 

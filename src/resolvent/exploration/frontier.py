@@ -41,14 +41,9 @@ def frontier(state: LearnerState, episode: EpisodeState) -> Path | None:
     if path is None and state.bounds_at != model.n_known:
         state.refresh_bounds()
         path = _most_useful(state, model, episode)
-    if (
-        path is not None
-        and path.purpose == CHECK_STATE
-        and len(path.steps) >= LONG_CHECK
-        and state.selection.familiar_resets < FEW_RESETS
-        and not episode.length
-        and not model.all_rewards_equal
-    ):
+    is_long_check = path and path.purpose == CHECK_STATE and len(path.steps) >= LONG_CHECK
+    are_starts_known = episode.length or state.selection.familiar_resets >= FEW_RESETS
+    if is_long_check and not are_starts_known and not model.all_rewards_equal:
         return RESET
     return path
 

@@ -66,7 +66,7 @@ def begin_episode(state: LearnerState, episode: EpisodeState, reset: EncodedRese
     if model is not None:
         if model.is_new_start(*start):
             state.selection.familiar_resets = 0
-            state.selection.has_news()
+            state.selection.exhausted = state.selection.verified = False
         episode.row = model.begin(*start)
     episode.start, episode.context, episode.previous_context = episode.row, (-1, *start), ()
 
@@ -117,7 +117,10 @@ def _record(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> bo
         return True
     read = label_before if state.model.lag else label
     outcome = Outcome(observation, label, read, step.reward, step.terminated)
-    return _add_to_model(state, state.model, episode, step.action, outcome)
+    effect = _add_to_model(state, state.model, episode, step.action, outcome)
+    if effect.is_new:
+        state.selection.has_news()
+    return effect.contradicts
 
 
 def _add_to_model(
@@ -126,8 +129,8 @@ def _add_to_model(
     episode: EpisodeState,
     action: int,
     outcome: Outcome,
-) -> bool:
-    """Add the last step of an episode to the model; return whether it contradicts the machines."""
+) -> StepEffect:
+    """Add the last step of an episode to the model, and continue its path."""
     row, recorded, read = episode.row, episode.recorded, outcome.label_read
     observation, *states = model.augmented_states[row]
     query = observation, action
@@ -139,29 +142,19 @@ def _add_to_model(
         model.note_word(recent_labels(model, recorded))
     effect = model.add_step(row, action, outcome)
     episode.row = effect.next_row if effect.next_row >= 0 else UNKNOWN
-    if episode.path[:1] == [(row, action)]:
-        _advance(state, model, episode, effect)
-    else:
+    if episode.path[:1] != [(row, action)]:
         episode.path = []
-    if effect.is_new:
-        state.selection.has_news()
-        state.selection.given_up.clear()
-        state.selection.given_up_pairs.clear()
-    return effect.contradicts
-
-
-def _advance(
-    state: LearnerState, model: EmpiricalModel, episode: EpisodeState, effect: StepEffect
-) -> None:
-    """Continue the path of an episode after its next step."""
+        return effect
     episode.path.pop(0)
-    state.validation.steps += episode.purpose == VALIDATE_PLAN
+    is_plan = episode.purpose == VALIDATE_PLAN
+    state.validation.steps += is_plan
     state.validation.repeated_steps += episode.purpose in (REPEAT, CHECK_STATE)
     if episode.path:
         if episode.path[0][0] != effect.next_row:
             episode.path = []
-    elif episode.purpose == VALIDATE_PLAN and not effect.contradicts and episode.start != UNKNOWN:
+    elif is_plan and not effect.contradicts and episode.start != UNKNOWN:
         state.validation.starts.add(model.augmented_states[episode.start])
+    return effect
 
 
 def verify_if_exhausted(state: LearnerState) -> None:

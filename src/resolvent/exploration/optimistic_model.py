@@ -96,18 +96,13 @@ class OptimisticModel:
         gamma: float,
     ) -> NDArray[np.float64]:
         """Return the value of each action in each augmented state that was met."""
-        after = np.append(value, 0.0)[next_number[self.number_of_row]]
-        worth = np.where(
-            self.possible[self.number_of_row],
-            self.reward[self.number_of_row] + gamma * after,
-            -np.inf,
-        )
-        worth = worth.reshape(len(self.number_of_row), -1, self.width)
-        last = worth[:, :, -1]
-        last[:] = np.where(
-            self.novelty[self.number_of_row] > 0, unseen[self.number_of_row][:, None], last
-        )
-        best: NDArray[np.float64] = worth.max(axis=2)
+        rows = self.number_of_row
+        after = np.append(value, 0.0)[next_number[rows]]
+        values = np.where(self.possible[rows], self.reward[rows] + gamma * after, -np.inf)
+        values = values.reshape(len(rows), -1, self.width)
+        last = values[:, :, -1]
+        last[:] = np.where(self.novelty[rows] > 0, unseen[rows][:, None], last)
+        best: NDArray[np.float64] = values.max(axis=2)
         return best
 
 
@@ -136,14 +131,16 @@ def optimistic_model(model: EmpiricalModel, known: KnownSteps) -> OptimisticMode
     row_of_number = np.full(len(novelty), -1, np.int64)
     row_of_number[number_of_row] = np.arange(len(number_of_row))
     rows, actions = np.nonzero(known.is_known)
-    numbers, next_rows = number_of_row[rows], known.next_row[rows, actions]
-    next_numbers = np.where(next_rows < 0, ENDS, number_of_row[next_rows])
-    steps.set_known(numbers, actions, next_numbers, known.reward[rows, actions])
-    novelty[numbers, actions] = 0.0
+    taken, next_rows = (number_of_row[rows], actions), known.next_row[rows, actions]
+    steps.exclude(taken)
+    steps.possible[*taken, 0] = True
+    steps.target[*taken, 0] = np.where(next_rows < 0, ENDS, number_of_row[next_rows])
+    steps.reward[*taken, 0] = known.reward[rows, actions]
     is_taken = np.zeros(novelty.shape, bool)
-    is_taken[numbers, actions] = True
+    is_taken[taken] = True
+    novelty[taken] = 0.0
     for row, action in model.nondeterministic:
-        steps.exclude(number_of_row[row], action)
+        steps.exclude((number_of_row[row], action))
         novelty[number_of_row[row], action] = 0.0
     width = steps.possible.shape[2]
     columns = len(novelty), model.n_actions * width
@@ -197,26 +194,15 @@ class _Steps:
     def by_row(self) -> "_Steps":
         """Return the same by observation and state in one axis, with one more outcome."""
         last = (0, 0), (0, 0), (0, 1)
+        others = (self.reward, self.possible, self.anywhere)
         return _Steps(
             np.pad(_by_row(self.target), last, constant_values=ENDS),
-            *(
-                np.pad(_by_row(array), last)
-                for array in (self.reward, self.possible, self.anywhere)
-            ),
+            *(np.pad(_by_row(array), last) for array in others),
         )
 
-    def exclude(self, numbers: Any, actions: Any) -> None:
-        """Make all outcomes of some steps impossible."""
-        self.possible[numbers, actions] = self.anywhere[numbers, actions] = False
-
-    def set_known(
-        self, numbers: Any, actions: Any, target: NDArray[np.int64], reward: NDArray[np.float64]
-    ) -> None:
-        """Make one outcome of each of these steps the only possible one."""
-        self.exclude(numbers, actions)
-        self.possible[numbers, actions, 0] = True
-        self.target[numbers, actions, 0] = target
-        self.reward[numbers, actions, 0] = reward
+    def exclude(self, steps: tuple[Any, Any]) -> None:
+        """Make all outcomes of some steps impossible, by numbers and actions."""
+        self.possible[steps] = self.anywhere[steps] = False
 
 
 def _by_row(array: NDArray[Any]) -> NDArray[Any]:
@@ -273,10 +259,8 @@ def _by_label(
     for key, last in sorted(model.last_reward.items(), key=lambda item: len(item[0])):
         state, label, *action = key
         if 0 <= label < n_labels:
-            columns: Any = action[0] if action else slice(None)
-            reward[parts[1] == state, label, columns], ended[parts[1] == state, label, columns] = (
-                last
-            )
+            at: Any = parts[1] == state, label, action[0] if action else slice(None)
+            reward[at], ended[at] = last
     return next_state, reward, ended
 
 
@@ -298,9 +282,8 @@ def with_inverse_steps(outcomes: Codes) -> Codes:
     guess = _inverse_steps(_only_outcome(outcomes))
     guess[(outcomes == guess[:, :, None]).any(axis=2)] = -1
     wide = np.concatenate([outcomes, np.full((observations, actions, 1), -1, np.int32)], axis=2)
-    seen, action = np.nonzero(guess >= 0)
-    place = (outcomes[seen, action] >= 0).sum(axis=1)
-    wide[seen, action, place] = guess[seen, action]
+    guessed = np.nonzero(guess >= 0)
+    wide[*guessed, (outcomes[guessed] >= 0).sum(axis=1)] = guess[guessed]
     return wide
 
 

@@ -36,7 +36,7 @@ class Round(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: str
 
 
-class About(msgspec.Struct, forbid_unknown_fields=True):
+class About(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The content of a folder beside machines, traces and the policy."""
 
     format: str
@@ -45,11 +45,15 @@ class About(msgspec.Struct, forbid_unknown_fields=True):
     gamma: float
     reward_range: tuple[float, float] | None
     statement: dict[str, Any]
-    history: list[Round]
+    history: tuple[Round, ...]
     point: Checkpoint | None
-    ends: list[int]
-    places: list[int] = []
+    ends: tuple[int, ...]
+    places: tuple[int, ...] = ()
     world: EnvironmentId | None = None
+
+
+_STORED = "seed", "reward_range", "history", "point", "ends", "places", "world"
+"""The fields of a solution that a folder has as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +142,11 @@ class Solution(ByValue):
             self.traces.save(partial / TRACES)
             self.plan.save(partial / POLICY)
             about = About(
-                FORMAT,
-                VERSION,
-                self.seed,
-                self.plan.gamma,
-                self.reward_range,
-                self.statement.as_dict(),
-                list(self.history),
-                self.point,
-                list(self.ends),
-                list(self.places),
-                self.world,
+                format=FORMAT,
+                version=VERSION,
+                gamma=self.plan.gamma,
+                statement=self.statement.as_dict(),
+                **{name: getattr(self, name) for name in _STORED},
             )
             content = msgspec.json.format(msgspec.json.encode(about), indent=1)
             (partial / ABOUT).write_bytes(content + b"\n")
@@ -183,14 +181,8 @@ class Solution(ByValue):
             plan(machines, traces, gamma=about.gamma, reward_range=about.reward_range),
             machines,
             traces,
-            tuple(about.history),
-            statement,
-            about.seed,
-            about.reward_range,
-            about.point,
-            tuple(about.ends),
-            tuple(about.places),
-            about.world,
+            statement=statement,
+            **{name: getattr(about, name) for name in _STORED},
         )
 
     def __repr__(self) -> str:

@@ -129,8 +129,10 @@ class SelectionState:
         return self.useless_resets > MAX_USELESS_RESETS
 
     def has_news(self) -> None:
-        """Note news that may open new tests."""
+        """Note a new step, which may open new tests."""
         self.exhausted = self.verified = False
+        self.given_up.clear()
+        self.given_up_pairs.clear()
 
 
 @dataclass(eq=False)
