@@ -4,8 +4,8 @@ Input: an environment, an id or a function; then seeds and actions. Output: chec
 steps. Environments that raise, return invalid values or change their spaces are refused here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -62,6 +62,19 @@ def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, 
             f"the function returned a {type(instance).__name__}: return a gymnasium.Env"
         )
     return instance, True
+
+
+def member_of(env: AnyEnv) -> AbstractContextManager[AnyEnv]:
+    """Return the context of a single environment: this one, or one that stands for a vector."""
+    return nullcontext(env) if isinstance(env, gym.Env) else one_environment(env)
+
+
+def has_limit(env: AnyEnv) -> bool:
+    """Return whether an environment, or each one in a vector, truncates episodes itself."""
+    with member_of(env) as member:
+        if isinstance(member, gym.Env):
+            return time_limit(member) is not None
+    return env.spec is not None and env.spec.max_episode_steps is not None
 
 
 def spaces_of(env: AnyEnv) -> tuple[gym.Space[Any], gym.Space[Any]]:
@@ -129,11 +142,8 @@ class EnvironmentId(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         >>> identity.name, identity.arguments, identity.actions
         ('resolvent/TMaze-v0', 'length=5', 'Discrete(4)')
         """
-        actions, observations = map(str, spaces_of(env))
-        if isinstance(env, gym.vector.VectorEnv):
-            with one_environment(env) as member:
-                return cls(*_named(member), actions, observations)
-        return cls(*_named(env), actions, observations)
+        with member_of(env) as member:
+            return cls(*_named(member), *map(str, spaces_of(env)))
 
     def check(self, before: "EnvironmentId") -> None:
         """Refuse to resume in this environment from the result of another one."""
@@ -185,16 +195,6 @@ class SingleRunner:
         ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
         return [(observation, reward, *ends, info)]
 
-    @property
-    def has_limit(self) -> bool:
-        """Whether the environment truncates episodes itself."""
-        return time_limit(self.env) is not None
-
-    @contextmanager
-    def single_env(self) -> Iterator[gym.Env[Any, Any]]:
-        """Yield the environment."""
-        yield self.env
-
 
 class VectorRunner:
     """Runs the environments of a vector environment, in any autoreset mode.
@@ -205,7 +205,7 @@ class VectorRunner:
 
     def __init__(self, envs: VectorEnv) -> None:
         check_single_resets(envs, "episodes cannot be begun one by one in environments")
-        self.envs, self.count = envs, int(envs.num_envs)
+        self.env, self.count = envs, int(envs.num_envs)
         inner = envs.unwrapped
         self._seeds_each = isinstance(inner, gym.vector.SyncVectorEnv | gym.vector.AsyncVectorEnv)
         self._begun = False
@@ -222,19 +222,19 @@ class VectorRunner:
         self._begun = True
         options = None if mask.all() else {"reset_mask": mask.copy()}  # theirs to change
         with env_errors("reset"):
-            result = self.envs.reset(seed=seed, options=options)
+            result = self.env.reset(seed=seed, options=options)
         observations, infos = checked_reset(result)
-        _check_spaces(self._spaces, spaces_of(self.envs))
+        _check_spaces(self._spaces, spaces_of(self.env))
         self._live.reset(mask)
         info_of = self._live.infos_at_reset(mask, infos)
-        observation_of = split(self.envs.observation_space, observations)
+        observation_of = split(self.env.observation_space, observations)
         return {index: (observation_of[index], info_of[index]) for index in sorted(seeds)}
 
     def step(self, actions: Sequence[Any]) -> list[Step]:
         """Take a step in every environment."""
-        batch = np.array(actions, self.envs.action_space.dtype)
+        batch = np.array(actions, self.env.action_space.dtype)
         with env_errors("step"):
-            result = self.envs.step(batch)
+            result = self.env.step(batch)
         observations, rewards, terminations, truncations, infos = checked_step(result)
         self._live.step(terminations, truncations)
         reached = self._live.reached(observations, infos)
@@ -242,26 +242,6 @@ class VectorRunner:
         infos_in_order = (info_of[index] for index in range(self.count))
         ends = map(bool, terminations), map(bool, truncations)
         return list(zip(reached, rewards, *ends, infos_in_order, strict=True))
-
-    @property
-    def has_limit(self) -> bool:
-        """Whether the environments truncate episodes themselves."""
-        with one_environment(self.envs) as env:
-            if isinstance(env, gym.Env):
-                return time_limit(env) is not None
-        spec = self.envs.spec
-        return spec is not None and spec.max_episode_steps is not None
-
-    @contextmanager
-    def single_env(self) -> Iterator[gym.Env[Any, Any]]:
-        """Yield one of the environments, to run alone."""
-        with one_environment(self.envs) as env:
-            if not isinstance(env, gym.Env):
-                raise OptionError(
-                    f"the environment is stochastic, and {type(self.envs.unwrapped).__name__} has "
-                    f"no single environments: pass one made by gym.make"
-                )
-            yield env
 
 
 Runner: TypeAlias = SingleRunner | VectorRunner

@@ -13,7 +13,6 @@ from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import (
     CHECK_STATE,
-    N_CHECKS,
     distinguishing_query,
     nearest_informative,
 )
@@ -52,9 +51,9 @@ def _most_useful(state: LearnerState, model: EmpiricalModel, episode: EpisodeSta
     here = most_useful_step(model, state.values, [episode.row])
     queries = model.queries_after.get(episode.context, set())
     if here is None:
-        check = distinguishing_query(model, episode.row, queries, N_CHECKS)
+        check = distinguishing_query(model, episode.row, queries)
         return check or _from_starts(state, model)
-    check = nearest_informative(model, episode.row, queries, N_CHECKS, here.rate)
+    check = nearest_informative(model, episode.row, queries, here.rate)
     if check is not None:
         return check
     # Another episode is worth it where far less has to be walked than from here.
@@ -63,13 +62,8 @@ def _most_useful(state: LearnerState, model: EmpiricalModel, episode: EpisodeSta
         return (_from_starts(state, model, 1.5 * here.rate) if begun else None) or here
     may_leave = begun or any(row != UNKNOWN for row in model.next_row[episode.row])
     least = (1.5 if begun else 3.0) * here.rate
-    if (
-        may_leave
-        and not state.selection.are_resets_useless
-        and _is_reset_better(state, model, least)
-    ):
-        return RESET
-    return here
+    is_useless = not may_leave or state.selection.are_resets_useless
+    return here if is_useless or not _is_reset_better(state, model, least) else RESET
 
 
 def _from_starts(state: LearnerState, model: EmpiricalModel, floor: float = 0.0) -> Path | None:

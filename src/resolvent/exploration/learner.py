@@ -96,8 +96,7 @@ def update(state: LearnerState, episode: EpisodeState, step: EncodedStep) -> boo
         if state.conflict is not None:
             add_detail_to_labels(state)
             return True
-        state.forget_validation()
-        state.rebuild()
+        state.adopt_machines()
     if is_surprise or state.steps >= state.labels.search_at:
         simplify_labels(state)
     return is_surprise
@@ -171,8 +170,7 @@ def verify_if_exhausted(state: LearnerState) -> None:
     if state.conflict is not None:
         return
     if before is None or after is None or not after.equals(before):
-        state.forget_validation()
-        state.rebuild()
+        state.adopt_machines()
         return
     state.selection.verified = True
     if state.all_rewards_equal:

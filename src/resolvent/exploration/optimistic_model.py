@@ -113,17 +113,21 @@ def optimistic_model(model: EmpiricalModel, known: KnownSteps) -> OptimisticMode
         return None
     parts = np.unravel_index(np.arange(n_states), model.sizes)
     in_transition_state, in_any = observed_outcomes(model, n_observations)
-    in_state = in_transition_state[parts[0]]
-    assumed = _assumed_steps(model, in_state, with_inverse_steps(in_any), parts)
+    in_state = in_transition_state[parts[0]].swapaxes(0, 1)
+    next_number, reward, anywhere = _assumed_steps(
+        model, in_state, with_inverse_steps(in_any), parts
+    )
     # An unseen outcome is possible for a step never taken, for one that changed nothing in the few
     # states where it was taken, and for one that reads a label in a state where it was never read.
     stays = (in_any[:, :, 0] == np.arange(n_observations)[:, None]) & (in_any[:, :, 1] < 0)
     times = (in_transition_state >= 0).sum(axis=0)
-    novelty = np.where(times == 0, 1.0, np.where(stays, 1.0 / (1 + times), 0.0))[None]
+    novelty = np.where(times == 0, 1.0, np.where(stays, 1.0 / (1 + times), 0.0))[:, None]
     novelty = np.where(in_state >= 0, 0.0, novelty)
-    novelty[assumed.anywhere.any(axis=3)] = 1.0
+    novelty[anywhere.any(axis=3)] = 1.0
     # From here on, a row is an observation in a state.
-    steps, novelty = assumed.by_row(), _by_row(novelty)
+    novelty, shape = novelty.reshape(-1, model.n_actions), (-1, model.n_actions, anywhere.shape[3])
+    next_number, reward = next_number.reshape(shape), reward.reshape(shape)
+    anywhere = anywhere.reshape(shape)
     augmented = np.array(model.augmented_states, np.int64)
     number_of_row = augmented[:, 0] * n_states + np.ravel_multi_index(
         tuple(augmented[:, 1:].T), model.sizes
@@ -132,29 +136,27 @@ def optimistic_model(model: EmpiricalModel, known: KnownSteps) -> OptimisticMode
     row_of_number[number_of_row] = np.arange(len(number_of_row))
     rows, actions = np.nonzero(known.is_known)
     taken, next_rows = (number_of_row[rows], actions), known.next_row[rows, actions]
-    steps.exclude(taken)
-    steps.possible[*taken, 0] = True
-    steps.target[*taken, 0] = np.where(next_rows < 0, ENDS, number_of_row[next_rows])
-    steps.reward[*taken, 0] = known.reward[rows, actions]
     is_taken = np.zeros(novelty.shape, bool)
     is_taken[taken] = True
-    novelty[taken] = 0.0
+    is_fixed = is_taken.copy()  # no outcome is assumed
     for row, action in model.nondeterministic:
-        steps.exclude((number_of_row[row], action))
-        novelty[number_of_row[row], action] = 0.0
-    width = steps.possible.shape[2]
-    columns = len(novelty), model.n_actions * width
+        is_fixed[number_of_row[row], action] = True
+    reward[is_fixed], anywhere[is_fixed], novelty[is_fixed] = np.nan, False, 0.0
+    reward[*taken, 0] = known.reward[rows, actions]
+    next_number[*taken, 0] = np.where(next_rows < 0, ENDS, number_of_row[next_rows])
+    possible = np.isfinite(reward)
+    columns = len(novelty), -1
     return OptimisticModel(
         number_of_row,
         row_of_number,
-        np.where(steps.possible, steps.target, ENDS).reshape(columns).astype(np.int32),
-        np.where(steps.possible, steps.reward, 0.0).reshape(columns),
-        steps.possible.reshape(columns),
-        steps.anywhere.reshape(columns),
+        np.where(possible, next_number, ENDS).reshape(columns).astype(np.int32),
+        np.where(possible, reward, 0.0).reshape(columns),
+        possible.reshape(columns),
+        anywhere.reshape(columns),
         n_states,
         is_taken,
         novelty,
-        width,
+        possible.shape[2],
     )
 
 
@@ -179,47 +181,19 @@ def observed_outcomes(model: EmpiricalModel, n_observations: int) -> tuple[Codes
     return in_state, in_any
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """The possible outcomes of every step, in the last axis of each array.
-
-    For those in `anywhere` the next observation is assumed, but not the state.
-    """
-
-    target: NDArray[np.int64]
-    reward: NDArray[np.float64]
-    possible: Flags
-    anywhere: Flags
-
-    def by_row(self) -> "_Steps":
-        """Return the same by observation and state in one axis, with one more outcome."""
-        last = (0, 0), (0, 0), (0, 1)
-        others = (self.reward, self.possible, self.anywhere)
-        return _Steps(
-            np.pad(_by_row(self.target), last, constant_values=ENDS),
-            *(np.pad(_by_row(array), last) for array in others),
-        )
-
-    def exclude(self, steps: tuple[Any, Any]) -> None:
-        """Make all outcomes of some steps impossible, by numbers and actions."""
-        self.possible[steps] = self.anywhere[steps] = False
-
-
-def _by_row(array: NDArray[Any]) -> NDArray[Any]:
-    """Put observations before states, and make rows of both."""
-    return array.swapaxes(0, 1).reshape(-1, *array.shape[2:])
-
-
 def _assumed_steps(
     model: EmpiricalModel, in_state: Codes, in_any: Codes, parts: tuple[NDArray[np.intp], ...]
-) -> _Steps:
-    """Return the assumed outcomes of each step, by state, observation and action.
+) -> tuple[NDArray[np.int64], NDArray[np.float64], Flags]:
+    """Return the assumed outcomes of each step, by observation, state, action and outcome.
 
-    They are the observed one in the state, if there is one, and else all that are known anywhere.
+    They are the observed one in the state, if there is one, and else all that are known anywhere;
+    the last is reserved for an outcome never seen. An array has their next numbers, another their
+    rewards (NaN if impossible); the third marks those of which only the observation is assumed.
     """
-    n_states, n_observations, n_actions = in_state.shape
+    n_observations, n_states, n_actions = in_state.shape
     width = max(int((in_any >= 0).sum(axis=2).max(initial=0)), 1)
-    outcome = np.repeat(in_any[None, :, :, :width], n_states, axis=0)
+    wide = np.pad(in_any[:, :, :width], ((0, 0), (0, 0), (0, 1)), constant_values=-1)
+    outcome = np.repeat(wide[:, None], n_states, axis=1)
     is_known = in_state >= 0
     outcome[is_known] = -1
     outcome[is_known, 0] = in_state[is_known]
@@ -228,8 +202,7 @@ def _assumed_steps(
         labels[observation] = code
     label = np.where(outcome >= 0, labels[outcome], VARIES)
     next_state, reward_of, ended = _by_label(model, parts)
-    here = np.arange(n_states)[:, None, None, None]
-    action = np.arange(n_actions)[None, None, :, None]
+    here, action = np.arange(n_states)[:, None, None], np.arange(n_actions)[:, None]
     # The machines do not know newer labels.
     read = np.where(label < next_state.shape[1] - 2, label, -1)
     after, reward = next_state[here, read], reward_of[here, read, action]
@@ -237,7 +210,7 @@ def _assumed_steps(
     unread = (outcome >= 0) & (label >= 0) & ~is_end & (after < 0)
     reward = np.where(unread & ~np.isfinite(reward), model.usual_reward, reward)
     target = np.where(is_end, ENDS, outcome.astype(np.int64) * n_states + np.maximum(after, 0))
-    return _Steps(target, reward, (label >= 0) & np.isfinite(reward), unread)
+    return target, np.where(label >= 0, reward, np.nan), unread
 
 
 def _by_label(

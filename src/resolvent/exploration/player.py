@@ -5,7 +5,6 @@ and labels of a learner.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,14 +12,19 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent.errors import TraceError, located, locating
-from resolvent.exploration.environment import list_actions, make_runner, spaces_of
+from resolvent.exploration.environment import (
+    has_limit,
+    list_actions,
+    make_runner,
+    member_of,
+    spaces_of,
+)
 from resolvent.exploration.learner import EncodedReset, EncodedStep
 from resolvent.exploration.relabel import OBSERVATIONS, set_labels
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.planning.value_bounds import overflow_error
 from resolvent.rl.env import AnyEnv, LabelSource, SymbolEncoder, finite_reward, label_method
 from resolvent.rl.rollout import Step
-from resolvent.rl.vector_env import one_environment
 from resolvent.traces.symbols import INFO_KEYS, Symbol
 
 MAX_EPISODE_STEPS: Final = 2_000
@@ -44,7 +48,7 @@ class Encoder:
         observation_fn: Callable[[Any], Any] | None = None,
     ) -> None:
         self.labeling_fn, self.observation_fn = labeling_fn, observation_fn
-        with nullcontext(env) if isinstance(env, gym.Env) else one_environment(env) as single:
+        with member_of(env) as single:
             self._observations = SymbolEncoder(single, "observation", observation_fn)
             self._action_names = SymbolEncoder(single, "action")
             self.has_label_method = isinstance(single, gym.Env) and label_method(single) is not None
@@ -113,7 +117,7 @@ class EpisodePlayer:
         self, env: AnyEnv, state: LearnerState, encoder: Encoder, max_steps: int | None = None
     ) -> None:
         self.runner, self.state, self.encoder = make_runner(env), state, encoder
-        self.limit = max_steps or (None if self.runner.has_limit else MAX_EPISODE_STEPS)
+        self.limit = max_steps or (None if has_limit(env) else MAX_EPISODE_STEPS)
         self.resets = 0
         self.reset_of = [0] * self.runner.count
         state.episodes = [EpisodeState(index) for index in range(self.runner.count)]

@@ -130,8 +130,7 @@ def _adopt(state: LearnerState, labeling: LabelingFunction) -> None:
     hypothesis.tables = None
     state.conflict = hypothesis.repair()
     if state.conflict is None:
-        state.forget_validation()
-        state.rebuild()
+        state.adopt_machines()
 
 
 def _adopt_events(state: LearnerState, discovered: Events) -> None:
@@ -142,8 +141,7 @@ def _adopt_events(state: LearnerState, discovered: Events) -> None:
     hypothesis.tables = TransitionTables.of(result.machines, state.buffer)
     state.labels.states_at_discovery = sum(hypothesis.tables.sizes)
     state.conflict = None
-    state.forget_validation()
-    state.rebuild()
+    state.adopt_machines()
 
 
 def _adopt_all_observations(state: LearnerState) -> None:

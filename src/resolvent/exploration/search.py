@@ -71,12 +71,8 @@ class BreadthFirstSearch(Generic[Node]):
 
     def steps_to(self, node: Node, action: int) -> tuple[Step, ...]:
         """Return the steps from a start to a node, and then the action."""
-        steps = [(_row(node), action)]
-        while (parent := self.parents[node]) is not None:
-            node, action = parent
-            steps.append((_row(node), action))
-        return tuple(reversed(steps))
-
-
-def _row(node: int | tuple[Any, ...]) -> int:
-    return node if isinstance(node, int) else int(node[0])
+        path = [(node, action)]
+        while (parent := self.parents[path[-1][0]]) is not None:
+            path.append(parent)
+        rows = (node if isinstance(node, int) else int(node[0]) for node, _ in reversed(path))
+        return tuple(zip(rows, (action for _, action in reversed(path)), strict=True))

@@ -18,7 +18,7 @@ from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.learner import begin_episode, close_episode, update, verify_if_exhausted
 from resolvent.exploration.run import Listener, RunOptions, SolveRun
 from resolvent.exploration.solution import Solution
-from resolvent.exploration.stochastic import explore_random_world
+from resolvent.exploration.stochastic import explore_stochastic
 from resolvent.exploration.stopping import Kind, stop_reason
 from resolvent.exploration.tests import select_action
 from resolvent.preprocess.labeling import LabelingFunction
@@ -118,7 +118,7 @@ def solve(
 def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
     """Explore until there is a reason to stop; continue with probabilities if stochastic."""
     if previous is not None and previous.statement.kind == "chance":
-        return explore_random_world(run, previous)
+        return explore_stochastic(run, previous)
     if previous is not None:
         try:
             log = run.resume(previous)
@@ -140,13 +140,13 @@ def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
         if run.options.noise == "none":
             run.save_traces()
             raise conflict.error()
-        return explore_random_world(run, conflict)
+        return explore_stochastic(run, conflict)
     if reason == "interrupted" and not run.state.steps:
         raise KeyboardInterrupt
     solution = run.saved(run.solution(reason))
     if solution.statement.contradiction is None or run.options.noise == "none":
         return solution
-    return explore_random_world(run, solution)
+    return explore_stochastic(run, solution)
 
 
 def _take_steps(

@@ -204,10 +204,11 @@ class LearnerState:
             return float("inf")
         return values.largest_gap(self.model)
 
-    def forget_validation(self) -> None:
-        """Note that the plan of these machines was never executed."""
+    def adopt_machines(self) -> None:
+        """Compute the model of new machines, whose plan was never executed."""
         self.validation.starts.clear()
         self.validation.steps = 0
+        self.rebuild()
 
     def rebuild(self) -> None:
         """Compute the model again from the hypothesis and all steps, and reset the paths."""

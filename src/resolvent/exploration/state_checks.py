@@ -42,10 +42,11 @@ OtherState = tuple[int, int]
 def check_states(state: LearnerState, episode: EpisodeState) -> Path | None:
     """Return the path to a label with too few checks after it, from here or from a start."""
     model = state.present_model()
-    here = unchecked_label(model, [episode.row], N_CHECKS, state.selection.given_up)
+    given_up = state.selection.given_up
+    here = unchecked_label(model, [episode.row], given_up)
     if _is_long(state, episode, here):
-        there = unchecked_label(model, model.starts, N_CHECKS, set(state.selection.given_up))
-        if there is not None and _is_far_shorter(there, here):
+        there = unchecked_label(model, model.starts, set(given_up))
+        if _is_far_shorter(there, here):
             return there
     return here
 
@@ -61,7 +62,7 @@ def check_pairs(state: LearnerState, episode: EpisodeState) -> Path | None:
         for start in model.starts:
             begun = (-1, *model.start_symbols[start])
             there = unchecked_pair(model, start, begun, set(given_up))
-            if there is not None and _is_far_shorter(there, path):
+            if _is_far_shorter(there, path):
                 return RESET
     return path
 
@@ -73,8 +74,10 @@ def _is_long(state: LearnerState, episode: EpisodeState, path: Path | None) -> b
     return path is None or (episode.length > 0 and len(path.steps) >= LONG_CHECK)
 
 
-def _is_far_shorter(path: Path, alternative: Path | None) -> bool:
-    return alternative is None or 1.5 * len(path.steps) <= len(alternative.steps)
+def _is_far_shorter(path: Path | None, alternative: Path | None) -> bool:
+    if path is None or alternative is None:
+        return path is not None
+    return 1.5 * len(path.steps) <= len(alternative.steps)
 
 
 def undistinguished_states(
@@ -102,7 +105,7 @@ def distinguishes(
 
 
 def distinguishing_query(
-    model: EmpiricalModel, row: int, queries: set[Query], n_checks: int
+    model: EmpiricalModel, row: int, queries: set[Query], n_checks: int = N_CHECKS
 ) -> Path | None:
     """Return the path to an informative query not in `queries`; None if these are enough.
 
@@ -130,14 +133,14 @@ def distinguishing_query(
 
 
 def nearest_informative(
-    model: EmpiricalModel, row: int, queries: set[Query], n_checks: int, floor: float = 0.0
+    model: EmpiricalModel, row: int, queries: set[Query], floor: float
 ) -> Path | None:
     """Return the path to the nearest informative query not in `queries`, if these are too few.
 
     Its use per step has to be above the floor.
     """
     done = len(queries & model.informative)
-    if done >= n_checks:
+    if done >= N_CHECKS:
         return None
     search = BreadthFirstSearch[int]([row])
     use = CHECK_USE / (1 + done)
@@ -171,10 +174,7 @@ def _informative_steps(
 
 
 def unchecked_label(
-    model: EmpiricalModel,
-    sources: Iterable[int],
-    n_checks: int,
-    given_up: set[tuple[Context, int]],
+    model: EmpiricalModel, sources: Iterable[int], given_up: set[tuple[Context, int]]
 ) -> Path | None:
     """Return the shortest path to a label after which an informative query was never asked.
 
@@ -192,7 +192,7 @@ def unchecked_label(
                 context = (label, *states)
                 if (context, target) not in given_up:
                     queries = model.queries_after.get(context, set())
-                    rest = distinguishing_query(model, target, queries, n_checks)
+                    rest = distinguishing_query(model, target, queries)
                     if rest is not None:
                         steps = search.steps_to(row, action) + rest.steps
                         return Path(steps, CHECK_USE, rest.purpose)

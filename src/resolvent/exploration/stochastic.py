@@ -12,8 +12,8 @@ import gymnasium as gym
 import numpy as np
 
 from resolvent._util.parallel import stop_requests
-from resolvent.errors import TraceError, locating
-from resolvent.exploration.environment import SingleRunner
+from resolvent.errors import OptionError, TraceError, locating
+from resolvent.exploration.environment import SingleRunner, member_of
 from resolvent.exploration.run import SolveRun
 from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.stopping import Statement, describe_labeling
@@ -35,10 +35,15 @@ RANDOM_SHARE: Final = 0.2
 """Share of random steps."""
 
 
-def explore_random_world(run: SolveRun, before: Solution | Conflict) -> Solution:
+def explore_stochastic(run: SolveRun, before: Solution | Conflict) -> Solution:
     """Continue after a solution or a conflict that shows that the environment is stochastic."""
     learner = StochasticLearner(run, before)
-    with run.player.runner.single_env() as env, stop_requests() as is_interrupted:
+    with member_of(run.player.runner.env) as env, stop_requests() as is_interrupted:
+        if not isinstance(env, gym.Env):
+            raise OptionError(
+                f"the environment is stochastic, and {type(env.unwrapped).__name__} has no single "
+                f"environments: pass one made by gym.make"
+            )
         while True:
             best = learner.plan(infer_with(learner.options, learner.traces).machines)
             run.add_round(learner.present_round(best))

@@ -7,7 +7,7 @@ a level of importance for each unknown step.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def value_bounds(model: EmpiricalModel, config: "LearnerConfig") -> ValueBounds:
     elif bounds.largest_gap(model) > config.target:
         bound = known.action_values(bounds.upper, best, gamma)
         bounds.importance[_useful_steps(model, known, bound > (safe.value + slack)[:, None])] = 1
-        _mark_likely(bounds, model, known, safe, gamma, (worst, most))
+        _mark_likely(bounds, model, known, safe, gamma, worst, most)
     return bounds
 
 
@@ -113,10 +113,10 @@ def _mark_likely(
     known: KnownSteps,
     safe: OptimalPolicy,
     gamma: float,
-    rewards: tuple[float, float],
+    worst: float,
+    most: float,
 ) -> None:
     """Mark the unknown steps that are of use in the optimistic model, and in its best plan."""
-    worst, most = rewards
     likely = max(most, float(safe.value.max(initial=most)))
     # Without discount, assumed rewards may recur for ever and then say nothing.
     world = optimistic_model(model, known) if gamma < 1 else None
@@ -162,14 +162,19 @@ def _value_of_unseen(
 
 def _useful_steps(model: EmpiricalModel, known: KnownSteps, is_better: Flags) -> Flags:
     """Return the unknown steps to which a path of possibly better actions leads from a start."""
-    reached = np.zeros(len(is_better), bool)
-    frontier = np.array(list(model.starts), np.int64)
+    targets = np.where(is_better & known.is_known, known.next_row, -1)
+    return _reachable(list(model.starts), targets)[:, None] & is_better & ~known.is_known
+
+
+def _reachable(starts: Any, targets: Codes) -> Flags:
+    """Return the rows that are reached from some of them, by their next rows or -1."""
+    reached, frontier = np.zeros(len(targets), bool), np.array(starts, np.int64)
     while len(frontier):
         reached[frontier] = True
-        targets = known.next_row[frontier][is_better[frontier] & known.is_known[frontier]]
-        further = np.unique(targets[targets >= 0]).astype(np.int64)
+        further = np.unique(targets[frontier]).astype(np.int64)
+        further = further[further >= 0]
         frontier = further[~reached[further]]
-    return reached[:, None] & is_better & ~known.is_known
+    return reached
 
 
 def _relied_on_steps(
@@ -182,14 +187,9 @@ def _relied_on_steps(
     """Return rows and actions of the unknown steps that the best optimistic policy takes."""
     value, rounding = best.value[world.number_of_row], best.rounding[world.number_of_row]
     is_above = value > safe.value + safe.rounding + rounding
-    starts = np.array([row for row in _likely_starts(model) if is_above[row]], np.int64)
-    target = next_number[np.arange(len(next_number)), best.policy]
-    reached = np.zeros(len(target), bool)
-    frontier = world.number_of_row[starts]
-    while len(frontier):
-        reached[frontier] = True
-        further = np.unique(target[frontier][target[frontier] >= 0]).astype(np.int64)
-        frontier = further[~reached[further]]
+    starts = [row for row in _likely_starts(model) if is_above[row]]
+    targets = next_number[np.arange(len(next_number)), best.policy]
+    reached = _reachable(world.number_of_row[starts], targets)
     rows = world.row_of_number[reached & (world.row_of_number >= 0)]
     numbers = world.number_of_row[rows]
     chosen = best.policy[numbers] // world.width
