@@ -1,4 +1,4 @@
-"""What is worked out at once from all steps, beside what taking them one by one gives."""
+"""The bulk update of the model from all steps equals the update step by step."""
 
 import gymnasium as gym
 import numpy as np
@@ -42,9 +42,9 @@ def state(request):
     return explorer.state
 
 
-def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
+def one_by_one(model: EmpiricalModel, columns: Columns) -> EmpiricalModel:
     """Return what is known after all steps were taken one after another."""
-    known = EmpiricalModel(believed.tables, believed.buffer, believed.usual_reward)
+    known = EmpiricalModel(model.tables, model.buffer, model.usual_reward)
     for number, (first, stop) in enumerate(zip(columns.offsets, columns.offsets[1:], strict=False)):
         place = int(first) + number
         seen, labels = columns.observations.tolist(), columns.labels.tolist()
@@ -67,19 +67,19 @@ def one_by_one(believed: EmpiricalModel, columns: Columns) -> EmpiricalModel:
 
 
 def steps_of(known: EmpiricalModel) -> dict:
-    """Return what is known of each step, by situations instead of their numbers."""
+    """Return what is known of each step, by augmented states instead of their rows."""
     found = {}
-    for situation, row in known.rows.items():
+    for augmented, row in known.rows.items():
         for action, led in enumerate(known.next_row[row]):
             follows = known.augmented_states[led] if led >= 0 else led
             unsettled = (row, action) in known.nondeterministic
-            told = None if led == -2 else known.reward[row][action]
+            reward = None if led == -2 else known.reward[row][action]
             if led != -2 or unsettled:
-                found[situation, action] = follows, told, unsettled, known.label_read[row][action]
+                found[augmented, action] = follows, reward, unsettled, known.label_read[row][action]
     return found
 
 
-def test_all_at_once_is_the_same_as_one_by_one(state):
+def test_bulk_and_stepwise_updates_are_equal(state):
     columns, known = state.buffer.columns(), state.model
     slow = one_by_one(known, columns)
     assert steps_of(known) == steps_of(slow)
@@ -92,32 +92,33 @@ def test_all_at_once_is_the_same_as_one_by_one(state):
     assert known.informative >= slow.informative  # one by one, what varies is known from then on
 
 
-def test_queries_in_contexts_are_those_asked_there(state):
-    """One by one, all queries are noted; all at once, only notable ones."""
+def test_contexts_list_their_observed_queries(state):
+    """One by one, all queries are noted; all at once, only informative ones."""
     known, slow = state.model, one_by_one(state.model, state.buffer.columns())
     for fast, plain in (
         (known.queries_after, slow.queries_after),
         (known.queries_after_pair, slow.queries_after_pair),
     ):
-        notable = {key: asked & known.informative for key, asked in plain.items()}
-        assert fast == {key: asked for key, asked in notable.items() if asked}
+        informative = {key: asked & known.informative for key, asked in plain.items()}
+        assert fast == {key: asked for key, asked in informative.items() if asked}
 
 
-def test_answers_are_those_of_each_step(state):
+def test_outputs_are_those_of_each_step(state):
     columns, known = state.buffer.columns(), state.model
     steps = QueriedSteps(columns, known.tables)
     states = [steps.walk(one).tolist() for one in known.tables.transitions]
     for step in range(columns.steps):
-        told = {"transition": columns.observations_after, "reward": columns.rewards}
+        outputs = {"transition": columns.observations_after, "reward": columns.rewards}
         for place, kind in enumerate(known.tables.names):
             here = [one[step] for one in states]
             asked = int(columns.observations_before[step]), int(columns.actions[step])
             assert (
-                known.machines.output(place, here, asked) == told.get(kind, steps.terminated)[step]
+                known.machines.output(place, here, asked)
+                == outputs.get(kind, steps.terminated)[step]
             )
 
 
-def test_words_are_those_read_in_a_row(state):
+def test_words_are_label_sequences_that_were_read(state):
     columns, known = state.buffer.columns(), state.model
     for length in (1, 2, 3):
         words = set()
@@ -130,7 +131,7 @@ def test_words_are_those_read_in_a_row(state):
         assert known.words(length) == words
 
 
-def test_columns_are_made_once_until_something_is_added(state):
+def test_columns_are_cached_until_a_step_is_added(state):
     log = state.buffer
     assert log.columns() is log.columns()
     before = log.columns()
@@ -141,7 +142,7 @@ def test_columns_are_made_once_until_something_is_added(state):
     assert 0.5 in log.columns().reward_levels[0]
 
 
-def clashes_by_hand(steps, place, states, beside):
+def conflicts_by_loop(steps, place, states, beside):
     """Return the steps with another answer than the first one in the same state, and that one."""
     first, found = {}, []
     for step, state in enumerate(states):
@@ -155,7 +156,7 @@ def clashes_by_hand(steps, place, states, beside):
     return found
 
 
-def test_clashes_are_those_found_by_hand(state):
+def test_conflicts_equal_those_of_a_plain_loop(state):
     believed, draw = state.model.tables, np.random.default_rng(1)
     steps = QueriedSteps(state.buffer.columns(), believed)
     assert explains(believed, steps)
@@ -166,7 +167,7 @@ def test_clashes_are_those_found_by_hand(state):
             moves = believed.transitions[place].copy()
             moves.ravel()[draw.integers(moves.size)] = draw.integers(-1, len(moves))
             states = steps.walk(moves)
-            by_hand = clashes_by_hand(steps, place, states.tolist(), beside)
+            by_hand = conflicts_by_loop(steps, place, states.tolist(), beside)
             found = steps.conflicts(place, moves, condition)
             assert (found.count, found.lost) == (len(by_hand), int((states < 0).sum()))
             if by_hand:
@@ -174,7 +175,7 @@ def test_clashes_are_those_found_by_hand(state):
                 assert steps.conflicts(place, moves, condition, enough=1).count == 1
 
 
-def test_a_wrong_move_is_mended(state):
+def test_a_wrong_transition_is_repaired(state):
     believed = state.model.tables
     steps = QueriedSteps(state.buffer.columns(), believed)
     for state, label in zip(*np.nonzero(believed.transitions[0] >= 0), strict=True):
@@ -186,7 +187,7 @@ def test_a_wrong_move_is_mended(state):
             assert found is None or explains(found, steps)
 
 
-def test_endings_are_told_where_no_situation_both_ends_and_goes_on(state):
+def test_endings_are_predicted_if_no_augmented_state_both_ends_and_continues(state):
     believed = state.model.tables
     steps = QueriedSteps(state.buffer.columns(), believed)
     together = zip(*(steps.walk(one).tolist() for one in believed.transitions), strict=True)
@@ -196,7 +197,7 @@ def test_endings_are_told_where_no_situation_both_ends_and_goes_on(state):
     assert predicts_endings(believed, steps) == all(len(one) == 1 for one in ends.values())
 
 
-def test_values_are_numbered_as_they_come_up():
+def test_values_are_numbered_by_first_occurrence():
     draw = np.random.default_rng(0)
     for size, most in ((0, 1), (1, 1), (50, 5), (5_000, 3_000), (5_000, 2**62)):
         values = draw.integers(-most, most, size)
@@ -234,7 +235,7 @@ def test_steps_that_do_not_fit_are_refused(wrong):
         {"besides": 2**62},
     ],
 )
-def test_moves_that_do_not_fit_are_refused(wrong):
+def test_transitions_that_do_not_fit_are_refused(wrong):
     steps = _core.AskedSteps(np.int32([0, 1]), np.int64([0, 2]), np.int32([0, 1]), queries=2)
     right = {
         "transitions": np.int32([0, 0]), "labels": 2, "answer": np.int32([0, 1]),

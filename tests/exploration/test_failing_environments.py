@@ -59,10 +59,10 @@ def whole():
     return rs.solve(Failing("never"))
 
 
-@pytest.mark.parametrize(("how", "at", "told"), FAILURES, ids=[one[0] for one in FAILURES])
-def test_what_was_found_is_kept_and_gone_on_from(tmp_path, whole, how, at, told):
+@pytest.mark.parametrize(("how", "at", "message"), FAILURES, ids=[one[0] for one in FAILURES])
+def test_a_failed_run_keeps_its_result_and_resumes(tmp_path, whole, how, at, message):
     folder = tmp_path / "kept"
-    with pytest.raises(rs.errors.EnvironmentFailed, match=told) as caught:
+    with pytest.raises(rs.errors.EnvironmentFailed, match=message) as caught:
         rs.solve(Failing(how, at), folder=folder)
     assert f"the result so far is in {folder}" in str(caught.value)
     kept = rs.Solution.load(folder)
@@ -77,7 +77,7 @@ def test_what_was_found_is_kept_and_gone_on_from(tmp_path, whole, how, at, told)
     assert resumed.traces == whole.traces
 
 
-def test_what_fails_before_anything_was_seen_leaves_nothing(tmp_path):
+def test_a_failure_before_the_first_step_leaves_nothing(tmp_path):
     with pytest.raises(
         rs.errors.EnvironmentFailed, match=r"episode 0: the environment's reset\(\)"
     ) as one:
@@ -86,7 +86,7 @@ def test_what_fails_before_anything_was_seen_leaves_nothing(tmp_path):
     assert not (tmp_path / "kept").exists()
 
 
-def test_what_fails_again_when_it_is_repeated_is_left_alone():
+def test_an_episode_that_fails_again_is_truncated():
     """The episode under way is cut, and exploring goes on in another one."""
     part = rs.solve(House(), budget=32)
     assert part.traces[-1].actions
@@ -97,7 +97,7 @@ def test_what_fails_again_when_it_is_repeated_is_left_alone():
         assert rs.solve(env, resume=part).optimal
 
 
-def test_a_random_world_that_fails_keeps_what_was_seen(tmp_path):
+def test_a_stochastic_environment_that_fails_keeps_its_steps(tmp_path):
     class Stuck(Coin):
         steps = 0
 
@@ -131,7 +131,7 @@ class Ring(gym.Env):
         return self.at, float(self.at == 3), False, False, {"labels": ()}
 
 
-def test_an_environment_that_never_ends_is_cut_and_that_is_said():
+def test_endless_episodes_are_truncated_and_counted():
     solved = rs.solve(Ring(), max_steps=10)
     assert solved.optimal
     lengths = [len(trace.actions) for trace in solved.traces]
@@ -140,7 +140,7 @@ def test_an_environment_that_never_ends_is_cut_and_that_is_said():
     assert solved.why_stopped.endswith(f"{lengths.count(10)} episodes truncated")
 
 
-def test_a_random_world_says_which_two_steps_show_it(tmp_path):
+def test_the_statement_names_the_two_contradictory_steps(tmp_path):
     solved = rs.solve(Coin(), budget=600)
     with pytest.raises(rs.ContradictoryTraces) as caught:
         rs.solve(Coin(), noise="none", folder=tmp_path / "coin")
@@ -157,16 +157,16 @@ class TestAnotherEnvironment:
     """Nobody goes on in another environment than the one to go on from."""
 
     @pytest.mark.parametrize(
-        ("env", "told"),
+        ("env", "message"),
         [
             ("resolvent/PhaseGrid3-v0", "its name is resolvent/PhaseGrid3-v0 and was resolvent/TM"),
             (lambda: gym.make("resolvent/TMaze-v0", length=6), "arguments are length=6 and were"),
             (lambda: TMaze(5), "its name is TMaze and was resolvent/TMaze-v0"),
         ],
     )
-    def test_it_is_refused(self, env, told):
+    def test_it_is_refused(self, env, message):
         part = rs.solve(gym.make("resolvent/TMaze-v0", length=5), budget=30)
-        with pytest.raises(rs.errors.ModelError, match=told):
+        with pytest.raises(rs.errors.ModelError, match=message):
             rs.solve(env, resume=part)
 
     def test_spaces_that_changed_are_refused(self):

@@ -92,7 +92,7 @@ class Buffers(Corridor):
 
 @pytest.mark.parametrize("make", [Corridor, Pictures, Pairs, Sentences, Buffers])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_what_is_done_is_read_as_soon_as_states_outnumber_labels(make, seed):
+def test_actions_become_labels_if_states_outnumber_labels(make, seed):
     """With labels of what is seen alone, machines grow and grow: 3,138 to 5,420 steps before."""
     solved = rs.solve(make(), seed=seed)
     assert solved.optimal
@@ -111,12 +111,12 @@ class Wrong(Corridor):
 
     def step(self, action):
         names = "seen", "reward", "terminated", "truncated", "info"
-        told = dict(zip(names, super().step(action), strict=True))
-        return tuple({**told, **(self.wrong if self.steps == 3 else {})}.values())
+        returned = dict(zip(names, super().step(action), strict=True))
+        return tuple({**returned, **(self.wrong if self.steps == 3 else {})}.values())
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"info": None}, "the info is None: it has to be a dict"),
         ({"seen": float("nan")}, "the observation: nan cannot be a symbol"),
@@ -125,8 +125,8 @@ class Wrong(Corridor):
     ],
     ids=lambda one: "" if isinstance(one, str) else next(iter(one)),
 )
-def test_what_is_wrong_is_named(wrong, told):
-    with pytest.raises(rs.errors.EnvironmentFailed, match=rf"episode 0: step 2: .*{told}"):
+def test_invalid_values_are_named(wrong, message):
+    with pytest.raises(rs.errors.EnvironmentFailed, match=rf"episode 0: step 2: .*{message}"):
         rs.solve(Wrong(**wrong))
 
 
@@ -157,7 +157,7 @@ class CutsLate(Cuts):
     ends = True
 
 
-def test_an_end_that_is_called_a_cut_is_said_to_be_one():
+def test_a_step_that_is_always_truncated_is_named():
     solved = rs.solve(Cuts())
     assert solved.value > 10
     assert "2 in 4 (transition state 0, reward state 1)" in solved.statement.cut
@@ -174,7 +174,7 @@ class Idle(Corridor):
         return super().step(action)[0], 0.0, False, False, {}
 
 
-def test_a_budget_spent_where_nothing_paid_is_no_bound(tmp_path):
+def test_equal_rewards_give_no_bound(tmp_path):
     solved = rs.solve(Idle(), budget=500, folder=tmp_path / "kept")
     assert solved.statement.kind == "budget"
     assert "pass reward_range or increase the budget" in solved.why_stopped
@@ -184,7 +184,7 @@ def test_a_budget_spent_where_nothing_paid_is_no_bound(tmp_path):
     assert rs.Solution.load(tmp_path / "kept").bound == float("inf")
 
 
-def test_a_plan_for_named_observations_says_what_is_missing():
+def test_a_plan_for_named_observations_asks_for_observation_fn():
     solved = rs.solve(Sentences(), observation_fn=lambda text: int(text[-2]))
     with pytest.raises(
         rs.errors.ModelError, match="such as 0: if observation_fn made them, give it here, too"

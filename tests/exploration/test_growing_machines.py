@@ -1,4 +1,4 @@
-"""Worlds whose machines grow with nearly every step: what is inferred, mended and carried out."""
+"""Worlds whose machines grow with nearly every step: what is inferred, repaired and carried out."""
 
 from itertools import pairwise
 
@@ -57,7 +57,7 @@ class Welcome(gym.Env):
         return 0, 1.0 if self.stayed <= self.long else -1.0, False, False, {}
 
 
-def test_tunes_are_learned_by_heart_with_few_thorough_inferences(monkeypatch):
+def test_memorized_tunes_need_few_thorough_inferences(monkeypatch):
     thorough, repairs = [], []
     rethink, repair = Hypothesis.relearn, Hypothesis.repair
 
@@ -81,7 +81,7 @@ def test_tunes_are_learned_by_heart_with_few_thorough_inferences(monkeypatch):
     assert all(later >= MORE_STEPS * one for one, later in pairwise(thorough))
 
 
-def test_a_plan_that_goes_round_for_pay_is_carried_out_until_later_pay_hardly_counts():
+def test_a_cyclic_plan_is_executed_until_later_rewards_are_negligible():
     solved = rs.solve(Welcome(), budget=3_000)
     best = sum(0.95**step for step in range(12)) + 0.5 * 0.95**12
     assert solved.optimal
@@ -103,14 +103,14 @@ def _told_by(moves):
     return tables, QueriedSteps(log.columns(), tables)
 
 
-@pytest.mark.parametrize(("moves", "told"), [([[0, 0]], False), ([[0, 1], [1, 1]], True)])
-def test_endings_are_told_by_machines_whose_states_tell_them(moves, told):
+@pytest.mark.parametrize(("moves", "expected"), [([[0, 0]], False), ([[0, 1], [1, 1]], True)])
+def test_endings_are_predicted_by_the_states_of_machines(moves, expected):
     tables, steps = _told_by(moves)
     assert explains(tables, steps)
-    assert predicts_endings(tables, steps) is told
+    assert predicts_endings(tables, steps) is expected
 
 
-def test_environments_side_by_side_begin_with_different_actions():
+def test_several_environments_begin_with_different_actions():
     def first(which):
         return [explorer.act(0, {}, one) for one in which]
 

@@ -38,7 +38,7 @@ def dead_process():
     return over.pid
 
 
-def test_a_folder_whose_writer_was_killed_comes_back(tmp_path):
+def test_a_folder_whose_writer_was_killed_is_restored(tmp_path):
     solved = rs.solve("resolvent/House-v0", budget=30, folder=tmp_path / "solved")
     (tmp_path / "solved").rename(tmp_path / f".solved.{dead_process()}-0.old")
     (tmp_path / f".solved.{dead_process()}-1.part").mkdir()
@@ -46,7 +46,7 @@ def test_a_folder_whose_writer_was_killed_comes_back(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["solved"]
 
 
-def test_what_somebody_else_is_writing_is_left_alone(tmp_path):
+def test_a_folder_that_is_being_written_is_left_alone(tmp_path):
     theirs = tmp_path / f".solved.{os.getpid()}-7.part"
     theirs.mkdir()
     (tmp_path / f".solved-too.{dead_process()}-0.old").mkdir()
@@ -55,7 +55,7 @@ def test_what_somebody_else_is_writing_is_left_alone(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_folder_is_whole_when_two_write_it_in_turns(tmp_path):
+def test_a_folder_is_complete_if_two_processes_write_it(tmp_path):
     for content in ("one", "two"):
         with atomic_folder(tmp_path / "kept", ("file",)) as made:
             (made / "file").write_text(content)
@@ -63,7 +63,7 @@ def test_a_folder_is_whole_when_two_write_it_in_turns(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["kept"]
 
 
-def test_ctrl_c_keeps_everything(tmp_path):
+def test_ctrl_c_saves_all_steps(tmp_path):
     (tmp_path / "slow.py").write_text(textwrap.dedent(SLOW_HOUSE))
     folder = tmp_path / "kept"
     command = [*SOLVE, "slow:SlowHouse", "-o", str(folder)]
@@ -93,7 +93,7 @@ def test_ctrl_c_keeps_everything(tmp_path):
 
 
 @pytest.mark.slow
-def test_whoever_is_killed_ends_in_the_same_bytes(tmp_path):
+def test_killed_runs_resume_to_the_same_bytes(tmp_path):
     counts = tmp_path / "counts.json"
     found = subprocess.run(
         [sys.executable, BENCHMARK, "--solves", "3", "--seed", "5", "--output", counts],
@@ -104,5 +104,5 @@ def test_whoever_is_killed_ends_in_the_same_bytes(tmp_path):
     )
     assert found.returncode == 0, found.stdout + found.stderr[-2000:]
     assert "3 of 3 solves" in found.stdout
-    told = json.loads(counts.read_text())
-    assert (told["solves"], told["same"], told["leftovers"]) == (3, 3, 0)
+    counted = json.loads(counts.read_text())
+    assert (counted["solves"], counted["same"], counted["leftovers"]) == (3, 3, 0)

@@ -1,4 +1,4 @@
-"""Actions that undo others, and what that says of steps that nobody has taken."""
+"""Actions that undo others, and the assumed outcomes of untried steps."""
 
 import numpy as np
 import pytest
@@ -25,20 +25,20 @@ def grid():
     return outcomes
 
 
-def told(outcomes, cell, action):
+def known_outcomes(outcomes, cell, action):
     return [one for one in with_inverse_steps(outcomes)[cell, action].tolist() if one >= 0]
 
 
-def test_a_step_that_nobody_took_is_taken_to_undo_another():
+def test_an_untried_step_is_assumed_to_undo_another():
     outcomes = grid()
     outcomes[at(2, 2), LEFT] = -1
-    assert told(outcomes, at(2, 2), LEFT) == [at(1, 2)]
+    assert known_outcomes(outcomes, at(2, 2), LEFT) == [at(1, 2)]
 
 
-def test_a_step_that_was_blocked_may_lead_to_what_it_would_undo():
+def test_a_blocked_step_may_still_undo_another():
     outcomes = grid()
     outcomes[at(2, 2), LEFT] = at(2, 2)
-    assert told(outcomes, at(2, 2), LEFT) == [at(2, 2), at(1, 2)]
+    assert known_outcomes(outcomes, at(2, 2), LEFT) == [at(2, 2), at(1, 2)]
 
 
 def test_nothing_is_added_where_all_is_known():
@@ -48,23 +48,23 @@ def test_nothing_is_added_where_all_is_known():
     assert (more[:, :, 1] == -1).all()
 
 
-def test_a_way_that_only_leads_on_has_no_way_back():
+def test_a_one_way_ring_has_no_inverse_steps():
     ring = np.full((60, 1, 1), -1, np.int32)
     ring[:59, 0, 0] = np.arange(1, 60)
-    assert told(ring, 59, 0) == []
+    assert known_outcomes(ring, 59, 0) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_rule_is_found_in_what_is_random(seed):
+def test_random_steps_have_no_inverse(seed):
     outcomes = np.random.default_rng(seed).integers(200, size=(200, 4, 1)).astype(np.int32)
     outcomes[::3, 1] = -1
     assert (with_inverse_steps(outcomes)[:, :, 1] == -1).all()
     assert (with_inverse_steps(outcomes)[::3, 1] == -1).all()
 
 
-def test_a_rule_takes_more_than_a_few_cases():
+def test_a_few_cases_are_not_enough():
     few = MIN_INVERSES - 1
     corridor = np.full((few + 1, 2, 1), -1, np.int32)
     corridor[:-1, 0, 0], corridor[1:, 1, 0] = np.arange(1, few + 1), np.arange(few)
     corridor[few, 1] = -1
-    assert told(corridor, few, 1) == []
+    assert known_outcomes(corridor, few, 1) == []

@@ -1,4 +1,4 @@
-"""What unknown steps are supposed to do: what their like did elsewhere, whichever is best."""
+"""The assumed outcomes of unknown steps: the best outcome observed in another state."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def known_of(log, tables):
     return EmpiricalModel.of_steps(tables, log)
 
 
-def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
+def test_an_untried_step_is_assumed_to_have_the_outcome_of_another_state(hall):
     log, tables = hall
     model = known_of(log, tables)
     world = optimistic_model(model, model.known_steps())
@@ -70,7 +70,7 @@ def test_a_step_is_supposed_to_do_what_it_did_in_another_state(hall):
     assert columns[WAIT, 0] == rung
 
 
-def test_what_changed_nothing_may_do_something_elsewhere(hall):
+def test_a_step_without_effect_may_have_one_in_another_state(hall):
     log, tables = hall
     model = known_of(log, tables)
     novelty = optimistic_model(model, model.known_steps()).novelty
@@ -96,7 +96,7 @@ def test_a_label_that_was_never_read_in_a_state_leads_to_the_best_one(hall):
     assert not world.anywhere[HALL * 3].any()  # there it is known where the bell leads
 
 
-def test_the_best_of_several_outcomes_is_supposed(hall):
+def test_the_best_of_several_outcomes_is_assumed(hall):
     log, _ = hall
     record(log, TERMINATED, *RUNG, *THROUGH)
     record(log, ABANDONED, *RUNG, *RUNG)  # a third state, in which the door was never tried
@@ -109,7 +109,7 @@ def test_the_best_of_several_outcomes_is_supposed(hall):
     assert solved.value[HALL * 3 + 2] == 0.5
 
 
-def test_what_is_supposed_decides_which_steps_a_plan_relies_on(hall):
+def test_assumptions_decide_which_steps_a_plan_relies_on(hall):
     log, _ = hall
     record(log, TERMINATED, *RUNG, *THROUGH)
     # An episode that begins where the way on is not known.

@@ -34,14 +34,14 @@ class Lamp(gym.Env):
 @pytest.mark.parametrize(
     ("make", "value"), [(House, 0.95**5), (lambda: TMaze(10), 0.95**10)], ids=["house", "t-maze"]
 )
-def test_labels_are_made_of_what_is_seen(make, value):
+def test_labels_are_made_of_observations(make, value):
     solved = rs.solve(Unlabelled(make()), seed=0, budget=5_000)
     assert solved.optimal
     assert solved.value == pytest.approx(value)
     assert solved.why_stopped.endswith("labels: each observation is an event of its own")
 
 
-def test_what_is_done_counts_where_what_is_seen_tells_nothing():
+def test_actions_are_labels_if_observations_do_not_suffice():
     solved = rs.solve(Lamp(), seed=0, budget=2_000)
     assert solved.optimal
     assert solved.value == pytest.approx(2 * 0.95**2)
@@ -56,7 +56,7 @@ def few(monkeypatch):
     monkeypatch.setattr("resolvent.exploration.relabel.NEXT_AFTER_NONE", 1.5)
 
 
-def test_few_events_are_found_and_read_on(few):
+def test_a_few_events_are_discovered_and_kept(few):
     solved = rs.solve(Unlabelled(TMaze(10)), seed=4, budget=5_000)  # where it takes long enough
     assert solved.optimal
     assert solved.value == pytest.approx(0.95**10)
@@ -68,7 +68,7 @@ def test_few_events_are_found_and_read_on(few):
 
 
 @pytest.mark.slow
-def test_events_that_no_longer_explain_what_comes_are_given_up(few, monkeypatch):
+def test_events_that_no_longer_explain_the_steps_are_dropped(few, monkeypatch):
     """After 64 steps one room seems to be the only event, which is wrong."""
     found, discover = [], relabel._discover_events
 
@@ -85,7 +85,7 @@ def test_events_that_no_longer_explain_what_comes_are_given_up(few, monkeypatch)
 
 
 @pytest.mark.parametrize("make", [Lamp, pytest.param(House, marks=pytest.mark.slow)])
-def test_whoever_stops_and_goes_on_reads_the_same(few, tmp_path, make):
+def test_a_resumed_run_reads_the_same_labels(few, tmp_path, make):
     world = (lambda: Unlabelled(House())) if make is House else make
     whole = rs.solve(world(), seed=0, budget=5_000)
     for budget in (1, whole.steps // 2, whole.steps - 1):

@@ -1,4 +1,4 @@
-"""Starts that are left before a first step: no trace has them, and resuming works all the same."""
+"""Episodes left before their first step are in no trace; resuming gives the same result."""
 
 from importlib import import_module
 
@@ -48,7 +48,7 @@ def some_are_left(monkeypatch):
 
 
 @pytest.mark.parametrize("budget", [50, 130])
-def test_whoever_goes_on_finds_the_same(some_are_left, tmp_path, budget):
+def test_a_resumed_run_gives_the_same_result(some_are_left, tmp_path, budget):
     whole = rs.solve(Gates(), budget=1_000)
     rs.solve(Gates(), budget=budget, folder=tmp_path / "part")
     resumed = rs.solve(Gates(), budget=1_000, resume=tmp_path / "part")
@@ -59,7 +59,7 @@ def test_whoever_goes_on_finds_the_same(some_are_left, tmp_path, budget):
     assert -1 in whole.point.labels
 
 
-def test_what_no_step_shows_is_forgotten_and_its_number_stays_its_own():
+def test_symbols_without_a_step_are_forgotten_and_keep_their_codes():
     log = Buffer(["go"])
     log.observations, log.labels = SymbolIndex(["left", "here", "under way"]), SymbolIndex(["x"])
     log.begin(0, 1, 0).step(0, 0.0, 1, 0)
@@ -71,7 +71,7 @@ def test_what_no_step_shows_is_forgotten_and_its_number_stays_its_own():
     assert log.labels.values == ["x"]
 
 
-def test_a_coding_comes_back_out_of_its_numbers():
+def test_a_symbol_index_is_restored_from_its_codes():
     seen, vocabulary = SymbolIndex(["left", "b", "a"]), Vocabulary(["a", "b"])
     seen.keep_only([1, 2])
     assert seen.codes_in(vocabulary) == [-1, 1, 0]

@@ -37,7 +37,7 @@ def test_the_machines_explain_all_that_was_seen(house):
     assert score["transition"].unseen == score["reward"].unseen == 0
 
 
-def test_the_same_seed_gives_the_same(house):
+def test_equal_seeds_give_equal_results(house):
     again = rs.solve("resolvent/House-v0", seed=0)
     assert again.machines == house.machines
     assert again.traces == house.traces
@@ -72,7 +72,7 @@ def test_built_in_worlds_are_solved(world, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_knows_one_of_two_missions_does_not_stop(seed):
+def test_exploration_continues_after_one_of_two_missions(seed):
     solved = rs.solve(TwoMissions(), seed=seed)
     assert solved.optimal
     assert solved.states["reward"] == 2
@@ -80,20 +80,20 @@ def test_whoever_knows_one_of_two_missions_does_not_stop(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_second_mission_that_pays_more_is_found(seed):
+def test_a_second_mission_with_a_higher_reward_is_found(seed):
     solved = rs.solve(SecondMission(), seed=seed)
     assert solved.optimal
     assert solved.value == pytest.approx(5 * 0.95**4)
 
 
-def test_nothing_that_never_pays_is_called_optimal():
+def test_a_plan_without_rewards_is_not_called_optimal():
     solved = rs.solve(Broken("not at all"), budget=300)
     assert not solved.optimal
     assert solved.statement.kind in ("nothing pays", "budget")
     assert not solved.as_dict()["optimal"]
 
 
-def test_the_history_says_how_it_went(house):
+def test_the_history_has_the_progress(house):
     steps = [one.steps for one in house.history]
     assert steps == sorted(steps)
     assert house.history[-1].states == house.states
@@ -107,7 +107,7 @@ def test_a_budget_is_kept():
     assert solved.why_stopped.startswith("the budget is spent after 20 steps")
 
 
-def test_a_target_ends_it_sooner():
+def test_a_target_stops_exploration_earlier():
     rough, fine = rs.solve(TMaze(10), target=20.0), rs.solve(TMaze(10))
     assert rough.statement.kind == "target"
     assert 0 < rough.bound <= rough.statement.gap <= 20
@@ -115,7 +115,7 @@ def test_a_target_ends_it_sooner():
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [
         ("reset", r"reset\(\) has to return \(observation, info\)"),
         ("raises", r"step\(\) raised RuntimeError: the motor is stuck"),
@@ -125,8 +125,8 @@ def test_a_target_ends_it_sooner():
         ("no labels", "episode 0: step 3: the environment gives no label"),
     ],
 )
-def test_an_environment_that_is_wrong_is_named(how, told):
-    with pytest.raises(rs.TraceError, match=told):
+def test_invalid_environments_are_named(how, message):
+    with pytest.raises(rs.TraceError, match=message):
         rs.solve(Broken(how), budget=50)
 
 
@@ -145,7 +145,7 @@ def test_a_world_without_labels_gets_some():
     assert solved.value == pytest.approx(0.95**5)
 
 
-def test_a_random_world_is_found_out_and_gone_on_with():
+def test_a_stochastic_environment_is_detected_and_explored():
     solved = rs.solve(Coin(), budget=1_500)
     assert solved.statement.kind == "chance"
     assert "different next observations" in solved.why_stopped
@@ -155,7 +155,7 @@ def test_a_random_world_is_found_out_and_gone_on_with():
 
 
 @pytest.mark.parametrize("budget", [200, pytest.param(1_500, marks=pytest.mark.slow)])
-def test_labels_that_come_by_chance_are_planned_for(budget):
+def test_random_labels_are_planned_for(budget):
     solved = rs.solve(Lamp(pays_dark=0.2), budget=budget)
     assert solved.statement.kind == "chance"
     assert "the label or the termination after 1 in 0" in solved.why_stopped
@@ -165,7 +165,7 @@ def test_labels_that_come_by_chance_are_planned_for(budget):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_random_world_that_paid_nothing_yet_is_looked_at_further(seed):
+def test_a_stochastic_environment_without_rewards_is_explored_further(seed):
     env = gym.make("FrozenLake-v1")
     solved = rs.solve(env, budget=3_000, seed=seed)
     assert solved.steps == 3_000
@@ -175,7 +175,7 @@ def test_a_random_world_that_paid_nothing_yet_is_looked_at_further(seed):
     assert "within" not in early.why_stopped
 
 
-def test_labels_that_the_machines_have_not_read_are_no_obstacle():
+def test_labels_unknown_to_the_machines_are_allowed():
     solved = rs.solve(gym.make("Blackjack-v1"), budget=150, seed=0)
     assert solved.statement.kind == "chance"
 
@@ -192,7 +192,7 @@ class Measured(gym.ObservationWrapper):
         return np.array([observation + self.noise.uniform(-0.2, 0.2)])
 
 
-def test_numbers_that_do_not_come_back_are_said_to_be_that():
+def test_numbers_that_do_not_recur_stop_exploration():
     solved = rs.solve(Measured())
     assert solved.statement.kind == "readings"
     assert solved.steps == 1_000
@@ -200,19 +200,19 @@ def test_numbers_that_do_not_come_back_are_said_to_be_that():
     assert rs.solve(Measured(), observation_fn=lambda seen: round(float(seen[0]))).optimal
 
 
-def test_labels_that_come_by_chance_may_be_left_alone():
+def test_random_labels_without_noise_depend_on_chance():
     solved = rs.solve(Lamp(pays_dark=0.2), budget=800, noise="none")
     assert solved.statement.kind == "out of reach"
     assert "depend on chance" in solved.why_stopped
 
 
-def test_labels_that_come_by_chance_and_change_nothing_stand_in_no_way():
+def test_random_labels_without_effect_are_ignored():
     solved = rs.solve(Lamp(pays_dark=1.0))
     assert solved.optimal
     assert solved.value == pytest.approx(0.95**3)
 
 
-def test_labels_that_are_read_late_have_to_follow_from_what_is_seen(tmp_path):
+def test_lagged_labels_have_to_follow_from_observations(tmp_path):
     """Which of them is read next is known to nobody who knows the observation and the states."""
     with pytest.raises(rs.errors.ModelError, match="use timing current or current-with-initial"):
         rs.solve(Lamp(pays_dark=0.2), timing="lagged", folder=tmp_path / "kept")
@@ -226,14 +226,14 @@ def test_labels_that_are_read_late_have_to_follow_from_what_is_seen(tmp_path):
     assert solved.machines.timing.value == "lagged"
 
 
-def test_a_random_world_can_be_refused(tmp_path):
+def test_a_stochastic_environment_can_be_refused(tmp_path):
     with pytest.raises(rs.ContradictoryTraces):
         rs.solve(Coin(), noise="none", folder=tmp_path / "coin")
     assert len(rs.read_traces(tmp_path / "coin" / "traces.jsonl")) > 1
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"budget": 0}, "budget=0"),
         ({"gamma": 0}, "gamma=0"),
@@ -245,13 +245,13 @@ def test_a_random_world_can_be_refused(tmp_path):
         ({"confidence": 1}, "confidence=1"),
     ],
 )
-def test_options_are_checked(options, told):
-    with pytest.raises(rs.OptionError, match=told):
+def test_options_are_checked(options, message):
+    with pytest.raises(rs.OptionError, match=message):
         rs.solve("resolvent/House-v0", **options)
 
 
 @pytest.mark.parametrize("env", ["no/Such-v0", "nowhere:Such-v0", 7, len, lambda: 7])
-def test_what_is_no_environment_is_refused(env):
+def test_other_values_than_environments_are_refused(env):
     with pytest.raises(rs.OptionError, match=r"environment|gymnasium\.Env|has to make"):
         rs.solve(env)
 
@@ -292,11 +292,11 @@ class TestResuming:
         assert rs.Solution.load(folder).traces == resumed.traces
         assert sorted(path.name for path in tmp_path.iterdir()) == ["solved"]
 
-    def test_what_is_done_stays_done(self, house):
+    def test_a_finished_run_stays_finished(self, house):
         assert rs.solve("resolvent/House-v0", resume=house).traces == house.traces
 
     @pytest.mark.parametrize(("drawn", "same"), [(0, False), (2, True), (5, False)])
-    def test_a_world_that_begins_otherwise_is_gone_on_with_all_the_same(self, drawn, same):
+    def test_an_unseeded_environment_can_be_resumed(self, drawn, same):
         """Episodes of some environments do not follow from seeds.
 
         One that is to go on but begins with another mission, though it looks the same, is cut.
@@ -320,7 +320,7 @@ class TestResuming:
     @pytest.mark.parametrize(
         "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
     )
-    def test_a_signal_keeps_everything(self, tmp_path, number):
+    def test_a_signal_saves_all_steps(self, tmp_path, number):
         script = textwrap.dedent(
             f"""
             import os, sys
@@ -338,18 +338,18 @@ class TestResuming:
             print(rs.solve(Stopped(), folder=sys.argv[1]).statement.kind)
             """
         )
-        told = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", script, str(tmp_path / "kept")],
             check=True,
             capture_output=True,
             text=True,
         )
-        assert told.stdout.strip() == "interrupted"
+        assert completed.stdout.strip() == "interrupted"
         kept = rs.Solution.load(tmp_path / "kept")
         assert kept.steps == 41
 
 
-def test_a_folder_is_whole_or_not_there(tmp_path, house, monkeypatch):
+def test_a_folder_is_complete_or_missing(tmp_path, house, monkeypatch):
     house.save(tmp_path / "kept")
     before = {path.name: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     monkeypatch.setattr(rs.Plan, "save", lambda self, path: 1 / 0)

@@ -1,4 +1,4 @@
-"""`solve` and `Explorer` with the environments of a vector environment, played side by side."""
+"""`solve` and `Explorer` with the environments of a vector environment."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -15,20 +15,20 @@ from worlds_to_explore import Coin, TwoMissions, Unlabelled
 
 
 class ToldByMethod(gym.Wrapper):
-    """A house whose labels are told by a method alone."""
+    """A house whose labels are message by a method alone."""
 
     def reset(self, **given):
         seen, info = self.env.reset(**given)
-        self.told = info.get("labels", ())
+        self.message = info.get("labels", ())
         return seen, {}
 
     def step(self, action):
         *shown, info = self.env.step(action)
-        self.told = info["labels"]
+        self.message = info["labels"]
         return *shown, {}
 
     def get_events(self):
-        return self.told
+        return self.message
 
 
 def solved(make=House, count=3, mode=AutoresetMode.NEXT_STEP, **options):
@@ -52,87 +52,87 @@ def test_the_house_is_solved(house):
 @pytest.mark.parametrize(
     "mode", [AutoresetMode.SAME_STEP, pytest.param(AutoresetMode.DISABLED, marks=pytest.mark.slow)]
 )
-def test_how_it_resets_by_itself_makes_no_difference(house, mode):
+def test_autoreset_modes_give_equal_results(house, mode):
     other = solved(mode=mode)
     assert other.traces == house.traces
     assert other.machines == house.machines
     assert other.statement == house.statement
 
 
-def test_the_same_seed_gives_the_same(house):
+def test_equal_seeds_give_equal_results(house):
     again = solved()
     assert again.traces == house.traces
     assert again.history == house.history
 
 
 @pytest.mark.slow
-def test_environments_in_other_processes_give_the_same(house):
+def test_environments_in_other_processes_give_equal_results(house):
     other = rs.solve(AsyncVectorEnv([House] * 3), seed=0)
     assert other.traces == house.traces
 
 
-def test_a_vector_that_is_one_world_is_solved():
+def test_a_batched_environment_is_solved():
     envs = gym.make_vec("resolvent/House-v0", num_envs=2, vectorization_mode="vector_entry_point")
     assert rs.solve(envs, seed=0).optimal
 
 
-def test_missions_that_differ_side_by_side_are_told_apart():
-    found = solved(TwoMissions, 4)
-    assert found.optimal
-    assert found.plan.run(TwoMissions(), episodes=30, seed=1).returns.min() == 1
+def test_different_missions_of_one_vector_are_distinguished():
+    solution = solved(TwoMissions, 4)
+    assert solution.optimal
+    assert solution.plan.run(TwoMissions(), episodes=30, seed=1).returns.min() == 1
 
 
-def test_labels_may_be_told_by_a_method(house):
-    found = solved(lambda: ToldByMethod(House()))
-    assert found.traces == house.traces
+def test_labels_may_be_reported_by_a_method(house):
+    solution = solved(lambda: ToldByMethod(House()))
+    assert solution.traces == house.traces
     with pytest.raises(rs.TraceError, match=r"get_events\(\) cannot report the label"):
         solved(lambda: ToldByMethod(House()), mode=AutoresetMode.SAME_STEP)
 
 
 def test_a_budget_is_kept():
-    found = solved(budget=50)
-    assert found.steps == 48
-    assert found.statement.kind == "budget"
+    solution = solved(budget=50)
+    assert solution.steps == 48
+    assert solution.statement.kind == "budget"
     with pytest.raises(rs.OptionError, match="one step in each of the 3 environments"):
         solved(budget=2)
 
 
-def test_episodes_are_cut():
-    found = solved(lambda: TMaze(10), 2, budget=200, max_steps=6)
-    assert max(len(trace.actions) for trace in found.traces) == 6
-    assert "truncated" in found.why_stopped
+def test_episodes_are_truncated():
+    solution = solved(lambda: TMaze(10), 2, budget=200, max_steps=6)
+    assert max(len(trace.actions) for trace in solution.traces) == 6
+    assert "truncated" in solution.why_stopped
 
 
 @pytest.mark.parametrize("then", [3, 1])
-def test_it_goes_on_from_what_was_found(tmp_path, house, then):
+def test_a_vector_run_resumes(tmp_path, house, then):
     part = solved(budget=90, folder=tmp_path / "part")
     env = House() if then == 1 else SyncVectorEnv([House] * then)
     with _cut_if(then == 1, "the earlier run had 3 environments, this one has 1"):
-        found = rs.solve(env, resume=tmp_path / "part")
-    assert found.optimal
-    assert found.value == pytest.approx(house.value)
-    assert found.steps > part.steps
-    assert list(found.traces[: part.statement.episodes]) == list(
+        solution = rs.solve(env, resume=tmp_path / "part")
+    assert solution.optimal
+    assert solution.value == pytest.approx(house.value)
+    assert solution.steps > part.steps
+    assert list(solution.traces[: part.statement.episodes]) == list(
         part.traces[: part.statement.episodes]
     )
 
 
-def _cut_if(some_are, told):
-    return pytest.warns(rs.errors.ResumeWarning, match=told) if some_are else nullcontext()
+def _cut_if(some_are, message):
+    return pytest.warns(rs.errors.ResumeWarning, match=message) if some_are else nullcontext()
 
 
 @pytest.mark.slow
-def test_many_go_on_from_what_one_found(house):
+def test_several_environments_resume_from_one(house):
     part = rs.solve(House(), budget=60)
     with pytest.warns(
         rs.errors.ResumeWarning, match="the earlier run had 1 environment, this one has 3"
     ):
-        found = solved(resume=part)
-    assert found.optimal
-    assert found.value == pytest.approx(house.value)
+        solution = solved(resume=part)
+    assert solution.optimal
+    assert solution.value == pytest.approx(house.value)
     with pytest.warns(rs.errors.ResumeWarning):
         more = solved(resume=part, budget=200)
-    assert solved(resume=more).traces == found.traces
+    assert solved(resume=more).traces == solution.traces
 
 
 class Breaks(gym.Wrapper):
@@ -198,15 +198,15 @@ class TestResuming:
     def test_after_a_failure(self, house, at):
         """Whichever of them fails, the step of all of them together is as if it was not taken."""
         Breaks.taken, Breaks.at = 0, at
-        told = rf"environment {(at - 1) % 3}: step \d+: the reward is nan"
-        with pytest.raises(rs.errors.EnvironmentFailed, match=told) as failed:
+        message = rf"environment {(at - 1) % 3}: step \d+: the reward is nan"
+        with pytest.raises(rs.errors.EnvironmentFailed, match=message) as failed:
             solved(lambda: Breaks(House()))
         assert failed.value.solution.steps == 99
-        found = solved(lambda: Breaks(House()), resume=failed.value.solution)
-        assert found.traces == house.traces
-        assert found.history == house.history
+        solution = solved(lambda: Breaks(House()), resume=failed.value.solution)
+        assert solution.traces == house.traces
+        assert solution.history == house.history
 
-    def test_what_cannot_be_brought_back_is_cut_and_that_is_said(self):
+    def test_episodes_that_cannot_be_restored_are_truncated(self):
         class Unseeded(TwoMissions):
             draws = np.random.default_rng(1)
 
@@ -217,9 +217,9 @@ class TestResuming:
         with pytest.warns(
             rs.errors.ResumeWarning, match="unfinished episodes? could not be restored"
         ):
-            found = solved(Unseeded, 3, resume=part)
-        assert found.optimal
-        assert found.plan.run(TwoMissions(), episodes=20, seed=1).returns.min() == 1
+            solution = solved(Unseeded, 3, resume=part)
+        assert solution.optimal
+        assert solution.plan.run(TwoMissions(), episodes=20, seed=1).returns.min() == 1
 
     def test_episodes_that_do_not_fit_the_traces_are_refused(self, house):
         for places in (house.places[:-1], (7, *house.places[1:])):
@@ -227,10 +227,10 @@ class TestResuming:
                 solved(resume=replace(house, places=places))
 
 
-def test_a_random_world_is_gone_on_with_in_one_of_them():
-    found = solved(Coin, 2, budget=700)
-    assert found.statement.kind == "chance"
-    assert found.steps == 700
+def test_a_stochastic_vector_continues_in_one_environment():
+    solution = solved(Coin, 2, budget=700)
+    assert solution.statement.kind == "chance"
+    assert solution.steps == 700
 
 
 class Together(gym.vector.VectorEnv):
@@ -251,7 +251,7 @@ class TestSeveralEpisodesAtOnce:
     """`Explorer` in a loop of one's own, with `which`."""
 
     @pytest.mark.parametrize("count", [2, 5])
-    def test_what_one_shows_all_know(self, count):
+    def test_episodes_share_what_they_learn(self, count):
         envs = [TwoMissions() for _ in range(count)]
         explorer = rs.Explorer(envs[0], seed=0)
         shown = [env.reset(seed=number) for number, env in enumerate(envs)]
@@ -273,7 +273,7 @@ class TestSeveralEpisodesAtOnce:
         assert taken.min() > 0
         assert explorer.plan().run(TwoMissions(), episodes=20, seed=1).returns.min() == 1
 
-    def test_each_has_an_episode_of_its_own(self):
+    def test_each_environment_has_its_own_episode(self):
         explorer = rs.Explorer(TwoMissions(), seed=0)
         envs = TwoMissions(), TwoMissions()
         for which, env in enumerate(envs):
@@ -287,7 +287,7 @@ class TestSeveralEpisodesAtOnce:
         with pytest.raises(rs.TraceError, match=r"act\(\) got another observation"):
             explorer.act("east", {"labels": ()}, which=0)
 
-    def test_nobody_learns_in_an_episode_that_did_not_begin(self):
+    def test_learning_before_an_episode_begins_is_refused(self):
         explorer = rs.Explorer(House())
         explorer.act(*House().reset(), which=0)
         with pytest.raises(rs.OptionError, match=r"learn\(\) before act\(\)"):

@@ -20,7 +20,7 @@ BELL = frozenset({"bell"})
 
 @pytest.mark.parametrize("rings", [3, 7])
 @pytest.mark.parametrize("more", [1, 2])
-def test_states_that_nothing_shows_are_found_where_there_may_be_so_many(rings, more):
+def test_hidden_states_are_found_up_to_the_maximum(rings, more):
     solved = rs.solve(Bells(rings), states=rings + more)
     assert solved.optimal
     assert solved.states == {"transition": 1, "reward": rings + 1}
@@ -29,7 +29,7 @@ def test_states_that_nothing_shows_are_found_where_there_may_be_so_many(rings, m
     assert f"has at most {rings + more} states in each machine" in solved.why_stopped
 
 
-def test_without_a_number_of_states_the_statement_is_about_those_found():
+def test_without_a_maximum_the_statement_is_about_the_states_found():
     solved = rs.solve(Bells(4))
     assert solved.states["reward"] == 1  # nobody rings four times for nothing
     assert "has the machine states found (1 transition, 1 reward)" in solved.why_stopped
@@ -50,7 +50,7 @@ def test_every_query_is_asked_after_every_word():
 
 
 @pytest.mark.parametrize("limit", ["MAX_TESTS", "MAX_NODES"])
-def test_where_there_are_too_many_words_that_is_said(monkeypatch, limit):
+def test_too_many_label_sequences_are_sampled(monkeypatch, limit):
     monkeypatch.setattr(w_method, limit, 5)
     solved = rs.solve("resolvent/House-v0", states=3)
     assert solved.optimal
@@ -59,7 +59,7 @@ def test_where_there_are_too_many_words_that_is_said(monkeypatch, limit):
     assert "has the machine states found" in solved.why_stopped
 
 
-def test_more_states_than_there_may_be_are_said_to_be_sampled():
+def test_machines_above_the_maximum_are_sampled():
     solved = rs.solve(SecondMission(), states=2)
     assert solved.states["reward"] > 2
     assert "only sampled" in solved.why_stopped
@@ -84,7 +84,7 @@ def explored(env, steps):
 
 
 @pytest.mark.parametrize(("world", "steps"), [(House, 40), (SecondMission, 80)])
-def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things(world, steps):
+def test_a_distinguishing_path_ends_where_predictions_differ(world, steps):
     state = explored(world(), steps)
     model, columns = state.model, state.buffer.columns()
     found = 0
@@ -116,7 +116,7 @@ def test_a_way_that_tells_rivals_apart_ends_where_they_foretell_different_things
     assert found
 
 
-def test_in_the_end_every_other_move_contradicts_what_was_seen():
+def test_at_the_end_every_redirected_transition_contradicts_a_step():
     solved = rs.solve("resolvent/House-v0", seed=4)
     machines = solved.machines
     assert solved.statement.untold == 0
