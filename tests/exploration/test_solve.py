@@ -382,5 +382,5 @@ def test_a_damaged_folder_is_named(tmp_path, house):
     about.write_text(json.dumps(spoiled))
     with pytest.raises(rs.errors.ModelError, match=r"not what Resolvent wrote: .*\$.steps"):
         rs.Solution.load(tmp_path / "kept")
-    with pytest.raises(rs.errors.ModelError, match="there is no such file"):
+    with pytest.raises(rs.errors.ModelError, match="no such file"):
         rs.Solution.load(tmp_path / "elsewhere")

@@ -110,7 +110,9 @@ class Hypothesis:
         result: InferenceResult | Conflict | None = None
         if present is not None:
             effort *= min(1.0, MANY_STATES / sum(present.sizes)) ** 2
-            if self._needs_termination(present, last):
+            if TERMINATED in present.names or (
+                last and not predicts_endings(present, self._steps(present))
+            ):
                 outputs = *outputs_of(self.options, traces), TERMINATED
                 result = self._smallest_result(traces, effort, outputs)
         if result is None or isinstance(result, Conflict):  # a conflict if termination is random
@@ -124,22 +126,15 @@ class Hypothesis:
             self.tables = tables
         return None
 
-    def _needs_termination(self, present: TransitionTables, last: bool) -> bool:
-        """Return whether a machine has to predict the end of episodes; it stays once added."""
-        if TERMINATED in present.names or not last:
-            return TERMINATED in present.names
-        return not predicts_endings(present, self._steps(present))
-
     def _stays(self, present: TransitionTables, inferred: TransitionTables) -> bool:
         """Return whether the present machines are no worse than those inferred."""
         if present.names != inferred.names or _cost(present) > _cost(inferred):
             return False
         steps = self._steps(present)
-        if not predicts_endings(present, steps) and predicts_endings(
+        is_no_worse = predicts_endings(present, steps) or not predicts_endings(
             inferred, self._steps(inferred)
-        ):
-            return False
-        return explains(present, steps)
+        )
+        return is_no_worse and explains(present, steps)
 
     def _smallest_result(
         self, traces: TraceSet, effort: float, outputs: tuple[str, ...] | None
@@ -151,7 +146,8 @@ class Hypothesis:
         """
         options = replace(self.options, effort=effort, outputs=outputs)
         timings: list[Any] = [options.timing]
-        if self.may_time and self._first_labels_differ():
+        columns = self.buffer.columns()
+        if self.may_time and len(np.unique(columns.labels[columns.starts])) > 1:
             timings = [LabelTiming.CURRENT, LabelTiming.CURRENT_WITH_INITIAL]
         attempts = [try_infer(replace(options, timing=timing), traces) for timing in timings]
         results = [result for result in attempts if not isinstance(result, Conflict)]
@@ -167,10 +163,6 @@ class Hypothesis:
         best = min(results, key=lambda result: sum(m.states for m in result.machines.values()))
         self.options = replace(self.options, timing=best.options.timing)
         return best
-
-    def _first_labels_differ(self) -> bool:
-        columns = self.buffer.columns()
-        return len(np.unique(columns.labels[columns.starts])) > 1
 
 
 def _cost(tables: TransitionTables) -> tuple[int, bool]:

@@ -58,7 +58,7 @@ _STORED = "seed", "reward_range", "history", "point", "ends", "places", "world"
 
 @dataclass(frozen=True, eq=False)
 class Solution(ByValue):
-    """The best way to act in an environment, what it rests on, and why exploration stopped.
+    """The best plan found in an environment, its machines and traces, and why exploration stopped.
 
     Attributes:
         plan: The action in every augmented state, and its value.
@@ -68,8 +68,8 @@ class Solution(ByValue):
         statement: Why it stopped, with the numbers.
         seed: The seed of all episodes.
         point: The checkpoint from which it can be resumed.
-        ends: How each episode that is over ended, by the numbers of `exploration.buffer`.
-        places: The environment of each trace, of several side by side.
+        ends: The kind of end of each closed episode, by the numbers of `exploration.buffer`.
+        places: The number of each trace's environment, if there are several.
         world: The identity of the environment; None if it is not known.
     """
 
@@ -165,7 +165,7 @@ class Solution(ByValue):
             fields["reward_range"] = tuple(fields["reward_range"])
             statement = msgspec.convert(asdict(Statement(**fields)), Statement)
         except FileNotFoundError:
-            raise ModelError(f"{path}: there is no such file; name a folder of `solve`") from None
+            raise ModelError(f"{path}: no such file; pass a folder that `solve` wrote") from None
         except OSError as error:
             raise ModelError(f"{short(str(path))} cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -186,9 +186,8 @@ class Solution(ByValue):
         )
 
     def __repr__(self) -> str:
-        return (
-            f"Solved({amount(self.steps, 'step')}, value {self.value:.4g}, {self.statement.kind})"
-        )
+        steps = amount(self.steps, "step")
+        return f"Solution({steps}, value {self.value:.4g}, {self.statement.kind})"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12} {text}" for name, text in self._figures())
@@ -205,9 +204,9 @@ class Solution(ByValue):
             ]
             for record in self.history
         )
-        header = ["steps", "states", "value", "bound", "after"]
+        header = ["steps", "states", "value", "bound", "test"]
         return notebook.panel(
-            "solved",
+            "solution",
             notebook.figures(self._figures()),
             notebook.table(header, rows, len(self.history)),
         )

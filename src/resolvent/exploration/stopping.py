@@ -3,7 +3,6 @@
 Input: the `LearnerState`. Output: the reason to stop, or None to continue; and a `Statement`.
 """
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -31,8 +30,8 @@ Kind: TypeAlias = Literal[
     "readings",
 ]
 """No plan is better; none by more than the target; no steps are left; the user interrupted; the
-environment failed; all rewards are equal; the remaining tests cannot be reached; the world is
-random; observations are measured numbers that do not recur."""
+environment failed; all rewards are equal; the remaining tests cannot be reached; the environment
+is stochastic; observations are measured numbers that do not recur."""
 
 NO_BOUND: Final = "pass reward_range or increase the budget"
 
@@ -80,20 +79,15 @@ def _reason_when_done(state: LearnerState, values: ValueBounds) -> Kind:
 def _are_numbers_unique(state: LearnerState) -> bool:
     """Return whether observations are measured numbers that hardly ever recur."""
     observations = state.buffer.observations.values
-    if len(observations) < 0.9 * (state.steps + state.buffer.episodes):
-        return False
-    return any(
-        isinstance(number, float) and not number.is_integer() for number in _parts(observations[0])
-    )
+    are_many = len(observations) >= 0.9 * (state.steps + state.buffer.episodes)
+    return are_many and _has_fraction(observations[0])
 
 
-def _parts(symbol: Any) -> Iterator[Any]:
-    """Yield the parts of a symbol that is a nested tuple."""
+def _has_fraction(symbol: Any) -> bool:
+    """Return whether a number in a symbol, which may be a nested tuple, is no integer."""
     if isinstance(symbol, tuple):
-        for part in symbol:
-            yield from _parts(part)
-    else:
-        yield symbol
+        return any(map(_has_fraction, symbol))
+    return isinstance(symbol, float) and not symbol.is_integer()
 
 
 @dataclass(frozen=True)
