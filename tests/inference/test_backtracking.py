@@ -64,8 +64,8 @@ def test_traces_repeated_or_shuffled_change_nothing():
         for strategy in ("likelihood", "backtracking")
         for parts in (walks, shuffled, walks + shuffled)
     ]
-    assert len({str(one.transitions.tolist()) for one in machines[:3]}) == 1
-    assert len({str(one.transitions.tolist()) for one in machines[3:]}) == 1
+    assert len({str(machine.transitions.tolist()) for machine in machines[:3]}) == 1
+    assert len({str(machine.transitions.tolist()) for machine in machines[3:]}) == 1
 
 
 def test_backtracking_corrects_a_wrong_merge():

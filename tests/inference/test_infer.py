@@ -323,7 +323,7 @@ def test_waiting_is_kept_where_it_matters():
     waiting = rs.TraceSet([rs.Trace([0] * 4, [None] * 4, ["go"] * 3, [0, 0, 1])])
     result = rs.infer(waiting)
     assert result.machines.score(waiting).perfect
-    assert [one.triviality for one in result.trivial["reward"]] == ["needed"]
+    assert [test.triviality for test in result.trivial["reward"]] == ["needed"]
     assert trivial_lines(result) == [
         "assumed to change no state of the transition machine: no event",
         "assumed to change no state of the reward machine: none",
@@ -343,7 +343,7 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
     world = with_decoys(random_world(1, size=9, labels=3, tm_states=4), 2)
     result = rs.infer(world.rollouts(600, seed=1)[:5])
     assert result.transition.states == 2  # 4 without it
-    judged = {one.label: one for one in result.trivial["transition"]}[frozenset({"1"})]
+    judged = {test.label: test for test in result.trivial["transition"]}[frozenset({"1"})]
     assert (judged.triviality, judged.basis) == (Triviality.UNDECIDED, TrivialityBasis.SEARCH)
 
 
@@ -452,7 +452,7 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size):
     assert not result.explains_all_traces
     assert "not all traces are explained" in str(result)
     assert result.machines.score(rs.TraceSet(traces)).reward.wrong > 0
-    (cut,) = [one for one in result.warnings if one.kind == "time-ran-out"]
+    (cut,) = [warning for warning in result.warnings if warning.kind == "time-ran-out"]
     assert cut.figures == {"machines": ["reward"], "wrong": [result.unfinished["reward"]]}
     assert {name for name, _ in told} <= {"transition", "reward"}
     assert any(name == "reward" for name, _ in told)

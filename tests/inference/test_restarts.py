@@ -41,7 +41,7 @@ def test_the_smallest_of_all_searches_wins_in_any_order(scarce):
             scarce, ShuffledWorkers(order), seed=3, effort=EFFORT
         )
         assert same(found, best)
-        assert [one.outcome for one in attempts] == [FOUND] * SEEDS
+        assert [attempt.outcome for attempt in attempts] == [FOUND] * SEEDS
 
 
 def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeypatch):
@@ -54,7 +54,7 @@ def test_a_proof_stops_those_after_it_and_waits_for_those_before(plenty, monkeyp
         found, attempts = search_with_restarts(plenty, ShuffledWorkers(order), seed=3)
         assert same(found, alone)
         assert attempts[0].outcome == FOUND
-        stopped += sum(one.outcome == STOPPED for one in attempts)
+        stopped += sum(attempt.outcome == STOPPED for attempt in attempts)
     assert stopped
 
 
@@ -74,8 +74,10 @@ def test_samples_are_sent_without_derived_data(scarce):
 
 def test_seeds_are_the_users_own_and_others():
     assert seeds_from(0)[0] == 0
-    assert len({one for seed in range(50) for one in seeds_from(seed)[1:]}) == 50 * (SEEDS - 1)
-    assert all(0 <= one < 2**64 for one in seeds_from(2**64 - 1))
+    assert len({number for seed in range(50) for number in seeds_from(seed)[1:]}) == 50 * (
+        SEEDS - 1
+    )
+    assert all(0 <= number < 2**64 for number in seeds_from(2**64 - 1))
 
 
 def test_contradictions_are_refused():

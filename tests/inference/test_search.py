@@ -246,7 +246,7 @@ def test_it_finds_a_machine_that_merging_does_not(scarce):
 def test_other_seeds_find_the_same_machine(scarce):
     _, samples = scarce
     found = [search(samples, seed=seed, effort=1) for seed in range(4)]
-    first, *others = (found_fields(one, but=("attempts",)) for one in found)
+    first, *others = (found_fields(automaton, but=("attempts",)) for automaton in found)
     assert all(other == first for other in others)
 
 
@@ -309,7 +309,7 @@ def test_progress_reports_the_best_size_and_the_present_one(hopeless):
     last = seen[-1]
     assert last.states <= merge(hopeless).states
     assert 2 <= last.undecided < last.states
-    assert all(0 <= one.done <= one.total for one in seen)
+    assert all(0 <= progress.done <= progress.total for progress in seen)
     # It grows, but for once at most: where merging is over and the search begins.
     assert sum(later.done < earlier.done for earlier, later in pairwise(seen)) <= 1
 

@@ -58,7 +58,7 @@ def test_agreements_in_the_order_in_which_nodes_fold():
 def test_a_horizon_limits_the_agreements():
     _, merge = folded(0, 1, parent=0, horizon=2)  # node 1 answers two queries
     assert (merge.agreeing, merge.folded) == (1, 1)
-    assert [tuple(one) for one in merge.agreements()] == [(0, 7, 1, 2)]
+    assert [tuple(agreement) for agreement in merge.agreements()] == [(0, 7, 1, 2)]
 
 
 def test_a_strategy_sees_observations_actions_and_outputs():
@@ -101,7 +101,7 @@ def test_the_count_of_an_output_can_decide():
         name = "weighing"
 
         def score(self, merge):
-            return sum(min(one.known, one.new) for one in merge.agreements())
+            return sum(min(agreement.known, agreement.new) for agreement in merge.agreements())
 
     root = [(-1, 0, 3)] * 5 + [(-1, 1, 4)] * 5
     samples = sample_set([root, [(0, 0, 3)], [(1, 1, 4)] + [(-1, 1, 4)] * 4])

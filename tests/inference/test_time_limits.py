@@ -54,7 +54,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     counted = sum(int(times.sum()) for times in cut.machines.transition.query_counts())
     assert counted > cut.refinement.steps
     score = cut.machines.score(traces)
-    assert sum(one.wrong for one in score.values()) > 0
+    assert sum(counts.wrong for counts in score.values()) > 0
 
 
 def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
@@ -68,8 +68,10 @@ def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
 def test_labels_are_not_tested_without_time(traces):
     histories = Histories.of(traces, LabelTiming.CURRENT)
     samples = output_samples(traces, histories, "observation")
-    judged = assess_labels(samples)
-    hasty = assess_labels(samples, in_time=lambda: False)
-    assert [one.label for one in hasty] == [one.label for one in judged] == list(traces.labels)
-    assert any(one.basis is TrivialityBasis.EVIDENCE and one.label for one in judged)
-    assert not any(one.basis is TrivialityBasis.EVIDENCE and one.label for one in hasty)
+    tested = assess_labels(samples)
+    untimed = assess_labels(samples, in_time=lambda: False)
+    assert (
+        [test.label for test in untimed] == [test.label for test in tested] == list(traces.labels)
+    )
+    assert any(test.basis is TrivialityBasis.EVIDENCE and test.label for test in tested)
+    assert not any(test.basis is TrivialityBasis.EVIDENCE and test.label for test in untimed)

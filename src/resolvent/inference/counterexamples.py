@@ -197,19 +197,18 @@ class _StateClasses:
     @property
     def states(self) -> int:
         """Number of states that are left."""
-        return sum(root == state for state, root in enumerate(self.root))
+        return len(set(self.root))
 
     def best_pair(self) -> tuple[int, int] | None:
         """Return the pair on which most outputs agree, among those not known to be apart."""
-        roots = [state for state, root in enumerate(self.root) if state == root]
-        best, most = None, -1
-        for number, q in enumerate(roots):
-            for p in roots[:number]:
-                if not self.apart[p, q]:
-                    agree = (self.outputs[q] >= 0) & (self.outputs[p] == self.outputs[q])
-                    if (agreeing := int(np.sum(agree))) > most:
-                        best, most = (p, q), agreeing
-        return best
+
+        def agreeing(pair: tuple[int, int]) -> int:
+            p, q = self.outputs[list(pair)]
+            return int(np.sum((p >= 0) & (p == q)))
+
+        roots = sorted(set(self.root))
+        pairs = [(p, q) for q in roots for p in roots if p < q and not self.apart[p, q]]
+        return max(pairs, key=agreeing, default=None)  # the first of equals
 
     def merge(self, p: int, q: int) -> None:
         """Merge two states with all merges that this forces; on a conflict mark them as apart."""
