@@ -157,7 +157,7 @@ def test_steps_out_of_range(run: Run, tmp_path: Path, place: str) -> None:
     path = tmp_path / "odd.parquet"
     pq.write_table(two_rows(step=pa.array([0, 2**64 - 1], pa.uint64())), path)
     error = run("infer", place.format(path)).error
-    assert error.startswith(f"{path}, row 1: step 18446744073709551615 of episode 0 stands where")
+    assert error.startswith(f"{path}, row 1: step 18446744073709551615 of episode 0, not the")
 
 
 def test_a_column_that_is_there_twice(run: Run, tmp_path: Path) -> None:

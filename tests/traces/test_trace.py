@@ -135,16 +135,16 @@ DEEP = reduce(lambda inner, _: [inner], range(5000), 0)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"observations": 255}, "observations: int is no row of values"),
-        ({"labels": None}, "labels: NoneType is no row of values"),
-        ({"rewards": 3.5}, "rewards: float is no row of values"),
+        ({"observations": 255}, "observations: int is not a list of values"),
+        ({"labels": None}, "labels: NoneType is not a list of values"),
+        ({"rewards": 3.5}, "rewards: float is not a list of values"),
         ({"rewards": ["abc"]}, "step 0: the reward is 'abc': give a number"),
         ({"rewards": [10**400]}, "step 0: the reward is 1000"),
         ({"rewards": [DEEP]}, "step 0: the reward is a list: give a number"),
         ({"actions": [DEEP]}, "nested more than 100 deep"),
-        ({"terminated": np.zeros(2)}, "terminated is ndarray: say True or False"),
+        ({"terminated": np.zeros(2)}, "terminated is ndarray: give True or False"),
         ({"columns": "x"}, "columns are str: give values by column name"),
-        ({"columns": {"cost": 5}}, "cost: int is no row of values"),
+        ({"columns": {"cost": 5}}, "cost: int is not a list of values"),
     ],
 )
 def test_what_is_no_trace_is_refused_in_words(given, message):

@@ -320,7 +320,7 @@ def test_values_of_several_sets_in_common_codes():
 
 @pytest.mark.parametrize("given", [2, None, [[0]], ["trace"]])
 def test_what_are_no_traces_is_refused(given):
-    with pytest.raises(TraceError, match=r"no row of traces|make it a resolvent\.Trace"):
+    with pytest.raises(TraceError, match=r"not a list of traces|make it a resolvent\.Trace"):
         TraceSet(given)
 
 

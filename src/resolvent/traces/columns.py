@@ -81,7 +81,11 @@ def _as_codes(codes: ArrayLike, size: int) -> Codes:
         position = int(np.argmax((array < 0) | (array >= size)))
         raise TraceError(
             f"position {position}: the code is {array[position]}, "
-            + (f"but only 0 to {size - 1} stand for a value" if size else "but there are no values")
+            + (
+                f"but only 0 to {size - 1} are codes of values"
+                if size
+                else "but there are no values"
+            )
         )
     return np.ascontiguousarray(array, np.int32)
 
@@ -279,7 +283,7 @@ def own_column(name: str, column: Any) -> Column:
         raise TraceError(f"{column_text(name)}: give (values, codes), each code an index of one")
     values, codes = column
     if not isinstance(values, Sequence | np.ndarray):
-        raise TraceError(f"{column_text(name)}: {type(values).__name__} is no list of values")
+        raise TraceError(f"{column_text(name)}: {type(values).__name__} is not a list of values")
     return list(values), own_array(column_text(name), codes)
 
 

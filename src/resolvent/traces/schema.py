@@ -212,10 +212,11 @@ class TableSchema:
                 raise OptionError("next_observation needs observation: name that column, too")
             if self.final_observation is not None:
                 raise OptionError(
-                    "next_observation and final_observation both say what comes last: leave out one"
+                    "next_observation and final_observation both give the final observation: "
+                    "leave out one"
                 )
         if self.label is not None and self.next_label is not None:
-            raise OptionError("label and next_label both say what happened: leave out one")
+            raise OptionError("label and next_label both give the labels: leave out one")
         separator = self.label_separator
         if separator is not None and not (isinstance(separator, str) and separator):
             raise OptionError(f"label_separator={quoted(separator)}: give a text such as ','")

@@ -134,7 +134,7 @@ def _row(name: str, values: Any) -> Iterator[Any]:
         return iter(values)
     except TypeError:
         type_name = type(values).__name__
-        raise TraceError(f"{name}: {type_name} is no row of values: give a list") from None
+        raise TraceError(f"{name}: {type_name} is not a list of values: give a list") from None
 
 
 def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
@@ -153,7 +153,7 @@ def _flag(name: str, value: Any) -> bool:
     try:
         return bool(value)
     except (TypeError, ValueError):
-        raise TraceError(f"{name} is {type(value).__name__}: say True or False") from None
+        raise TraceError(f"{name} is {type(value).__name__}: give True or False") from None
 
 
 def check_lengths(

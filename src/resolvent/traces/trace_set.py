@@ -84,7 +84,9 @@ class TraceSet(Sequence[Trace]):
         try:
             elements = iter(traces)
         except TypeError:
-            raise TraceError(f"{type(traces).__name__} is no row of traces: give a list") from None
+            raise TraceError(
+                f"{type(traces).__name__} is not a list of traces: give a list"
+            ) from None
         episodes = EpisodeBuilder()
         for number, trace in enumerate(elements):
             if not isinstance(trace, Trace):
@@ -392,7 +394,7 @@ class TraceSet(Sequence[Trace]):
         sets = list(sets)
         for traces in sets:
             if not isinstance(traces, TraceSet):
-                raise TraceError(f"{quoted(traces)} is no TraceSet: join sets of traces")
+                raise TraceError(f"{quoted(traces)} is not a TraceSet: give a list of trace sets")
         if names is not None and len(names) != len(sets):
             raise OptionError(f"{len(names)} names for {len(sets)} sets of traces: name each")
         names = names or [f"trace set {number}" for number in range(len(sets))]

@@ -111,7 +111,7 @@ def test_traces_may_be_a_path_or_a_list(tmp_path, as_path):
 
 @pytest.mark.parametrize("given", [None, 7, b"traces", ["hall"]])
 def test_what_is_no_traces_is_refused(given):
-    with pytest.raises(rs.TraceError, match=r"is no traces: give a TraceSet, [^\n]*$"):
+    with pytest.raises(rs.TraceError, match=r"is not a set of traces: give a TraceSet, [^\n]*$"):
         rs.diagnose(given)
 
 

@@ -33,11 +33,14 @@ def test_single_traces_are_a_set(house):
     ("given", "message"),
     [
         ([], "there are no traces to infer from"),
-        (pa.table({"a": [1]}), "a Table does not say .*: read it with rs.read_table"),
+        (
+            pa.table({"a": [1]}),
+            "a Table has columns whose roles are unknown: read it with rs.read_table",
+        ),
         (rs.Trace([0, 1], [None, None], ["go"]), "give a list of them"),
-        ([7], "a value of type list with a int is no traces: give a TraceSet"),
-        (7, "a value of type int is no traces: give a TraceSet"),
-        (None, "a value of type NoneType is no traces"),
+        ([7], "a value of type list with a int is not a set of traces: give a TraceSet"),
+        (7, "a value of type int is not a set of traces: give a TraceSet"),
+        (None, "a value of type NoneType is not a set of traces"),
         ("nowhere.parquet", "nowhere.parquet does not exist"),
     ],
 )
@@ -49,5 +52,7 @@ def test_anything_else_ends_in_one_line(given, message):
 
 def test_a_data_frame_is_told_about_read_table():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(rs.TraceError, match=r"a DataFrame does not say .* rs\.read_table"):
+    with pytest.raises(
+        rs.TraceError, match=r"a DataFrame has columns whose roles .* rs\.read_table"
+    ):
         rs.infer(pandas.DataFrame({"a": [1]}))

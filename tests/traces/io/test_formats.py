@@ -148,7 +148,7 @@ def test_a_format_may_be_forced(read):
         read(PAPER_LINE, format="jsonl")
     with pytest.raises(TraceError, match="expected `array`, got `object`"):
         read(JSON_LINE, format="paper")
-    with pytest.raises(TraceError, match="is no Parquet file"):
+    with pytest.raises(TraceError, match="is not a Parquet file"):
         read(JSON_LINE, format="parquet")
 
 

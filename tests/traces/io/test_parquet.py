@@ -108,7 +108,7 @@ def test_written_columns_are_read_unasked(tmp_path):
 def test_files_of_one_folder_have_the_same_columns(tmp_path):
     for name, one in (("a", table()), ("b", table(drop=["reward"]))):
         pq.write_table(one, tmp_path / f"{name}.parquet")
-    with pytest.raises(TraceError, match=r"a\.parquet has `reward`, and .*b\.parquet has not"):
+    with pytest.raises(TraceError, match=r"a\.parquet has `reward`, and .*b\.parquet does not"):
         read_traces(tmp_path)
 
 
@@ -224,11 +224,11 @@ BAD = {
     ),
     "names that are none": (
         OWN.replace_schema_metadata({"resolvent.columns": "cost"}),
-        "`resolvent.columns` is no list of names: make the file again",
+        "`resolvent.columns` is not a list of names: make the file again",
     ),
     "names that are no text": (
         OWN.replace_schema_metadata({b"resolvent.columns": b'["\xbe"]'}),
-        "`resolvent.columns` is no list of names: make the file again",
+        "`resolvent.columns` is not a list of names: make the file again",
     ),
     "two of one name": (
         OWN.append_column("cost", [COSTS]),
@@ -246,9 +246,12 @@ BAD = {
     "null observation": (with_cell(1, "observation", None), "row 1, column `observation`: no"),
     "null episode": (with_cell(1, "episode", None), "row 1: the column `episode` has no value"),
     "null step": (with_cell(2, "step", None), "row 2: the column `step` has no value"),
-    "missing step": (with_cell(2, "step", 3), "row 2: step 3 of episode 0 stands where step 2"),
+    "missing step": (
+        with_cell(2, "step", 3),
+        "row 2: step 3 of episode 0, not the expected step 2",
+    ),
     "repeated step": (with_cell(2, "step", 1), "row 2: the same `step` and `episode` as .* row 1"),
-    "no start": (table(ROWS[1:]), "row 0: step 1 of episode 0 stands where step 0 should"),
+    "no start": (table(ROWS[1:]), "row 0: step 1 of episode 0, not the expected step 0"),
     "one step": (
         table([*ROWS, (2, 0, "hall", [], None, None, True, False)]),
         "row 5: episode 2 has this one row",

@@ -450,7 +450,7 @@ BAD = {
     "a reward in words": (
         {"see": [1, 2, 3], "pay": ["1", "much", None]},
         {"observation": "see", "reward": "pay"},
-        "row 1, column `pay`: 'much' is no number: rewards must be numbers",
+        "row 1, column `pay`: 'much' is not a number: rewards must be numbers",
     ),
     "an episode of one row": (
         {"see": [1, 2, 3], "run": ["a", "a", "b"], "do": [1, None, 2]},
@@ -460,7 +460,7 @@ BAD = {
     "a flag in the middle of everything": (
         {"see": [1, 2, 3], "t": [3, 2, 1], "over": [False, False, True]},
         {"observation": "see", "order": "t", "terminated": "over"},
-        "row 2: `over` is set and the table goes on, .* name an episode column",
+        "row 2: `over` is set and the table goes on, .*: name the column that distinguishes episodes",
     ),
     "a flag in words": (
         {"see": [1, 2], "over": ["no", "yes"]},
@@ -594,14 +594,14 @@ def test_bad_files_say_where_and_what_to_do(content, message, tmp_path):
 
 def test_one_column_is_no_table():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(rs.TraceError, match=r"^a Series is no table: give a pandas"):
+    with pytest.raises(rs.TraceError, match=r"^a Series is not a table: give a pandas"):
         rs.read_table(pandas.Series([1, 2], name="see"), observation="see")
-    with pytest.raises(rs.TraceError, match=r"^a Int64Array is no table"):
+    with pytest.raises(rs.TraceError, match=r"^a Int64Array is not a table"):
         rs.read_table(pa.array([1, 2]), observation="see")
 
 
 def test_what_is_no_table():
-    with pytest.raises(rs.TraceError, match=r"^a list is no table: give a pandas or Polars"):
+    with pytest.raises(rs.TraceError, match=r"^a list is not a table: give a pandas or Polars"):
         rs.read_table([1, 2], observation="see")
     with pytest.raises(rs.TraceError, match=r"nowhere\.csv does not exist"):
         rs.read_table("nowhere.csv", observation="see")

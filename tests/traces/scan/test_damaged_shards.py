@@ -124,7 +124,7 @@ def test_a_file_without_a_footer_and_a_missing_one(tmp_path):
     for number in range(5):
         pq.write_table(log_of([5, 6], 2 * number), tmp_path / f"{number}.parquet")
     (tmp_path / "1.parquet").write_bytes(b"")
-    with pytest.raises(rs.errors.DamagedFile, match=r"1.parquet: is no Parquet file"):
+    with pytest.raises(rs.errors.DamagedFile, match=r"1.parquet: is not a Parquet file"):
         rs.scan_traces(tmp_path, **COLUMNS)
     dataset = rs.scan_traces(tmp_path, damaged="skip", **COLUMNS)
     (tmp_path / "3.parquet").unlink()
@@ -185,7 +185,7 @@ def test_a_flipped_bit_is_detected_by_its_checksum(tmp_path):
 
 def test_no_file_can_be_read(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    with pytest.raises(rs.errors.DamagedFile, match=r"a.parquet: nothing can be read of it"):
+    with pytest.raises(rs.errors.DamagedFile, match=r"a.parquet: neither this file nor any other"):
         rs.scan_traces(tmp_path, damaged="skip", **COLUMNS)
     with pytest.raises(rs.OptionError, match="write 'refuse' or 'skip'"):
         rs.scan_traces(tmp_path, damaged="ignore", **COLUMNS)

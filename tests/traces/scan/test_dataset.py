@@ -57,7 +57,7 @@ def test_locations_that_cannot_be_scanned(tmp_path, kind):
         path.mkdir()
     message = {
         "missing": "does not exist",
-        "file": "is no Parquet file: read it with read_traces",
+        "file": "is not a Parquet file: read it with read_traces",
         "empty": r"without \.parquet files",
     }
     with pytest.raises(rs.TraceError, match=message[kind]):

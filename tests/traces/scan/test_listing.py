@@ -75,7 +75,7 @@ def test_files_of_other_programs_are_ignored(folder):
     assert [*rs.scan_traces(folder)] == EXPECTED
     assert rs.read_traces(folder) == rs.TraceSet.concatenate(EXPECTED)
     assert [*rs.scan_traces(f"{folder}/*.parquet")] == EXPECTED
-    assert "x.parquet: is no Parquet file" in error_of(f"{folder}/_temporary/*.parquet")
+    assert "x.parquet: is not a Parquet file" in error_of(f"{folder}/_temporary/*.parquet")
 
 
 def test_keys_of_folders_are_columns(tmp_path):
@@ -114,13 +114,15 @@ def test_locations_without_traces(tmp_path):
     assert f"nothing matches {tmp_path}/*.parquet" in error_of(f"{tmp_path}/*.parquet")
     assert error_of([]) == "the list of locations is empty: name at least one file"
     assert "the location is empty" in error_of("")
-    assert "a value of type int is no location" in error_of(7)
-    assert "a int in the list is no location" in error_of([7])
+    assert "a value of type int is not a location" in error_of(7)
+    assert "a int in the list is not a location" in error_of([7])
     (tmp_path / "deep" / "er").mkdir(parents=True)
     assert "folders such as deep: give a glob" in error_of(tmp_path)
     (tmp_path / "log.csv").write_text("run,event\n")
     assert "holds 1 file of other kinds, such as log.csv" in error_of(tmp_path)
-    assert "log.csv: is no Parquet file: read it with read_traces" in error_of(f"{tmp_path}/*.csv")
+    assert "log.csv: is not a Parquet file: read it with read_traces" in error_of(
+        f"{tmp_path}/*.csv"
+    )
 
 
 def test_a_file_that_is_named_twice(folder):
@@ -142,7 +144,7 @@ def test_files_with_other_columns_or_types(tmp_path):
     write_log(tmp_path / "b.parquet", run=[2], event=["a"], answer=["0"])
     assert error_of(tmp_path, **LOG) == (
         f"{tmp_path}/b.parquet: the column `answer` is of type string, but of type int64 in "
-        f"{tmp_path}/a.parquet: write both alike"
+        f"{tmp_path}/a.parquet: write both with the same type"
     )
     write_log(tmp_path / "b.parquet", run=[2], event=["a"], other=[0])
     assert error_of(tmp_path, **LOG) == (
@@ -158,9 +160,9 @@ def test_files_with_other_columns_or_types(tmp_path):
 def test_files_of_traces_with_other_columns(folder):
     table = EXPECTED[0].to_arrow()
     pq.write_table(table.drop_columns(["reward"]), folder / "1.parquet")
-    message = f"{folder}/0.parquet has `reward`, and {folder}/1.parquet has not"
+    message = f"{folder}/0.parquet has `reward`, and {folder}/1.parquet does not"
     assert message in error_of(folder)
-    with pytest.raises(rs.TraceError, match=r"0\.parquet has `reward`, and .*1\.parquet has not"):
+    with pytest.raises(rs.TraceError, match=r"0\.parquet has `reward`, and .*1\.parquet does not"):
         rs.read_traces(folder)
     pq.write_table(table.drop_columns(["label"]), folder / "1.parquet")
     assert "1.parquet: no column `label`: traces need the columns" in error_of(folder)

@@ -168,7 +168,7 @@ def test_the_warning_about_dropped_steps_is_issued_once(tmp_path):
 
 # Scattered episodes.
 
-SCATTERED = r"stand apart, at .*log\.parquet, row \d+ and .*log\.parquet, row \d+, with rows"
+SCATTERED = r"are not consecutive, at .*log\.parquet, row \d+ and .*log\.parquet, row \d+, with"
 
 
 @pytest.mark.parametrize("statistics", [True, False])

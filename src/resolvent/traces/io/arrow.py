@@ -286,8 +286,8 @@ def _refuse_repeat(
     if episode:
         of_both += f" and `{visible(', '.join(episode))}`"
     raise TraceError(
-        f"{locate(second)}: the same {of_both} as {locate(first)}, so nothing says which comes "
-        f"first: order by a further column, or leave out the order if rows stand in it"
+        f"{locate(second)}: the same {of_both} as {locate(first)}, so their order is unknown: "
+        f"order by a further column, or leave out the order if the rows are sorted"
     )
 
 
@@ -328,8 +328,8 @@ def _times(column: pa.ChunkedArray, name: str, locate: Locate) -> NDArray[Any]:
         if np.any(wrong := ~np.isfinite(numbers)):
             row = int(np.argmax(wrong))
             raise TraceError(
-                f"{locate(row)}: `{visible(name)}` is {numbers[row]}, which has no place in an "
-                f"order: give it a finite number"
+                f"{locate(row)}: `{visible(name)}` is {numbers[row]}, which cannot be ordered: "
+                f"give it a finite number"
             )
         return numbers
     if pa.types.is_decimal(dtype):
@@ -359,6 +359,6 @@ def _parsed(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         return pa.chunked_array([parsed.take(pa.array(codes))])
     raise TraceError(
         f"the column `{visible(name)}` holds texts such as {values[0]!r}, which "
-        f"are neither numbers nor ISO 8601 times: convert them, or leave out the order if rows "
-        f"stand in it"
+        f"are neither numbers nor ISO 8601 times: convert them, or leave out the order if the rows "
+        f"are sorted"
     )

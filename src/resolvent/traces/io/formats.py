@@ -234,8 +234,8 @@ def as_traces(traces: Any, columns: Iterable[str] = ()) -> TraceSet | TraceDatas
     TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions)
     >>> as_traces(7)
     Traceback (most recent call last):
-    resolvent.errors.TraceError: a value of type int is no traces: give a TraceSet, a list of \
-Trace, or the path of a file of traces
+    resolvent.errors.TraceError: a value of type int is not a set of traces: give a TraceSet, \
+a list of Trace, or the path of a file of traces
     """
     if isinstance(traces, TraceSet | TraceDataset):
         return traces
@@ -246,11 +246,11 @@ Trace, or the path of a file of traces
     type_name = type(traces).__name__
     if hasattr(traces, "__arrow_c_stream__") or hasattr(traces, "iloc"):
         raise TraceError(
-            f"a {type_name} does not say which of its columns hold what: read it with "
+            f"a {type_name} has columns whose roles are unknown: read it with "
             f"rs.read_table(table, episode=..., observation=..., action=...) or rs.read_log"
         )
     if isinstance(traces, Trace):
-        raise TraceError("one trace is no set of traces: give a list of them, [trace]")
+        raise TraceError("one trace is not a set of traces: give a list of them, [trace]")
     if isinstance(traces, Iterable) and not isinstance(traces, bytes) and not is_zero_dim(traces):
         elements = list(traces)
         foreign = [type(element).__name__ for element in elements if not isinstance(element, Trace)]
@@ -258,8 +258,8 @@ Trace, or the path of a file of traces
             return TraceSet(elements)
         type_name = f"{type_name} with a {foreign[0]}"
     raise TraceError(
-        f"a value of type {type_name} is no traces: give a TraceSet, a list of Trace, or the path "
-        f"of a file of traces"
+        f"a value of type {type_name} is not a set of traces: give a TraceSet, a list of "
+        f"Trace, or the path of a file of traces"
     )
 
 

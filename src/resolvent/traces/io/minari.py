@@ -278,7 +278,7 @@ def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
     """Return codes whose meanings the metadata list."""
     positions = np.asarray(values)
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
-        raise TraceError("the metadata list the meanings of codes, but these are no codes")
+        raise TraceError("the metadata list the meanings of codes, but these are not codes")
     if np.any(wrong := (positions < 0) | (positions >= count)):
         step = int(np.argmax(wrong))
         raise TraceError(

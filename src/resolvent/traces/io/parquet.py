@@ -84,7 +84,7 @@ def _own_columns(schema: pa.Schema) -> list[str]:
         names = msgspec.json.decode(listed, type=list[str])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise TraceError(
-            f"the metadata `{_OWN_COLUMNS.decode()}` is no list of names: make the file again"
+            f"the metadata `{_OWN_COLUMNS.decode()}` is not a list of names: make the file again"
         ) from None
     return [check_column_name(name) for name in names if name in schema.names]
 

@@ -105,7 +105,7 @@ def columns_of_file(location: str, delimiter: str | None = None) -> list[str]:
 
 
 def _is_parquet(path: Path) -> bool:
-    """Return whether a file is Parquet, or a folder; `TraceError` if it is no table."""
+    """Return whether a file is Parquet, or a folder; `TraceError` if it is not a table."""
     try:
         if path.is_dir():
             return True
@@ -145,7 +145,7 @@ def _table_in_memory(source: Any) -> tuple[list[str], _Load]:
     except pa.ArrowInvalid:
         pass  # a single column, such as a Series
     raise TraceError(
-        f"a {type(source).__name__} is no table: give a pandas or Polars data frame, an Arrow "
+        f"a {type(source).__name__} is not a table: give a pandas or Polars data frame, an Arrow "
         f"table, or the path of a CSV or Parquet file"
     )
 

@@ -168,8 +168,8 @@ class _Conversion:
             if np.any(wrong := step != expected):
                 row = int(np.argmax(wrong))
                 raise TraceError(
-                    f"{self.rows.locate(row)}: step {step[row]} of {self._episode(row)} stands "
-                    f"where step {expected[row]} should: steps must be 0, 1, 2, … without gaps or "
+                    f"{self.rows.locate(row)}: step {step[row]} of {self._episode(row)}, not the "
+                    f"expected step {expected[row]}: steps must be 0, 1, 2, … without gaps or "
                     f"repeats"
                 )
         for name, missing in self.missing.items():
@@ -193,12 +193,11 @@ class _Conversion:
                     f"`{visible(name)}` has no value: give it one; only the last row of an "
                     f"episode may lack what belongs to steps, and then all of it"
                 )
-
         if not np.all(self.lengths):
             row = int(self.rows.ends[np.argmin(self.lengths)]) - 1
             raise TraceError(
                 f"{self.rows.locate(row)}: {self._episode(row)} has this one row, and a step needs "
-                f"what was seen after it: leave the episode out, or name next_observation"
+                f"the observation after it: leave the episode out, or name next_observation"
             )
 
     def _episode(self, row: int) -> str:
@@ -213,7 +212,7 @@ class _Conversion:
         verb = "is" if len(self.schema.of_steps) == 1 else "are"
         if dropped := int(self.dropped.sum()):
             yield (
-                f"{self.prefix}the last row is a step, and nothing says what was seen after it, in "
+                f"{self.prefix}the last row is a step, and the observation after it is unknown, in "
                 f"{dropped:,} of {episodes}: that row gives the final observation, and its {names} "
                 f"{verb} dropped; to keep the step, name next_observation or give a "
                 f"final_observation"
@@ -349,8 +348,8 @@ class _Conversion:
         if self.schema.episode is None and np.any(flags[: self.lengths[0] - 1]):
             raise TraceError(
                 f"{self.rows.locate(int(np.argmax(flags)))}: `{visible(name)}` is set and the "
-                f"table goes on, but nothing says which rows belong together: name an episode "
-                f"column"
+                f"table goes on, without an episode column: name the column that distinguishes "
+                f"episodes"
             )
         return np.logical_or.reduceat(flags, self.rows.starts)
 
@@ -362,7 +361,7 @@ def _as_reward(value: Any) -> float:
             raise ValueError
         reward = float(value) + 0.0
     except (TypeError, ValueError):
-        raise TraceError(f"{value!r} is no number: rewards must be numbers") from None
+        raise TraceError(f"{value!r} is not a number: rewards must be numbers") from None
     if not math.isfinite(reward):
         raise TraceError(f"the reward is {reward}: rewards must be finite")
     return reward

@@ -128,14 +128,15 @@ def _files_of_list(locations: Any) -> list[StoredFile]:
     is_list = isinstance(locations, Iterable) and not isinstance(locations, bytes)
     if not is_list or is_zero_dim(locations):
         raise TraceError(
-            f"a value of type {type(locations).__name__} is no location: give a folder, a file, a "
-            f"glob, an address, or a list of these"
+            f"a value of type {type(locations).__name__} is not a location: give a folder, a "
+            f"file, a glob, an address, or a list of these"
         )
     files: dict[tuple[str, str | None], StoredFile] = {}
     for location in locations:
         if not isinstance(location, str | Path):
+            type_name = type(location).__name__
             raise TraceError(
-                f"a {type(location).__name__} in the list is no location: give paths and addresses"
+                f"a {type_name} in the list is not a location: give paths and addresses"
             )
         for file in files_of(location):
             if (file.path, file.root) in files:

@@ -41,7 +41,7 @@ _SORT_TABLE = (
     "sort the rows by it before writing them, or, if each file counts its own episodes, "
     f"name {FILE_NAME} as part of the episode, too"
 )
-"""Remedies where rows of one episode stand apart."""
+"""Remedies where the rows of an episode are not consecutive."""
 
 
 _Readable = tuple[str, pa.Schema, dict[str, Any]]
@@ -133,8 +133,8 @@ def _shared_schema(
     ]
     if not readable:
         raise DamagedFile(
-            f"{stored.files[0].name}: nothing can be read of it, nor of any other of "
-            f"{amount(len(footers), 'file')}: they look damaged; make them again"
+            f"{stored.files[0].name}: neither this file nor any other of "
+            f"{amount(len(footers), 'file')} can be read: they look damaged; make them again"
         )
     if schema is None:
         schema = _schema_of_trace_files(readable, columns)
@@ -159,7 +159,7 @@ def _schema_of_trace_files(readable: Sequence[_Readable], columns: Sequence[str]
                 files = (readable[0][0], name) if column in first else (name, readable[0][0])
                 raise TraceError(
                     f"the columns are not those of {readable[0][0]}: {files[0]} has "
-                    f"`{visible(column)}`, and {files[1]} has not; make them alike"
+                    f"`{visible(column)}`, and {files[1]} does not; give all files the same columns"
                 )
     constant = {name for schema in schemas for name in schema.constants}
     return replace(
@@ -203,7 +203,7 @@ def _check_same_types(stored: StoredFiles, footers: Sequence[Footer], schema: Ta
             elif _type_class(dtype, column in numbers) != _type_class(first[1], column in numbers):
                 raise TraceError(
                     f"{file.name}: the column `{visible(column)}` is of type {dtype}, but of type "
-                    f"{first[1]} in {first[0]}: write both alike"
+                    f"{first[1]} in {first[0]}: write both with the same type"
                 )
 
 

@@ -297,7 +297,7 @@ class StoredShards(ByValue):
     def _span(self, row_group: RowGroup, skipped: int, rows: int) -> Span:
         return self.stored.files[row_group.file].name, row_group.first + skipped, rows
 
-    # Refusing episodes whose rows stand apart.
+    # Refusing episodes whose rows are not consecutive.
 
     def leading_rows(self, shards: Sequence[int], *, skips_damaged: bool = False) -> dict[int, int]:
         """Return the number of leading rows by shard that belong to an episode of the one before.
@@ -357,9 +357,8 @@ class StoredShards(ByValue):
         )
         named = " and ".join(f"{name}, row {row}" for name, row, _ in sorted(spans))
         raise TraceError(
-            f"rows of one episode (by `{', '.join(map(visible, self.episode))}`) stand apart, at "
-            f"{named}, with rows of another between them, so that they are not read together: "
-            f"{self.remedy}"
+            f"rows of one episode (by `{', '.join(map(visible, self.episode))}`) are not "
+            f"consecutive, at {named}, with rows of another episode between them: {self.remedy}"
         )
 
 

@@ -219,7 +219,7 @@ class StoredFiles:
             start = source.read(_LARGE_READ)[: len(_MAGIC)]
             if start != _MAGIC:
                 raise DamagedFile(
-                    "is no Parquet file: read it with read_traces in the format that it has, or "
+                    "is not a Parquet file: read it with read_traces in the format that it has, or "
                     "with read_table or read_log"
                 )
             source.seek(0)
