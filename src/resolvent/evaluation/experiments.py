@@ -96,9 +96,9 @@ class Experiment:
         True
         >>> result = result.update(more)
         """
-        from resolvent.rl.experiment_policy import experiment_policy
+        from resolvent.rl.experiment_policy import ExperimentPolicy
 
-        return experiment_policy(self, env, machines, traces, **options)
+        return ExperimentPolicy(self, env, machines, traces, **options)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the experiment as JSON values."""

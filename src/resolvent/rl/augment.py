@@ -337,7 +337,8 @@ def _masked(columns: Mapping[str, Any], mask: Mask) -> dict[str, Any]:
     """Return infos, each followed by the mask of the environments that it is about."""
     infos: dict[str, Any] = {}
     for key, column in columns.items():
-        infos |= {key: column, f"_{key}": mask.copy()}
+        infos[key] = column
+        infos[f"_{key}"] = mask.copy()
     return infos
 
 

@@ -7,14 +7,14 @@ machines' predictions of live steps are based on.
 from collections.abc import Iterable, Sequence
 from itertools import islice, product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import ModelError
-from resolvent.machines import Basis, Machine, Machines
+from resolvent.machines import Basis, Machines
 from resolvent.machines.augmented_state import AugmentedState
 from resolvent.machines.tables import BASIS_BY_CODE
 from resolvent.rl.env import LabelSource, LivePreprocessor
@@ -263,9 +263,12 @@ def check_fit(
                 f"the machines know the action {_examples(lacking)}, which the environment lacks "
                 f"(it has {_examples(actions)}): they were inferred in another environment"
             )
-    of_machines = dict.fromkeys(
-        symbol for machine in machines.values() for symbol in _observations_of(machine)
+    symbols: Iterable[Any] = (  # without the states that they are paired with
+        symbol[0] if machine.supplemented else symbol
+        for machine in machines.values()
+        for symbol in cast("Iterable[Any]", machine.observations)
     )
+    of_machines = dict.fromkeys(symbols)
     observations = live.observations.of_space(observation_space)
     if observations is None or not of_machines:
         return
@@ -275,14 +278,6 @@ def check_fit(
             f"(they know {_examples(of_machines)}; it has {_examples(observations)}): "
             f"they were inferred in another environment"
         )
-
-
-def _observations_of(machine: Machine) -> Iterable[Symbol]:
-    """Return a machine's observations, without the states they are paired with."""
-    if not machine.supplemented:
-        return machine.observations
-    pairs: Iterable[Any] = machine.observations
-    return (observation for observation, _ in pairs)
 
 
 def _examples(symbols: Iterable[Symbol]) -> str:

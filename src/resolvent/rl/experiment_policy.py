@@ -17,7 +17,6 @@ from resolvent.evaluation.experiments import Experiment
 from resolvent.inference.result import InferenceResult, machines_of_result
 from resolvent.machines import UNSEEN, Machines
 from resolvent.planning.experiments import (
-    ObservedSteps,
     States,
     StepOutcome,
     goal_of,
@@ -56,28 +55,8 @@ class _LastStep(NamedTuple):
     value: Any
 
 
-def experiment_policy(
-    experiment: Experiment,
-    env: gym.Env[Any, Any],
-    machines: Machines | InferenceResult,
-    traces: TraceSet | TraceDataset,
-    *,
-    observation_fn: Callable[[Any], Any] | None = None,
-    seed: int = 0,
-) -> "ExperimentPolicy":
-    """Return a policy that runs an experiment; see `Experiment.policy`."""
-    if not isinstance(env, gym.Env):
-        raise OptionError(f"policy needs one gymnasium.Env, not a {type(env).__name__}")
-    check_at_least(0, seed=seed)
-    machines = machines_of_result(machines)
-    live = LivePreprocessor(env, machines.preprocessor, observation_fn=observation_fn)
-    seen = observed_steps(machines, traces)
-    actions = dict.fromkeys([*(live.actions.of_space(env.action_space) or ()), *seen.actions])
-    return ExperimentPolicy(experiment, machines, live, seen, list(actions), seed)
-
-
 class ExperimentPolicy:
-    """Runs an experiment, step by step.
+    """Runs an experiment, step by step; `Experiment.policy` makes it.
 
     It is a policy for `collect`, which passes labels to it. In a loop of your own, call `begin`
     with the label of a reset and `read` with that of each step, then call it with the
@@ -99,15 +78,23 @@ class ExperimentPolicy:
     def __init__(
         self,
         experiment: Experiment,
-        machines: Machines,
-        live: LivePreprocessor,
-        seen: ObservedSteps,
-        actions: list[Symbol],
-        seed: int,
+        env: gym.Env[Any, Any],
+        machines: Machines | InferenceResult,
+        traces: TraceSet | TraceDataset,
+        *,
+        observation_fn: Callable[[Any], Any] | None = None,
+        seed: int = 0,
     ) -> None:
+        if not isinstance(env, gym.Env):
+            raise OptionError(f"policy needs one gymnasium.Env, not a {type(env).__name__}")
+        check_at_least(0, seed=seed)
         self.experiment, self.done = experiment, False
+        self._machines = machines = machines_of_result(machines)
+        self._live = LivePreprocessor(env, machines.preprocessor, observation_fn=observation_fn)
+        self._seen = observed_steps(machines, traces)
+        listed = self._live.actions.of_space(env.action_space) or ()
+        self._actions = list(dict.fromkeys([*listed, *self._seen.actions]))
         self._goal = goal_of(experiment, machines)
-        self._machines, self._live, self._seen, self._actions = machines, live, seen, actions
         self._tracker, self._reader = StateTracker(machines), LabelReader(machines.timing)
         self._rng = np.random.default_rng(seed)
         self._label: tuple[Label, bool] | None = None  # and whether it is that of a reset
@@ -210,7 +197,11 @@ class ExperimentPolicy:
                 continue
             parents[node] = parent
             if self._is_goal(node):
-                return _path_to(node, parents)
+                path = []
+                while parent is not None:
+                    path.append(parent)
+                    parent = parents[parent[0]]
+                return path[::-1]
             for step_cost, action, next_node in self._steps(node):
                 if next_node not in parents:
                     number += 1  # of equal costs, the first found
@@ -243,11 +234,3 @@ class ExperimentPolicy:
                 return None
             next_states.append(next_state)
         return tuple(next_states)
-
-
-def _path_to(node: Node, parents: dict[Node, tuple[Node, Symbol] | None]) -> Path:
-    path = []
-    while (parent := parents[node]) is not None:
-        path.append(parent)
-        node = parent[0]
-    return path[::-1]

@@ -111,7 +111,8 @@ class TabularView:
     @cached_property
     def _augmented_codes(self) -> dict[Symbol, tuple[int, ...]]:
         """The codes of all augmented observations."""
-        pair: Any = self.augmented.machines if self.augmented is not None else None
+        augmented: Any = self.augmented
+        pair = augmented.machines
         sizes = pair.transition.states, pair.reward.states
         rows = product(*map(range, (len(self.world.mechanics.observations), *sizes)))
         return {self.symbol(codes): codes for codes in rows}

@@ -173,7 +173,7 @@ class OnlineMachineWrapper(VecEnvWrapper):
     Labels are found as by `rs.collect`: in `info["labels"]`, by `labeling_fn`, or made of
     observations and actions with `labels="auto"` and the like. `labels`, `outputs` and all further
     options are those of `rs.infer`. Machines are inferred from finished episodes, so the
-    environments need a time limit if they do not end by themselves.
+    environments need a time limit if they do not end by themselves; `traces` has these episodes.
 
     >>> import gymnasium as gym
     >>> from stable_baselines3.common.env_util import make_vec_env
@@ -223,7 +223,6 @@ class OnlineMachineWrapper(VecEnvWrapper):
         self._records = True
         self._finished = EpisodeBuilder()
         self.traces: list[TraceSet] = []
-        """All episodes that machines were inferred from, in the order of their ends."""
         self._past: deque[_Played] = deque()
         self._running: list[_Played] = []
         self._trackers: list[SlotTracker] = []
