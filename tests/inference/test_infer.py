@@ -83,8 +83,8 @@ def test_the_house_ends_on_the_sofa(house):
 
 
 def test_fresh_episodes_of_the_house_are_predicted(house):
-    other = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=9, max_steps=60)
-    assert rs.infer(house).machines.score(other).perfect
+    fresh = rs.collect(gym.make("resolvent/House-v0"), episodes=50, seed=9, max_steps=60)
+    assert rs.infer(house).machines.score(fresh).perfect
 
 
 # ---- what comes out --------------------------------------------------------
@@ -140,16 +140,16 @@ BELL_NEEDED = {
 
 
 def test_as_dict_holds_what_the_command_prints():
-    asked = {"timing": "current", "engine": "python", "reward_digits": 3, "outputs": PAPERS}
-    result = rs.infer(BELL, options=rs.InferenceOptions(**asked))
-    told = result.as_dict()
-    assert told["seconds"].keys() == {"transition", "reward", "replay", "total"}
-    assert all(value >= 0 for value in told.pop("seconds").values())
-    assert told.pop("tried").keys() == {"transition", "reward"}
-    folds = told.pop("folds_tried")
+    options = {"timing": "current", "engine": "python", "reward_digits": 3, "outputs": PAPERS}
+    result = rs.infer(BELL, options=rs.InferenceOptions(**options))
+    figures = result.as_dict()
+    assert figures["seconds"].keys() == {"transition", "reward", "replay", "total"}
+    assert all(value >= 0 for value in figures.pop("seconds").values())
+    assert figures.pop("tried").keys() == {"transition", "reward"}
+    folds = figures.pop("folds_tried")
     assert folds["transition"] >= 1
     assert folds["reward"] >= 1
-    assert told == {
+    assert figures == {
         "states": {"transition": 1, "reward": 3},
         "tm_states": 1,
         "rm_states": 3,
@@ -286,7 +286,7 @@ def test_labels_found_trivial_make_no_difference_to_the_machines(decoyed):
     assert found.transition.prefix_tree_nodes < kept.transition.prefix_tree_nodes / 2
     assert found.machines.transition == kept.machines.transition
     assert found.machines.reward == kept.machines.reward
-    support = [one.machines.transition.support.transitions for one in (found, kept)]
+    support = [result.machines.transition.support.transitions for result in (found, kept)]
     assert np.array_equal(*support)
     named = rs.infer(decoyed, options=rs.InferenceOptions(trivial=["3", "4"])).machines
     assert named.score(decoyed).perfect
@@ -335,8 +335,8 @@ def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatc
 
     def misled(*arguments, **options):
         return tuple(
-            replace(one, triviality=Triviality.TRIVIAL) if one.label == {"1"} else one
-            for one in assess_labels(*arguments, **options)
+            replace(test, triviality=Triviality.TRIVIAL) if test.label == {"1"} else test
+            for test in assess_labels(*arguments, **options)
         )
 
     monkeypatch.setattr("resolvent.inference.task.assess_labels", misled)
@@ -360,8 +360,8 @@ def test_evidence_comes_with_the_result(house):
 )
 def test_machines_can_be_inferred_as_others_were(interference, options):
     pair = rs.infer(interference, options=rs.InferenceOptions(**options)).machines
-    asked = InferenceOptions.from_dict(pair.provenance.options)
-    assert infer_with(asked, interference).machines == pair
+    stored = InferenceOptions.from_dict(pair.provenance.options)
+    assert infer_with(stored, interference).machines == pair
     assert rs.evidence(pair, interference).holdout.carries_over is not None
     # Where nothing says what they were inferred from, traces are taken to be new.
     assert rs.evidence(pair.replacing(provenance=None), interference).holdout.carries_over is None
@@ -437,15 +437,15 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size):
         rewards = [0] * 11 + random.integers(0, 2, 189).tolist()
         traces.append(rs.Trace([0] * 201, labels, actions, rewards))
     for limit in (0.7, 7, 70):  # until a slow machine has come to the rewards
-        told = []
+        reports = []
         result = rs.infer(
             rs.TraceSet(traces),
             noise="none",
             time_limit=limit,
-            progress=lambda name, progress, told=told: told.append((name, progress)),
+            progress=lambda name, progress, reports=reports: reports.append((name, progress)),
             options=rs.InferenceOptions(engine=engine),
         )
-        if "transition" not in result.unfinished and any(name == "reward" for name, _ in told):
+        if "transition" not in result.unfinished and any(name == "reward" for name, _ in reports):
             break
     assert list(result.unfinished) == ["reward"]
     assert 0 < result.unfinished["reward"] < 0.6
@@ -454,9 +454,9 @@ def test_the_time_limit_is_for_the_whole_inference(engine, size):
     assert result.machines.score(rs.TraceSet(traces)).reward.wrong > 0
     (cut,) = [warning for warning in result.warnings if warning.kind == "time-ran-out"]
     assert cut.figures == {"machines": ["reward"], "wrong": [result.unfinished["reward"]]}
-    assert {name for name, _ in told} <= {"transition", "reward"}
-    assert any(name == "reward" for name, _ in told)
-    assert all(isinstance(progress, Progress) for _, progress in told)
+    assert {name for name, _ in reports} <= {"transition", "reward"}
+    assert any(name == "reward" for name, _ in reports)
+    assert all(isinstance(progress, Progress) for _, progress in reports)
 
 
 # ---- strategies of one's own -----------------------------------------------
@@ -536,8 +536,8 @@ def test_two_traces_make_no_machine_of_a_coincidence():
     few = rs.infer(rs.TraceSet([pressing(3, True), pressing(2, False)]))
     assert [*few.machines] == ["transition", "reward"]
     assert len(few.machines.termination.ambiguous) == 1
-    asked = rs.infer(few.all_traces(), outputs=["observation", "reward", "terminated"])
-    assert asked.machines["terminated"].states == 3
+    named = rs.infer(few.all_traces(), outputs=["observation", "reward", "terminated"])
+    assert named.machines["terminated"].states == 3
 
 
 def test_more_traces_show_that_memory_tells_when_episodes_end():
@@ -562,7 +562,7 @@ def test_chance_makes_no_machine():
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ({"supplement": "no"}, "supplement='no': give True or False"),
         ({"refine": 1}, "refine=1: give True or False or None"),
@@ -572,15 +572,15 @@ def test_chance_makes_no_machine():
         ({"noise": "loud"}, "noise='loud': give a Noise, 'none' or 'auto'"),
     ],
 )
-def test_options_are_checked_when_they_are_made(house, option, said):
-    with pytest.raises(rs.OptionError, match=said):
+def test_options_are_checked_when_they_are_made(house, option, message):
+    with pytest.raises(rs.OptionError, match=message):
         rs.infer(house, options=rs.InferenceOptions(**option))
 
 
 def test_numbers_of_numpy_are_options_too(house, tmp_path):
-    given = {"reward_digits": np.int64(2), "seed": np.int64(3), "effort": np.float64(1)}
+    numbers = {"reward_digits": np.int64(2), "seed": np.int64(3), "effort": np.float64(1)}
     machines = rs.infer(
-        house, options=rs.InferenceOptions(**given, supplement=np.bool_(True))
+        house, options=rs.InferenceOptions(**numbers, supplement=np.bool_(True))
     ).machines
     machines.save(tmp_path / "house.json")
     assert rs.load(tmp_path / "house.json") == machines

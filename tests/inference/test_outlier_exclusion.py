@@ -53,10 +53,10 @@ def test_outliers_do_not_change_the_machines(clean):
 def test_the_order_of_outliers_makes_no_difference(house):
     traces = outliers(house, [3, 60, 110, 196], kinds=(shuffled,))
     order = np.random.default_rng(1).permutation(len(traces))
-    one, other = rs.infer(traces), rs.infer(traces.take(order))
-    assert one.outliers
-    assert sorted(order[list(other.outliers)].tolist()) == list(one.outliers)
-    assert same(one, other)
+    result, shuffled_result = rs.infer(traces), rs.infer(traces.take(order))
+    assert result.outliers
+    assert sorted(order[list(shuffled_result.outliers)].tolist()) == list(result.outliers)
+    assert same(result, shuffled_result)
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_outliers_among_noisy_traces(clean):
     assert list(result.outliers) == numbers
     assert result.is_noisy
     assert result.machines.transition.states == 7
-    (warning,) = (one for one in result.warnings if one.kind == "outliers")
+    (warning,) = (finding for finding in result.warnings if finding.kind == "outliers")
     assert warning.figures["traces"] == numbers
 
 
@@ -81,7 +81,7 @@ def test_too_many_outliers_are_kept_and_reported(house):
     traces = outliers(house, range(0, 200, 20), kinds=(shuffled,))
     result = rs.infer(traces, noise=rs.Noise(outcomes=True, outliers=0.01))
     assert result.outliers == ()
-    (warning,) = (one for one in result.warnings if one.kind == "too-many-outliers")
+    (warning,) = (finding for finding in result.warnings if finding.kind == "too-many-outliers")
     assert "more than the 1% that may be excluded" in warning.text
 
 

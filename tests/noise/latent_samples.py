@@ -14,9 +14,13 @@ def record_labels(codes, labels, *, missed=0.0, false=0.0, swapped=0.0, seed=0):
     random = np.random.default_rng(seed)
     drawn = random.random(len(codes))
     events, silent = codes > 0, codes == 0
-    other = 1 + (codes - 1 + random.integers(1, max(labels - 1, 2), len(codes))) % (labels - 1)
+    swapped_label = 1 + (codes - 1 + random.integers(1, max(labels - 1, 2), len(codes))) % (
+        labels - 1
+    )
     recorded = np.where(events & (drawn < missed), 0, codes)
-    recorded = np.where(events & (missed <= drawn) & (drawn < missed + swapped), other, recorded)
+    recorded = np.where(
+        events & (missed <= drawn) & (drawn < missed + swapped), swapped_label, recorded
+    )
     any_event = random.integers(1, labels, len(codes))
     return np.where(silent & (drawn < false), any_event, recorded).astype(np.int32)
 

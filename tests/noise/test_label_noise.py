@@ -54,7 +54,7 @@ def test_labels_that_are_independent_are_not_denoised(walks):
 def test_labels_may_depend_on_the_action():
     recorded = {"take": "key", "look": None}
     done = ["take", "look"] * 50
-    labels = [None, *(recorded[one] for one in done)]
+    labels = [None, *(recorded[action] for action in done)]
     labels[7] = None  # the key that was taken then was missed
     trace = Trace(["room"] * 101, labels, done)
     denoised = denoise_labels(TraceSet([trace]))
@@ -111,7 +111,7 @@ def log_of(inputs, walks=40, steps=50):
     random = np.random.default_rng(0)
     drawn = random.integers(0, inputs, (walks, steps)).tolist()
     return rs.TraceSet(
-        rs.Trace(["system"] * (steps + 1), [None, *(f"i{one}" for one in walk)], walk)
+        rs.Trace(["system"] * (steps + 1), [None, *(f"i{code}" for code in walk)], walk)
         for walk in drawn
     )
 

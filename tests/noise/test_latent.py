@@ -105,11 +105,11 @@ def test_exact_labels_give_the_machine_that_reads_them():
 def test_the_order_of_traces_changes_nothing():
     _, recorded = hidden_ring(missed=0.1, swapped=0.05)
     order = np.random.default_rng(3).permutation(len(recorded.offsets) - 1)
-    one, other = fit_latent_machine(recorded), fit_latent_machine(shuffled(recorded, order))
-    assert np.array_equal(one.transitions, other.transitions)
-    assert one.log_evidence == other.log_evidence
-    assert one.label_noise == other.label_noise
-    assert one.sizes == other.sizes
+    fit, shuffled_fit = fit_latent_machine(recorded), fit_latent_machine(shuffled(recorded, order))
+    assert np.array_equal(fit.transitions, shuffled_fit.transitions)
+    assert fit.log_evidence == shuffled_fit.log_evidence
+    assert fit.label_noise == shuffled_fit.label_noise
+    assert fit.sizes == shuffled_fit.sizes
 
 
 @pytest.mark.parametrize("with_switch", [False, True])

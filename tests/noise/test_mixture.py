@@ -31,30 +31,32 @@ def test_repeated_values_separate_centers_that_overlap():
 
 def test_the_order_of_values_makes_no_difference():
     random = np.random.default_rng(1)
-    made = groups(random, random.choice([0.0, 3.0], 500), np.full(500, 2), normal)
+    grouped = groups(random, random.choice([0.0, 3.0], 500), np.full(500, 2), normal)
     mixed = random.permutation(500)
-    other = Groups(made.size[mixed], made.mean[mixed], made.squares[mixed])
-    assert find_centers(made, 1.0).centers.tolist() == find_centers(other, 1.0).centers.tolist()
+    shuffled = Groups(grouped.size[mixed], grouped.mean[mixed], grouped.squares[mixed])
+    assert (
+        find_centers(grouped, 1.0).centers.tolist() == find_centers(shuffled, 1.0).centers.tolist()
+    )
 
 
 def test_one_center_stays_one_with_many_values():
     random = np.random.default_rng(2)
-    made = groups(random, np.zeros(200_000), np.ones(200_000, int), normal)
-    assert len(find_centers(made, 1.0).centers) == 1
+    grouped = groups(random, np.zeros(200_000), np.ones(200_000, int), normal)
+    assert len(find_centers(grouped, 1.0).centers) == 1
 
 
 def test_with_repeats_noise_that_is_not_normal_adds_no_centers():
     random = np.random.default_rng(3)
-    made = groups(random, np.zeros(60_000), np.repeat([1, 12], [59_000, 1_000]), laplace)
-    assert len(find_centers(made, 1.0).centers) > 1
-    assert len(find_centers(made, 1.0, normal_size=12).centers) == 1
+    grouped = groups(random, np.zeros(60_000), np.repeat([1, 12], [59_000, 1_000]), laplace)
+    assert len(find_centers(grouped, 1.0).centers) > 1
+    assert len(find_centers(grouped, 1.0, normal_size=12).centers) == 1
 
 
 def test_outliers_are_no_centers():
     random = np.random.default_rng(4)
-    made = groups(random, random.choice([0.0, 50.0], 5_000), np.ones(5_000, int), normal)
+    grouped = groups(random, random.choice([0.0, 50.0], 5_000), np.ones(5_000, int), normal)
     far = random.uniform(-100, 100, 100)
-    together = Groups(np.ones(5_100), np.concatenate([made.mean, far]), np.zeros(5_100))
+    together = Groups(np.ones(5_100), np.concatenate([grouped.mean, far]), np.zeros(5_100))
     mixture = find_centers(together, 1.0)
     assert mixture.centers == pytest.approx([0, 50], abs=0.1)
     assert mixture.outliers.sum() == pytest.approx(0.02, abs=0.005)
@@ -62,5 +64,5 @@ def test_outliers_are_no_centers():
 
 def test_values_that_fill_a_range_are_not_clustered():
     random = np.random.default_rng(5)
-    made = groups(random, random.uniform(0, 60, 3_000), np.full(3_000, 9), normal)
-    assert find_centers(made, 1.0) is None
+    grouped = groups(random, random.uniform(0, 60, 3_000), np.full(3_000, 9), normal)
+    assert find_centers(grouped, 1.0) is None

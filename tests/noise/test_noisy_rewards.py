@@ -81,9 +81,9 @@ def test_files_scores_and_evidence_use_levels(result, noisy, clean, tmp_path):
     score = loaded.score(noisy)
     assert score["reward"].unseen == 0
     assert score["reward"].wrong / noisy.steps == pytest.approx(result.machines.reward.noise)
-    other = loaded.score(gaussian(rs.collect(House(), episodes=50, seed=5), seed=5))
-    assert other["transition"].wrong == 0
-    assert 0 < other["reward"].wrong / other["reward"].right < 0.3
+    scores = loaded.score(gaussian(rs.collect(House(), episodes=50, seed=5), seed=5))
+    assert scores["transition"].wrong == 0
+    assert 0 < scores["reward"].wrong / scores["reward"].right < 0.3
     assert rs.evidence(loaded, result.all_traces())["reward"].separations
 
 
@@ -105,7 +105,7 @@ def test_the_order_of_traces_makes_no_difference(result, noisy):
 def test_labels_are_discovered_despite_noisy_rewards(noisy):
     inferred = rs.infer(noisy, noise="auto", labels="auto")
     assert inferred.preprocessor.rewards.centers == pytest.approx([0, 1], abs=0.1)
-    assert [one.states for one in inferred.machines.values()] == [2, 2]
+    assert [machine.states for machine in inferred.machines.values()] == [2, 2]
 
 
 def test_flipped_rewards_leave_the_transition_machine_exact(clean):
@@ -119,7 +119,10 @@ def test_flipped_rewards_leave_the_transition_machine_exact(clean):
 
 @pytest.mark.parametrize(
     "noise",
-    ["gaussian", *(pytest.param(one, marks=pytest.mark.slow) for one in ("uniform", "laplace"))],
+    [
+        "gaussian",
+        *(pytest.param(shape, marks=pytest.mark.slow) for shape in ("uniform", "laplace")),
+    ],
 )
 def test_levels_that_overlap_are_estimated_in_a_random_world(noise):
     env = gym.make("resolvent/RandomWorld-v0", world_seed=0)
@@ -152,14 +155,14 @@ def test_unique_rewards_in_one_long_log_are_noise():
     log = one_long_log(lambda random, steps: random.normal(3, 0.5, steps))
     result = rs.infer(log)
     assert result.preprocessor.rewards.centers == pytest.approx([3], abs=0.05)
-    assert [one.states for one in result.machines.values()] == [1, 1]
+    assert [machine.states for machine in result.machines.values()] == [1, 1]
     assert not result.machines.transition.is_noisy
 
 
 def test_unique_rewards_without_levels_are_refused_before_any_search():
     rising = one_long_log(lambda random, steps: random.lognormal(0, 3, steps).cumsum())
     calls = []
-    with pytest.raises(rs.TraceError, match="5,000 different ones at 5,000 steps; round them"):
+    with pytest.raises(rs.TraceError, match="5,000 different rewards at 5,000 steps; round them"):
         rs.infer(rising, progress=lambda *_: calls.append(1))
     assert not calls
 
@@ -170,4 +173,4 @@ def test_many_rewards_that_follow_from_observations_are_exact():
     result = rs.infer(rs.TraceSet([trace]))
     assert result.preprocessor.rewards is None
     assert result.machines.reward.output(0, (1_999, 0), "go") == 1_999 / 7
-    assert "rewards-all-differ" in [one.kind for one in result.warnings]
+    assert "rewards-all-differ" in [finding.kind for finding in result.warnings]

@@ -73,12 +73,12 @@ def test_evidence_and_noise_are_those_of_the_machine():
 def test_the_order_of_traces_makes_no_difference():
     samples = noisy_samples(RING, RING_OUTPUTS, traces=60, seed=5)
     order = np.random.default_rng(0).permutation(60)
-    one, other = fit_likely_machine(samples), fit_likely_machine(shuffled(samples, order))
-    assert np.array_equal(one.transitions, other.transitions)
-    assert (one.log_evidence, one.sizes, one.noise) == (
-        other.log_evidence,
-        other.sizes,
-        other.noise,
+    fit, shuffled_fit = fit_likely_machine(samples), fit_likely_machine(shuffled(samples, order))
+    assert np.array_equal(fit.transitions, shuffled_fit.transitions)
+    assert (fit.log_evidence, fit.sizes, fit.noise) == (
+        shuffled_fit.log_evidence,
+        shuffled_fit.sizes,
+        shuffled_fit.noise,
     )
 
 
@@ -86,29 +86,29 @@ def test_the_order_makes_no_difference_on_a_subsample(monkeypatch):
     monkeypatch.setattr("resolvent.noise.outputs.SUBSAMPLE_ROWS", 700)
     samples = noisy_samples(RING, RING_OUTPUTS, traces=200, seed=6)
     order = np.random.default_rng(1).permutation(200)
-    one, other = fit_likely_machine(samples), fit_likely_machine(shuffled(samples, order))
-    assert is_renumbered(RING, one.transitions)
-    assert np.array_equal(one.transitions, other.transitions)
-    assert (one.log_evidence, one.sizes) == (other.log_evidence, other.sizes)
-    assert one.log_evidence == pytest.approx(
-        marginal_likelihood(samples, one.transitions).log_evidence
+    fit, shuffled_fit = fit_likely_machine(samples), fit_likely_machine(shuffled(samples, order))
+    assert is_renumbered(RING, fit.transitions)
+    assert np.array_equal(fit.transitions, shuffled_fit.transitions)
+    assert (fit.log_evidence, fit.sizes) == (shuffled_fit.log_evidence, shuffled_fit.sizes)
+    assert fit.log_evidence == pytest.approx(
+        marginal_likelihood(samples, fit.transitions).log_evidence
     )
 
 
 def test_repeated_traces_only_increase_the_odds():
     samples = noisy_samples(RING, RING_OUTPUTS, seed=7)
     twice = shuffled(samples, [*range(100), *range(100)])
-    one, other = fit_likely_machine(samples), fit_likely_machine(twice)
-    assert np.array_equal(one.transitions, other.transitions)
-    assert one.noise == other.noise
-    assert other.sizes[3] - other.sizes[1] > one.sizes[3] - one.sizes[1]
+    fit, fit_of_twice = fit_likely_machine(samples), fit_likely_machine(twice)
+    assert np.array_equal(fit.transitions, fit_of_twice.transitions)
+    assert fit.noise == fit_of_twice.noise
+    assert fit_of_twice.sizes[3] - fit_of_twice.sizes[1] > fit.sizes[3] - fit.sizes[1]
 
 
 def test_the_same_seed_gives_the_same_machine():
     samples = noisy_samples(RING, RING_OUTPUTS, noise=0.3, traces=50, seed=8)
-    one, other = (fit_likely_machine(samples, SearchLimits(seed=3)) for _ in range(2))
-    assert np.array_equal(one.transitions, other.transitions)
-    assert (one.log_evidence, one.sizes) == (other.log_evidence, other.sizes)
+    fit, again = (fit_likely_machine(samples, SearchLimits(seed=3)) for _ in range(2))
+    assert np.array_equal(fit.transitions, again.transitions)
+    assert (fit.log_evidence, fit.sizes) == (again.log_evidence, again.sizes)
 
 
 def test_labels_never_read_in_a_state_have_no_transition():
@@ -264,12 +264,12 @@ def states_pair_up(samples, machine, transitions):
     labels = list(samples.labels)
     pairs = {(0, 0)}
     for first, last in zip(samples.offsets[:-1], samples.offsets[1:], strict=True):
-        one = other = 0
+        state = target = 0
         for label in samples.beta[first:last].tolist():
             if label >= 0:
-                one, other = machine.step(one, labels[label]), int(transitions[other, label])
-                pairs.add((one, other))
-    return len(pairs) == machine.states == len(transitions) == len({other for _, other in pairs})
+                state, target = machine.step(state, labels[label]), int(transitions[target, label])
+                pairs.add((state, target))
+    return len(pairs) == machine.states == len(transitions) == len({target for _, target in pairs})
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -293,16 +293,16 @@ def late_ring(size, seed, returns=True):
     random = np.random.default_rng(seed)
     traces = []
     for _ in range(150):
-        place, seen, labels, actions = 0, ["hall"], [None], []
+        room, seen, labels, actions = 0, ["hall"], [None], []
         for step in range(100):
             at_door = random.random() < 0.15
             actions.append("look" if at_door else f"walk {random.integers(20)}")
-            is_here = place == size - 1 if returns else random.random() < 0.03
+            is_here = room == size - 1 if returns else random.random() < 0.03
             output = "here" if at_door and is_here else "hall"
             seen.append("lost" if random.random() < 0.05 else output)
             pressed = step > 70 and random.random() < 0.3
             labels.append("press" if pressed else None)
-            place = (place + pressed) % size
+            room = (room + pressed) % size
         traces.append(rs.Trace(seen, labels, actions, [0.0] * len(actions)))
     return rs.TraceSet(traces)
 

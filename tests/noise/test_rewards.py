@@ -16,14 +16,14 @@ CURRENT = LabelTiming.CURRENT
 def episodes(pay, count=300, length=6, seed=0):
     """Traces of a corridor; `pay` gets the step, the observation, and whether "key" was read."""
     random = np.random.default_rng(seed)
-    made = []
+    traces = []
     for _ in range(count):
         seen = random.integers(0, 3, length + 1).tolist()
-        labels = [None, *(["key"] if one < 0.2 else None for one in random.random(length))]
+        labels = [None, *(["key"] if draw < 0.2 else None for draw in random.random(length))]
         read = [any(labels[: step + 1]) for step in range(length)]
         paid = [pay(random, step, seen[step], read[step]) for step in range(length)]
-        made.append(Trace(seen, labels, ["go"] * length, paid))
-    return TraceSet(made)
+        traces.append(Trace(seen, labels, ["go"] * length, paid))
+    return TraceSet(traces)
 
 
 def truth(seen, key):
@@ -82,7 +82,7 @@ def test_noise_around_many_values_is_refused():
     traces = episodes(
         lambda random, step, seen, key: worth[step, seen, int(key)] + random.normal(0, 0.1)
     )
-    with pytest.raises(rs.TraceError, match="1,800 different ones at 1,800 steps; round them"):
+    with pytest.raises(rs.TraceError, match="1,800 different rewards at 1,800 steps; round them"):
         find_reward_levels(traces, CURRENT)
 
 
@@ -116,7 +116,7 @@ def test_queries_with_one_level_have_one_reward_in_samples():
     seen = traces.at_step(traces.observation_codes)
     assigned = assign_reward_levels(samples, traces, levels)
     outputs = list(samples.outputs)
-    assert {outputs[one] for one in assigned.output[seen == 1]} == {-0.5}
-    assert {outputs[one] for one in assigned.output[seen == 0]} == {0.0}
+    assert {outputs[code] for code in assigned.output[seen == 1]} == {-0.5}
+    assert {outputs[code] for code in assigned.output[seen == 0]} == {0.0}
     assert np.array_equal(assigned.output[seen == 2], samples.output[seen == 2])
     assert len(set(samples.output[seen == 0].tolist())) > 1

@@ -73,7 +73,7 @@ def test_a_log_of_a_protocol_has_no_noise(log, exact):
     result = rs.infer(log, outputs=["output"])
     assert not result.is_noisy
     assert result.outliers == ()
-    theirs, ours = (one.machines.replacing(provenance=None) for one in (exact, result))
+    theirs, ours = (inferred.machines.replacing(provenance=None) for inferred in (exact, result))
     assert ours == theirs
 
 

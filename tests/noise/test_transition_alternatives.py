@@ -64,12 +64,12 @@ def test_the_order_of_traces_makes_no_difference_to_odds():
         *(column.reshape(20, -1)[order].ravel() for column in columns), [20] * 20, 3
     )
     transitions = np.array(TABLE, np.int32)
-    one, other = (
+    compared, compared_shuffled = (
         compare_transitions(samples, transitions),
         compare_transitions(shuffled, transitions),
     )
-    assert np.array_equal(one.target, other.target)
-    assert np.allclose(one.log_odds, other.log_odds)
+    assert np.array_equal(compared.target, compared_shuffled.target)
+    assert np.allclose(compared.log_odds, compared_shuffled.log_odds)
 
 
 def test_odds_of_two_states_against_one_by_their_outputs():
@@ -94,13 +94,13 @@ SHARES = (*SHARES, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.85)
 
 def pair_odds(samples, state, pooled, strength, share):
     def row(states, query):
-        given = samples.output[np.isin(state, states) & (samples.alpha == query)]
-        counts = Counter(given.tolist())
+        outputs_of_row = samples.output[np.isin(state, states) & (samples.alpha == query)]
+        counts = Counter(outputs_of_row.tolist())
         return log_row(counts, pooled[query], strength, share) if counts else None
 
-    def together(one, other, query):
-        parts = row([one], query), row([other], query)
-        return 0.0 if None in parts else sum(parts) - row([one, other], query)
+    def together(first, second, query):
+        parts = row([first], query), row([second], query)
+        return 0.0 if None in parts else sum(parts) - row([first, second], query)
 
     pairs = ((0, 1), (0, 2), (1, 2))
     return [sum(together(*pair, query) for query in range(4)) for pair in pairs]

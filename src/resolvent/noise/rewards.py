@@ -159,8 +159,8 @@ def find_reward_levels(
     if mixture is None:
         if len(traces.rewards) > _MAX_DISTINCT_SHARE * traces.steps:
             raise TraceError(
-                f"rewards vary at random, and not around few values: "
-                f"{amount(len(traces.rewards), 'different one')} at "
+                f"rewards vary at random, but not around a few values: "
+                f"{amount(len(traces.rewards), 'different reward')} at "
                 f"{amount(traces.steps, 'step')}; round them with reward_digits=N "
                 f"(--reward-digits N), or predict only outputs=['observation'] "
                 f"(--outputs observation)"
