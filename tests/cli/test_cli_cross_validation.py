@@ -36,7 +36,7 @@ def read(path: Path) -> rs.TraceSet:
 def test_a_log_is_told_what_it_predicts(run: Any, vend: Callable[..., Path]) -> None:
     path = vend(400)
     outcome = run("infer", path, *LOG)
-    assert "held out: 80 traces (2,000 steps), predicted by machines" in outcome.out
+    assert "held out            80 traces (2,000 steps), predicted by machines" in outcome.out
     assert "response: 100% predicted right (95% confidence: 95.4% or more), 0% wrong" in outcome.out
     assert "few traces for this number of states" not in outcome.out
     figures = run("infer", path, *LOG, "--json").json
@@ -59,7 +59,10 @@ def test_weak_states_are_named_with_the_way_there(run: Any, vend: Callable[..., 
         assert re.search(
             rf"state {weak['state']}, reached by \d label sequences?, such as {labels}\n", out
         )
-    assert f"weak: {len(figures)} of {machine.states} states reached by fewer than 5" in out
+    assert (
+        f"weak                {len(figures)} of {machine.states} states reached by fewer than 5"
+        in out
+    )
 
 
 def test_holding_out_can_be_left_out_or_chosen(run: Any, vend: Callable[..., Path]) -> None:
@@ -67,7 +70,7 @@ def test_holding_out_can_be_left_out_or_chosen(run: Any, vend: Callable[..., Pat
     quiet = run("infer", path, *LOG, "--set", "held_out=0")
     assert "held out" not in quiet.out
     assert run("infer", path, *LOG, "--set", "held_out=0", "--json").json["held_out"] is None
-    assert "held out: 50 traces" in run("infer", path, *LOG, "--set", "held_out=0.5").out
+    assert "held out            50 traces" in run("infer", path, *LOG, "--set", "held_out=0.5").out
 
 
 def test_what_took_long_is_not_done_again_unless_asked_for(
@@ -77,10 +80,10 @@ def test_what_took_long_is_not_done_again_unless_asked_for(
     path = vend(100)
     outcome = run("infer", path, *LOG)
     assert outcome.code == 0
-    assert "held out: nothing, since inferring again would take another" in outcome.out
+    assert "held out            nothing, since inferring again would take another" in outcome.out
     assert "--set held_out=0.2 does it nevertheless" in outcome.out
     assert run("infer", path, *LOG, "--json").json["held_out_skipped"].startswith("since inferring")
-    assert "held out: 20 traces" in run("infer", path, *LOG, "--set", "held_out=0.2").out
+    assert "held out            20 traces" in run("infer", path, *LOG, "--set", "held_out=0.2").out
 
 
 def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path]) -> None:
@@ -95,7 +98,7 @@ def test_a_time_limit_leaves_room_for_the_machines_only(vend: Callable[..., Path
 def test_too_little_to_hold_out_is_said(run: Any, vend: Callable[..., Path]) -> None:
     outcome = run("infer", vend(2, events=1), *LOG)
     assert outcome.code == 0
-    assert "held out: nothing, since the traces have one step each" in outcome.out
+    assert "held out            nothing, since the traces have one step each" in outcome.out
 
 
 def test_of_a_folder_as_much_is_held_out(tmp_path: Path, vend: Callable[..., Path]) -> None:

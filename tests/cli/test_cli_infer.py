@@ -81,7 +81,7 @@ def test_trivial_labels_shrink_the_tree(run: Run, house: Path) -> None:
 
 
 def test_says_which_labels_were_taken_as_trivial(run: Run, house: Path) -> None:
-    assert "labels assumed to change no state: no event\n" in run("infer", house).out
+    assert "labels              assumed to change no state: no event\n" in run("infer", house).out
     assert "change no state: no event, sofa\n" in run("infer", house, "--trivial", "sofa").out
     assert "change no state" not in run("infer", house, "--keep-trivial").out
     figures = run("infer", house, "--json").json["trivial"]["transition"]
@@ -175,7 +175,9 @@ def test_noise_is_refused_or_told(run, tmp_path):
     assert refused.code == 2
     outcome = run("infer", tmp_path / "t.jsonl", "-o", tmp_path / "m.json")
     assert outcome.code == 0
-    assert "noise: 10.0% of the outputs of the transition machine deviate" in outcome.out
+    assert (
+        "noise               10.0% of the outputs of the transition machine deviate" in outcome.out
+    )
     assert run("check", tmp_path / "m.json", tmp_path / "t.jsonl").code == 0
     worse = rs.TraceSet(rs.Trace(walk, [None] * 2, ["up"], [0]) for walk in walks[8:] * 30)
     worse.save(tmp_path / "worse.jsonl")

@@ -140,7 +140,7 @@ def file(tmp_path: Path) -> Path:
 def test_the_command_says_what_is_proven(file, capsys):
     assert main(["infer", str(file), "--strategy", "exact"]) == 0
     out = capsys.readouterr().out
-    assert "Transition Machine: 4 states, proven minimal: 3 are impossible" in out
+    assert "transition machine  4 states, proven minimal: 3 are impossible" in out
 
 
 def test_not_proven_is_no_failure(tmp_path, capsys):

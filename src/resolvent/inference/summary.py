@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _MAX_ALTERNATIVES: Final = 3
 """Maximum number of alternatives of a machine that are written out."""
 
+MACHINE_COLUMNS: Final = ("machine", "states", "proven", "prefix tree", "merges", "seconds")
+"""Columns of a table of the inferred machines; `proven` is the number of necessary states."""
+
 
 def text_of(result: "InferenceResult") -> str:
     """Return a line for each machine and each fact."""
@@ -32,33 +35,41 @@ def text_of(result: "InferenceResult") -> str:
             f"{result.machines[name].title:<19} {amount(statistics.states, 'state')}, {origin}, "
             f"in {statistics.seconds:.3f} s"
         )
-    lines += [f"{name:<19} {text}" for name, text in _facts(result)]
+    lines += [f"{name:<19} {text}" for name, text in (*facts_of(result), *_outcome(result))]
     return "\n".join(lines)
 
 
 def html_of(result: "InferenceResult") -> str:
     """Return the figures for a notebook: a row for each machine, and the facts."""
-    header = ["machine", "states", "proven", "prefix-tree nodes", "merges", "seconds"]
-    rows = (
-        [
-            result.machines[name].title,
-            statistics.states,
-            result.lower_bounds.get(name, ""),
-            f"{statistics.prefix_tree_nodes:,}",
-            f"{statistics.merges:,}",
-            f"{statistics.seconds:.3f}",
-        ]
-        for name, statistics in result.statistics.items()
-    )
+    rows = machine_rows(result)
     return notebook.panel(
         f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}",
-        notebook.table(header, rows, len(result.statistics)),
-        notebook.figures(_facts(result)),
+        notebook.table(MACHINE_COLUMNS, rows, len(rows)),
+        notebook.figures((*facts_of(result), *_outcome(result))),
     )
 
 
-def _facts(result: "InferenceResult") -> list[tuple[str, str]]:
-    """Return the other facts, as names and texts."""
+def machine_rows(result: "InferenceResult") -> list[list[str]]:
+    """Return a row of `MACHINE_COLUMNS` for each machine."""
+    rows = []
+    for name, statistics in result.statistics.items():
+        least = result.lower_bounds.get(name)
+        proven = "" if least is None else f"at least {least:,}"
+        rows.append(
+            [
+                result.machines[name].title,
+                f"{statistics.states:,}",
+                "all" if least == statistics.states else proven,
+                f"{statistics.prefix_tree_nodes:,}",
+                f"{statistics.merges:,}",
+                f"{statistics.seconds:.3f}",
+            ]
+        )
+    return rows
+
+
+def facts_of(result: "InferenceResult") -> list[tuple[str, str]]:
+    """Return what else is known about the machines, as names and texts."""
     return [
         *(("labels", line) for line in trivial_lines(result)),
         *((f"{short(name)} machine", str(proof)) for name, proof in result.certificates.items()),
@@ -66,6 +77,12 @@ def _facts(result: "InferenceResult") -> list[tuple[str, str]]:
         *(("noise", line) for line in noise_lines(result)),
         ("learned from", result.learned_from),
         ("termination", str(result.machines.termination)),
+    ]
+
+
+def _outcome(result: "InferenceResult") -> list[tuple[str, str]]:
+    """Return the duration and the warnings, as names and texts."""
+    return [
         ("total", f"{result.seconds['total']:.3f} s"),
         *(
             (str(finding.severity), f"{finding.text} [{finding.kind}]")

@@ -49,7 +49,7 @@ from resolvent.inference.infer import infer as infer_traces
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import ENGINES, STRATEGIES, Strategy
-from resolvent.inference.summary import noise_lines, tried_lines, trivial_lines
+from resolvent.inference.summary import MACHINE_COLUMNS, facts_of, machine_rows
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.replay.corpus import REPLAYING
 from resolvent.traces import TraceDataset, TraceSet
@@ -179,11 +179,11 @@ def infer(
     _print_summary(result)
     if held_out is not None:
         is_tested = isinstance(held_out, HoldoutScore)
-        print(f"held out: {held_out if is_tested else f'nothing, {held_out}'}")
+        print(f"{'held out':<19} {held_out if is_tested else f'nothing, {held_out}'}")
     for name, weakness in weak.items():
-        title = f" ({short(name)} machine)" if len(weak) > 1 else ""
+        machine = f"{short(name)} machine: " if len(weak) > 1 else ""
         for line in weakness.lines():
-            print(line if line[0] == " " else f"weak{title}: {line}")
+            print(line if line[0] == " " else f"{'weak':<19} {machine}{line}")
     print(f"read in {read - started:.3f} s, {tested - started:.3f} s in all")
     _print_notes(result, held_out)
     if output is None:
@@ -251,34 +251,15 @@ def _show_stage(
 
 def _print_summary(result: InferenceResult) -> None:
     print(f"{amount(result.traces, 'trace')}, {amount(result.steps, 'step')}\n")
-    rows = []
-    for name, statistics in result.statistics.items():
-        least = result.lower_bounds.get(name)
-        proven = "" if least is None else f"at least {least:,}"
-        rows.append(
-            [
-                result.machines[name].title,
-                f"{statistics.states:,}",
-                "all" if least == statistics.states else proven,
-                f"{statistics.prefix_tree_nodes:,}",
-                f"{statistics.merges:,}",
-                f"{statistics.seconds:.3f}",
-            ]
-        )
-    header = ["", "states", "proven", "prefix tree", "merges", "seconds"]
-    show(table(header, rows, right=range(1, 6)))
+    header = ["", *MACHINE_COLUMNS[1:]]
+    show(table(header, machine_rows(result), right=range(1, len(header))))
     print()
-    if result.machines.preprocessor.labeling.is_given:
-        for line in trivial_lines(result):
-            print(f"labels {line}")
-    else:
+    is_derived = not result.machines.preprocessor.labeling.is_given
+    if is_derived:
         print(f"events derived from observations and actions\n{result.events}")
-    for name, certificate in result.certificates.items():
-        print(f"{result.machines[name].title}: {certificate}")
-    for title, lines in (("tried", tried_lines(result)), ("noise", noise_lines(result))):
-        for line in lines:
-            print(f"{title}: {line}")
-    print(f"learned from {result.learned_from}")
+    for name, text in facts_of(result):
+        if not (is_derived and name == "labels"):  # there may be thousands
+            print(f"{name:<19} {text}")
 
 
 def _holdout_figures(held_out: HoldoutScore | str | None) -> dict[str, Any]:
@@ -293,8 +274,6 @@ def _holdout_figures(held_out: HoldoutScore | str | None) -> dict[str, Any]:
 
 
 def _print_notes(result: InferenceResult, held_out: HoldoutScore | str | None) -> None:
-    if result.machines.termination.ambiguous:
-        print(f"note: {result.machines.termination}")
     if list(result.machines) == ["transition"] and result.options.outputs is None:
         print("note: the traces have no rewards, so there is no Reward Machine")
     most = max(statistics.states for statistics in result.statistics.values())
