@@ -13,7 +13,7 @@ def labels_before(trace, t, timing):
 
 
 def query_at(pair, kind, trace, t):
-    """(history, state, observation as the machine sees it, action, output) at a step."""
+    """(labels read, state, observation as the machine sees it, action, output) at a step."""
     machine = getattr(pair, kind)
     history = labels_before(trace, t, pair.timing)
     observation = trace.observations[t]
@@ -82,15 +82,15 @@ def distinguishing_queries(outputs, first, second):
 
 def shortest_suffix(machine, outputs, first, second):
     """The first suffix, by length and then label by label, that distinguishes two states."""
-    met, queue = {(first, second)}, [((), first, second)]
+    visited, queue = {(first, second)}, [((), first, second)]
     moving = [label for code, label in enumerate(machine.labels) if code not in machine.trivial]
     for suffix, q, p in queue:
         if distinguishing_queries(outputs, q, p):
             return suffix
         for label in moving:
             pair = machine.step(q, label), machine.step(p, label)
-            if UNSEEN not in pair and pair not in met:
-                met.add(pair)
+            if UNSEEN not in pair and pair not in visited:
+                visited.add(pair)
                 queue.append(((*suffix, label), *pair))
     return None
 
@@ -109,7 +109,7 @@ def label_sequences(pair, kind, traces):
 
 
 def rules_out(machine, outputs, sequences, history, other):
-    """Whether the evidence at and below a history differs from that of another state."""
+    """Whether the evidence at and below a label sequence differs from that of another state."""
     for longer, own in sequences.items():
         if longer[: len(history)] != history:
             continue
@@ -123,7 +123,7 @@ def rules_out(machine, outputs, sequences, history, other):
 
 
 def is_part(part, whole):
-    """Whether `whole` answers all that `part` does, alike, wherever labels lead both."""
+    """Whether `whole` has all outputs of `part` in the states that the same labels reach."""
     if part.timing is not whole.timing or set(part) != set(whole):
         return False
     states = {}

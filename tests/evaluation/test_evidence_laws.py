@@ -46,7 +46,7 @@ def test_outputs_and_transitions_are_counted(kind, traces, options):
             transition.location,
         )
         for transition in evidence.transitions()
-    } == {key: told for key, told in transitions.items() if key[1] not in trivial}
+    } == {key: figures for key, figures in transitions.items() if key[1] not in trivial}
     counts = [transition.count for transition in evidence.transitions()]
     assert counts == sorted(counts)
 
@@ -84,12 +84,12 @@ def test_states_are_distinguished_by_the_shortest_suffix(kind, traces, options):
         assert separation.support == sum(counted[key][0] for key in rows)
         query = plain(machine, separation.query)
         assert query in queries
-        for state, answer in zip((q, p), separation.outputs, strict=True):
-            assert answer.output == outputs[state][query]
-            key = (state, *query, answer.output)
-            assert (answer.count, answer.location) == counted[key]
+        for state, output in zip((q, p), separation.outputs, strict=True):
+            assert output.output == outputs[state][query]
+            key = (state, *query, output.output)
+            assert (output.count, output.location) == counted[key]
         lengths = [sum(counted[s, *x, outputs[s][x]][1][1] for s in (q, p)) for x in queries]
-        assert sum(answer.location[1] for answer in separation.outputs) == min(lengths)
+        assert sum(output.location[1] for output in separation.outputs) == min(lengths)
 
 
 @every_kind
@@ -158,7 +158,7 @@ def test_machines_of_another_world_are_refused():
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(traces=10), options=infer_options)
 def test_experiments_can_be_executed(kind, traces, options):
-    """Known labels lead where they are said to, and the query can come up there."""
+    """Known labels lead to the stated states, and the query can occur there."""
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     machine = getattr(pair, kind)
     for experiment in getattr(collect_evidence(pair, traces), kind).experiments:
@@ -170,7 +170,7 @@ def test_experiments_can_be_executed(kind, traces, options):
         if experiment.query is not None and kind == "reward" and pair.reward.supplemented:
             observation, action = experiment.query
             there = pair.transition.run(experiment.history)
-            queries = {(answer.observation, answer.action) for answer in machine.entries()}
+            queries = {(output.observation, output.action) for output in machine.entries()}
             assert ((observation, there), action) in queries
 
 

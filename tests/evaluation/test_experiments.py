@@ -11,7 +11,7 @@ KEY = frozenset({"key"})
 
 
 def swapped(machines: rs.Machines, kind: str, state: int, label, target: int) -> rs.Machines:
-    """The same machines with one move that leads elsewhere."""
+    """The same machines with another target of one transition."""
     machine = machines[kind]
     transitions = machine.transitions.copy()
     transitions[state, machine.labels.code(label)] = target
@@ -40,7 +40,7 @@ def test_a_transition_that_leads_elsewhere_is_distinguished_by_the_shortest_sequ
 
 
 def test_no_shorter_sequence_distinguishes_the_machines(house):
-    """Every history up to the length found, by hand: both sets answer alike before it."""
+    """All shorter sequences, by hand: both sets have the same outputs after each."""
     other = swapped(house.machines, "transition", 1, KEY, 0)
     experiment = house.machines.difference(other)
     assert experiment is not None

@@ -70,7 +70,7 @@ def test_a_trace_fails_by_one_wrong_or_unseen_step():
     new = rs.TraceSet(
         [
             walk("ab", [None, None]),  # right
-            walk("aba", [None, None, None]),  # its second step was never shown
+            walk("aba", [None, None, None]),  # its second step is unseen
             walk("ac", [None, None]),  # wrong
             walk("ab", [None, None], [7]),  # a wrong reward
         ]
@@ -81,14 +81,14 @@ def test_a_trace_fails_by_one_wrong_or_unseen_step():
 
 
 def test_a_wrong_generalized_output_is_counted_apart():
-    """At c, going led to a before the key was read; nobody asked after it."""
+    """At c, going led to a before the key was read; it was never tried afterwards."""
     pair = rs.infer(TAUGHT).machines
     new = rs.TraceSet([walk("acb", [None, "key", None]), walk("acab", [None, "key", None, None])])
     assert pair.transition.run([{"key"}]) == 0  # the next observation needs no memory
     assert pair.reward.run([{"key"}]) == 1
     assert pair.reward.basis(1, ("c", 0), "go") is rs.Basis.GENERALIZED
-    paid = rs.TraceSet([walk("cca", [None, "key", None], [0, 5])])
-    holdout = held_out(pair, paid)
+    wrong = rs.TraceSet([walk("cca", [None, "key", None], [0, 5])])
+    holdout = held_out(pair, wrong)
     assert (holdout.failures, holdout.wrong, holdout.assumed_wrong) == (1, 1, 1)
     assert held_out(pair, new[:1]).assumed_wrong == 0
 

@@ -20,7 +20,7 @@ TICK, TOCK = frozenset({"tick"}), frozenset({"tock"})
 
 
 def waiting(leads, paid):
-    """Machines that are asked one thing only: what waiting pays in each state."""
+    """Machines with a single query: the reward of waiting in each state."""
     states = np.arange(len(leads), dtype=np.int32)
     zeros = np.zeros_like(states)
     labels, hall = Vocabulary([TICK, TOCK][: leads.shape[1]]), Vocabulary(["hall"])
@@ -42,7 +42,7 @@ def walk(pair, labels):
 
 
 def clock(states):
-    """A ring of states of which the last pays; a trace twice round, but for the last strike."""
+    """A ring of states with a reward in the last one; a trace of two rounds without the last reward."""
     numbers = np.arange(states, dtype=np.int32)
     leads = (numbers[:, None] + 1) % np.int32(states)
     pair = waiting(leads, (numbers == states - 1).astype(np.int32))
@@ -203,8 +203,8 @@ def test_commands_leave_them_out(machines, counting, tmp_path, monkeypatch, caps
     monkeypatch.setenv("RESOLVENT_MAX_TABLE_BYTES", str(ROOM - 1))
     page = tmp_path / "page.html"
     assert main(["report", *files, "-o", str(page)]) == 0
-    told = re.search(r'"proof":(\{.*?"left_out":"[^"]*")', page.read_text(encoding="utf-8"))
-    proof = json.loads(told[1] + "}")
+    figures = re.search(r'"proof":(\{.*?"left_out":"[^"]*")', page.read_text(encoding="utf-8"))
+    proof = json.loads(figures[1] + "}")
     assert (proof["shown"], proof["matrix"], proof["weakest"], proof["pairs"]) == (0, [], [], 0)
     assert "more than the limit" in proof["left_out"]
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Weak states and rare moves, against counting every history one by one."""
+"""Weak states and rare transitions, against counting every label sequence one by one."""
 
 from collections import defaultdict
 
@@ -34,7 +34,7 @@ def test_equal_beginnings_share_a_key(rows):
 
 
 def by_hand(machine, traces):
-    """Different histories that enter each state, and that take each move."""
+    """Distinct label sequences that enter each state, and that take each transition."""
     entering, taking = defaultdict(set), defaultdict(set)
     for trace in traces:
         state, history = 0, ()

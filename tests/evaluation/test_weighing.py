@@ -1,4 +1,4 @@
-"""Evidence for noisy machines: odds of states and moves, and hold-outs that allow for noise."""
+"""Evidence for noisy machines: odds of states and transitions, and hold-outs that allow for noise."""
 
 from dataclasses import replace
 from functools import cache
@@ -26,9 +26,9 @@ def test_states_are_distinguished_by_all_outputs_and_not_by_one():
     first, second = separation.outputs
     assert (first.output, second.output) == ("corridor", "cyanroom")
     machine = noisy_house()[0].transition
-    for state, answer in enumerate(separation.outputs):
+    for state, output in enumerate(separation.outputs):
         counts = machine.counts(state, "corridor", "up")
-        assert (answer.count, answer.total) == (max(counts.values()), sum(counts.values()))
+        assert (output.count, output.total) == (max(counts.values()), sum(counts.values()))
     assert "as one 10⁻" in str(separation)
     assert separation.as_dict()["log_odds"] == separation.log_odds
     assert separation.as_dict()["outputs"][0]["total"] == first.total

@@ -17,14 +17,14 @@ Tables = tuple[list[list[int]], list[list[float]]]
 
 @st.composite
 def tables(draw: Any, rewards: Any = (-1.0, -0.25, 0.0, 0.5, 1.0)) -> Tables:
-    """Where steps lead (−1: nowhere) and what they pay, for up to four situations."""
-    situations, actions = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    """The next state of each step (−1: an end) and its reward, for up to four states."""
+    states, actions = draw(st.integers(1, 4)), draw(st.integers(1, 3))
 
     def table(values: Any) -> Any:
         row = st.lists(values, min_size=actions, max_size=actions)
-        return draw(st.lists(row, min_size=situations, max_size=situations))
+        return draw(st.lists(row, min_size=states, max_size=states))
 
-    return table(st.integers(-1, situations - 1)), table(st.sampled_from(rewards))
+    return table(st.integers(-1, states - 1)), table(st.sampled_from(rewards))
 
 
 def solved(world: Tables, gamma: float) -> Any:
@@ -33,27 +33,27 @@ def solved(world: Tables, gamma: float) -> Any:
 
 
 def path(world: Tables, policy: Any, start: int) -> tuple[list[float], list[float]]:
-    """What a policy is paid on its way, and then again and again (nothing if it ends)."""
+    """The rewards of a policy on its path, and those of the cycle at its end, if any."""
     following, reward = world
-    met: dict[int, int] = {}
-    paid: list[float] = []
-    while start >= 0 and start not in met:
-        met[start] = len(paid)
-        paid.append(reward[start][policy[start]])
+    visited: dict[int, int] = {}
+    rewards: list[float] = []
+    while start >= 0 and start not in visited:
+        visited[start] = len(rewards)
+        rewards.append(reward[start][policy[start]])
         start = following[start][policy[start]]
-    cycle = paid[met[start] :] if start >= 0 else []
-    return paid[: len(paid) - len(cycle)], cycle
+    cycle = rewards[visited[start] :] if start >= 0 else []
+    return rewards[: len(rewards) - len(cycle)], cycle
 
 
 def discounted(world: Tables, policy: Any, start: int, gamma: Fraction) -> Fraction:
     first, cycle = path(world, policy, start)
-    worth = Fraction(0)
+    value = Fraction(0)
     if cycle:
         once = sum((Fraction(r) * gamma**t for t, r in enumerate(cycle)), Fraction(0))
-        worth = once / (1 - gamma ** len(cycle))
+        value = once / (1 - gamma ** len(cycle))
     for reward in reversed(first):
-        worth = Fraction(reward) + gamma * worth
-    return worth
+        value = Fraction(reward) + gamma * value
+    return value
 
 
 @settings(deadline=None, max_examples=300)
@@ -61,21 +61,21 @@ def discounted(world: Tables, policy: Any, start: int, gamma: Fraction) -> Fract
 def test_no_policy_has_a_higher_value_and_ties_go_to_the_first_action(world, gamma) -> None:
     following, reward = world
     exact = Fraction(gamma)
-    situations = range(len(reward))
+    states = range(len(reward))
     policies = list(all_policies(len(reward), len(reward[0])))
-    best = [max(discounted(world, policy, z, exact) for policy in policies) for z in situations]
+    best = [max(discounted(world, policy, z, exact) for policy in policies) for z in states]
     solution = solved(world, gamma)
-    for z in situations:
+    for z in states:
         assert abs(Fraction(solution.value[z]) - best[z]) <= solution.rounding[z]
         assert solution.rounding[z] <= 1e-13 / (1 - gamma)
-        worth = [
+        value = [
             Fraction(r) + (exact * best[to] if to >= 0 else 0)
             for to, r in zip(following[z], reward[z], strict=True)
         ]
-        assert solution.policy[z] <= worth.index(max(worth))
-        assert max(worth) - worth[solution.policy[z]] <= 1e-13 / (1 - gamma)
+        assert solution.policy[z] <= value.index(max(value))
+        assert max(value) - value[solution.policy[z]] <= 1e-13 / (1 - gamma)
         if gamma <= 0.5:  # no two worths differ by rounding alone
-            assert solution.policy[z] == worth.index(max(worth))
+            assert solution.policy[z] == value.index(max(value))
 
 
 def undiscounted(world: Tables, policy: Any, start: int) -> float:
@@ -86,9 +86,9 @@ def undiscounted(world: Tables, policy: Any, start: int) -> float:
 @settings(deadline=None, max_examples=300)
 @given(tables(rewards=(-1.0, -0.25, 0.0, 0.0, 0.5)))
 def test_without_discount_only_a_rewarding_cycle_is_refused(world) -> None:
-    situations = range(len(world[1]))
+    states = range(len(world[1]))
     policies = list(all_policies(len(world[1]), len(world[1][0])))
-    cycles = [path(world, policy, z)[1] for policy in policies for z in situations]
+    cycles = [path(world, policy, z)[1] for policy in policies for z in states]
     if any(sum(cycle) > 0 for cycle in cycles):
         with pytest.raises(RewardingCycle) as caught:
             solved(world, 1.0)
@@ -98,7 +98,7 @@ def test_without_discount_only_a_rewarding_cycle_is_refused(world) -> None:
         assert led == [*where[1:], where[0]]
         return
     solution = solved(world, 1.0)
-    for z in situations:
+    for z in states:
         assert solution.value[z] == max(undiscounted(world, policy, z) for policy in policies)
         if np.isfinite(solution.value[z]):
             assert undiscounted(world, solution.policy, z) == solution.value[z]

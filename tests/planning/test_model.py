@@ -47,8 +47,8 @@ def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) 
     model = Model.of(machines, traces, trust_constants=trust)
     expected, starts = naive_model(machines, traces, trust)
     assert {model.augmented_state(z) for z in range(len(model))} == set(expected)
-    for situation, steps in expected.items():
-        assert {a: stepped(model, situation, a) for a in steps} == steps
+    for state, steps in expected.items():
+        assert {a: stepped(model, state, a) for a in steps} == steps
     begun = zip(
         map(model.augmented_state, model.starts.tolist()), model.start_counts.tolist(), strict=True
     )
@@ -66,9 +66,9 @@ def test_the_model_of_a_part_of_the_traces(traces, options) -> None:
         for z in range(len(model)):
             for code, action in enumerate(model.actions):
                 if model.known[z, code]:
-                    seen, *states = model.augmented_state(z)
+                    observations, *states = model.augmented_state(z)
                     by_kind = dict(zip(machines, states, strict=True))
-                    predictions = machines.predict_all(seen, action, by_kind)
+                    predictions = machines.predict_all(observations, action, by_kind)
                     assert predictions["reward"] == model.reward[z, code]
                     assert predictions.get("terminated", model.ends[z, code]) == model.ends[z, code]
                     if not model.ends[z, code]:
@@ -106,7 +106,7 @@ def ring(*actions: str) -> Trace:
     "leave" in room 0 pays 1 and ends once the gate is open, and does nothing before.
     """
     room, laps = 0, 0
-    rooms, labels, paid = [0], [None], []
+    rooms, labels, rewards = [0], [None], []
     for action in actions:
         before, reward = room, 0.0
         if action == "leave":
@@ -117,8 +117,8 @@ def ring(*actions: str) -> Trace:
         laps += lap
         rooms.append(room)
         labels.append("lap" if lap else None)
-        paid.append(reward)
-    return Trace(rooms, labels, actions, paid, terminated=bool(paid[-1]))
+        rewards.append(reward)
+    return Trace(rooms, labels, actions, rewards, terminated=bool(rewards[-1]))
 
 
 LAP = ["on"] * 3
@@ -143,7 +143,7 @@ def test_labels_that_depend_on_the_step() -> None:
     assert stepped(model, (1, 0, 0), "back") == (0.0, (0, 0, 0))
     assert stepped(model, (2, 0, once), "on") == (0.0, (0, 0, twice))
     assert stepped(model, (0, 0, twice), "leave") == (1.0, None)
-    # Nobody went on from 1 after two laps; trusting that it pays 0 as ever, its label is known.
+    # No trace continues from 1 after two laps; with its constant reward 0 trusted, its label is known.
     assert stepped(model, (1, 0, twice), "on") is None
     trusting = Model.of(pair, traces, trust_constants=True)
     assert stepped(trusting, (1, 0, twice), "on") == (0.0, (2, 0, twice))
@@ -180,10 +180,10 @@ def test_unpredictable_labels_with_the_same_transitions_do_not_matter() -> None:
 
 
 def test_unpredictable_labels_make_a_stochastic_model() -> None:
-    # After a stopping pays, after b it does not; which is read, nothing tells.
+    # Stopping has a reward after a and none after b; which of them is read cannot be predicted.
     def tossed(label: str) -> Trace:
-        paid = float(label == "a")
-        return Trace([0, 0, 1], [None, label, None], ["go", "stop"], [0, paid], terminated=True)
+        reward = float(label == "a")
+        return Trace([0, 0, 1], [None, label, None], ["go", "stop"], [0, reward], terminated=True)
 
     at_once = Trace([0, 1], [None, None], ["stop"], [0.5], terminated=True)
     traces = TraceSet([tossed("a"), tossed("b"), tossed("a"), tossed("a"), at_once])
@@ -292,7 +292,7 @@ def test_a_step_never_taken_ends_if_its_observation_and_action_always_did() -> N
     )
     pair = rs.infer(traces).machines
     assert pair.reward.states == 2
-    assert stepped(Model.of(pair, traces), ("x", 0, 1), "stop") is None  # its pay is not known
+    assert stepped(Model.of(pair, traces), ("x", 0, 1), "stop") is None  # its reward is unknown
     trusting = Model.of(pair, traces, trust_constants=True)
     assert stepped(trusting, ("x", 0, 1), "stop") == (0.0, None)
 
@@ -345,7 +345,7 @@ def test_what_only_the_machines_or_only_the_traces_name(house: TraceSet) -> None
     assert set(model.observations) == {*House.observation_names, "attic"}
     assert set(model.actions) == {*House.action_names, "climb"}
     assert stepped(model, ("corridor", 0, 0), "climb") is None
-    # The traces tell no label of the orangeroom, so it is not known what going there does.
+    # The traces have no label of the orangeroom, so that the step to it is unknown.
     assert stepped(model, ("corridor", 0, 0), "left") is None
 
 

@@ -44,7 +44,7 @@ def values(plan: rs.Plan) -> dict[Any, tuple[float, float]]:
 
 
 def test_unknown_steps_have_the_lowest_and_the_highest_value() -> None:
-    # Left in the hall is unknown. Pay was 0 to 1: it is worth 0 at least, 1 + ½ + … = 2 at most.
+    # Left in the hall is unknown. Rewards were 0 to 1: its value is at least 0 and at most 1 + ½ + … = 2.
     plan = planned(fork("left", "right"))
     assert values(plan) == {"fork": (1.0, 1.0), "hall": (0.5, 2.0)}
     assert plan.is_optimal  # from the fork, the hall and 2 are a step away: 0 + ½·2 = 1
@@ -135,12 +135,12 @@ def test_the_nearest_unknown_step_takes_the_fewest_steps() -> None:
 
 
 def test_a_constant_reward_distinguishes_policies_only_if_episodes_end() -> None:
-    for pays in (-1.0, 2.0):
-        loop = Trace(["x", "y", "x"], [None] * 3, ["go", "go"], [pays, pays])
+    for reward in (-1.0, 2.0):
+        loop = Trace(["x", "y", "x"], [None] * 3, ["go", "go"], [reward, reward])
         endless = planned(TraceSet([loop]))
         assert endless.all_rewards_equal
-        assert f"none: all rewards are {pays:g} and no step ended an episode, so " in str(endless)
-        leaving = Trace(["x", "out"], [None] * 2, ["leave"], [pays], terminated=True)
+        assert f"none: all rewards are {reward:g} and no step ended an episode, so " in str(endless)
+        leaving = Trace(["x", "out"], [None] * 2, ["leave"], [reward], terminated=True)
         assert not planned(TraceSet([loop, leaving])).all_rewards_equal
     # At a cost of 1 a step, leaving at once is best: −1 against −2 for ever.
     loop = Trace(["x", "x"], [None] * 2, ["go"], [-1.0])
@@ -157,12 +157,12 @@ def test_a_bound_that_assumes_unobserved_rewards_says_so() -> None:
     figures = plan.as_dict()
     assert (figures["reward_range"], figures["observed_reward_range"]) == ([0, 4], [0.0, 1.0])
     assert figures["assumes_rewards"] is True
-    seen = planned(fork("left", "right"))
-    assert not seen.assumes_rewards
-    assert "never observed" not in str(seen)
+    complete = planned(fork("left", "right"))
+    assert not complete.assumes_rewards
+    assert "never observed" not in str(complete)
     all_known = TraceSet([*fork("left", "right"), Trace(["hall"] * 2, [None] * 2, ["left"], [0])])
     assert not planned(all_known, reward_range=(0, 4)).assumes_rewards
-    # Nothing was paid, but up to 1 might be: the unknown step is worth ½·(1 + ½ + …) = 1.
+    # All rewards were 0, but 1 is possible: the unknown step is worth up to ½·(1 + ½ + …) = 1.
     hoped = planned(fork("left", "right", reward=0.0), reward_range=(0, 1))
     assert (hoped.bound, hoped.is_optimal, hoped.all_rewards_equal) == (1.0, False, True)
     lines = str(hoped).splitlines()
@@ -338,8 +338,8 @@ class Fork(gym.Env[Any, Any]):
             self.room = "fork"
         else:
             self.room = "hall" if self.room == "fork" else "fork"
-        over = self.room == "end"
-        return self.ROOMS.index(self.room), float(over), over, False, {"labels": []}
+        terminated = self.room == "end"
+        return self.ROOMS.index(self.room), float(terminated), terminated, False, {"labels": []}
 
 
 def seen_in_fork(gamma: float = GAMMA) -> rs.Plan:

@@ -1,4 +1,4 @@
-"""Plans from traces of which some are broken, or whose labels do not tell the states."""
+"""Plans from traces with outliers, or with labels that do not determine the states."""
 
 import pytest
 

@@ -145,15 +145,15 @@ def test_a_disturbed_house_is_planned_for():
 def test_pay_with_noise_counts_by_its_mean():
     random = np.random.default_rng(0)
     traces = TraceSet(
-        Trace(["x", "y"], [None, None], [action], [round(pay, 3)], terminated=True)
+        Trace(["x", "y"], [None, None], [action], [round(reward, 3)], terminated=True)
         for action, mean in (("low", 0.0), ("high", 1.0))
-        for pay in random.normal(mean, 0.5, 200)
+        for reward in random.normal(mean, 0.5, 200)
     )
     result = rs.infer(traces, noise="auto")
     plan = rs.plan(result, traces)
-    paid = [trace.rewards[0] for trace in traces if trace.actions[0] == "high"]
+    rewards = [trace.rewards[0] for trace in traces if trace.actions[0] == "high"]
     assert plan.action("x", 0, 0) == "high"
-    assert plan.value == pytest.approx(np.mean(paid))
+    assert plan.value == pytest.approx(np.mean(rewards))
     assert not plan.model.outcomes.has_rewards
 
 
@@ -172,8 +172,8 @@ def test_a_stroke_of_luck_is_no_reason():
 
 
 def test_rewards_that_do_not_occur_on_the_path_have_no_influence():
-    # Fifteen steps, unpaid in each of 20 walks, lead to what pays 1 in 18 of them and else −1;
-    # staying was unpaid 4,000 times. That pay may be −1 somewhere is no reason to stay.
+    # Fifteen steps without reward in each of 20 walks lead to a reward of 1 in 18 of them, else −1;
+    # staying had no reward 4,000 times. A possible reward of −1 is no reason to stay.
     def walk(paid):
         cells = ["start", *(f"cell {number}" for number in range(15)), "end"]
         rewards = [0.0] * 15 + [paid]
@@ -188,7 +188,7 @@ def test_rewards_that_do_not_occur_on_the_path_have_no_influence():
 
 
 def test_endings_have_a_chance():
-    # Each step goes on in 3 of 4 cases: worth 1 + ¾ + … = 4 without discount.
+    # Each step continues in 3 of 4 cases: value 1 + ¾ + … = 4 without discount.
     def life(steps):
         return Trace(
             ["x"] * (steps + 1),
@@ -225,8 +225,8 @@ def test_pay_for_ever_is_refused_without_discount():
 def test_a_step_that_leads_somewhere_new_is_a_surprise(lock, way_out):
     class Trapdoor(Lock):
         def step(self, action):
-            seen, *rest = super().step(action)
-            return (2 if action == 0 else seen), *rest
+            observation, *rest = super().step(action)
+            return (2 if action == 0 else observation), *rest
 
     runs = way_out.run(Trapdoor(), episodes=5, seed=0, max_steps=4)
     assert runs.surprises > 0
@@ -240,8 +240,8 @@ def test_a_step_that_leads_somewhere_new_is_a_surprise(lock, way_out):
 def test_another_world_contradicts(lock, way_out):
     class Stuck(Lock):
         def step(self, action):
-            seen, pay, over, cut, told = super().step(action)
-            return seen, -pay, over, cut, told
+            observation, reward, terminated, truncated, info = super().step(action)
+            return observation, -reward, terminated, truncated, info
 
     runs = way_out.run(Stuck(), episodes=200, seed=0)
     (violation,) = runs.contradicts
@@ -295,7 +295,7 @@ def test_costs_without_discount():
 
 
 class Line(gym.Env):
-    """Six steps to the end, each of which costs 1 and in one of five cases goes the wrong way."""
+    """Six steps to the end, each of which costs 1 and in one of five cases leads back."""
 
     observation_space, action_space = gym.spaces.Discrete(7), gym.spaces.Discrete(2)
 

@@ -1,4 +1,4 @@
-"""The worst plausible chances, and the worth of policies, beside plain ways to find them."""
+"""The worst plausible probabilities and the values of policies, against plain computations."""
 
 from itertools import pairwise
 
@@ -63,7 +63,7 @@ def test_values_that_hardly_differ_from_the_lowest_are_as_low():
 @pytest.mark.parametrize("pay", [1.0, 1e200, -1e300, 1e-300])
 def test_the_value_of_rewards_of_any_size(pay):
     chain = MarkovChain(np.arange(2), np.array([1, 0]), np.array([0.5, 1.0]), np.array([pay, 0.0]))
-    # x = pay + y / 2 and y = x, without discount.
+    # x = reward + y / 2 and y = x, without discount.
     assert chain.value(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
 
 
@@ -97,10 +97,10 @@ def test_an_unseen_outcome_gets_all_the_probability_within_the_radius():
 
 
 def test_the_least_mean():
-    seen = np.linspace(0, 1, 11)
-    low = lowest_mean(seen, np.full(11, 0.05))
-    assert (low <= seen).all()
-    for one, other in zip(seen, low, strict=True):
+    means = np.linspace(0, 1, 11)
+    low = lowest_mean(means, np.full(11, 0.05))
+    assert (low <= means).all()
+    for one, other in zip(means, low, strict=True):
         if other > 1e-9:
             assert divergence((one, 1 - one), (other, 1 - other)) == pytest.approx(0.05)
 
@@ -110,10 +110,10 @@ def test_the_least_mean():
 def test_the_value_solves_the_equations(gamma, size):
     random = np.random.default_rng(size)
     table = random.dirichlet(np.full(size, 0.1), size) * random.uniform(0.9, 0.999, (size, 1))
-    pay = random.normal(size=size)
+    reward = random.normal(size=size)
     row, following = np.nonzero(table)
-    chain = MarkovChain(row, following, table[row, following], pay)
-    truth = np.linalg.solve(np.eye(size) - gamma * table, pay)
+    chain = MarkovChain(row, following, table[row, following], reward)
+    truth = np.linalg.solve(np.eye(size) - gamma * table, reward)
     assert chain.value(gamma, np.zeros(size)) == pytest.approx(truth, rel=1e-8, abs=1e-8)
 
 
@@ -148,7 +148,7 @@ def test_rows_with_large_numbers():
 
 
 def drawn_pays(random):
-    """Two rows of pays and their true means: a few rewards, then any between −1 and 1."""
+    """Two rows of rewards and their true means: a few rewards, then any between −1 and 1."""
     p = random.dirichlet(np.full(3, 0.5))
     few = random.choice([-1.0, 0.0, 0.5], 300, p=p)
     any_reward = random.beta(0.5, 2.0, 300) * 2 - 1
@@ -160,10 +160,10 @@ def test_the_true_mean_of_pay_is_within_bounds():
     for _ in range(200):
         pays, means = drawn_pays(random)
         for n in (1, 10, 300):
-            pay = RewardCounts.of(np.repeat([0, 1], n), pays[:, :n].ravel())
-            least, most = pay.bounds(np.log(1 / 0.05), (-1.0, 1.0))
-            assert (least <= pay.mean).all()
-            assert (pay.mean <= most).all()
+            counts = RewardCounts.of(np.repeat([0, 1], n), pays[:, :n].ravel())
+            least, most = counts.bounds(np.log(1 / 0.05), (-1.0, 1.0))
+            assert (least <= counts.mean).all()
+            assert (counts.mean <= most).all()
             missed += int(((means < least) | (means > most)).sum())
     assert missed <= 0.05 * 200 * 3 * 2
 
@@ -176,7 +176,7 @@ def test_pay_that_never_varied_is_in_less_doubt_than_a_coin():
     assert -low == pytest.approx(high)
     assert 5 * high < higher
     assert 5 * low > lower
-    # One nat in 800: e^(−1/800) of the chance is left to what came.
+    # One nat in 800: e^(−1/800) of the probability remains for observed outcomes.
     (least,) = steady.least(np.array([1 / 800]), -1.0)
     assert least == pytest.approx(np.exp(-1 / 800) - 1)
 

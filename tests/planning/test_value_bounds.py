@@ -1,4 +1,4 @@
-"""What plans promise from a situation, and which episodes break a promise, worked out by hand."""
+"""Bounds on returns, and episodes that violate them, worked out by hand."""
 
 import math
 from typing import Any
@@ -16,16 +16,16 @@ GAMMA = 0.5
 
 
 def corridor(*episodes: tuple[str, str, float]) -> TraceSet:
-    """Traces of steps through rooms named by letters, "." being the end; the last step pays."""
+    """Traces of steps through rooms named by letters, "." being the end; the last step has the reward."""
     return TraceSet(
         Trace(
             list(rooms),
             [None] * len(rooms),
             list(actions),
-            [0.0] * (len(actions) - 1) + [paid],
+            [0.0] * (len(actions) - 1) + [rewards],
             terminated=rooms[-1] == ".",
         )
-        for rooms, actions, paid in episodes
+        for rooms, actions, rewards in episodes
     )
 
 
@@ -35,7 +35,7 @@ def planned(traces: TraceSet, **options: Any) -> rs.Plan:
 
 @pytest.fixture(scope="module")
 def way_out() -> rs.Plan:
-    """From a to b to the end, which pays 1: worth ½. Waiting is possible everywhere."""
+    """From a to b to the end with reward 1: value ½. Waiting is possible everywhere."""
     return planned(corridor(("ab.", "gg", 1.0), ("aa", "w", 0.0), ("bb", "w", 0.0)))
 
 
@@ -61,7 +61,7 @@ def test_a_promise_of_a_circle_and_of_a_step_that_is_unknown() -> None:
     x = number(circle, "x")
     assert return_bounds(circle, x) == pytest.approx((4 / 3, 4 / 3))  # 1 + ¼ + 1/16 + …
     assert return_bounds(circle, x, 3) == (1.25, 1.25)
-    # Every step pays 1 to 3. From x to y for 1; in y nothing at all is known.
+    # Every reward is 1 to 3. From x to y it is 1; in y all steps are unknown.
     unknown = planned(
         TraceSet(
             [
@@ -89,8 +89,8 @@ def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
     outliers = corridor(
         ("a.", "g", 0.0),  # over too early
         ("ab.", "gg", 1.0),
-        ("aaa", "gg", 0.0),  # cut, but the pay was due by then
-        ("a.", "g", 1.0),  # paid more
+        ("aaa", "gg", 0.0),  # truncated, but the reward was due before
+        ("a.", "g", 1.0),  # a higher return
     )
     assert violations_of(way_out, outliers, "a", "a", "a", "a") == (
         BoundViolation(0, 0.5, 0.5, 0.0),
@@ -114,13 +114,13 @@ def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
             ]
         )
     )
-    paid = corridor(("xy.", "gg", 0.0), ("xy.", "gg", 1.0), ("xy.", "gg", 9.0))
-    paid = TraceSet(
-        Trace(one.observations, one.labels, one.actions, (1.0, one.rewards[1]), terminated=True)
-        for one in paid
+    traces = corridor(("xy.", "gg", 0.0), ("xy.", "gg", 1.0), ("xy.", "gg", 9.0))
+    traces = TraceSet(
+        Trace(trace.observations, trace.labels, trace.actions, (1.0, trace.rewards[1]), True)
+        for trace in traces
     )
-    violations = violations_of(plan, paid, "x", "x", "x")
-    assert [str(one) for one in violations] == [
+    violations = violations_of(plan, traces, "x", "x", "x")
+    assert [str(violation) for violation in violations] == [
         "episode 0 returned 1, but the plan's value is at least 1.5",
         "episode 2 returned 5.5, but the plan's value is at most 4",
     ]
@@ -150,8 +150,8 @@ def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Pla
     )
     # The mean of 0, 0, … 1 is ½ and its standard error √(¼·10/9)/√10 = 1/6: within three of it.
     assert episodes([0.0, 1.0] * 5) == ()
-    assert episodes([0.0] * 9) == ()  # too few to tell
-    assert episodes([5.0] * 20) == ()  # the value is what is paid at least
+    assert episodes([0.0] * 9) == ()  # too few to judge
+    assert episodes([5.0] * 20) == ()  # the value is a lower bound
     cut = corridor(*([("??", "g", 0.0)] * 20))
     assert violations_of(way_out, cut, *[None] * 20) == ()  # ½·(1 + ½ + …) = 1 may be still to come
     longer = corridor(*([("???", "gg", 0.0)] * 20))
@@ -172,22 +172,22 @@ def test_an_unlimited_hope_contradicts_nothing() -> None:
 def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() -> None:
     house = gym.make("resolvent/House-v0")
     result = rs.infer(rs.collect(house, episodes=1, seed=0))
-    promised, paid = [], []
+    values, returns = [], []
     for _ in range(5):
         plan = rs.plan(result, result.all_traces())
         runs = plan.run(house, episodes=4, max_steps=50)
-        promised.append(plan.value)
-        paid.append(runs.discounted_returns.mean())
-        assert bool(runs.contradicts) == (abs(promised[-1] - paid[-1]) > 1e-9)
+        values.append(plan.value)
+        returns.append(runs.discounted_returns.mean())
+        assert bool(runs.contradicts) == (abs(values[-1] - returns[-1]) > 1e-9)
         if not runs.contradicts:
             break
         assert [violation.episode for violation in runs.contradicts] == [0, 1, 2, 3]
         assert "contradicts the plan: episode 0 returned 0, but" in str(runs)
         assert "and 3 more episodes as well" in str(runs)
         result = result.update(runs.traces)
-    assert len(promised) > 1
-    assert paid[:-1] == [0.0] * (len(paid) - 1)
-    assert paid[-1] == pytest.approx(promised[-1])
+    assert len(values) > 1
+    assert returns[:-1] == [0.0] * (len(returns) - 1)
+    assert returns[-1] == pytest.approx(values[-1])
     assert runs.returns.tolist() == [1.0] * 4
     assert "contradicts" not in str(runs)
 
@@ -213,8 +213,8 @@ class Priced(gym.Wrapper[Any, Any, Any, Any]):
     """Tells a cost of every step."""
 
     def step(self, action: Any) -> Any:
-        *told, info = self.env.step(action)
-        return *told, {**info, "cost": 3}
+        *figures, info = self.env.step(action)
+        return *figures, {**info, "cost": 3}
 
 
 def test_episodes_keep_further_columns_so_that_traces_with_them_can_be_updated() -> None:

@@ -12,7 +12,7 @@ def finding_of(traces, kind, **options):
 
 
 def trace(observations, labels=None, actions=None, rewards=None, **more):
-    """A trace with no events, one action and no pay, but for what is said."""
+    """A trace without events or rewards and with one action, except for the arguments."""
     steps = len(observations) - 1
     return rs.Trace(
         observations,

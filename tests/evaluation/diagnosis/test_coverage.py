@@ -51,7 +51,7 @@ def test_the_same_trace_again_and_again():
 
 
 def readings(number, digits=None, seen=0.0):
-    """Traces of five steps that read a number which never comes again, unless it is rounded."""
+    """Traces of five steps with numbers that never recur unless they are rounded."""
     return rs.TraceSet(
         trace([seen + round((7 * one + place) / 1000, digits or 9) for place in range(6)])
         for one in range(number)
@@ -94,7 +94,7 @@ def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
 
 
 def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
-    """Every trace goes to and fro in rooms of its own: each query comes five times."""
+    """Every trace alternates between rooms of its own: each query occurs five times."""
     own = rs.TraceSet(trace([(one, place % 2) for place in range(11)]) for one in range(8))
     finding = finding_of(own, "hardly-repeats")
     assert (finding.figures["share"], finding.figures["queries_once"]) == (1.0, 0)
@@ -102,7 +102,7 @@ def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
 
 
 def test_the_share_is_of_steps_that_no_other_trace_knows():
-    """Of 4 × 5 steps two are asked in one trace alone, one of them once."""
+    """Of the queries of 4 × 5 steps two occur in a single trace, one of them once."""
     common = ["a", "b", "c", "d", "e", "f"]
     traces = [trace(common)] * 3 + [trace(["a", "b", "c", "d", "x", "y"])]
     finding = finding_of(rs.TraceSet(traces), "hardly-repeats")

@@ -70,7 +70,7 @@ def test_outputs_are_those_that_are_asked_for():
 
 
 def log(*answers):
-    """Make traces of a log: in each run, coins go in and these answers come out."""
+    """Make traces of a log: in each run, coins are the input and these are the outputs."""
     return rs.TraceSet(
         rs.Trace(
             ["nothing"] * (len(run) + 1),

@@ -1,4 +1,4 @@
-"""Noise is told from a missing label: worlds of which it is known which of both they have."""
+"""Noise is distinguished from a missing label, in worlds with one of the two."""
 
 from collections import Counter
 from functools import cache
@@ -121,7 +121,7 @@ def test_labels_at_random_carry_nothing():
 
 
 def test_a_random_world_without_memory_needs_no_labels():
-    """A die is thrown, and whatever it shows is a label: it tells nothing of the next throw."""
+    """The number of a die is a label, which says nothing about the next throw."""
     random = Random(0)
     throws = [[random.choice("123456") for _ in range(20)] for _ in range(50)]
     finding = findings(rs.TraceSet(trace(["table", *shown], [None, *shown]) for shown in throws))
@@ -130,7 +130,7 @@ def test_a_random_world_without_memory_needs_no_labels():
 
 
 def test_random_labels_that_change_the_world_carry_something():
-    """A bell rings at random, and from then on the door leads elsewhere; one answer in ten not."""
+    """A bell rings at random; then the door leads elsewhere, except for one step in ten."""
     random = Random(0)
 
     def day():
@@ -148,7 +148,7 @@ def test_random_labels_that_change_the_world_carry_something():
 
 
 def test_what_is_drawn_at_the_start_of_an_episode_shows_the_last_time():
-    """Behind a door there is one of two rooms, the same for a whole episode; no label tells."""
+    """Behind a door is one of two rooms, the same for a whole episode, without a label."""
     random = Random(0)
     rooms = [random.choice(["attic", "cellar"]) for _ in range(40)]
     traces = rs.TraceSet(
@@ -188,7 +188,7 @@ def test_columns_that_are_drawn_apart_are_independent():
 
 
 def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
-    """The passenger of a taxi, whom nobody sees: what picking up came to before tells a little."""
+    """The passenger of a taxi is hidden; earlier attempts to pick up predict a little."""
     env = gym.wrappers.TransformObservation(
         gym.make("Taxi-v4"), lambda state: state // 20 * 4 + state % 4, gym.spaces.Discrete(100)
     )

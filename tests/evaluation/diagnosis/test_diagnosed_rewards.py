@@ -31,7 +31,7 @@ def test_rewards_that_hardly_ever_vary():
 
 
 def corridors(pay, lengths=range(3, 33)):
-    """Corridors of two rooms that are gone along for some time before the exit pays."""
+    """Corridors of two rooms, with a reward at the exit after some time."""
     return rs.TraceSet(
         trace(
             ["room"] * length + ["exit"],
@@ -71,7 +71,7 @@ def test_rewards_that_do_not(pay):
 
 
 def test_different_rewards_at_the_same_time_are_no_clock():
-    lottery = rs.TraceSet(trace(["hall", "hall"], rewards=[pay]) for pay in range(30))
+    lottery = rs.TraceSet(trace(["hall", "hall"], rewards=[reward]) for reward in range(30))
     assert finding_of(lottery, "reward-by-time") is None
 
 
@@ -88,4 +88,4 @@ def test_rewards_that_never_come_back():
     assert "reward_digits=N" in finding.text
     assert finding_of(paid(*range(501), *[0] * 499), "rewards-all-differ") is not None
     assert finding_of(paid(*range(500), *[0] * 500), "rewards-all-differ") is None  # 499 of 1,000
-    assert finding_of(paid(*range(900)), "rewards-all-differ") is None  # too few to tell
+    assert finding_of(paid(*range(900)), "rewards-all-differ") is None  # too few to judge

@@ -14,7 +14,7 @@ def kinds(result):
 
 
 def readings(number, apart=1):
-    """Traces of four steps, each of which starts where it can be told from all others."""
+    """Traces of four steps, each with a start that distinguishes it from all others."""
     return [
         trace([(one * apart + place) / 8 for place in range(5)], rewards=[0, 0, 1, 2])
         for one in range(number)
@@ -26,7 +26,7 @@ def test_a_machine_that_explains_all_since_nothing_repeats_says_so():
     assert result.machines.transition.states == 1
     assert kinds(result) == ["unique-observations", "hardly-repeats"]
     unique, hardly = result.warnings
-    # The observation that a trace ends with is asked nothing.
+    # The last observation of a trace has no query.
     assert unique.figures == {"values": 50, "once": 40, "positions": 40, "fractions": True}
     assert hardly.figures["share"] == 1.0
     fresh = rs.TraceSet(trace([place + 0.1 for place in range(5)]) for _ in range(3))
@@ -36,7 +36,7 @@ def test_a_machine_that_explains_all_since_nothing_repeats_says_so():
 
 
 def test_repetition_within_a_trace_does_not_count():
-    """Every trace goes to and fro in rooms of its own, so each query comes five times."""
+    """Every trace alternates between rooms of its own, so that each query occurs five times."""
     own = rs.TraceSet(
         trace([(one, place % 2) for place in range(11)], rewards=[0, 1] * 5) for one in range(8)
     )
@@ -47,7 +47,7 @@ def test_repetition_within_a_trace_does_not_count():
 
 @pytest.mark.parametrize("sampled", [1, 8, 1_000])
 def test_some_traces_are_compared_with_all(monkeypatch, sampled):
-    """Each of the first traces comes again at the end, where the sample does not look."""
+    """Each of the first traces recurs at the end, outside of the sample."""
     monkeypatch.setattr(inference_warnings, "SAMPLED_STEPS", sampled)
     assert kinds(rs.infer(rs.TraceSet(readings(10, apart=5) * 2))) == []
 
@@ -132,7 +132,7 @@ def test_a_machine_that_is_larger_than_the_world_says_so():
     machine, made = few.machines["response"], Counter()
     for session in drinks(20):
         state = 0
-        for label in session.labels[1:-1]:  # after the last nothing is answered
+        for label in session.labels[1:-1]:  # no output follows the last
             made[state, label] += 1
             state = machine.step(state, label)
     assert rare.figures["transitions"] == len(made)

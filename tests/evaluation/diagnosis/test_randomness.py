@@ -17,8 +17,8 @@ def findings(traces, kind, **options):
 def doors(rewards=(0, 0), first=(None, None)):
     """Three episodes whose door leads to the attic and two whose door leads to the cellar."""
     return rs.TraceSet(
-        trace(["hall", room], [label, None], rewards=[pay])
-        for room, label, pay, number in zip(
+        trace(["hall", room], [label, None], rewards=[reward])
+        for room, label, reward, number in zip(
             ("attic", "cellar"), first, rewards, (3, 2), strict=True
         )
         for _ in range(number)
@@ -40,7 +40,7 @@ def test_first_steps_that_differ_are_reported_with_their_outcomes():
 
 
 def test_rewards_at_the_start_are_reported_apart_from_observations():
-    same = rs.TraceSet(trace(["hall", "hall"], rewards=[pay]) for pay in (0, 1, 1))
+    same = rs.TraceSet(trace(["hall", "hall"], rewards=[reward]) for reward in (0, 1, 1))
     assert [*findings(same, "random-start")] == ["reward"]
     assert findings(same, "random-start")["reward"].figures["outcomes"] == {"1.0": 2, "0.0": 1}
 

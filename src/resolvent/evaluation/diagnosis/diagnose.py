@@ -151,7 +151,11 @@ def warnings_of(replay: ReplayCounts, corpus: Corpus, *, merged: bool) -> tuple[
     `merged` is whether the machines were inferred by merging, for which one long log contains
     little evidence.
     """
-    findings = [*_repetition(replay, corpus), *_rewards(replay)]
+    findings = [*_repetition(replay, corpus)]
+    if REWARD in replay.machines:
+        values, outputs = replay.alphabets.outputs(REWARD), replay.machines[REWARD].known_outputs
+        counts = np.bincount(outputs["output"], outputs["count"], minlength=len(values))
+        findings += hardly_varying(values, counts)
     findings += labels_all_differ(len(replay.alphabets.labels), replay.steps + replay.traces)
     if merged:
         findings += one_long_log(replay.traces, replay.steps)
@@ -248,12 +252,3 @@ def _sampled_queries(corpus: Corpus) -> tuple[Int64s, Int64s]:
     observation = shard.codes[OBSERVATION][np.arange(len(trace)) + trace]
     action = shard.codes[ACTION][: len(trace)]
     return observation * np.int64(len(corpus.alphabets.actions)) + action, trace
-
-
-def _rewards(replay: ReplayCounts) -> Iterator[Finding]:
-    if REWARD not in replay.machines:
-        return
-    values = replay.alphabets.outputs(REWARD)
-    outputs = replay.machines[REWARD].known_outputs
-    counts = np.bincount(outputs["output"], outputs["count"], minlength=len(values))
-    yield from hardly_varying(values, counts)

@@ -136,7 +136,9 @@ def memory(steps: Steps) -> Iterator[Finding]:
     If earlier observations, actions or labels determine when outputs deviate, a label is missing;
     otherwise it is noise.
     """
-    steps = _leading_traces(steps)
+    if steps.traces.steps > MAX_STEPS:
+        number = int(np.searchsorted(steps.traces.offsets, MAX_STEPS, side="right")) - 1
+        steps = replace(steps, traces=steps.traces[: max(number, 1)])
     outputs = [output for output in steps.outputs if steps.has_contradictions(output)]
     if not outputs:
         return
@@ -147,7 +149,10 @@ def memory(steps: Steps) -> Iterator[Finding]:
         else _States.of(steps, output, observed)
         for output in outputs
     }
-    misread = _after_deviating_observation(steps, observed)
+    misread = np.zeros(steps.traces.steps, bool)
+    if observed is not None:  # outputs after a misread observation deviate as well
+        misread = np.roll(observed.is_deviating, 1)
+        misread[steps.number == 0] = False
     is_missing = False
     for output, states in states_by_output.items():
         dependences, candidates = _dependences(steps, output, states, misread)
@@ -160,15 +165,6 @@ def memory(steps: Steps) -> Iterator[Finding]:
         yield from _labels_without_effect(steps, states_by_output, is_missing)
 
 
-def _leading_traces(steps: Steps) -> Steps:
-    """Return the steps of the first traces, if there are too many to examine."""
-    traces = steps.traces
-    if traces.steps <= MAX_STEPS:
-        return steps
-    number = max(int(np.searchsorted(traces.offsets, MAX_STEPS, side="right")) - 1, 1)
-    return replace(steps, traces=traces[:number])
-
-
 def _varies(steps: Steps, output: str) -> bool:
     """Return whether some query has several outputs, so that labels may matter."""
     return len(steps.tally(output, steps.query.astype(np.int64)).contradicted) > 0
@@ -177,18 +173,6 @@ def _varies(steps: Steps, output: str) -> bool:
 def _observation_states(steps: Steps) -> _States | None:
     """Return the states that predict the next observation; None if one state is enough."""
     return _States.of(steps, OBSERVATION) if _varies(steps, OBSERVATION) else None
-
-
-def _after_deviating_observation(steps: Steps, observed: _States | None) -> NDArray[np.bool_]:
-    """Return for each step whether its observation deviated, so that it may be misread.
-
-    A deviating output after it is noise as well, although the step before explains it.
-    """
-    if observed is None:
-        return np.zeros(steps.traces.steps, bool)
-    deviated = np.roll(observed.is_deviating, 1)
-    deviated[steps.number == 0] = False
-    return deviated
 
 
 # --- Dependences on the past ---------------------------------------------------------------------

@@ -33,7 +33,7 @@ def test_progress_names_every_stage_and_changes_nothing():
 
 
 def test_the_core_reports_its_progress():
-    """With so many nodes it lasts longer than the time between two calls."""
+    """With this number of nodes it takes longer than the time between two calls."""
     count, states = 400_000, 1280
     beta = np.zeros(count, np.int32)
     tree = _core.build_history_tree(beta, np.array([0, count]))
@@ -54,7 +54,7 @@ def test_the_core_reports_its_progress():
         progress=lambda *now: events.append(now[2:]),
     )
     assert convergence == (count + 1, 0, 0, 0, 1)
-    done = [one for one, _ in events]
+    done = [count_done for count_done, _ in events]
     assert done == sorted(done)
     assert {total for _, total in events} == {count + 1}
 
