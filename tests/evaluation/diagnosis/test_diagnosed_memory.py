@@ -120,6 +120,14 @@ def test_labels_at_random_carry_nothing():
     assert found["missing-label", "observation"].figures["depends_on"][0]["of"] == "orangeroom"
 
 
+def test_labels_at_random_in_a_log_without_rewards():
+    log = rs.TraceSet(
+        rs.Trace(trace.observations, trace.labels, trace.actions, columns={"cost": trace.rewards})
+        for trace in at_random(house())
+    )
+    assert ("uninformative-labels", None) in findings(log)
+
+
 def test_a_random_world_without_memory_needs_no_labels():
     """The number of a die is a label, which says nothing about the next throw."""
     random = Random(0)

@@ -15,7 +15,8 @@ from resolvent._util.text import amount
 from resolvent.evaluation.diagnosis.findings import Finding, Severity
 from resolvent.evaluation.diagnosis.steps import MAX_SORTED_STEPS, Steps, outcomes_text
 from resolvent.traces import NO_EVENT, Codes, TraceSet, label_text, symbol_text
-from resolvent.traces.schema import OBSERVATION, REWARD
+from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
+from resolvent.traces.trace_set import with_column
 from resolvent.traces.vocabulary import distinct_pairs
 
 # --- Labels --------------------------------------------------------------------------------------
@@ -129,15 +130,7 @@ def are_independent(first: Codes, second: Codes) -> bool:
 def shuffled_labels(traces: TraceSet) -> TraceSet:
     """Return the traces with all their labels, "no event" included, in random order."""
     codes = np.random.default_rng(_SEED).permutation(traces.label_codes)
-    return TraceSet.from_columns(
-        (traces.observations, traces.observation_codes),
-        (traces.labels, codes),
-        (traces.actions, traces.action_codes),
-        (traces.rewards, traces.reward_codes),
-        offsets=traces.offsets,
-        terminated=traces.terminated,
-        truncated=traces.truncated,
-    )
+    return with_column(traces, LABEL, traces.labels, codes)
 
 
 # --- Rewards -------------------------------------------------------------------------------------
