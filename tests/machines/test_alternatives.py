@@ -58,17 +58,17 @@ def test_an_alternative_is_a_whole_machine():
 
 
 def test_many_traces_leave_nothing_open_of_what_they_read_often():
-    found, _ = told(60)
-    machine = found.machines.reward
+    inferred, _ = told(60)
+    machine = inferred.machines.reward
     assert machine.states == 2
     assert machine.confidence(0, {"bell"}) == machine.confidence(1, {"bell"}) == 1.0
-    assert [one.transition[1] for one in found.alternatives["reward"]] == [frozenset({"snow"})]
+    assert [one.transition[1] for one in inferred.alternatives["reward"]] == [frozenset({"snow"})]
 
 
-def test_a_move_that_is_open_makes_an_alternative_of_the_same_size():
-    found, traces = told(60)
-    machine = found.machines.reward
-    (other,) = found.alternatives["reward"]
+def test_an_uncertain_transition_makes_an_alternative_of_the_same_size():
+    inferred, traces = told(60)
+    machine = inferred.machines.reward
+    (other,) = inferred.alternatives["reward"]
     state, label, target = other.transition
     assert (state, label) == (0, frozenset({"snow"}))
     assert target != machine.step(0, {"snow"})
@@ -82,10 +82,10 @@ def test_a_move_that_is_open_makes_an_alternative_of_the_same_size():
     assert machine.confidence(0, {"snow"}) == pytest.approx(1 / (1 + other.odds))
     assert str(other).startswith(f"state 0 reads snow → {target}: ")
     assert other.as_dict()["transition"] == {"state": 0, "label": ["snow"], "target": target}
-    assert str(other) in str(found)
+    assert str(other) in str(inferred)
 
 
-def test_no_move_of_what_is_found_has_a_likelier_target():
+def test_no_inferred_transition_has_a_likelier_target():
     """With 30 traces of the house the search alone leaves one that has."""
     _, noisy = noisy_house()
     few = rs.infer(noisy[:30], noise="auto", outputs=["observation"]).machines.transition
@@ -93,7 +93,7 @@ def test_no_move_of_what_is_found_has_a_likelier_target():
     assert (alternatives.log_odds[alternatives.target >= 0] >= 0).all()
 
 
-def test_files_hold_how_sure_moves_are():
+def test_files_hold_the_odds_of_transitions():
     machines = told(60)[0].machines
     back = decode(encode(machines))
     assert encode(back) == encode(machines)

@@ -9,7 +9,7 @@ def test_ends_or_not_or_sometimes():
     assert known.after("attic", 0, 0, "sit") is None
 
 
-def test_a_situation_holds_the_states_of_all_machines():
+def test_an_augmented_state_holds_the_states_of_all_machines():
     known = Termination(frozenset({("hall", 0, 1, 2, "sit")}))
     assert known.after("hall", 0, 1, 2, "sit") is True
     assert known.after("hall", 0, 1, 1, "sit") is False
@@ -26,7 +26,7 @@ def walk(labels, rewards, terminated):
     return rs.Trace([0] * (steps + 1), labels, ["go"] * steps, rewards, terminated=terminated)
 
 
-def test_episodes_that_end_always_in_the_same_situation():
+def test_episodes_that_always_end_in_the_same_augmented_state():
     # The second "a" ends the episode: in state 1 of the reward machine, after one "a".
     traces = rs.TraceSet(
         [

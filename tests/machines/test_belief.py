@@ -75,7 +75,7 @@ def test_it_is_the_sum_over_all_true_labels(house):
     assert 0.05 < expected[1] < 0.95  # else it would show nothing
 
 
-def test_without_doubt_it_reads_labels(house):
+def test_without_uncertainty_it_reads_labels(house):
     belief = Belief(house)
     belief.reset(None)
     belief.step("corridor", "left", {"observation": "orangeroom", "reward": 0.0}, KEY)
@@ -86,7 +86,7 @@ def test_without_doubt_it_reads_labels(house):
     assert belief.likeliest == (1, 0)
 
 
-def test_what_came_tells_that_a_label_was_missed(house):
+def test_outcomes_reveal_a_missed_label(house):
     belief = Belief(
         house.replacing(state_uncertainty=StateUncertainty(LabelNoise(0.1, 0.0, 0.0), SHARES))
     )
@@ -102,7 +102,7 @@ def test_what_came_tells_that_a_label_was_missed(house):
     assert belief.probabilities["transition"][0] == 1
 
 
-def test_episodes_may_begin_in_hidden_ways(house):
+def test_episodes_with_hidden_initial_states(house):
     belief = Belief(
         house.replacing(state_uncertainty=StateUncertainty(starts={NONE: 0.75, KEY: 0.25}))
     )

@@ -70,7 +70,7 @@ def test_trivial_labels_do_not_change_the_numbers():
     assert plain.transitions[:, :2].tolist() == looped.transitions[:, :2].tolist()
 
 
-def test_kinds_take_their_own_arguments():
+def test_classes_take_their_own_arguments():
     machine = build_machine(
         RewardMachine, AUTOMATON, SAMPLES, CONSTANTS, (), supplemented=True, digits=2
     )

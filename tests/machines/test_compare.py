@@ -17,14 +17,14 @@ from resolvent.traces import Vocabulary
 LABELS, QUESTIONS, OUTPUTS = 2, 2, 3
 
 
-def machine_of(step, answer, labels=("a", "b"), kind=Machine):
+def machine_of(step, output, labels=("a", "b"), kind=Machine):
     """A machine with −1 for what is unseen, in `step[state][label]` and `answer[state][alpha]`."""
-    known = [(s, a, v) for s, row in enumerate(answer) for a, v in enumerate(row) if v >= 0]
+    known = [(s, a, v) for s, row in enumerate(output) for a, v in enumerate(row) if v >= 0]
     state, query, value = np.array(known, np.int64).reshape(-1, 3).T
     nothing = np.array([], np.int64)
     return kind(
         labels=Vocabulary(frozenset({name}) for name in labels),
-        observations=Vocabulary(range(len(answer[0]))),
+        observations=Vocabulary(range(len(output[0]))),
         actions=Vocabulary(["ask"]),
         outputs=Vocabulary(range(OUTPUTS)),
         transitions=np.array(step, np.int32).reshape(len(step), len(labels)),
@@ -45,7 +45,7 @@ def tables(draw, states=4):
     step = [[draw(cell) for _ in range(LABELS)] for _ in range(n)]
     for state in range(1, n):
         step[draw(st.integers(0, state - 1))][draw(st.integers(0, LABELS - 1))] = state
-    answer = [[draw(st.integers(-1, 1)) for _ in range(QUESTIONS)] for _ in range(n)]
+    output = [[draw(st.integers(-1, 1)) for _ in range(QUESTIONS)] for _ in range(n)]
     reached, ahead = {0}, [0]
     while ahead:
         for target in step[ahead.pop()]:
@@ -54,13 +54,13 @@ def tables(draw, states=4):
                 ahead.append(target)
     if len(reached) < n:
         return draw(tables(states=n - 1))
-    return step, answer
+    return step, output
 
 
-def renamed(step, answer, names):
+def renamed(step, output, names):
     """The same tables with state s called names[s]."""
     new_step, new_answer = [None] * len(step), [None] * len(step)
-    for state, (row, told) in enumerate(zip(step, answer, strict=True)):
+    for state, (row, told) in enumerate(zip(step, output, strict=True)):
         new_step[names[state]] = [names[x] if x >= 0 else -1 for x in row]
         new_answer[names[state]] = told
     return new_step, new_answer
@@ -89,16 +89,16 @@ def test_isomorphic_exactly_when_some_renaming_makes_the_tables_equal(one, other
 @settings(deadline=None, max_examples=200)
 @given(tables(), st.data())
 def test_one_changed_entry_is_noticed(drawn, data):
-    step, answer = drawn
+    step, output = drawn
     state = data.draw(st.integers(0, len(step) - 1))
-    changed = [list(row) for row in answer]
+    changed = [list(row) for row in output]
     place = data.draw(st.integers(0, QUESTIONS - 1))
     changed[state][place] = data.draw(
-        st.sampled_from(sorted({-1, 0, 1, 2} - {answer[state][place]}))
+        st.sampled_from(sorted({-1, 0, 1, 2} - {output[state][place]}))
     )
-    others = [renamed(step, answer, names) for names in renamings(len(step))]
+    others = [renamed(step, output, names) for names in renamings(len(step))]
     expected = (step, changed) in others
-    assert is_isomorphic(machine_of(step, answer), machine_of(step, changed)) is expected
+    assert is_isomorphic(machine_of(step, output), machine_of(step, changed)) is expected
 
 
 def test_two_states_that_behave_alike_are_not_one():
@@ -120,7 +120,7 @@ def test_letters_that_are_merely_listed_make_no_difference():
     assert not is_isomorphic(one, machine_of([[0, 0]], [[1, -1]], labels=("a", "b")))
 
 
-def test_kinds_do_not_matter_to_the_shape():
+def test_isomorphism_ignores_the_class():
     assert is_isomorphic(
         machine_of([[0]], [[1]], "a"), machine_of([[0]], [[1]], "a", TransitionMachine)
     )

@@ -117,7 +117,7 @@ def test_logs_that_no_search_can_have_written(changes, message):
 
 
 @pytest.mark.parametrize("section", [3, [], None, {}, {"fault": LOG}, {"transitions": []}])
-def test_sections_of_another_kind(section):
+def test_sections_of_another_type(section):
     content = json.loads(DATA)
     content["machines"][0]["decisions"] = section
     with pytest.raises(rs.errors.ModelError, match="damaged"):

@@ -75,10 +75,10 @@ def expected(table, answers):
             by([one[0] for one in moving], targets, states),
         )
         bits -= log2(factorial(states - 1))
-    told = {query for (_, query) in answers}
+    queries = {query for (_, query) in answers}
     varying = [
         one
-        for one in told
+        for one in queries
         if len({output for (_, query), output in answers.items() if query == one}) > 1
     ]
     kept = {key: output for key, output in answers.items() if key[1] in varying}
@@ -101,11 +101,11 @@ def tables(draw):
 @given(tables())
 def test_as_if_each_symbol_was_written_after_the_other(drawn):
     table, answers = drawn
-    found = description_bits(machine(table, answers, outputs=3))
-    assert found == pytest.approx(expected(table, answers), abs=1e-6)
+    bits = description_bits(machine(table, answers, outputs=3))
+    assert bits == pytest.approx(expected(table, answers), abs=1e-6)
 
 
-def test_one_state_takes_a_bit_and_its_answers_nothing():
+def test_one_state_takes_a_bit_and_its_outputs_nothing():
     assert description_bits(machine([[0, 0]], {(0, 0): 1, (0, 1): 0})) == 1.0
 
 

@@ -90,7 +90,7 @@ def story(one, word):
 
 
 @given(one=small_machines(), other=small_machines())
-def test_no_shorter_word_tells_machines_apart(one, other):
+def test_no_shorter_sequence_distinguishes_machines(one, other):
     # Nine pairs of states at most: a difference shows within nine labels.
     labels = [frozenset(), frozenset("a")]
     words = (word for length in range(10) for word in product(labels, repeat=length))

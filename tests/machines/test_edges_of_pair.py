@@ -71,14 +71,14 @@ def test_the_order_of_traces_makes_no_difference():
     assert on_edges(TASK) == on_edges(TASK.take([3, 1, 0, 4, 2, 1]))
 
 
-def test_the_house_that_pays_for_its_cyanroom():
+def test_the_house_that_rewards_its_cyanroom():
     machine = on_edges(rs.collect(House(goal="cyanroom"), episodes=200, seed=0))
     assert machine.step(0, "toilet") == (1, 1.0)
     for label in ((), "key", "sofa"):  # sitting ends the episode, the sofa's label does not
         assert machine.step(0, label) == (0, 0.0)
 
 
-def test_the_house_pays_for_an_action_that_no_label_shows():
+def test_the_house_rewards_an_action_that_no_label_shows():
     traces = rs.collect(House(), episodes=100, seed=0)
     with pytest.raises(ModelError) as caught:
         on_edges(traces)
@@ -123,7 +123,7 @@ def test_the_first_label_is_read_where_the_timing_reads_it():
         on_edges(other, timing=timing)
 
 
-def test_labels_read_late_have_no_place_on_an_edge():
+def test_lagged_labels_are_refused():
     pair = rs.infer(TASK).machines.replacing(timing=LabelTiming.LAGGED)
     with pytest.raises(ModelError, match=r"one step late.*timing 'current'"):
         EdgeRewardMachine.from_pair(pair, TASK)
@@ -141,7 +141,7 @@ def test_other_traces_than_it_was_inferred_from():
 
 @given(traces=world_traces())
 @settings(deadline=None, max_examples=75)
-def test_it_pays_what_the_traces_pay_or_says_why_it_cannot(traces):
+def test_its_rewards_are_those_of_the_traces_or_it_is_refused(traces):
     pair = rs.infer(traces).machines
     paid = defaultdict(set)
     for one in traces:

@@ -16,10 +16,10 @@ def forecasts(*rows):
 
 
 def test_losses_and_bins_by_hand():
-    told = forecasts((0.9, 0.9, True, 8), (0.1, 0.9, False, 2), (0.5, 0.5, True, 1))
-    assert told.steps == 11
-    assert told.log_loss == pytest.approx(-(8 * log(0.9) + 2 * log(0.1) + log(0.5)) / 11)
-    half, sure = told.calibration
+    sums = forecasts((0.9, 0.9, True, 8), (0.1, 0.9, False, 2), (0.5, 0.5, True, 1))
+    assert sums.steps == 11
+    assert sums.log_loss == pytest.approx(-(8 * log(0.9) + 2 * log(0.1) + log(0.5)) / 11)
+    half, sure = sums.calibration
     assert half == (0.5, 0.55, 0.5, 1.0, 1)
     assert (sure.lower, sure.upper, sure.right, sure.steps) == (0.9, 0.95, 0.8, 10)
     assert sure.predicted == pytest.approx(0.9)
@@ -38,9 +38,9 @@ def test_nothing_was_forecast():
 
 def test_many_steps_do_not_overflow():
     many = 2**42
-    told = forecasts((1e-12, 1e-12, True, many), (1e-12, 1e-12, True, many))
-    assert told.log_loss == pytest.approx(-log(1e-12))
-    assert told.calibration[0].predicted == pytest.approx(1e-12, abs=1e-9)
+    sums = forecasts((1e-12, 1e-12, True, many), (1e-12, 1e-12, True, many))
+    assert sums.log_loss == pytest.approx(-log(1e-12))
+    assert sums.calibration[0].predicted == pytest.approx(1e-12, abs=1e-9)
 
 
 chance = st.floats(1e-9, 1)

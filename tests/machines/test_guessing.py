@@ -15,40 +15,45 @@ from strategies import world_traces
 UNKNOWN = -1
 
 
-def vote_of(answers, other, state):
+def vote_of(outputs, other, state):
     both = [
         (one, two)
-        for one, two in zip(answers[other], answers[state], strict=True)
+        for one, two in zip(outputs[other], outputs[state], strict=True)
         if UNKNOWN not in (one, two)
     ]
     return ((sum(one == two for one, two in both) + 0.5) / (len(both) + 1)) ** STEEPNESS
 
 
-def guessed_plainly(moves, answers):
+def plain_guesses(transitions, outputs):
     """What guesses must be, cell by cell."""
-    told_moves, told = [list(row) for row in moves], [list(row) for row in answers]
-    for state in range(len(moves)):
-        others = [other for other in range(len(moves)) if other != state]
-        for label, known in enumerate(moves[state]):
+    guessed_transitions, guessed_outputs = (
+        [list(row) for row in transitions],
+        [list(row) for row in outputs],
+    )
+    for state in range(len(transitions)):
+        others = [other for other in range(len(transitions)) if other != state]
+        for label, known in enumerate(transitions[state]):
             if known == UNKNOWN:
                 votes = {state: 0.0}
                 for other in others:
-                    if (target := moves[other][label]) != UNKNOWN:
+                    if (target := transitions[other][label]) != UNKNOWN:
                         choice = state if target == other else target
-                        votes[choice] = votes.get(choice, 0.0) + vote_of(answers, other, state)
+                        votes[choice] = votes.get(choice, 0.0) + vote_of(outputs, other, state)
                 most = max(votes.values())
                 best = sorted(one for one, vote in votes.items() if vote == most)
-                told_moves[state][label] = state if votes[state] == most else best[0]
-        for query, known in enumerate(answers[state]):
+                guessed_transitions[state][label] = state if votes[state] == most else best[0]
+        for query, known in enumerate(outputs[state]):
             if known == UNKNOWN:
                 votes = {}
                 for other in others:
-                    if (answer := answers[other][query]) != UNKNOWN:
-                        votes[answer] = votes.get(answer, 0.0) + vote_of(answers, other, state)
+                    if (output := outputs[other][query]) != UNKNOWN:
+                        votes[output] = votes.get(output, 0.0) + vote_of(outputs, other, state)
                 if votes:
                     most = max(votes.values())
-                    told[state][query] = min(one for one, vote in votes.items() if vote == most)
-    return told_moves, told
+                    guessed_outputs[state][query] = min(
+                        one for one, vote in votes.items() if vote == most
+                    )
+    return guessed_transitions, guessed_outputs
 
 
 @given(
@@ -57,33 +62,33 @@ def guessed_plainly(moves, answers):
     queries=st.integers(0, 5),
     seed=st.integers(0, 10_000),
 )
-def test_guesses_are_what_a_plain_vote_says(states, labels, queries, seed):
+def test_guesses_are_those_of_a_plain_vote(states, labels, queries, seed):
     random = np.random.default_rng(seed)
-    moves = random.integers(-1, states, (states, labels), dtype=np.int32)
-    answers = random.integers(-1, 3, (states, queries), dtype=np.int32)
-    found = [table.tolist() for table in guess_missing(moves, answers)]
-    assert found == list(guessed_plainly(moves.tolist(), answers.tolist()))
+    transitions = random.integers(-1, states, (states, labels), dtype=np.int32)
+    outputs = random.integers(-1, 3, (states, queries), dtype=np.int32)
+    inferred = [table.tolist() for table in guess_missing(transitions, outputs)]
+    assert inferred == list(plain_guesses(transitions.tolist(), outputs.tolist()))
 
 
 @settings(max_examples=10, deadline=None)
 @given(world_traces())
-def test_what_was_shown_stays(traces):
+def test_observed_entries_stay(traces):
     machines = rs.infer(traces).machines
     guessing = machines.guessing()
     assert type(guessing) is type(machines)
-    for kind, machine in machines.items():
-        guess = guessing[kind]
-        shown = machine.transitions >= 0
-        assert (guess.transitions[shown] == machine.transitions[shown]).all()
+    for name, machine in machines.items():
+        guess = guessing[name]
+        observed = machine.transitions >= 0
+        assert (guess.transitions[observed] == machine.transitions[observed]).all()
         assert (guess.transitions >= 0).all()
         for state in range(machine.states):
             for observation in machine.observations:
                 for action in machine.actions:
-                    answer = machine.output(state, observation, action)
-                    if answer is not rs.UNSEEN:
-                        assert guess.output(state, observation, action) == answer
+                    output = machine.output(state, observation, action)
+                    if output is not rs.UNSEEN:
+                        assert guess.output(state, observation, action) == output
     score, guessed = machines.score(traces), guessing.score(traces)
-    assert all(guessed[kind].all_right == score[kind].all_right for kind in machines)
+    assert all(guessed[name].all_right == score[name].all_right for name in machines)
 
 
 def walks(steps):
@@ -92,21 +97,21 @@ def walks(steps):
 
 
 @pytest.fixture(scope="module")
-def found():
+def inferred():
     machine, traces = walks(4_000)
     return machine, traces, rs.infer(traces, outputs=["output"], strategy="likelihood").machines
 
 
-def test_neither_order_nor_repeats_of_traces_change_guesses(found):
-    _, traces, machines = found
+def test_neither_order_nor_repeats_of_traces_change_guesses(inferred):
+    _, traces, machines = inferred
     order = np.random.default_rng(0).permutation(len(traces))
     again = traces.take(np.concatenate([order, order[:20]]))
     other = rs.infer(again, outputs=["output"], strategy="likelihood").machines
     assert other["output"].guessing() == machines["output"].guessing()
 
 
-def test_guesses_predict_fresh_steps_that_are_unseen_without(found):
-    model, _, machines = found
+def test_guesses_predict_fresh_steps_that_are_unseen_without(inferred):
+    model, _, machines = inferred
     fresh = BANK["tls12-server"].walks(20_000, 1_001)
     partial = model.wrong_share(machines["output"], fresh)
     assert partial > 0.02  # most of it after a move that no trace took
@@ -115,14 +120,14 @@ def test_guesses_predict_fresh_steps_that_are_unseen_without(found):
     assert score["output"].unseen == 0
 
 
-def test_machines_that_guess_are_kept_in_files(found):
-    _, _, machines = found
+def test_guessing_machines_are_saved(inferred):
+    _, _, machines = inferred
     guessing = machines.guessing()
     assert decode(encode(guessing)) == guessing
     assert machines["output"].guessing().guessing() == guessing["output"]
 
 
-def test_a_noisy_machine_keeps_how_its_answers_spread():
+def test_a_noisy_machine_keeps_its_output_counts():
     machines, traces = noisy_house()
     machine, guess = machines.transition, machines.guessing().transition
     assert machine.is_noisy

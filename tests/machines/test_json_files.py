@@ -143,7 +143,7 @@ def test_bytes_that_are_no_text_or_no_json(data):
 
 
 @pytest.mark.parametrize("data", [b"[]", b"3", b"null", b'"text"', b"{}", b'{"format": 3}'])
-def test_json_of_another_kind(data):
+def test_json_of_another_type(data):
     refused(data, 'is not a machine file: it lacks "format": "resolvent-machines"')
 
 

@@ -45,10 +45,10 @@ def test_chances_follow_their_definition(found, others):
         machine = machines[kind]
         rows = [row for name, *row in asked_in(machines, [*traces, *others]) if name == kind]
         state, query, output = np.array([coded(machine, *row) for row in rows]).T
-        told = output_probabilities(
+        chances = output_probabilities(
             machine, FEW, state.astype(np.int32), query, output.astype(np.int32)
         )
-        assert told == pytest.approx([plain_chance(machine, *row) for row in rows], nan_ok=True)
+        assert chances == pytest.approx([plain_chance(machine, *row) for row in rows], nan_ok=True)
 
 
 @settings(deadline=None, max_examples=50)
@@ -61,6 +61,6 @@ def test_chances_of_all_outputs_and_of_any_other_sum_to_one(found):
         outputs = np.tile(
             np.arange(-1, len(machine.outputs), dtype=np.int32), len(machine.output_value)
         )
-        told = output_probabilities(machine, smoothing_of(machine), states, queries, outputs)
-        assert np.all(told > 0)
-        assert told.reshape(-1, len(machine.outputs) + 1).sum(1) == pytest.approx(1)
+        chances = output_probabilities(machine, smoothing_of(machine), states, queries, outputs)
+        assert np.all(chances > 0)
+        assert chances.reshape(-1, len(machine.outputs) + 1).sum(1) == pytest.approx(1)

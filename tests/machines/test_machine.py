@@ -73,7 +73,7 @@ def test_runs_read_labels_one_after_another():
     assert machine.run([{"key"}], state=1) == 1
 
 
-def test_answers_depend_on_the_state_where_they_do():
+def test_outputs_depend_on_the_state():
     machine = lock()
     assert machine.output(0, "hall", "push") == "hall"
     assert machine.output(1, "hall", "push") == "room"
@@ -82,7 +82,7 @@ def test_answers_depend_on_the_state_where_they_do():
     assert machine.output(1, "room", "push") is UNSEEN
 
 
-def test_constant_answers_need_no_state():
+def test_constant_outputs_need_no_state():
     machine = lock()
     assert [machine.output(state, "hall", "look") for state in (0, 1, UNSEEN)] == ["hall"] * 3
     assert machine.output(UNSEEN, "hall", "push") is UNSEEN
@@ -111,7 +111,7 @@ def test_an_output_is_observed_generalized_or_unseen():
         machine.basis(2, "hall", "look")
 
 
-def test_what_is_only_assumed_can_be_left_out():
+def test_generalized_outputs_can_be_excluded():
     machine = shown()
     answers = [machine.output(s, "hall", "look", generalized=False) for s in (0, 1, UNSEEN)]
     assert answers == [UNSEEN, "hall", UNSEEN]
@@ -144,7 +144,7 @@ def test_unseen_is_not_a_truth_value():
     assert isinstance(UNSEEN, Unseen)
 
 
-def test_all_answers_constants_first():
+def test_all_outputs_constant_ones_first():
     assert list(lock().entries()) == [
         TableEntry(None, "hall", "look", "hall"),
         TableEntry(0, "hall", "push", "hall"),
@@ -184,7 +184,7 @@ def test_replay_gives_the_state_at_each_row():
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
-def test_many_answers_at_once(monkeypatch, dense):
+def test_many_outputs_at_once(monkeypatch, dense):
     monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     states = np.array([0, 1, 0, 1, -1, -1, 0, 1, 1], np.int32)
     queries = np.array([1, 1, 2, 2, 0, 1, 0, 3, -1], np.int64)
@@ -230,7 +230,7 @@ def test_a_machine_is_marked_where_queries_were_observed(monkeypatch, dense):
 
 
 @pytest.mark.parametrize("dense", [0, 1 << 24])
-def test_a_machine_that_knows_nothing_answers_nothing(monkeypatch, dense):
+def test_a_machine_without_outputs_predicts_nothing(monkeypatch, dense):
     monkeypatch.setattr("resolvent.machines.tables.MAX_TABLE_SIZE", dense)
     none = np.array([], np.int64)
     machine = lock(
@@ -265,7 +265,7 @@ def test_machines_are_equal_in_every_table_or_not_at_all(changes):
     assert lock() != lock(**changes)
 
 
-def test_kinds_and_rounding_are_part_of_what_a_machine_is():
+def test_class_and_rounding_are_part_of_a_machine():
     assert lock() != lock(RewardMachine)
     assert lock() != lock(Machine)
     assert lock(RewardMachine) != lock(RewardMachine, supplemented=True)
@@ -306,7 +306,7 @@ def test_machines_describe_themselves():
     assert "TransitionMachine: 2 states" in str(lock())
 
 
-def test_codes_of_values_known_or_not():
+def test_codes_of_known_and_unknown_values():
     codes = codes_of(["b", "z", "a"], Vocabulary(["a", "b"]), missing=9)
     assert codes.tolist() == [1, 9, 0]
     assert codes.dtype == np.int32
@@ -321,7 +321,7 @@ def sticking(**changes):
     return lock(**{"output_counts": output_counts, "support": support, **changes})
 
 
-def test_answers_that_vary_are_told_with_their_shares():
+def test_outputs_that_vary_have_shares():
     machine = sticking()
     assert machine.is_noisy
     assert machine.output(1, "hall", "push") == "room"
@@ -332,7 +332,7 @@ def test_answers_that_vary_are_told_with_their_shares():
     assert machine.noise == 2 / 40
 
 
-def test_answers_that_do_not_vary_are_sure():
+def test_outputs_that_do_not_vary_are_certain():
     machine = sticking()
     assert machine.distribution(0, "hall", "push") == {"hall": 1.0}
     assert machine.counts(0, "hall", "push") == {"hall": 4}
@@ -341,7 +341,7 @@ def test_answers_that_do_not_vary_are_sure():
     assert lock().noise == 0
 
 
-def test_an_assumed_answer_never_came_in_its_state():
+def test_a_generalized_output_has_no_count_in_its_state():
     machine = sticking()
     for state in (0, UNSEEN):
         assert machine.distribution(state, "hall", "look") == {"hall": 1.0}
@@ -371,7 +371,7 @@ def test_counts_that_a_machine_does_not_hold():
         sticking(**asked).counts(1, "hall", "look")
 
 
-def test_machines_that_answer_with_other_shares_differ():
+def test_machines_with_other_shares_differ():
     machine = sticking()
     scaled = replace(machine.output_counts, count=machine.output_counts.count * 3)
     assert sticking(output_counts=scaled) == machine

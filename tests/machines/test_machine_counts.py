@@ -21,15 +21,15 @@ MIXED += [(2, 3, 7, 4)]
 
 
 def test_one_row_is_left_for_each_state_and_query():
-    found = group_outputs(*columns(*MIXED))
-    assert found.state.tolist() == [0, 1, 2, 2]
-    assert found.query.tolist() == [3, 3, 0, 3]
-    assert found.value.tolist() == [4, 4, 1, 2]  # of 2 and 7, equally often, the lower code
-    assert found.total.tolist() == [10, 2, 5, 10]
-    assert found.output_counts == output_counts(
+    grouped = group_outputs(*columns(*MIXED))
+    assert grouped.state.tolist() == [0, 1, 2, 2]
+    assert grouped.query.tolist() == [3, 3, 0, 3]
+    assert grouped.value.tolist() == [4, 4, 1, 2]  # of 2 and 7, equally often, the lower code
+    assert grouped.total.tolist() == [10, 2, 5, 10]
+    assert grouped.output_counts == output_counts(
         *(row for row in MIXED if row[0] != 1 and row[1] != 0)
     )
-    assert (found.state.dtype, found.value.dtype) == (np.int32, np.int32)
+    assert (grouped.state.dtype, grouped.value.dtype) == (np.int32, np.int32)
 
 
 def test_what_is_given_is_not_changed():
@@ -39,27 +39,27 @@ def test_what_is_given_is_not_changed():
     assert all(map(np.array_equal, given, before))
 
 
-def test_answers_that_do_not_vary_are_as_they_were():
+def test_outputs_that_do_not_vary_stay():
     given = columns((0, 3, 0, 1), (0, 4, 0, 1), (1, 3, 1, 8))
-    found = group_outputs(*given)
-    for column, same in zip(found[:4], given, strict=True):
+    grouped = group_outputs(*given)
+    for column, same in zip(grouped[:4], given, strict=True):
         assert column is same
-    assert len(found.output_counts) == 0
-    assert found.output_counts == OutputCounts()
+    assert len(grouped.output_counts) == 0
+    assert grouped.output_counts == OutputCounts()
 
 
-def test_no_answers_at_all():
-    found = group_outputs(*columns())
-    assert [len(column) for column in found] == [0] * 5
+def test_no_outputs():
+    grouped = group_outputs(*columns())
+    assert [len(column) for column in grouped] == [0] * 5
 
 
-def test_rows_name_the_most_frequent_answer_first():
-    found = group_outputs(*columns(*MIXED)).output_counts
-    assert found.rows == {(0, 3): {4: 9, 0: 1}, (2, 3): {2: 4, 7: 4, 1: 2}}
-    assert [*found.rows[2, 3]] == [2, 7, 1]  # the most frequent first
-    assert found.main.tolist() == [4, 2]
-    assert found.totals.tolist() == [10, 10]
-    assert found.deviating == 1 + 6
+def test_rows_name_the_most_frequent_output_first():
+    grouped = group_outputs(*columns(*MIXED)).output_counts
+    assert grouped.rows == {(0, 3): {4: 9, 0: 1}, (2, 3): {2: 4, 7: 4, 1: 2}}
+    assert [*grouped.rows[2, 3]] == [2, 7, 1]  # the most frequent first
+    assert grouped.main.tolist() == [4, 2]
+    assert grouped.totals.tolist() == [10, 10]
+    assert grouped.deviating == 1 + 6
     assert (OutputCounts().rows, OutputCounts().deviating) == ({}, 0)
 
 
@@ -81,5 +81,5 @@ def test_shares_are_compared_and_not_counts():
         "a text",
     ],
 )
-def test_spreads_that_differ(other):
+def test_output_counts_that_differ(other):
     assert output_counts((0, 3, 0, 1), (0, 3, 4, 9)) != other

@@ -105,7 +105,7 @@ def four(pair):
     return machines_of([*others, pair.reward, pair.transition])
 
 
-def test_machines_come_by_kind_in_a_fixed_order(pair, four):
+def test_machines_have_a_fixed_order(pair, four):
     assert list(four) == ["transition", "reward", "bonus", "cost"]
     assert list(pair) == ["transition", "reward"]
     assert (four.transition, four.reward) == (pair.transition, pair.reward)
@@ -201,7 +201,7 @@ def test_machines_travel(pair, four):
         assert pickle.loads(pickle.dumps(one)).transition == one.transition  # noqa: S301
 
 
-def test_all_machines_are_shown(four):
+def test_all_machines_are_listed(four):
     assert str(four).count("predicts") == 4
     page = four._repr_html_()
     names = ("Transition", "Reward", "Bonus", "Cost")
@@ -227,7 +227,7 @@ def test_what_is_supplemented_comes_with_a_state_of_the_transition_machine(seen)
         pair.replacing(odd)
 
 
-def test_an_unknown_name_lists_the_names_there_are():
+def test_an_unknown_name_lists_the_names():
     machines = House().machines()
     with pytest.raises(KeyError, match="'rewards': the machines are 'transition', 'reward'"):
         machines["rewards"]

@@ -66,7 +66,7 @@ def test_by_hand():
     )
 
 
-def test_a_complete_machine_says_what_it_was_never_shown():
+def test_a_complete_machine_marks_unseen_entries():
     added = set(two_states(["bell", "key"]).to_mealy_dot(complete=True).splitlines())
     added -= set(two_states(["bell", "key"]).to_mealy_dot().splitlines())
     assert added == {

@@ -143,7 +143,7 @@ def test_rewards_are_rounded_as_the_machine_was_taught():
     assert found.reward.first_mismatch.actual == 0.51
 
 
-def test_what_is_only_assumed_is_counted_apart():
+def test_generalized_outputs_are_counted_separately():
     # The taught traces looked before the key was read, never after.
     other = rs.TraceSet(
         [

@@ -49,43 +49,45 @@ def left_out(machine):
                 yield code, count, rest
 
 
-def likelihood(machine, told):
+def likelihood(machine, smoothing):
     """How likely it is that the main answer came, or did not, by the others to its query."""
-    total = 0.0
+    log_likelihood = 0.0
     for code, count, rest in left_out(machine):
-        most, asked = max(rest.values()), rest.total()
+        most, total = max(rest.values()), rest.total()
         main = min(value for value in rest if rest[value] == most)
-        noise = told.noise[min(int(log2(asked)), len(told.noise) - 1)]
-        chance = (most + told.strength * (1 - noise)) / (asked + told.strength)
-        total += count * log(chance if code == main else 1 - chance)
-    return total
+        noise = smoothing.noise[min(int(log2(total)), len(smoothing.noise) - 1)]
+        chance = (most + smoothing.strength * (1 - noise)) / (total + smoothing.strength)
+        log_likelihood += count * log(chance if code == main else 1 - chance)
+    return log_likelihood
 
 
 @settings(deadline=None, max_examples=50)
 @given(noisy_machines())
-def test_no_one_share_of_noise_foretells_answers_better(found):
-    machines, _ = found
+def test_no_single_noise_rate_predicts_outputs_better(inferred):
+    machines, _ = inferred
     for machine in machines.values():
-        told = smoothing_of(machine)
-        asked = sum(count for _, row in counted(machine) for count in row.values())
-        assert told.novelty == 0.5 / (asked + 1)
+        smoothing = smoothing_of(machine)
+        total = sum(count for _, row in counted(machine) for count in row.values())
+        assert smoothing.novelty == 0.5 / (total + 1)
         if len(machine.outputs) == 1:
-            assert set(told.noise) == {0.0}  # there is no other output
+            assert set(smoothing.noise) == {0.0}  # there is no other output
             continue
         if not any(True for _ in left_out(machine)):
-            assert (set(told.noise), told.strength) == ({0.5}, 1)  # nothing foretells anything
+            assert (set(smoothing.noise), smoothing.strength) == ({0.5}, 1)  # no evidence
             continue
-        best = likelihood(machine, told)
+        best = likelihood(machine, smoothing)
         for noise in np.geomspace(1e-3, 0.95, 12):
             for strength in (1, 4, 64, 4096):
-                other = replace(told, noise=(float(noise),) * len(told.noise), strength=strength)
+                other = replace(
+                    smoothing, noise=(float(noise),) * len(smoothing.noise), strength=strength
+                )
                 # Half an odd answer is taken to have come beside all others, and shares are
                 # tried in steps.
-                slack = 0.1 + 0.5 * abs(log(noise / min(told.noise)))
+                slack = 0.1 + 0.5 * abs(log(noise / min(smoothing.noise)))
                 assert best >= likelihood(machine, other) - slack - 1e-3 * abs(best)
 
 
-def test_a_machine_that_saw_no_odd_answer_is_nearly_sure():
+def test_without_deviating_outputs_a_machine_is_nearly_certain():
     """By 20 dice that always show their own number, a hundred times each."""
     throws = rs.TraceSet(
         rs.Trace([die, die], [None] * 2, ["roll"], [float(die)])
@@ -93,14 +95,14 @@ def test_a_machine_that_saw_no_odd_answer_is_nearly_sure():
         for _ in range(100)
     )
     machine = rs.infer(throws, outputs=["reward"]).machines.reward
-    told = smoothing_of(machine)
-    odd = told.strength * told.noise[-1] / (100 + told.strength)
+    smoothing = smoothing_of(machine)
+    odd = smoothing.strength * smoothing.noise[-1] / (100 + smoothing.strength)
     # Half an odd answer among those that came, and among as many others.
     assert odd == pytest.approx(0.5 / 4000, rel=0.1)
-    assert told.novelty == 0.5 / 2001
+    assert smoothing.novelty == 0.5 / 2001
 
 
-def test_what_was_told_once_foretells_nothing():
+def test_a_single_output_predicts_nothing():
     throws = rs.TraceSet(
         rs.Trace([die, die], [None] * 2, ["roll"], [float(die)]) for die in range(3)
     )
@@ -132,20 +134,20 @@ def test_queries_that_are_alike_are_trusted_alike():
     assert smoothed([0.0, 0.4] * 25).strength < 16
 
 
-def test_repeated_throws_make_surer():
+def test_repeated_throws_increase_certainty():
     few, many = ([1.0, 1.0, 6.0] * often for often in (1, 30))
     scores = [loaded_die(*some).score(dice(*some)).reward.log_loss for some in (few, many)]
     entropy = -(2 / 3 * log(2 / 3) + 1 / 3 * log(1 / 3))
     assert entropy < scores[1] < scores[0]
 
 
-def test_what_is_foretold_with_a_chance_comes_as_often_in_fresh_steps():
+def test_predicted_probabilities_are_frequencies_in_fresh_steps():
     machines, traces = noisy_house()
     score = taught(machines, traces[:150]).score(traces[150:])
-    for kind in ("transition", "reward"):
-        told = score[kind].calibration
-        assert sum(row.steps for row in told) > 4000
-        for row in told:
+    for name in ("transition", "reward"):
+        smoothing = score[name].calibration
+        assert sum(row.steps for row in smoothing) > 4000
+        for row in smoothing:
             assert abs(row.predicted - row.right) < 0.01 + 3 / np.sqrt(row.steps)
 
 
@@ -175,12 +177,12 @@ def odd_likelihood(machine, deviating_strength, uniform_strength):
 
 @settings(deadline=None, max_examples=50)
 @given(noisy_machines())
-def test_no_other_strength_foretells_odd_answers_better(found):
-    machines, _ = found
+def test_no_other_strength_predicts_deviating_outputs_better(inferred):
+    machines, _ = inferred
     for machine in machines.values():
         if len(machine.outputs) > 1 and machine.is_noisy:
-            told = smoothing_of(machine)
-            best = odd_likelihood(machine, told.deviating_strength, told.uniform_strength)
+            smoothing = smoothing_of(machine)
+            best = odd_likelihood(machine, smoothing.deviating_strength, smoothing.uniform_strength)
             for strength in 2.0 ** np.arange(-6, 13):
-                other = odd_likelihood(machine, float(strength), told.uniform_strength)
+                other = odd_likelihood(machine, float(strength), smoothing.uniform_strength)
                 assert best >= other - 1e-6

@@ -86,7 +86,7 @@ def test_a_chain_of_60_000_states_is_written_in_room_that_grows_with_it():
         assert len(text) < 400 * machine.states
 
 
-def test_no_more_answers_are_written_than_are_shown():
+def test_no_more_outputs_are_written_than_requested():
     machine = chain(50)
     asked = np.arange(50, dtype=np.int32)
     queries = [f"room {number}" for number in range(40)]

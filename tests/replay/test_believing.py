@@ -74,7 +74,7 @@ def test_it_is_what_a_belief_gives_step_by_step(doubtful):
     assert scored.log_loss == pytest.approx(loss, rel=1e-6)
 
 
-def test_beliefs_foretell_better_than_labels_that_lie(doubtful):
+def test_beliefs_predict_better_than_noisy_labels(doubtful):
     machines, recorded = doubtful
     believed = machines.score(recorded)
     read = machines.replacing(state_uncertainty=StateUncertainty()).score(recorded)
@@ -89,7 +89,7 @@ def test_beliefs_foretell_better_than_labels_that_lie(doubtful):
     )
 
 
-def test_without_lies_all_is_right():
+def test_without_noise_all_is_right():
     traces = rs.collect(House(), episodes=50, seed=0)
     machines = rs.infer(traces).machines
     shares = dict.fromkeys(machines.transition.labels, 0.25)

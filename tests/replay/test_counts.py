@@ -34,7 +34,7 @@ def rows_of(table):
 
 @settings(deadline=None)
 @given(TRACES, st.integers(0, 6))
-def test_rows_are_sorted_and_counted_with_their_first_place(traces, cut):
+def test_rows_are_sorted_and_counted_with_their_first_location(traces, cut):
     rows = [(row, (t, s)) for t, steps in enumerate(traces) for s, row in enumerate(steps)]
     count, first = Counter(row for row, _ in rows), {}
     for row, place in rows:
@@ -78,7 +78,7 @@ def test_an_empty_table():
     assert len(GroupedCounts.of(nothing, nothing)) == 0
 
 
-def test_a_table_without_places_has_no_order_of_places():
+def test_a_table_without_locations_has_no_order_of_locations():
     with pytest.raises(ValueError, match="no locations"):
         CountTable.of({"seen": np.int32([1])}).by_location()
 

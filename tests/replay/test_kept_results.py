@@ -252,7 +252,7 @@ def test_each_result_comes_back_as_it_was(folder, tmp_path):
     for work, piece in works:
         kept = pickle.loads(pickle.dumps(cached(work, store)))  # noqa: S301
         assert kept.key(piece) == cached(work, store).key(piece) is not None
-        types = work.result_types()
+        types = work.result_types
         content = pack(work(piece), types)
         back = unpack(content, types)
         assert type(back) is types[0]

@@ -52,7 +52,7 @@ DONE = {
 
 
 @pytest.mark.parametrize("done", DONE.values(), ids=list(DONE))
-def test_what_is_left_counts_and_what_is_lost_is_told_once(done, machines, place, tmp_path):
+def test_remaining_rows_count_and_skipped_ones_are_reported_once(done, machines, place, tmp_path):
     with pytest.warns(TableWarning, match=r"^skipped, since .* 1 shard .*2\.parquet") as told:
         found = done(machines, rs.scan_traces(place, damaged="skip"), tmp_path)
     assert len(told) == 1
@@ -64,7 +64,7 @@ def test_damaged_files_are_refused_unless_one_asks(machines, place):
         rs.scan_traces(place)
 
 
-def test_a_result_knows_what_was_left_out_and_nobody_is_told_again(place):
+def test_a_result_knows_the_skipped_rows_and_does_not_warn_again(place):
     scanned = rs.scan_traces(place, damaged="skip")
     result = rs.infer(scanned)
     with warnings.catch_warnings():

@@ -54,7 +54,7 @@ def test_shards_add_up_to_what_a_plain_walk_counts(threads, data, traces):
 @pytest.mark.parametrize("threads", [1, 3])
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), traces=traces_with_cost())
-def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
+def test_unknown_states_and_earliest_locations_and_states(threads, data, traces):
     some = data.draw(moving_machines(traces.labels))
     with limit_cores(threads):
         shown = replay_traces(some, traces, earliest=True, states=True)
@@ -71,7 +71,7 @@ def test_unknown_states_and_earliest_places_and_states(threads, data, traces):
 
 @settings(deadline=None, max_examples=60)
 @given(data=st.data(), traces=traces_with_cost())
-def test_witnesses_show_what_they_are_said_to(data, traces):
+def test_examples_show_their_rows(data, traces):
     some = data.draw(moving_machines(traces.labels))
     shown = replay(some, Corpus(InMemorySource([traces])))
     for kind, one in some.items():

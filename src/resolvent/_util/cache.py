@@ -375,8 +375,8 @@ def cached(function: Callable[[Item], Result], store: Store | None) -> Callable[
 
     That is the function with all its fields, and the item, with the state of its files when they
     were opened. The function is a dataclass; one of its fields is the source that it reads, and
-    its `result_types()` are the type of results and those of the records in them. Without a
-    store, or if a field is no plain data, it is returned as it is.
+    its `result_types` are the type of results and those of the records in them. Without a store,
+    or if a field is no plain data, it is returned as it is.
     """
     if store is None:
         return function
@@ -387,7 +387,7 @@ def cached(function: Callable[[Item], Result], store: Store | None) -> Callable[
         depends = digest_of(_FORMAT, version("resolvent"), rest)
     except TypeError:
         return function
-    types = function.result_types()  # type: ignore[attr-defined]
+    types = function.result_types  # type: ignore[attr-defined]
     return CachedFunction(function, store, sources[0], depends, types)
 
 

@@ -1,14 +1,19 @@
 """Records: compared by content if they hold arrays, and written as JSON values."""
 
-from collections.abc import Collection, Iterable, Mapping
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+
+from resolvent._util.text import listed
+
+Record = TypeVar("Record")
 
 _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
@@ -70,6 +75,38 @@ def builtin(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(map(builtin, value))
     return value
+
+
+class ByMachine(Mapping[str, Record]):
+    """Records of machines by the names of these; errors list the names.
+
+    >>> class States(ByMachine[int]):
+    ...     @property
+    ...     def _by_name(self):
+    ...         return {"transition": 7, "reward": 2}
+    >>> States()["rewards"]
+    Traceback (most recent call last):
+    KeyError: "'rewards': the machines are 'transition', 'reward'"
+    """
+
+    @property
+    @abstractmethod
+    def _by_name(self) -> Mapping[str, Record]: ...
+
+    def __getitem__(self, name: str) -> Record:
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
 
 
 class ByValue:

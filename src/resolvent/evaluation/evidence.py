@@ -4,14 +4,13 @@ Input: counts and separations of each machine. Output: the support of each trans
 and state, the least supported first.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from resolvent._util import html as notebook
-from resolvent._util.records import builtin
+from resolvent._util.records import ByMachine, builtin
 from resolvent._util.text import amount, short, visible
 from resolvent.evaluation.completeness import Completeness, TransitionSupport, supports_of
 from resolvent.evaluation.experiments import Experiment
@@ -138,7 +137,7 @@ class MachineEvidence:
 
 
 @dataclass(frozen=True)
-class Evidence(Mapping[str, MachineEvidence]):
+class Evidence(ByMachine[MachineEvidence]):
     """The evidence of some traces for machines, by machine.
 
     `holdout` is None if nothing could be held out. `counts` are those of all traces, `examples`
@@ -154,14 +153,9 @@ class Evidence(Mapping[str, MachineEvidence]):
     examples: "NotableExamples" = field(repr=False, compare=False)
     is_training_set: bool = field(repr=False, compare=False)
 
-    def __getitem__(self, name: str) -> MachineEvidence:
-        return self.machines[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.machines)
-
-    def __len__(self) -> int:
-        return len(self.machines)
+    @property
+    def _by_name(self) -> dict[str, MachineEvidence]:
+        return self.machines
 
     @property
     def replay(self) -> ReplayCounts:

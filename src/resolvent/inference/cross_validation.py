@@ -4,7 +4,7 @@ Input: the result of an inference and its traces. Output: the share of held-out 
 right. Traces are held out by content, so that their order and repetitions make no difference.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Any, Final
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from resolvent._util.parallel import Workers, get_executor
 from resolvent._util.progress import Listener
+from resolvent._util.records import ByMachine
 from resolvent._util.text import amount, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import OptionError, ResolventError, TimeLimitReached, TraceError
@@ -156,7 +157,7 @@ def _percent(part: int, total: int) -> str:
 
 
 @dataclass(frozen=True)
-class HoldoutScore(Mapping[str, MachineHoldoutScore]):
+class HoldoutScore(ByMachine[MachineHoldoutScore]):
     """The scores of machines on steps that were held out when they were inferred, by machine.
 
     Of the distinct traces `traces` were held out; `new` of those were tested, since the rest are
@@ -171,14 +172,9 @@ class HoldoutScore(Mapping[str, MachineHoldoutScore]):
     machines: dict[str, MachineHoldoutScore] = field(hash=False)
     part: SampledSteps | None = None
 
-    def __getitem__(self, name: str) -> MachineHoldoutScore:
-        return self.machines[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.machines)
-
-    def __len__(self) -> int:
-        return len(self.machines)
+    @property
+    def _by_name(self) -> dict[str, MachineHoldoutScore]:
+        return self.machines
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores as JSON values, by machine."""

@@ -4,7 +4,7 @@ Also what machines gain afterwards: labels that merging did without, counts of n
 decisions of state merging, and guesses for unseen entries.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -67,13 +67,13 @@ class RawAutomaton:
     transition_label: Codes
     transition_target: Codes
     transition_count: NDArray[np.int64]
-    output_state: Codes
-    output_alpha: Codes
-    output_value: Codes
-    output_count: NDArray[np.int64]
-    events: tuple[RawMergeEvent, ...]
-    attempts: int
-    tree_nodes: int
+    output_state: Codes = field(default_factory=no_codes)
+    output_alpha: Codes = field(default_factory=no_codes)
+    output_value: Codes = field(default_factory=no_codes)
+    output_count: NDArray[np.int64] = field(default_factory=no_numbers)
+    events: tuple[RawMergeEvent, ...] = ()
+    attempts: int = 0
+    tree_nodes: int = 0
     finished: bool = True
     wrong: int = 0
     work: int = 0
@@ -97,13 +97,6 @@ def automaton_of_transitions(transitions: Codes) -> RawAutomaton:
         transition_label=label,
         transition_target=transitions[state, label],
         transition_count=np.zeros(len(state), np.int64),
-        output_state=no_codes(),
-        output_alpha=no_codes(),
-        output_value=no_codes(),
-        output_count=no_numbers(),
-        events=(),
-        attempts=0,
-        tree_nodes=0,
     )
 
 

@@ -3,14 +3,14 @@
 Input: machines. Output: decisions about them, and texts for people.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from resolvent._util.math import exp
-from resolvent._util.records import builtin
+from resolvent._util.records import ByMachine, builtin
 from resolvent._util.text import amount, odds_text, short
 from resolvent._util.validation import check_arguments
 from resolvent.machines.machine import Machine
@@ -129,7 +129,7 @@ class LabelClass:
         return f"{_first_parts(names)}: state {_first_parts(changes)}"
 
 
-class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
+class LabelClasses(ByMachine[tuple[LabelClass, ...]]):
     """The events of each machine, by its name: the labels that change a state, in classes.
 
     >>> from resolvent.worlds import House
@@ -148,14 +148,9 @@ class LabelClasses(Mapping[str, tuple[LabelClass, ...]]):
         self._classes = {name: _classes(machine, sources) for name, machine in machines.items()}
         self._labels = {name: len(machine.labels) for name, machine in machines.items()}
 
-    def __getitem__(self, name: str) -> tuple[LabelClass, ...]:
-        return self._classes[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._classes)
-
-    def __len__(self) -> int:
-        return len(self._classes)
+    @property
+    def _by_name(self) -> dict[str, tuple[LabelClass, ...]]:
+        return self._classes
 
     def as_dict(self) -> dict[str, Any]:
         """Return the events as JSON values."""

@@ -1,6 +1,6 @@
 """Sets of machines over the same labels: the memory that makes the environment Markovian."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import msgspec
 
 from resolvent._util.parallel import Workers
+from resolvent._util.records import ByMachine
 from resolvent._util.text import listed, short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
@@ -47,7 +48,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Machines(Mapping[str, Machine]):
+class Machines(ByMachine[Machine]):
     """Any number of machines that read labels in the same way, by name.
 
     The order is fixed: the Transition Machine, the Reward Machine, then the others by name.
@@ -87,21 +88,6 @@ class Machines(Mapping[str, Machine]):
                     f"termination has steps of {len(step)} values, but a step is an observation, "
                     f"the states of {len(ordered)} machines and an action"
                 )
-
-    def __getitem__(self, name: str) -> Machine:
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}") from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._by_name
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
 
     @property
     def transition(self) -> TransitionMachine:

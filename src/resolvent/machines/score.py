@@ -4,7 +4,6 @@ Input: counts of steps and probabilities of outputs. Output: scores that add up 
 log loss and calibration.
 """
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from resolvent._util import html
 from resolvent._util.math import log
+from resolvent._util.records import ByMachine
 from resolvent._util.text import listed, short, visible
 from resolvent.errors import ModelError
 from resolvent.traces.symbols import Symbol, difference_text, quoted_text
@@ -232,22 +232,17 @@ class MachineScore:
 
 
 @dataclass(frozen=True)
-class Score(Mapping[str, MachineScore]):
+class Score(ByMachine[MachineScore]):
     """Number of steps that machines predict right and wrong, by the name of the machine."""
 
     scores: dict[str, MachineScore] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> MachineScore:
-        return self.scores[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.scores)
-
-    def __len__(self) -> int:
-        return len(self.scores)
+    @property
+    def _by_name(self) -> dict[str, MachineScore]:
+        return self.scores
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.scores.items()))
+        return hash(frozenset(self.items()))
 
     @property
     def transition(self) -> MachineScore:
@@ -285,7 +280,7 @@ class Score(Mapping[str, MachineScore]):
         return Score(
             {
                 name: self.get(name, empty).then(later.get(name, empty), first)
-                for name in (self.scores | later.scores)
+                for name in ({**self, **later})
             }
         )
 

@@ -6,7 +6,7 @@ scores, plans, the supplement and the report read the counts that it returns.
 
 from resolvent.replay.coded_shard import Alphabets, CodedShard
 from resolvent.replay.corpus import Corpus, run_pass, scan_corpus
-from resolvent.replay.counts import CountTable, GroupedCounts, MachineCounts, ReplayCounts, Rows
+from resolvent.replay.counts import CountTable, MachineCounts, ReplayCounts, Rows
 from resolvent.replay.replaying import (
     MachineTables,
     replay,
@@ -14,7 +14,7 @@ from resolvent.replay.replaying import (
     replay_traces,
     states_at_steps,
 )
-from resolvent.replay.score import ShardScore, score, score_of, score_shards
+from resolvent.replay.score import score, score_of, score_shards
 from resolvent.replay.steps import StepQueries, step_queries, to_machine_codes
 
 __all__ = [
@@ -22,12 +22,10 @@ __all__ = [
     "CodedShard",
     "Corpus",
     "CountTable",
-    "GroupedCounts",
     "MachineCounts",
     "MachineTables",
     "ReplayCounts",
     "Rows",
-    "ShardScore",
     "StepQueries",
     "replay",
     "replay_shard",

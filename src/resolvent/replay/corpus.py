@@ -6,10 +6,10 @@ Input: a source of shards. Output: coded shards, samples of traces, and sums of 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from threading import Lock
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,15 +72,12 @@ class FetchTraces:
 
     shards: TraceSource
 
+    result_types: ClassVar = (TraceSet,)
+
     def __call__(self, wanted: tuple[int, NDArray[np.int64]]) -> TraceSet:
         """Read a shard, and return those of its traces."""
         number, traces = wanted
         return self.shards.read(number).take(traces)
-
-    @staticmethod
-    def result_types() -> tuple[type, ...]:
-        """Return the types of results to cache."""
-        return (TraceSet,)
 
 
 class Corpus:
@@ -388,7 +385,7 @@ def run_pass(
     else:
         shards = len(corpus.shards)
         total = corpus.workers.map_reduce(  # type: ignore[misc]  # for the generic `_sum`
-            _ReadAndWork(corpus.reader, work),
+            partial(_work_on, corpus.reader, work),
             range(shards),
             _sum,
             called=REPLAYING,
@@ -399,16 +396,11 @@ def run_pass(
     return total
 
 
-@dataclass(frozen=True, eq=False)
-class _ReadAndWork(Generic[Counts]):
-    """Reads a shard and works on it; it can be pickled, to run anywhere."""
-
-    reader: ShardReader
-    work: Callable[[CodedShard], Counts]
-
-    def __call__(self, number: int) -> Counts | None:
-        shard = self.reader.read(number)
-        return self.work(shard) if len(shard.traces) else None
+def _work_on(
+    reader: ShardReader, work: Callable[[CodedShard], Counts], number: int
+) -> Counts | None:
+    shard = reader.read(number)
+    return work(shard) if len(shard.traces) else None
 
 
 def _sum(counts: Counts | None, more: Counts | None) -> Counts | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -120,15 +120,12 @@ class ReplayPass:
     tables: MachineTables
     shortest: bool
 
+    result_types: ClassVar = (ReplayCounts, MachineCounts, Alphabets)
+
     def __call__(self, number: int) -> ReplayCounts:
         """Return the counts of a shard, without alphabets."""
         counts = replay_shard(self.tables, self.reader.read(number), shortest=self.shortest)
         return replace(counts, alphabets=WITHOUT_ALPHABETS)
-
-    @staticmethod
-    def result_types() -> tuple[type, ...]:
-        """Return the types of results to cache, and of the records in them."""
-        return ReplayCounts, MachineCounts, Alphabets
 
 
 def replay_traces(

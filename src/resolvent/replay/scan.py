@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,62 +140,6 @@ def _enough(length: NDArray[np.int64], steps: int) -> int:
     return int(np.searchsorted(np.cumsum(length), steps)) + 1
 
 
-@dataclass(frozen=True)
-class ScanPass:
-    """Scans one shard, given by its number; it can be pickled, to run anywhere.
-
-    `pool_steps` is the number of steps of the whole pool, `rows` that of all shards; if it is not
-    known, each shard returns all traces that may belong to the pool.
-    """
-
-    shards: TraceSource
-    pool_steps: int
-    rows: int | None = None
-
-    def __call__(self, number: int) -> "ScanCounts":
-        """Read a shard, and return its values, sizes and pool."""
-        traces, facts = self.shards.scan(number)
-        most = self.pool_steps
-        if self.rows:
-            share = _SPARE * self.pool_steps * traces.steps // self.rows
-            most = min(max(share, LEAST_STEPS), most)
-        shard = CodedShard.alone(traces)
-        return ScanCounts(
-            np.array([len(traces)]),
-            digested(shard),
-            ((number, {name: tuple(values) for name, values in traces.values.items()}),),
-            Pool.of(shard, self.pool_steps, limit=(number, most)),
-            ((number, facts),),
-        )
-
-    @staticmethod
-    def result_types() -> tuple[type, ...]:
-        """Return the types of results to cache, and of the records in them."""
-        return ScanCounts, Pool, ShardFacts, SkippedRows, TraceDigest
-
-
-@dataclass(frozen=True, eq=False)
-class PoolPass:
-    """Scans a shard again, for all traces that may belong to the pool.
-
-    `first` are the numbers of the first traces of all shards.
-    """
-
-    shards: TraceSource
-    pool_steps: int
-    first: NDArray[np.int64]
-
-    def __call__(self, number: int) -> Pool:
-        """Read a shard, and return its pool."""
-        shard = CodedShard.alone(self.shards.read(number))
-        return Pool.of(shard, self.pool_steps, int(self.first[number]))
-
-    @staticmethod
-    def result_types() -> tuple[type, ...]:
-        """Return the types of results to cache."""
-        return (Pool,)
-
-
 _ValuesByType = Mapping[str, Mapping[type, frozenset[Any]]]
 """Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
 
@@ -258,6 +202,56 @@ class ScanCounts:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_values_by_type"}
+
+
+@dataclass(frozen=True)
+class ScanPass:
+    """Scans one shard, given by its number; it can be pickled, to run anywhere.
+
+    `pool_steps` is the number of steps of the whole pool, `rows` that of all shards; if it is not
+    known, each shard returns all traces that may belong to the pool.
+    """
+
+    shards: TraceSource
+    pool_steps: int
+    rows: int | None = None
+
+    result_types: ClassVar = (ScanCounts, Pool, ShardFacts, SkippedRows, TraceDigest)
+
+    def __call__(self, number: int) -> ScanCounts:
+        """Read a shard, and return its values, sizes and pool."""
+        traces, facts = self.shards.scan(number)
+        most = self.pool_steps
+        if self.rows:
+            share = _SPARE * self.pool_steps * traces.steps // self.rows
+            most = min(max(share, LEAST_STEPS), most)
+        shard = CodedShard.alone(traces)
+        return ScanCounts(
+            np.array([len(traces)]),
+            digested(shard),
+            ((number, {name: tuple(values) for name, values in traces.values.items()}),),
+            Pool.of(shard, self.pool_steps, limit=(number, most)),
+            ((number, facts),),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PoolPass:
+    """Scans a shard again, for all traces that may belong to the pool.
+
+    `first` are the numbers of the first traces of all shards.
+    """
+
+    shards: TraceSource
+    pool_steps: int
+    first: NDArray[np.int64]
+
+    result_types: ClassVar = (Pool,)
+
+    def __call__(self, number: int) -> Pool:
+        """Read a shard, and return its pool."""
+        shard = CodedShard.alone(self.shards.read(number))
+        return Pool.of(shard, self.pool_steps, int(self.first[number]))
 
 
 def digested(shard: CodedShard) -> TraceDigest:

@@ -6,6 +6,7 @@ prediction is the most likely output under the belief about states before the st
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def score_shards(
     """Score machines as `score` does; `progress` is called with the number of shards done."""
     if isinstance(traces, TraceSet):
         return _scored(machines, traces)
-    work, shards = _ShardScore(machines, traces), range(len(traces))
+    work, shards = partial(_score_shard, machines, traces), range(len(traces))
     with get_executor(on) as workers:
         total = workers.map_reduce(
             work, shards, ShardScore.__add__, called=REPLAYING, report=progress
@@ -88,17 +89,10 @@ def score_shards(
     return total
 
 
-@dataclass(frozen=True)
-class _ShardScore:
-    """Scores machines on one shard, given by its number; it can be pickled, to run anywhere."""
-
-    machines: Machines
-    dataset: TraceDataset
-
-    def __call__(self, number: int) -> ShardScore:
-        traces, facts = self.dataset.scan(number)
-        skipped = () if facts.skipped is None else (facts.skipped,)
-        return replace(_scored(self.machines, traces), skipped=skipped)
+def _score_shard(machines: Machines, dataset: TraceDataset, number: int) -> ShardScore:
+    traces, facts = dataset.scan(number)
+    skipped = () if facts.skipped is None else (facts.skipped,)
+    return replace(_scored(machines, traces), skipped=skipped)
 
 
 def _scored(machines: Machines, traces: TraceSet) -> ShardScore:
