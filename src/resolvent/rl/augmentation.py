@@ -31,7 +31,6 @@ Sizes: TypeAlias = Mapping[str, int]
 StateSpaces: TypeAlias = Mapping[str, gym.Space[Any]]
 """Spaces of states, by their key in observations."""
 
-_BETWEEN = "/"  # PyTorch allows no dot in the name of a module
 _DEEP_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 
 
@@ -84,21 +83,12 @@ def parts_of(space: gym.Space[Any], path: tuple[Any, ...] = ()) -> list[Part]:
     ]
 
 
-def part_name(path: tuple[Any, ...]) -> str:
-    """Return the name of a part in a Dict of one level.
-
-    >>> part_name(("robot", "arm")), part_name(("observation", 0))
-    ('robot/arm', 'observation/0')
-    """
-    return _BETWEEN.join(map(str, path))
+def _part_name(path: tuple[Any, ...]) -> str:
+    return "/".join(map(str, path))  # PyTorch allows no dot in the name of a module
 
 
-def flat_box(space: gym.Space[Any]) -> spaces.Box | None:
-    """Return the space of flattened observations, or None if they have no fixed size.
-
-    >>> flat_box(spaces.Discrete(3)).shape, flat_box(spaces.Sequence(spaces.Discrete(3)))
-    ((3,), None)
-    """
+def _flat_box(space: gym.Space[Any]) -> spaces.Box | None:
+    """Return the space of flattened observations, or None if they have no fixed size."""
     try:
         flat = spaces.utils.flatten_space(space)
     except (NotImplementedError, ValueError):
@@ -106,13 +96,13 @@ def flat_box(space: gym.Space[Any]) -> spaces.Box | None:
     return flat if isinstance(flat, spaces.Box) else None
 
 
-def flattened(space: gym.Space[Any], observation: Any, *, dtype: Any = None) -> NDArray[Any]:
+def _flattened(space: gym.Space[Any], observation: Any, *, dtype: Any = None) -> NDArray[Any]:
     """Flatten an observation as Gymnasium does; `TraceError` if it is not in its space."""
     try:
         return np.asarray(spaces.utils.flatten(space, observation), dtype)
     except (KeyError, IndexError) as error:  # a text with other characters, or too long
         raise TraceError(
-            f"the observation {short(repr(observation), 60)} is not in {space_text(space)}: "
+            f"the observation {short(repr(observation), 60)} is not in {_space_text(space)}: "
             "correct the environment's observation_space"
         ) from error
 
@@ -120,7 +110,7 @@ def flattened(space: gym.Space[Any], observation: Any, *, dtype: Any = None) -> 
 def check_fixed_size(mode: str, space: gym.Space[Any]) -> None:
     """Raise `OptionError` if a part of a space has no fixed size."""
     for part in parts_of(space):
-        if flat_box(part.inner) is None:
+        if _flat_box(part.inner) is None:
             raise OptionError(
                 f'mode="{mode}" {_refusal(part)}, or use mode="dict" for a tabular learner'
             )
@@ -128,20 +118,16 @@ def check_fixed_size(mode: str, space: gym.Space[Any]) -> None:
 
 def _refusal(part: Part) -> str:
     """Return the reason why deep learners do not take a part, and the remedy."""
-    name = f" part {part_name(part.path)!r} is" if part.path else "y are"
+    name = f" part {_part_name(part.path)!r} is" if part.path else "y are"
     leave = "leave it out with gymnasium.wrappers.FilterObservation, or " * bool(part.path)
     return (
-        f"needs observations of a fixed size, and the{name} {space_text(part.inner)}: "
+        f"needs observations of a fixed size, and the{name} {_space_text(part.inner)}: "
         f"{leave}encode it with gymnasium.wrappers.TransformObservation"
     )
 
 
-def space_text(space: gym.Space[Any]) -> str:
-    """Return a space as one line of text.
-
-    >>> space_text(spaces.MultiDiscrete([[3, 4], [2, 5]]))
-    'MultiDiscrete([[3 4] [2 5]])'
-    """
+def _space_text(space: gym.Space[Any]) -> str:
+    """Return a space as one line of text."""
     return short(" ".join(str(space).split()), 80)
 
 
@@ -164,11 +150,11 @@ def _converted(space: gym.Space[Any]) -> tuple[gym.Space[Any], Callable[[Any], A
     if isinstance(space, spaces.Text):
         # Numbers of characters; one more number fills short texts.
         codes = spaces.MultiDiscrete([len(space.character_set) + 1] * space.max_length)
-        return codes, partial(flattened, space, dtype=codes.dtype)
+        return codes, partial(_flattened, space, dtype=codes.dtype)
     if isinstance(space, spaces.OneOf):
-        flat = flat_box(space)
+        flat = _flat_box(space)
         if flat is not None:
-            return flat, partial(flattened, space)
+            return flat, partial(_flattened, space)
     return space, None
 
 
@@ -177,10 +163,7 @@ def _row(lowest: Any, dtype: Any, numbers: Any) -> NDArray[Any]:
 
 
 class Augmentation(ABC):
-    """A shape of augmented observations, which fill `space`.
-
-    Constructors raise `OptionError` if the inner space does not fit the shape.
-    """
+    """A shape of augmented observations, which fill `space`; not every inner space fits it."""
 
     space: gym.Space[Any]
 
@@ -218,21 +201,21 @@ def augmentation(mode: Mode, inner: gym.Space[Any], machines: Machines) -> Augme
     counts = [machine.states for machine in machines.values()]
     sizes = dict(zip(state_names(machines), counts, strict=True))
     if mode == "dict":
-        return InDict(inner, {name: spaces.Discrete(size) for name, size in sizes.items()})
+        return _InDict(inner, {name: spaces.Discrete(size) for name, size in sizes.items()})
     if mode == "belief":
         boxes = [spaces.Box(0.0, 1.0, (size,), np.float32) for size in counts]
         names = [f"{name}_belief" for name in machines]
-        return InDict(inner, dict(zip(names, boxes, strict=True)))
+        return _InDict(inner, dict(zip(names, boxes, strict=True)))
     check_fixed_size(mode, inner)
-    shapes: dict[str, type[Flat | Columns | Numbered]] = {
+    shapes: dict[str, type[Flat | _Columns | _Numbered]] = {
         "flatten": Flat,
-        "multidiscrete": Columns,
-        "discrete": Numbered,
+        "multidiscrete": _Columns,
+        "discrete": _Numbered,
     }
     return shapes[mode](inner, sizes)
 
 
-class InDict(Augmentation):
+class _InDict(Augmentation):
     """A Dict on one level: the observation or its parts, and a key for each machine.
 
     An observation that learners take as it is stays whole, under "observation".
@@ -245,7 +228,7 @@ class InDict(Augmentation):
                 warnings.warn(f"Stable-Baselines3 {_refusal(part)}", SpaceWarning, stacklevel=4)
         self._is_dict = isinstance(inner, spaces.Dict)
         prefix = () if self._is_dict else ("observation",)
-        names = [part_name((*prefix, *part.path)) for part in parts]
+        names = [_part_name((*prefix, *part.path)) for part in parts]
         if len(set(names)) < len(names):
             raise OptionError(
                 f"two parts of the observation would be called {max(names, key=names.count)!r}: "
@@ -266,7 +249,6 @@ class InDict(Augmentation):
         self._names = list(states)
 
     def augment(self, observation: Any, states: Sequence[Any]) -> Any:
-        """Return a dict of the observation or its parts, and all states."""
         named_states = dict(zip(self._names, states, strict=True))
         if self._is_whole:
             return {"observation": observation, **named_states}
@@ -276,7 +258,6 @@ class InDict(Augmentation):
         return {**parts, **named_states}
 
     def augment_batch(self, observations: Any, states: Sequence[NDArray[Any]]) -> Any:
-        """Return a dict of the batches of all parts and all columns of states."""
         count = len(states[0])
         inside: Any = observations if self._is_dict else {"observation": observations}
         if self._parts is not None:
@@ -311,7 +292,7 @@ class Flat(Augmentation):
         """Return one vector."""
         vector = np.zeros(self._length, self._dtype)
         if self._start is None:
-            vector[: self._width] = flattened(self._inner, observation)
+            vector[: self._width] = _flattened(self._inner, observation)
         else:
             vector[observation - self._start] = 1
         for column, state in zip(self._columns, states, strict=True):
@@ -330,13 +311,13 @@ class Flat(Augmentation):
         else:
             each = iterate(batch_space(self._inner, count), observations)
             for row, observation in enumerate(each):
-                matrix[row, : self._width] = flattened(self._inner, observation)
+                matrix[row, : self._width] = _flattened(self._inner, observation)
         for column, state in zip(self._columns, states, strict=True):
             matrix[rows, column + state] = 1
         return matrix
 
 
-class Columns(Augmentation):
+class _Columns(Augmentation):
     """[observation …, transition state, reward state, …], each counted from 0."""
 
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
@@ -348,20 +329,18 @@ class Columns(Augmentation):
         else:
             raise OptionError(
                 'mode="multidiscrete" needs Discrete observations or one row of MultiDiscrete '
-                f'ones, not {space_text(inner)}: use mode="dict" or mode="flatten"'
+                f'ones, not {_space_text(inner)}: use mode="dict" or mode="flatten"'
             )
         self.space = spaces.MultiDiscrete([*widths, *sizes.values()])
         self._width = len(widths)
         self._is_row = isinstance(inner, spaces.MultiDiscrete)
 
     def augment(self, observation: Any, states: Sequence[int]) -> Any:
-        """Return one row."""
         seen = observation - self._start
         columns = seen.tolist() if self._is_row else [seen]
         return np.array([*columns, *states], np.int64)
 
     def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
-        """Return a row for each environment."""
         count = len(states[0])
         rows = np.empty((count, self._width + len(states)), np.int64)
         rows[:, : self._width] = np.reshape(observations, (count, -1)) - self._start
@@ -370,13 +349,13 @@ class Columns(Augmentation):
         return rows
 
 
-class Numbered(Augmentation):
+class _Numbered(Augmentation):
     """One number: ((observation − start) · |Q| + transition state) · |U| + reward state, …."""
 
     def __init__(self, inner: gym.Space[Any], sizes: Sizes) -> None:
         if not isinstance(inner, spaces.Discrete):
             raise OptionError(
-                f'mode="discrete" needs Discrete observations, not {space_text(inner)}: '
+                f'mode="discrete" needs Discrete observations, not {_space_text(inner)}: '
                 'use mode="multidiscrete" for a row of numbers, mode="flatten" for arrays'
             )
         self._sizes = tuple(sizes.values())
@@ -384,21 +363,18 @@ class Numbered(Augmentation):
         self._start = int(inner.start)
 
     def augment(self, observation: Any, states: Sequence[int]) -> Any:
-        """Return one number."""
         number = int(observation) - self._start
         for size, state in zip(self._sizes, states, strict=True):
             number = number * size + state
         return number
 
     def augment_batch(self, observations: Any, states: Sequence[Numbers]) -> Any:
-        """Return a number for each environment."""
         numbers = np.asarray(observations, np.int64) - self._start
         for size, column in zip(self._sizes, states, strict=True):
             numbers = numbers * size + column
         return numbers
 
     def decode(self, observation: Any) -> tuple[Any, ...]:
-        """Return the inner observation and the states behind a number."""
         number, states = int(observation), list[int]()
         for size in reversed(self._sizes):
             number, state = divmod(number, size)
