@@ -96,6 +96,8 @@ def test_keys_beside_the_rewards_are_columns_when_they_are_named():
     both = {"cost": (5, 6), "fault": (False, True)}
     assert read(line, columns=("cost",))[0].columns == both
     assert read(line, columns=("cost", "fault"))[0].columns == both
+    quoted = read(episode(**{'"a"\n': [1, 2]}), columns=('"a"\n',))
+    assert quoted[0].columns == {'"a"\n': (1, 2)}
     odd = read(episode(**{"a b": [1, 2]}), columns=("a b",))
     assert odd[0].columns == {"a b": (1, 2)}
 
@@ -109,6 +111,13 @@ def test_a_named_column_that_is_missing():
         read(episode(), columns=("columns",))
     with pytest.raises(TraceError, match="f, line 1: seed: expected `array`, got `int`"):
         read(episode(seed=7), columns=("seed",))
+
+
+@pytest.mark.parametrize("odd", [b'"cost": ["\xff"]}', b'"cost": [1, 2], "\xff": 1}'])
+def test_a_named_column_in_a_line_that_is_not_utf8(odd):
+    line = Line("f, line 1", episode().encode()[:-1] + b", " + odd + b"\n")
+    with pytest.raises(TraceError, match=r"^f, line 1: .*not valid JSON \('utf-8' codec"):
+        read_json_lines([line], columns=("cost",))
 
 
 def test_the_line_written():

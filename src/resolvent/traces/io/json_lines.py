@@ -185,14 +185,17 @@ def _step_columns(
         columns[REWARD] = episode.rewards
     if episode.columns is not UNSET:
         columns |= {check_column_name(name): values for name, values in episode.columns.items()}
-    beside = _KEYS_DECODER.decode(text) if set(names).difference(columns) else {}
+    beside: dict[str, msgspec.Raw] = {}
+    if set(names).difference(columns):
+        beside = _decode_line(_KEYS_DECODER, text, _location, _SHAPE)
     for name in names:
         if name not in columns:
             if name not in beside:
                 existing = {*columns, *beside}.difference(RESERVED, _Episode.__struct_fields__)
                 raise missing_column_error(name, sorted(existing))
             with locating(name):
-                columns[name] = _decode_line(_LIST_DECODER, beside[name], _location, _SHAPE)
+                part = bytes(beside[name]) + b"\n"  # with an end, as a whole line has
+                columns[name] = _decode_line(_LIST_DECODER, part, _location, _SHAPE)
     return columns
 
 

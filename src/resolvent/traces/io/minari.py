@@ -131,8 +131,10 @@ class _EpisodeReader:
         infos: Mapping[str, Any] = episode.infos or {}
         observations = self._steps(OBSERVATION, episode.observations)
         actions = self._steps(ACTION, episode.actions)
-        with locating("rewards"):
-            rewards = _rewards(episode.rewards)
+        rewards = np.asarray(episode.rewards)
+        if rewards.ndim != 1 or rewards.dtype.kind not in "biuf":
+            raise TraceError("rewards: give each step one number")
+        rewards = (rewards.astype(np.float64) + 0.0).tolist()  # turns -0.0 into 0.0
         columns = {
             OBSERVATION: observations,
             LABEL: self._labels(observations, actions, rewards, infos),
@@ -180,10 +182,20 @@ class _EpisodeReader:
     def _steps(self, name: str, values: Any) -> Any:
         """Return the values of a column by step, as the environment returned them."""
         meanings = self._meanings[name]
-        if meanings is not None:
-            with locating(column_text(name)):
-                return [meanings[code] for code in _positions(values, len(meanings)).tolist()]
-        return _by_step(values)
+        if meanings is None:
+            return _by_step(values)
+        codes, prefix = np.asarray(values), column_text(name)
+        if codes.ndim != 1 or codes.dtype.kind not in "iu":
+            raise TraceError(
+                f"{prefix}: the metadata list the meanings of codes, but these are not codes"
+            )
+        if np.any(wrong := (codes < 0) | (codes >= len(meanings))):
+            step = int(np.argmax(wrong))
+            raise TraceError(
+                f"{prefix}: step {step}: the code is {codes[step]}, but the metadata list only "
+                f"the meanings of 0 to {len(meanings) - 1}"
+            )
+        return [meanings[code] for code in codes.tolist()]
 
 
 def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -272,28 +284,6 @@ def _by_step(values: Any) -> Any:
     if isinstance(values, tuple):
         return list(zip(*map(_by_step, values), strict=False))
     return values
-
-
-def _positions(values: Any, count: int) -> NDArray[np.integer[Any]]:
-    """Return codes whose meanings the metadata list."""
-    positions = np.asarray(values)
-    if positions.ndim != 1 or positions.dtype.kind not in "iu":
-        raise TraceError("the metadata list the meanings of codes, but these are not codes")
-    if np.any(wrong := (positions < 0) | (positions >= count)):
-        step = int(np.argmax(wrong))
-        raise TraceError(
-            f"step {step}: the code is {positions[step]}, but the metadata list only the "
-            f"meanings of 0 to {count - 1}"
-        )
-    return positions
-
-
-def _rewards(values: Any) -> list[float]:
-    rewards = np.asarray(values)
-    if rewards.ndim != 1 or rewards.dtype.kind not in "biuf":
-        raise TraceError("give each step one number")
-    floats: list[float] = (rewards.astype(np.float64) + 0.0).tolist()  # turns -0.0 into 0.0
-    return floats
 
 
 def write_minari(traces: TraceSet, dataset_id: str) -> None:
