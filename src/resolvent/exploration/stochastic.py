@@ -88,9 +88,6 @@ class StochasticLearner:
             confidence=self.run.options.confidence,
         )
 
-    def _are_rewards_equal(self, best: Plan) -> bool:
-        return best.all_rewards_equal and self.config.reward_range is None
-
     def present_round(self, best: Plan) -> Round:
         """Return the present round of the history."""
         return Round(
@@ -115,7 +112,7 @@ class StochasticLearner:
             situations=len(best.model),
             moves=0,
             open_steps=best.model.unknown_steps,
-            gap=float("inf") if self._are_rewards_equal(best) else best.largest_gap,
+            gap=float("inf") if self._lacks_rewards(best) else best.largest_gap,
             depth=1,
             reward_range=best.reward_range,
             capped=self.truncated_episodes,
@@ -135,6 +132,9 @@ class StochasticLearner:
             world=self.run.world,
         )
 
+    def _lacks_rewards(self, best: Plan) -> bool:
+        return best.all_rewards_equal and self.config.reward_range is None
+
     def play_batch(
         self, env: gym.Env[Any, Any], best: Plan, is_interrupted: Callable[[], bool]
     ) -> None:
@@ -142,7 +142,7 @@ class StochasticLearner:
 
         Where all rewards are equal, unknown steps are assumed to have higher ones.
         """
-        if self._are_rewards_equal(best):
+        if self._lacks_rewards(best):
             least, most = best.reward_range
             best = self.plan(best.machines, (least, most + 1))
         n_steps, number = self.traces.steps, len(self.traces)

@@ -120,12 +120,17 @@ class WMethodTests:
         model = self.model
         if test.labels[: len(read)] != read:
             return None
-        first = _Node(row, len(read), self._other_states(test, row, len(read)))
-        search = BreadthFirstSearch[_Node]([first], MAX_NODES)
+        search = BreadthFirstSearch[_Node]([self._node(test, row, len(read))], MAX_NODES)
         for node in search:
             here, _, other_states = node
+            observation, *states = model.augmented_states[here]
             for action, target in enumerate(model.next_row[here]):
-                if other_states is not None and self._makes(test, here, other_states, action):
+                query = observation, action
+                if other_states is not None and (
+                    query == test.query
+                    if test.query is not None
+                    else model.machines.disagree(model.machines, states, other_states, query)
+                ):
                     return Path(search.steps_to(node, action), 1.0, RULE_OUT_STATES)
                 if target < 0:
                     continue
@@ -134,38 +139,34 @@ class WMethodTests:
                     search.add(after, node, action)
         return None
 
-    def _makes(self, test: WTest, row: int, other_states: States, action: int) -> bool:
-        """Return whether a step makes a test."""
-        observation, *own = self.model.augmented_states[row]
-        query = observation, action
-        if test.query is not None:
-            return query == test.query
-        return self.model.machines.disagree(self.model.machines, own, other_states, query)
-
     def _after(self, test: WTest, node: _Node, target: int, label: int) -> _Node | None:
-        is_neutral = label < 0 or label in self.model.neutral_labels
+        """Return the node after a step; None if it is of no use for the test."""
+        is_read, n_read = label >= 0 and label not in self.model.neutral_labels, node.n_read
         if node.other_states is not None:
-            if test.query is not None and not is_neutral:
+            if test.query is not None and is_read:
                 return None
             other_states = self.model.machines.next_states(node.other_states, label)
-            return None if other_states is None else _Node(target, node.n_read, other_states)
-        if is_neutral:
-            return _Node(target, node.n_read, None)
-        if test.labels[node.n_read] != label:
+            return None if other_states is None else _Node(target, n_read, other_states)
+        if is_read and test.labels[n_read] != label:
             return None
-        n_read = node.n_read + 1
-        return _Node(target, n_read, self._other_states(test, target, n_read))
+        return self._node(test, target, n_read + is_read)
 
-    def _other_states(self, test: WTest, row: int, n_read: int) -> States | None:
-        """Return the other states once all labels are read; None before."""
+    def _node(self, test: WTest, row: int, n_read: int) -> _Node:
+        """Return a node, with the other states once all labels are read."""
         if n_read < len(test.labels):
-            return None
-        return test.replaced(self.model.augmented_states[row][1:])
+            return _Node(row, n_read, None)
+        return _Node(row, n_read, test.replaced(self.model.augmented_states[row][1:]))
 
     def _all_tests(self) -> list[WTest]:
         model = self.model
         access = self._access_sequences()
         n_more = [max(self.max_states - size, 0) + 1 for size in model.sizes]
+
+        def open_labels(word: Word) -> list[float]:
+            """Return the number of labels that may follow a word, for each machine."""
+            parts = zip(n_more, access, strict=True)
+            return [more - _excess(word, sequences) for more, sequences in parts]
+
         prefixes = {
             word[:length]
             for sequences in access
@@ -176,29 +177,19 @@ class WMethodTests:
         search, tests = BreadthFirstSearch[tuple[int, Word]](starts), dict[WTest, None]()
         for row, word in search:
             observation, *states = model.augmented_states[row]
-            open_labels = [
-                more - _excess(word, sequences)
-                for more, sequences in zip(n_more, access, strict=True)
-            ]
+            n_open = open_labels(word)
             for machine, size in enumerate(model.sizes):
-                if open_labels[machine] >= 0:
+                if n_open[machine] >= 0:
                     others = (state for state in range(size) if state != states[machine])
                     tests.update((WTest(word, machine, state), None) for state in others)
             for action, target in enumerate(model.next_row[row]):
-                label = model.label_read[row][action]
-                if max(open_labels) > 0 and target != UNKNOWN:
+                if max(n_open) > 0 and target != UNKNOWN:
                     tests[WTest(word, -1, -1, (observation, action))] = None
-                if target < 0:
+                node = target, model.next_word(word, model.label_read[row][action])
+                if target < 0 or node in search.parents:
                     continue
-                after = model.next_word(word, label)
-                if (target, after) not in search.parents and (
-                    after in prefixes
-                    or any(
-                        _excess(after, sequences) <= more
-                        for more, sequences in zip(n_more, access, strict=True)
-                    )
-                ):
-                    search.add((target, after), (row, word), action)
+                if node[1] in prefixes or max(open_labels(node[1])) >= 0:
+                    search.add(node, (row, word), action)
             if len(search.parents) > MAX_NODES or len(tests) > MAX_TESTS:
                 self.is_complete = False
                 return []
@@ -281,20 +272,19 @@ class _SequenceLog:
 
     def _rules_out(self, steps: _Steps, first: int, test: WTest) -> bool:
         machines = self.model.machines
-        states: States | None = (0,) * len(machines.sizes)
+        states: States = (0,) * len(machines.sizes)
         other_states: States | None = None
         for step, (label, query) in enumerate(steps):
-            states = None if states is None else machines.next_states(states, label)
-            if states is None:
+            reached = machines.next_states(states, label)
+            if reached is None:
                 return False
+            states = reached
             if step == first:
                 other_states = test.replaced(states)
             elif other_states is not None:
                 other_states = machines.next_states(other_states, label)
                 if other_states is None:
                     return False
-            if other_states is not None and machines.disagree(
-                machines, states, other_states, query
-            ):
+            if other_states and machines.disagree(machines, states, other_states, query):
                 return True
         return False
