@@ -73,16 +73,13 @@ def denoise_recorded_labels(
     denoised = denoise_labels(recorded, timing=timing, share=share)
     if isinstance(denoised, LabelDependence) and denoised is not LabelDependence.INDEPENDENT:
         return str(denoised)
-    must_win = not contradict and not is_stated
-    machines = None
-    if must_win:
-        machines = None if doubtful else _explaining(context, corpus, sample)
-        if machines and _most_states(machines) <= MAX_STATES:
+    machines = None  # those that explain traces with the recorded labels
+    if not contradict and not is_stated:
+        if not doubtful and _has_few_states(_explaining(context, corpus, sample)):
             return _FEW_STATES
         machines = _explaining(context, corpus, recorded)
-    states = _most_states(machines) if machines else 0
     if isinstance(denoised, LabelDependence):
-        if machines is None or states <= MAX_STATES:
+        if machines is None or _has_few_states(machines):
             return str(denoised)
         if _are_uninformative(context, corpus, machines):
             return WITHOUT_LABELS
@@ -90,12 +87,12 @@ def denoise_recorded_labels(
     corrected = denoised.labeling.transform(recorded)
     after = None if machines is None else _explaining(context, corpus, corrected)
     if machines is not None and after is not None:
-        wins = are_likelier(log_evidence(after, corrected), log_evidence(machines, recorded))
-    elif machines is not None and states <= MAX_STATES:
+        is_likelier = are_likelier(log_evidence(after, corrected), log_evidence(machines, recorded))
+    elif _has_few_states(machines):
         return _FEW_STATES
     else:
-        wins = _explains_more(context, corpus, corrected, recorded, MIN_RELATIVE_GAIN)
-    if not wins:
+        is_likelier = _explains_more(context, corpus, corrected, recorded, MIN_RELATIVE_GAIN)
+    if not is_likelier:
         return "outputs are not clearly likelier with denoised labels"
     all_denoised = denoise_labels(LabelCounts.of(corpus, timing), share=share)
     return str(all_denoised) if isinstance(all_denoised, LabelDependence) else all_denoised
@@ -111,8 +108,10 @@ def with_labels(
     return replace(context, preprocessor=preprocessor), relabeled
 
 
-def _most_states(machines: Machines) -> int:
-    return max(machine.states for machine in machines.values())
+def _has_few_states(machines: Machines | None) -> bool:
+    return machines is not None and all(
+        machine.states <= MAX_STATES for machine in machines.values()
+    )
 
 
 def _explaining(context: InferenceContext, corpus: Corpus, some: TraceSet) -> Machines | None:

@@ -266,32 +266,14 @@ def outliers(selection: Selection) -> Explanation | Conflict | str:
 
 def latent_states(selection: Selection, kind: Literal["labels", "starts"]) -> Explanation | str:
     """Return machines for latent true labels or initial states, if outputs are likelier so."""
-    if selection.reason_for_no_noise:
-        return selection.reason_for_no_noise
-    if not getattr(selection.allowed, kind):
-        return f"noise in {kind} is not allowed for"
-    if not selection.corpus.in_memory:
-        return "traces in files are not tested"
-    inliers = selection.inliers
-    if isinstance(inliers, Conflict) or not inliers.result.is_noisy:
-        return "the other traces are explained without noise"
-    likely, context = inliers.result, selection.context
-    needs_reason = selection.is_doubtful and not selection.expects_latent_states
-    if needs_reason and not likely.outliers:
-        return _EXACT
-    corpus, options = likely.inference_state.corpus, context.options
-    traces, machines = corpus.as_traces(), likely.inference_state.fit.machines
-    if not selection.is_stated:
-        if kind == "labels" and not context.preprocessor.labeling.is_given:
-            return "labels are derived from observations and actions"
-        if traces.steps < _STEPS_PER_LABEL * len(traces.labels):
-            return "labels are read too rarely"
-        if not deviations_persist(traces, machines, options.timing):
-            return "deviating outputs do not depend on the past"
+    likely, context = _with_doubtful_states(selection, kind), selection.context
+    if isinstance(likely, str):
+        return likely
+    options, corpus = context.options, likely.inference_state.corpus
     latent = infer_latent(
-        traces,
+        corpus.as_traces(),
         options.timing,
-        [machine.predicts for machine in machines.values()],
+        [machine.predicts for machine in likely.inference_state.fit.machines.values()],
         SearchLimits(options.seed, options.effort, context.time_left()),
         labels=kind == "labels",
         starts=kind == "starts",
@@ -319,6 +301,34 @@ def latent_states(selection: Selection, kind: Literal["labels", "starts"]) -> Ex
         inference_state=replace(result.inference_state, original=original),
     )
     return Explanation(f"latent {kind}", result, log_evidence)
+
+
+def _with_doubtful_states(selection: Selection, kind: str) -> InferenceResult | str:
+    """Return the most likely machines so far, if their states may be wrong, or why they are not."""
+    if selection.reason_for_no_noise:
+        return selection.reason_for_no_noise
+    if not getattr(selection.allowed, kind):
+        return f"noise in {kind} is not allowed for"
+    if not selection.corpus.in_memory:
+        return "traces in files are not tested"
+    inliers = selection.inliers
+    if isinstance(inliers, Conflict) or not inliers.result.is_noisy:
+        return "the other traces are explained without noise"
+    likely, context = inliers.result, selection.context
+    needs_reason = selection.is_doubtful and not selection.expects_latent_states
+    if needs_reason and not likely.outliers:
+        return _EXACT
+    if selection.is_stated:
+        return likely
+    if kind == "labels" and not context.preprocessor.labeling.is_given:
+        return "labels are derived from observations and actions"
+    state = likely.inference_state
+    traces = state.corpus.as_traces()
+    if traces.steps < _STEPS_PER_LABEL * len(traces.labels):
+        return "labels are read too rarely"
+    if not deviations_persist(traces, state.fit.machines, context.options.timing):
+        return "deviating outputs do not depend on the past"
+    return likely
 
 
 Outcome: TypeAlias = Explanation | DenoisedLabels | Conflict | str
