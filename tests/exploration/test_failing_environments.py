@@ -1,4 +1,4 @@
-"""Environments that do something wrong while they are explored: it is said, and nothing is lost."""
+"""Environments that fail during exploration: errors name the step, and no step is lost."""
 
 import gymnasium as gym
 import numpy as np

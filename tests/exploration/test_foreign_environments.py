@@ -1,4 +1,4 @@
-"""`solve` in environments as people write them: what they show, pay and forget to do."""
+"""`solve` in environments with invalid values, unusual symbols, truncation and equal rewards."""
 
 from fractions import Fraction
 

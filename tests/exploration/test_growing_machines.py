@@ -1,4 +1,4 @@
-"""Worlds whose machines grow with nearly every step: what is inferred, repaired and carried out."""
+"""Environments whose machines grow with nearly every step: inference, repair and plans."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Worlds that tell no labels: which ones `solve` makes, and what it says of them."""
+"""Environments without labels: those that `solve` makes, and the statement about them."""
 
 import gymnasium as gym
 import pytest

@@ -1,4 +1,4 @@
-"""The last doubts before exploring stops: other machines, and states that nothing has shown."""
+"""The last tests before exploration stops: alternative machines, and more states than found."""
 
 from dataclasses import replace
 from itertools import product
