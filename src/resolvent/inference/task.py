@@ -163,15 +163,13 @@ class Task:
         """Return the reduced samples without some labels."""
         return replace(self.reduced, histories=remove_trivial(self.reduced.histories, labels))
 
-    def time_share(self) -> float | None:
-        """Return the seconds for this machine; each later one gets an equal share."""
-        left, outputs = self.data.context.time_left(), self.data.outputs
-        return None if left is None else left / (len(outputs) - outputs.index(self.predicts))
-
     def limits(self) -> Limits:
-        """Return the limits of one run of an engine, which reports as this machine."""
-        listener = self.data.context.listener_for(machine_name(self.predicts))
-        return Limits(self.time_share(), listener, self.data.most_states)
+        """Return the limits of one run of an engine; each later machine gets as much time."""
+        context, outputs = self.data.context, self.data.outputs
+        seconds, machines = context.time_left(), len(outputs) - outputs.index(self.predicts)
+        listener = context.listener_for(machine_name(self.predicts))
+        share = None if seconds is None else seconds / machines
+        return Limits(share, listener, self.data.most_states)
 
     def within(self, seconds: float | None) -> "Task":
         """Return the same task as the only one, with this number of seconds, and in silence."""
