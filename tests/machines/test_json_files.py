@@ -467,7 +467,7 @@ def test_the_file_of_certain_states_has_no_uncertainty(tmp_path):
         ),
         ({"label_shares": [[[], 0.5], [["key"], 0.4]]}, "label_shares does not add up to 1"),
         ({"label_shares": [[["fire"], 1.0]]}, "label_shares names a label that no machine knows"),
-        ({"label_shares": []}, "must be there together"),
+        ({"label_shares": []}, "must be given together"),
         ({"starts": [[["key"], 0.5], [["key"], 0.5]]}, "starts names a label twice"),
     ],
 )

@@ -207,7 +207,7 @@ def uncertainty_in(stored: StoredUncertainty | UnsetType, machines: Machines) ->
         if min(shares) < 0 or max(shares) > 1 or noise.missed + noise.swapped > 1:
             raise ValueError("label_noise holds a share that is not from 0 to 1")
     if (noise is None) != (not stored.label_shares):
-        raise ValueError("label_noise and label_shares must be there together")
+        raise ValueError("label_noise and label_shares must be given together")
     return StateUncertainty(
         label_noise=noise,
         label_shares=_shares(stored.label_shares, labels, "label_shares"),
