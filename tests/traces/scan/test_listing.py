@@ -42,6 +42,8 @@ def test_globs_lists_and_files(folder, monkeypatch):
     assert [*rs.scan_traces(f"{folder}/?.parquet")] == EXPECTED
     assert [*rs.scan_traces(f"{folder.parent}/lo*")] == EXPECTED
     assert [*rs.scan_traces(f"{folder.parent}/**/[01].parquet")] == EXPECTED[:2]
+    for pattern in ("**.parquet", "lo**", "**", "*/**", "l*s/**", "**/log?/**"):
+        assert [*rs.scan_traces(f"{folder.parent}/{pattern}")] == EXPECTED
     assert [*rs.scan_traces(folder / "1.parquet")] == EXPECTED[1:2]
     listed = rs.scan_traces([folder / "2.parquet", f"{folder}/0.parquet"])
     assert [*listed] == [EXPECTED[2], EXPECTED[0]]

@@ -154,31 +154,39 @@ def _files_of_glob(glob: _Location) -> list[StoredFile]:
     after = len(glob.path) - len(folder)
     base = _Location(glob.name[:-after], folder or "/", glob.root)
     pattern = glob.path[len(folder) + 1 :]
-    files: list[StoredFile] = []
+    files: dict[str, StoredFile] = {}  # `**` matches a folder and its files
     for info in base.infos(recursive="/" in pattern or "**" in pattern):
         below = info.path[len(folder) :].lstrip("/")
         if not _matches(below.split("/"), pattern.split("/")) or _is_hidden(below, pattern):
             continue
         match = _Location(base.below(info.path) if base.name else below, info.path, glob.root)
-        files += [StoredFile(*match)] if info.is_file else _listed(match)[0]
+        matching = [StoredFile(*match)] if info.is_file else _listed(match)[0]
+        files |= {file.path: file for file in matching}
     if not files:
         raise TraceError(
             f"nothing matches {glob.name}: check the pattern, and what is in the folder"
         )
-    return sorted(files, key=lambda file: file.path.split("/"))
+    return sorted(files.values(), key=lambda file: file.path.split("/"))
 
 
 def _matches(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether the parts of a path match those of a glob; `**` stands for any folders.
+    """Return whether the parts of a path match those of a glob, in which `**` is any folders.
 
     >>> _matches(["b", "2", "x-1"], ["b", "**", "*-1"]), _matches(["b", "x"], ["[!a]*"])
     (True, False)
+    >>> _matches(["b", "x-1"], ["b", "**"]), _matches(["b"], ["b", "**"])
+    (True, False)
     """
-    if not pattern:
-        return not path
-    if pattern[0] == "**":
-        return any(_matches(path[start:], pattern[1:]) for start in range(len(path) + 1))
-    return bool(path) and fnmatchcase(path[0], pattern[0]) and _matches(path[1:], pattern[1:])
+    if not (path and pattern):
+        return not (path or pattern)
+    first, *rest = pattern
+    if first == "**":
+        return not rest or any(_matches(path[start:], rest) for start in range(len(path)))
+    most = len(path) if "**" in first else 1
+    return any(
+        fnmatchcase("/".join(path[:count]), first) and _matches(path[count:], rest)
+        for count in range(1, most + 1)
+    )
 
 
 def _is_hidden(path: str, spelled: str = "") -> bool:
