@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from packaging.requirements import Requirement
@@ -18,7 +18,7 @@ from resolvent import _core
 from resolvent._util import startup
 from resolvent._util.parallel import executor_named
 from resolvent._util.ray import Ray
-from resolvent._util.records import to_builtins
+from resolvent._util.records import builtin
 from resolvent.cli.options import Json, option
 from resolvent.cli.output import print_json
 from resolvent.errors import OptionError, ResolventError
@@ -63,10 +63,10 @@ def doctor(
     """
     findings = _examine(on)
     if json:
-        print_json(to_builtins(findings))
+        print_json(builtin(findings))
     else:
         _print(findings)
-    if findings.faults:
+    if findings["faults"]:
         raise typer.Exit(1)
 
 
@@ -89,19 +89,8 @@ class Package:
         return f"{self.name}{version}: {self.trouble}"
 
 
-@dataclass(frozen=True)
-class _Findings:
-    system: dict[str, str]
-    core: dict[str, str]
-    dependencies: list[Package]
-    extras: dict[str, list[Package]]
-    programs: dict[str, str | None]
-    trial: str
-    cluster: str | None
-    faults: list[str]
-
-
-def _examine(on: str | None) -> _Findings:
+def _examine(on: str | None) -> dict[str, Any]:
+    """Return all findings, by the names that they have in JSON."""
     extras = {}
     with ProgressBar() as bar:
         needed = list(map(look_at, requirements_of("resolvent")))
@@ -132,16 +121,16 @@ def _examine(on: str | None) -> _Findings:
         except ResolventError as error:
             cluster = f"not reached: {error}"
             faults.append(str(error))
-    return _Findings(
-        system=system(),
-        core=dict(_core.BUILD),
-        dependencies=needed,
-        extras=extras,
-        programs={"dot": shutil.which("dot")},
-        trial=trial,
-        cluster=cluster,
-        faults=faults,
-    )
+    return {
+        "system": system(),
+        "core": dict(_core.BUILD),
+        "dependencies": needed,
+        "extras": extras,
+        "programs": {"dot": shutil.which("dot")},
+        "trial": trial,
+        "cluster": cluster,
+        "faults": faults,
+    }
 
 
 def system() -> dict[str, str]:
@@ -226,21 +215,21 @@ def _trial() -> str:
     return f"the engines {names} found the same machines in the house, {states} states"
 
 
-def _print(findings: _Findings) -> None:
+def _print(findings: dict[str, Any]) -> None:
     dependencies = [
         [package.name, package.version or "", package.wanted, package.trouble]
-        for package in findings.dependencies
+        for package in findings["dependencies"]
     ]
     extras, missing = [], []
-    for name, packages in findings.extras.items():
+    for name, packages in findings["extras"].items():
         installed = ", ".join(f"{package.name} {package.version}" for package in packages)
         if any(package.version is None for package in packages):
             installed = _MISSING
             missing.append(name)
         extras.append([name, installed, EXTRAS[name]])
     for header, rows in (
-        (["Resolvent", ""], findings.system.items()),
-        (["Compiled core", ""], findings.core.items()),
+        (["Resolvent", ""], findings["system"].items()),
+        (["Compiled core", ""], findings["core"].items()),
         (["Dependencies", "version", "wanted", ""], dependencies),
         (["Extras", "", "for"], extras),
     ):
@@ -248,12 +237,12 @@ def _print(findings: _Findings) -> None:
         print()
     if missing:
         print(f'to add one: pip install "resolvent[{missing[0]}]"')
-    print(f"program dot: {findings.programs['dot'] or 'not found'}")
+    print(f"program dot: {findings['programs']['dot'] or 'not found'}")
     print("shell completion: resolvent --install-completion")
-    if findings.cluster is not None:
-        print(f"Ray cluster: {findings.cluster}")
-    print(f"trial run: {findings.trial}\n")
-    for fault in findings.faults:
+    if findings["cluster"] is not None:
+        print(f"Ray cluster: {findings['cluster']}")
+    print(f"trial run: {findings['trial']}\n")
+    for fault in findings["faults"]:
         print(f"fault: {fault}")
-    if not findings.faults:
+    if not findings["faults"]:
         print("all that is installed works")

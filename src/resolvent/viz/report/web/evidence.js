@@ -1,34 +1,34 @@
 function heatMap({ shown, matrix }) {
   const most = Math.log1p(Math.max(1, ...matrix.map((entry) => entry[3])));
   const at = new Map();
-  for (const [one, other, queries, support, depth] of matrix) {
-    at.set(`${one},${other}`, { queries, support, depth });
-    at.set(`${other},${one}`, { queries, support, depth });
+  for (const [first, second, queries, support, depth] of matrix) {
+    at.set(`${first},${second}`, { queries, support, depth });
+    at.set(`${second},${first}`, { queries, support, depth });
   }
   const numbers = Array.from({ length: shown }, (_, number) => number);
   const heat = table(["", ...numbers.map(String)], []);
   heat.className = "heat";
-  for (const one of numbers) {
-    const head = make("th", "", String(one));
+  for (const first of numbers) {
+    const head = make("th", "", String(first));
     head.scope = "row";
     const row = make("tr", "", head);
-    for (const other of numbers) row.append(heatCell(one, other, at.get(`${one},${other}`), most));
+    for (const second of numbers) row.append(heatCell(first, second, at.get(`${first},${second}`), most));
     heat.tBodies[0].append(row);
   }
   return heat;
 }
 
-function heatCell(one, other, entry, most) {
+function heatCell(first, second, entry, most) {
   if (!entry) return make("td", "self", "·");
   if (entry.depth < 0) {
     const cell = make("td", "none", "0");
-    cell.title = `nothing distinguishes states ${one} and ${other}`;
+    cell.title = `nothing distinguishes states ${first} and ${second}`;
     return cell;
   }
   const after = entry.depth ? ` after reading ${plural(entry.depth, "label")}` : "";
   const cell = make("td", "", String(entry.queries), make("small", "", `${count(entry.support)}×`));
   cell.style.setProperty("--h", (Math.log1p(entry.support) / most).toFixed(3));
-  cell.title = `states ${one} and ${other}: ${plural(entry.queries, "query")}${after}, ` +
+  cell.title = `states ${first} and ${second}: ${plural(entry.queries, "query")}${after}, ` +
     `observed ${count(entry.support)} times`;
   return cell;
 }

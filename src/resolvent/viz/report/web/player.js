@@ -125,10 +125,10 @@ function setUpPlayer() {
   });
   choice.addEventListener("change", () => showTrace(Number(choice.value)));
   byId("position").addEventListener("input", () => goTo(Number(byId("position").value)));
-  const ways = { first: () => goTo(0), back: () => goTo(player.step - 1),
+  const jumps = { first: () => goTo(0), back: () => goTo(player.step - 1),
     forward: () => goTo(player.step + 1), last: () => goTo(Infinity), wrong: goToWrong };
-  for (const [id, go] of Object.entries(ways)) byId(id).addEventListener("click", go);
-  const keys = { ArrowLeft: ways.back, ArrowRight: ways.forward, Home: ways.first, End: ways.last };
+  for (const [id, go] of Object.entries(jumps)) byId(id).addEventListener("click", go);
+  const keys = { ArrowLeft: jumps.back, ArrowRight: jumps.forward, Home: jumps.first, End: jumps.last };
   document.addEventListener("keydown", (event) => {
     const elsewhere = event.target.closest?.("select, input, .drawing, .scroll");
     const go = keys[event.key];

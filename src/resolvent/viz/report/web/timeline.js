@@ -92,13 +92,13 @@ function timelineChart(name, timeline, choose) {
     box.setAttribute("aria-valuetext", columns[at].text);
     choose(columns[at]);
   };
-  const ways = { ArrowLeft: () => at - 1, ArrowRight: () => at + 1, Home: () => 0, End: () => Infinity };
+  const targets = { ArrowLeft: () => at - 1, ArrowRight: () => at + 1, Home: () => 0, End: () => Infinity };
   box.addEventListener("keydown", (event) => {
-    const way = ways[event.key];
-    if (!way || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const target = targets[event.key];
+    if (!target || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     event.stopPropagation();
-    go(way());
+    go(target());
     box.scrollLeft = picture.clientWidth * (at + 0.5) / columns.length - box.clientWidth / 2;
   });
   drawn.forEach((column, place) => column.addEventListener("pointerenter", () => go(place)));
