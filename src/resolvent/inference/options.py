@@ -121,7 +121,7 @@ class InferenceOptions:
     time_limit: float | None = _number(None, ulp(0.0), inf, "above 0")
     refine: bool | None = None
     seed: int = _number(0, 0, 2**64 - 1, "from 0 to 2^64 - 1")
-    effort: float = _number(1.0, 0, 1e9, "from 0 to 1e9")
+    effort: float = _number(1.0, ulp(0.0), 1e9, "above 0 and at most 1e9")
     on: str | Workers = "threads"
     cache_dir: str | Path | None = None
 
