@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from oracles import labels_before, state_at
 
 import resolvent as rs
-from resolvent.preprocess.samples import Histories, output_samples
-from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.samples import Histories, output_samples, supplement
 from resolvent.preprocess.timing import NONE, LabelReader, LabelTiming, labels_read
 from resolvent.replay import states_at_steps
 from strategies import infer_options, trace_sets, world_traces

@@ -1,11 +1,13 @@
-"""Samples, and the label histories they share, computed by hand."""
+"""Samples, the label histories they share, and their supplement, computed by hand."""
 
 import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.preprocess.samples import Histories, output_samples, rounded
+from resolvent.machines import machines_of
+from resolvent.preprocess.samples import Histories, output_samples, rounded, supplement
 from resolvent.preprocess.timing import NONE, LabelTiming
+from resolvent.replay import states_at_steps
 from resolvent.traces import Trace, TraceSet, Vocabulary
 
 # Observations hall, yard = 0, 1; actions left, up = 0, 1; labels no event, key = 0, 1.
@@ -107,3 +109,56 @@ def test_the_tree_has_a_node_for_each_distinct_history():
 def test_the_tree_is_built_once():
     histories = Histories.of(TIMED, LabelTiming.CURRENT)
     assert histories.tree is histories.tree
+
+
+# ---- supplement ----
+
+# The key opens the door between hall and room: one bit of memory.
+DOOR = TraceSet(
+    [
+        Trace(["hall", "hall", "hall", "room"], [None, None, "key", None], ["push"] * 3, [0, 0, 1]),
+        Trace(["hall", "room", "hall"], ["key", "key", None], ["look", "push"], [0, 0]),
+    ]
+)
+
+
+def supplemented(timing):
+    machine = rs.infer(
+        DOOR, timing=timing, options=rs.InferenceOptions(remove_redundant=False)
+    ).machines.transition
+    states = states_at_steps(machines_of([machine], timing), DOOR)["transition"]
+    vocabulary, codes = supplement(DOOR, states)
+    return machine, vocabulary, [vocabulary[code] for code in codes]
+
+
+def test_the_supplement_pairs_each_step_with_its_state():
+    machine, vocabulary, observed = supplemented(LabelTiming.CURRENT)
+    opened = machine.run([{"key"}])
+    assert (machine.states, opened) == (2, 1)
+    assert observed == [("hall", 0), ("hall", 0), ("hall", 1), ("hall", 0), ("room", 1)]
+    assert list(vocabulary) == [
+        ("hall", 0),
+        ("hall", 1),
+        ("room", 1),
+    ]  # sorted, and only what occurs
+
+
+def test_another_timing_supplements_other_states():
+    machine, _, observed = supplemented(LabelTiming.CURRENT_WITH_INITIAL)
+    states = [machine.run(labels) for labels in ([[]], [[], []], [[], [], ["key"]], [["key"]])]
+    assert [state for _, state in observed[:4]] == states
+
+
+def test_a_supplement_by_labels_unknown_to_the_machine_is_refused():
+    machine = rs.infer(DOOR).machines.transition
+    other = TraceSet(
+        [
+            Trace(["hall", "hall"], [None, None], ["push"], [0]),
+            Trace(["hall"] * 4, [None, None, "gong", None], ["push"] * 3, [0] * 3),
+        ]
+    )
+    states = states_at_steps(machines_of([machine]), other)["transition"]
+    with pytest.raises(
+        rs.errors.ModelError, match="trace 1, step 2: the transition machine has no state"
+    ):
+        supplement(other, states)

@@ -79,7 +79,7 @@ def _visited_states(traces: TraceSet, states: Mapping[str, Codes]) -> Numbers:
         pairs, joint = distinct_pairs(joint, column + np.int32(1), size, width)
         size = len(pairs)
     # Sorting is faster than the hash table of `np.unique` for millions of numbers.
-    keys = np.sort(np.repeat(np.arange(len(traces)), np.diff(traces.offsets)) * size + joint)
+    keys = np.sort(traces.trace_of_step * size + joint)
     is_new = np.diff(keys, prepend=-1) > 0
     return np.bincount(keys[is_new] // size, minlength=len(traces))
 

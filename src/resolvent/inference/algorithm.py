@@ -20,8 +20,7 @@ from resolvent.machines.build import automaton_of_transitions
 from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
 from resolvent.noise.outputs import SearchLimits, fit_likely_machine, machine_log_evidence
 from resolvent.noise.rewards import assign_reward_levels
-from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn
-from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn, supplement
 from resolvent.replay import states_at_steps
 from resolvent.traces.schema import OBSERVATION, REWARD
 

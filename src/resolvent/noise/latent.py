@@ -20,8 +20,13 @@ from resolvent.noise.outputs import (
     forward_progress,
     marginal_likelihood,
 )
-from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
-from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.samples import (
+    Histories,
+    ObservationColumn,
+    SampleSet,
+    output_samples,
+    supplement,
+)
 from resolvent.preprocess.timing import NONE, LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import LABEL, OBSERVATION, REWARD
@@ -181,8 +186,7 @@ def infer_latent(
 def _corrected(fit: LatentFit, samples: SampleSet, likely: LatentStateMachine) -> LatentFit:
     """Return the traces with the labels that were inferred, and the rates of noise."""
     traces, uncertainty, timing = fit.traces, fit.state_uncertainty, fit.timing
-    steps = np.diff(traces.offsets)
-    row = np.arange(len(samples.beta)) + np.repeat(np.arange(len(traces)), steps) - timing.lag
+    row = np.arange(traces.steps) + traces.trace_of_step - timing.lag
     read = samples.beta >= 0
     codes = traces.label_codes.copy()
     codes[row[read]] = likely.true_labels[read]

@@ -80,7 +80,7 @@ def score_outliers(machines: Machines, traces: TraceSet, *, by_state: bool = Tru
 
 
 def _score_for_machine(steps: StepQueries, traces: TraceSet, threshold: float) -> OutlierScores:
-    trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
+    trace = traces.trace_of_step
     queries = int(steps.queries.max(initial=0)) + 1
     row, row_total = _count(steps.states.astype(np.int64) * queries + steps.queries)
     cell, cell_total = _count(row * (len(steps.machine.outputs) + 1) + steps.outputs)
@@ -140,7 +140,7 @@ class UnexplainedTraces:
 def unexplained_traces(machines: Machines, traces: TraceSet) -> UnexplainedTraces:
     """Return the traces that machines without noise fail to explain, and the odds of outliers."""
     queries = step_queries(machines, traces, states_at_steps(machines, traces))
-    trace = np.repeat(np.arange(len(traces)), np.diff(traces.offsets))
+    trace = traces.trace_of_step
     is_predicted = np.zeros(len(trace), bool)
     is_wrong = np.zeros(len(trace), bool)
     for steps in queries.values():

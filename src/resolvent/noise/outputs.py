@@ -15,8 +15,13 @@ from resolvent import _core
 from resolvent._util.progress import Listener, Progress
 from resolvent.errors import OptionError
 from resolvent.machines import Machine, Machines
-from resolvent.preprocess.samples import Histories, ObservationColumn, SampleSet, output_samples
-from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.samples import (
+    Histories,
+    ObservationColumn,
+    SampleSet,
+    output_samples,
+    supplement,
+)
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceSet
 from resolvent.traces.schema import OBSERVATION

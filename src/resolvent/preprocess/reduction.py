@@ -3,10 +3,9 @@
 Input: `SampleSet` or `Histories`. Output: a smaller one, and a record of the removed parts,
 which the machine gets back. Redundant alphas have one output everywhere. Trivial labels change
 no state; `assess_labels` tests this by deleting them. A contradiction proves that a label is
-needed, whatever else is deleted, so each label can be tested alone. The absence of contradictions
-proves little, since most histories occur once. A label is therefore dropped on positive evidence
-only: its deletion made histories equal, and their outputs agreed. See
-docs/decisions/preprocess.md.
+needed. The absence of contradictions proves little, since most histories occur once: a label is
+dropped only if its deletion made histories equal and their outputs agreed
+(docs/decisions/preprocess.md).
 """
 
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent._util.records import to_builtins
 from resolvent._util.text import visible
 from resolvent.errors import OptionError
 from resolvent.preprocess.samples import Histories, SampleBuilder, SampleSet, find_contradiction
@@ -110,6 +110,8 @@ def remove_trivial(histories: Histories, trivial: Iterable[int]) -> Histories:
     Paper: "Trivial β-Input Removal".
     """
     codes = tuple(sorted(trivial))
+    if not codes:
+        return histories
     if codes not in histories.reduced:
         new_codes = np.arange(len(histories.labels), dtype=np.int32)
         new_codes[list(codes)] = NONE
@@ -169,25 +171,19 @@ class TrivialityTest:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        return {
-            "label": sorted(self.label),
-            "triviality": str(self.triviality),
-            "basis": str(self.basis),
-            "agreements": self.agreements,
-            "witness": self.witness
-            and [{"trace": trace, "step": step} for trace, step in self.witness],
-        }
+        witness = self.witness and [{"trace": trace, "step": step} for trace, step in self.witness]
+        return to_builtins(self) | {"witness": witness}
 
 
 def declared_trivial(
     labels: Vocabulary[Label], trivial: Iterable[int]
 ) -> tuple[TrivialityTest, ...]:
     """Return the results for labels that the user named trivial, and for "no event"."""
-    bases = {
-        code: TrivialityBasis.DEFAULT if labels[code] == NO_EVENT else TrivialityBasis.GIVEN
-        for code in trivial
-    }
-    return tuple(TrivialityTest(labels[code], Triviality.TRIVIAL, bases[code]) for code in bases)
+    default, given = TrivialityBasis.DEFAULT, TrivialityBasis.GIVEN
+    return tuple(
+        TrivialityTest(label, Triviality.TRIVIAL, default if label == NO_EVENT else given)
+        for label in (labels[code] for code in dict.fromkeys(trivial))
+    )
 
 
 def assess_labels(
@@ -211,7 +207,7 @@ def assess_labels(
     offsets, rows = samples.offsets, None
     if among is not None:
         rows = np.flatnonzero(np.repeat(among, np.diff(offsets)))
-        samples = select_traces(samples, among)
+        samples = _select_traces(samples, among)
 
     def location(row: int) -> Location:
         row = row if rows is None else int(rows[row])
@@ -219,23 +215,23 @@ def assess_labels(
         return trace, row - int(offsets[trace])
 
     deletion = _LabelDeletion(samples)
-    deletion.test_no_event()
-    if beyond_no_event:
+    is_consistent = deletion.test_no_event()
+    if is_consistent and beyond_no_event and in_time():
         deletion.test_events(in_time)
     # With many labels, most are not tested.
     undecided, default = Triviality.UNDECIDED, TrivialityBasis.DEFAULT
     tests = [TrivialityTest(label, undecided, default) for label in samples.labels]
-    for code in {*deletion.trivial, *deletion.contradictions, *deletion.agreements}:
-        witness = deletion.contradictions.get(code)
-        triviality = Triviality.UNDECIDED if witness is None else Triviality.NEEDED
-        is_tested = witness is not None or code in deletion.agreements
-        tests[code] = TrivialityTest(
-            samples.labels[code],
-            Triviality.TRIVIAL if code in deletion.trivial else triviality,
-            TrivialityBasis.EVIDENCE if is_tested else TrivialityBasis.DEFAULT,
-            deletion.agreements.get(code, 0),
-            None if witness is None else (location(witness[0]), location(witness[1])),
+    for code, count in deletion.agreements.items():
+        tests[code] = TrivialityTest(samples.labels[code], undecided, agreements=count)
+    for code, (first, second) in deletion.contradictions.items():
+        tests[code] = replace(
+            tests[code],
+            triviality=Triviality.NEEDED,
+            basis=TrivialityBasis.EVIDENCE,
+            witness=(location(first), location(second)),
         )
+    for code in deletion.trivial:
+        tests[code] = replace(tests[code], triviality=Triviality.TRIVIAL)
     return tuple(tests)
 
 
@@ -247,27 +243,29 @@ class _LabelDeletion:
         self.trivial: list[int] = []
         self.contradictions: dict[int, tuple[int, int]] = {}
         self.agreements: dict[int, int] = {}
-        self.histories = samples.histories  # without the trivial labels
-        self.is_consistent = True
 
-    def test_no_event(self) -> None:
+    @property
+    def histories(self) -> Histories:
+        """The histories without the trivial labels."""
+        return remove_trivial(self.samples.histories, self.trivial)
+
+    def test_no_event(self) -> bool:
+        """Delete "no event"; return whether samples with or without it are consistent."""
         code = self.samples.labels.get(NO_EVENT)
-        if code is not None:
-            all_histories = self.histories
-            self._drop([code])
-            rows = self._contradiction()
-            if rows is None:
-                return
-            self.histories = all_histories
-            if self._contradiction() is None:
-                self.trivial.remove(code)
-                self.contradictions[code] = rows
-                return
-        self.is_consistent = self._contradiction() is None
+        if code is None:
+            return self._contradiction() is None
+        self.trivial = [code]
+        rows = self._contradiction()
+        if rows is None:
+            return True
+        self.trivial = []
+        if self._contradiction() is not None:
+            self.trivial = [code]
+            return False
+        self.contradictions[code] = rows
+        return True
 
     def test_events(self, in_time: Callable[[], bool]) -> None:
-        if not self.is_consistent or not in_time():
-            return
         _, _, read = _core.history_columns(self.histories.tree)
         # Distinct histories are counted, so that repeated traces change nothing.
         count = np.bincount(read[1:], minlength=len(self.samples.labels))
@@ -309,17 +307,15 @@ class _LabelDeletion:
         """Drop these labels; only the first if dropping all causes a contradiction."""
         before = self.trivial
         self.trivial = [*before, *codes]
-        self.histories = remove_trivial(self.samples.histories, self.trivial)
         if len(codes) > 1 and self._contradiction() is not None:
             self.trivial = [*before, codes[0]]
-            self.histories = remove_trivial(self.samples.histories, self.trivial)
 
     def _contradiction(self) -> tuple[int, int] | None:
         samples = self.samples
         return _core.find_contradiction(self.histories.tree, samples.alpha, samples.output)
 
 
-def select_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
+def _select_traces(samples: SampleSet, among: NDArray[np.bool_]) -> SampleSet:
     """Return the samples of the marked traces."""
     lengths = np.diff(samples.offsets)
     rows = np.repeat(among, lengths)

@@ -3,7 +3,6 @@
 Input: `TraceSet`. Output: `Histories`, shared by all machines of the same traces, and a
 `SampleSet` for each machine. An alpha is an observation–action pair; its id is an index into
 `alpha_keys`, whose entries are `observation code * number of actions + action code`.
-`find_contradiction` returns two rows that no deterministic machine can explain together.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
+from resolvent.errors import ModelError
 from resolvent.preprocess.timing import LabelTiming, labels_read
 from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import Label, Symbol
@@ -121,15 +121,32 @@ def output_samples(
         keys, alpha = distinct_pairs(
             codes, traces.action_codes, len(observations), len(traces.actions)
         )
-    return SampleSet(
-        alpha=alpha,
-        output=output,
-        histories=histories,
-        alpha_keys=keys,
-        observations=observations,
-        actions=traces.actions,
-        outputs=outputs,
+    return SampleSet(alpha, output, histories, keys, observations, traces.actions, outputs)
+
+
+def supplement(traces: TraceSet, states: Codes) -> ObservationColumn:
+    """Pair the observation at every step with the state of the Transition Machine there.
+
+    If the next observation depends on history, the reward often depends on the same history. A
+    Reward Machine that reads (observation, TM state) need not track it. `states` has the state at
+    each step, −1 if a replay found none.
+
+    Paper: StateSupp, "Observation Supplement Algorithm". Departure: the label timing determines
+    the labels read, not always up to l_{t-1}.
+    """
+    if np.any(states < 0):
+        trace, step = traces.locate(int(np.argmax(states < 0)))
+        raise ModelError(
+            f"trace {trace}, step {step}: the transition machine has no state for the labels "
+            f"up to here; infer it from these traces"
+        )
+    n_states = int(states.max(initial=0)) + 1
+    keys, codes = distinct_pairs(
+        traces.at_step(traces.observation_codes), states, len(traces.observations), n_states
     )
+    observation_codes, state_of_pair = np.divmod(keys, n_states)
+    observations = map(list(traces.observations).__getitem__, observation_codes.tolist())
+    return Vocabulary(zip(observations, state_of_pair.tolist(), strict=True)), codes
 
 
 def rounded(numbers: Iterable[Any], digits: int | None) -> list[float]:
@@ -149,7 +166,8 @@ The supplement is a function of the label history, so it neither adds nor remove
 class ContradictoryRows(Exception):  # noqa: N818
     """Two rows with the same label history and α-input, but different outputs.
 
-    It is the first such pair: by label history in shortlex order, then by α-input, then by row.
+    No deterministic machine explains both. It is the first such pair: by label history in shortlex
+    order, then by α-input, then by row.
     """
 
     def __init__(self, first: int, second: int) -> None:

@@ -155,7 +155,7 @@ def count_steps(
         columns[REWARD] = reward
     if lag:
         columns["label_read"] = traces.at_step(codes[LABEL])
-    trace = np.repeat(np.arange(len(shard.length)), shard.length)
+    trace = traces.trace_of_step
     step = np.arange(traces.steps) - traces.offsets[trace]
     return CountTable.of(columns, trace=trace + shard.first, step=step)
 

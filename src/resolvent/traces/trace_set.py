@@ -325,6 +325,11 @@ class TraceSet(Sequence[Trace]):
         not_first = np.roll(self._not_last, 1)  # a last entry is followed by a first one
         return codes[not_first]
 
+    @property
+    def trace_of_step(self) -> NDArray[np.int64]:
+        """The number of the trace of each step."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
     def locate(self, row: int) -> tuple[int, int]:
         """Return the trace, and the step within it, of a row of the step columns."""
         trace = int(np.searchsorted(self.offsets, row, side="right")) - 1

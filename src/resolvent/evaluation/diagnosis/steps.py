@@ -116,7 +116,7 @@ class Steps:
     @cached_property
     def trace(self) -> Int64s:
         """The number of each step's trace."""
-        return np.repeat(np.arange(len(self.traces)), np.diff(self.traces.offsets))
+        return self.traces.trace_of_step
 
     @cached_property
     def number(self) -> Int64s:

@@ -14,8 +14,13 @@ from resolvent.machines import Machine, MachinePair, RewardMachine, TransitionMa
 from resolvent.machines.build import Vocabularies, machine_of_tables
 from resolvent.paper.baselines.outcome import Clock, Outcome, check_not_empty
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial, trivial_codes
-from resolvent.preprocess.samples import Histories, SampleSet, find_contradiction, output_samples
-from resolvent.preprocess.supplement import supplement
+from resolvent.preprocess.samples import (
+    Histories,
+    SampleSet,
+    find_contradiction,
+    output_samples,
+    supplement,
+)
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import states_at_steps
 from resolvent.traces.trace_set import TraceSet

@@ -178,7 +178,7 @@ class _Search:
         steps = self.steps
         states = states_before(table, steps.label, steps.offsets)
         edge = states.astype(np.int64) * steps.labels + steps.label
-        trace = np.repeat(np.arange(len(self.traces)), np.diff(steps.offsets))
+        trace = self.traces.trace_of_step
         length = np.arange(len(steps)) - steps.offsets[trace] + 1
         order = np.lexsort((length, steps.reward, edge))
         is_first = np.ones(len(order), bool)  # the shortest of each edge and reward
