@@ -60,7 +60,7 @@ def test_control_characters_in_names_are_written_out(traces, result, what):
     assert SHOWN.removeprefix("c") in told  # a title begins with a capital
 
 
-def test_a_picture_is_xml_whatever_the_name_is(result):
+def test_pictures_with_any_name_are_xml(result):
     drawn = ElementTree.fromstring(result.machines[ODD].to_svg())  # noqa: S314
     assert drawn.attrib["aria-label"] == rf"C{SHOWN[1:]} Machine, 2 states"
 
@@ -100,7 +100,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_long_names_are_cut_in_errors(what):
+def test_long_names_are_shortened_in_errors(what):
     with pytest.raises(rs.ResolventError) as refusal:
         REFUSED[what]()
     assert len(str(refusal.value)) < 1_000

@@ -32,7 +32,7 @@ CONFLICT = make_dataclass("Conflict", FIELDS)(**FIELDS)
 QUARREL = rs.TraceSet([rs.Trace(["hall", "hall"], [None, None], ["up"], [pay]) for pay in (1, 2)])
 
 
-def test_one_except_is_enough():
+def test_all_errors_derive_from_one_class():
     assert len(KINDS) >= 7
     assert all(issubclass(kind, ResolventError | Warning) for kind in KINDS)
     assert all(getattr(rs.errors, kind.__name__) is kind for kind in KINDS)
@@ -59,7 +59,7 @@ def test_the_name_of_a_missing_package_survives_too():
     assert pickled(rs.errors.MissingExtra("no ray", name="ray")).name == "ray"
 
 
-def test_an_error_comes_back_from_another_process():
+def test_errors_are_sent_between_processes():
     with pytest.raises(rs.ContradictoryTraces) as here:
         rs.infer(QUARREL, noise="none")
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as processes:
@@ -74,7 +74,7 @@ def test_an_error_comes_back_from_another_process():
     ("output", "machine"),
     [("observation", "transition"), ("reward", "reward"), ("cost", "cost")],
 )
-def test_a_column_and_its_machine(output, machine):
+def test_errors_name_a_column_and_its_machine(output, machine):
     assert rs.ContradictoryTraces("", replace(CONFLICT, output=output)).machine == machine
 
 
@@ -90,6 +90,6 @@ def test_locations_go_in_front_from_the_inside_out():
     assert isinstance(caught.value.__cause__, TraceError)
 
 
-def test_other_errors_pass_untouched():
+def test_other_errors_are_not_changed():
     with pytest.raises(KeyError, match="'x'"), locating("a.jsonl"):
         raise KeyError("x")

@@ -40,12 +40,12 @@ def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_there_are_those_that_are_looked_at():
+def test_the_notebooks_exist():
     assert [path.name for path in NOTEBOOKS] == sorted(SHOWN)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_a_notebook_is_short_and_holds_no_output(path):
+def test_notebooks_are_short_and_without_output(path):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert f"| `{path.name}` |" in README

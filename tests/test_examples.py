@@ -22,12 +22,12 @@ def packages(script):
             yield node.module.partition(".")[0]
 
 
-def test_there_are_examples():
+def test_the_examples_exist():
     assert {"minigrid_memory.py", "minari_round_trip.py"} <= {script.name for script in SCRIPTS}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
-def test_an_example_is_short_and_says_what_it_shows(script):
+def test_examples_are_short_and_documented(script):
     text = script.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 60
     assert ast.get_docstring(ast.parse(text))

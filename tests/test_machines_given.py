@@ -29,7 +29,7 @@ TAKE_MACHINES = {
         ("m.json", "a str is not a set of machines: load the file with rs.load"),
     ],
 )
-def test_what_is_no_machines_is_refused_in_one_line(name, given, message, tmp_path):
+def test_other_values_than_machines_are_refused_in_one_line(name, given, message, tmp_path):
     with pytest.raises(rs.errors.ModelError) as refusal:
         TAKE_MACHINES[name](given, tmp_path)
     assert str(refusal.value) == message
@@ -37,7 +37,7 @@ def test_what_is_no_machines_is_refused_in_one_line(name, given, message, tmp_pa
 
 
 @pytest.mark.parametrize("name", TAKE_MACHINES)
-def test_a_path_is_to_be_loaded(name, tmp_path):
+def test_a_path_is_refused_with_a_remedy(name, tmp_path):
     with pytest.raises(
         rs.errors.ModelError, match=r"is not a set of machines: load the file with rs\.load"
     ):

@@ -54,7 +54,7 @@ def test_a_dict_of_a_picture_and_a_text_needs_no_label_function():
     assert runs.returns.mean() == 1  # one half for whoever has forgotten the sign
 
 
-def test_layouts_of_minigrid_are_told_apart_before_anything_is_claimed():
+def test_layouts_of_minigrid_are_distinguished():
     pytest.importorskip("minigrid")
     env = gym.make("MiniGrid-MemoryS7-v0")
     traces = rs.collect(env, episodes=30, seed=0, labels="observation")
@@ -65,7 +65,7 @@ def test_layouts_of_minigrid_are_told_apart_before_anything_is_claimed():
     )
 
 
-def test_a_plan_that_is_not_paid_what_it_promised_says_so():
+def test_a_plan_with_a_lower_return_than_its_bounds_reports_it():
     minigrid = pytest.importorskip("minigrid.wrappers")
     env = gym.make("MiniGrid-MemoryS7-v0", agent_view_size=3)
     # These two layouts differ in the cue alone.
@@ -85,7 +85,7 @@ def test_a_plan_that_is_not_paid_what_it_promised_says_so():
     assert "the environment contradicts the plan" in str(runs)
 
 
-def test_cards_are_random_but_what_they_pay_is_not():
+def test_cards_are_random_but_their_rewards_are_not():
     cards = pytest.importorskip("popgym.envs.repeat_first")
     env = cards.RepeatFirstEasy()
     traces = rs.collect(env, episodes=200, seed=0, labels="observation")
@@ -99,7 +99,7 @@ def test_cards_are_random_but_what_they_pay_is_not():
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1"])
-def test_readings_that_never_repeat_do_not_pass_in_silence(name):
+def test_readings_that_never_repeat_have_a_warning(name):
     env = gym.make(name)
     # Without velocities, the last of what both show.
     env = gym.wrappers.TransformObservation(env, lambda seen: seen[:-1], None)
@@ -139,7 +139,7 @@ def test_an_environment_without_labels_says_how_to_make_them():
         rs.collect(gym.make("FrozenLake-v1"), episodes=1)
 
 
-def test_data_frames_files_and_nothing_at_all_are_answered(tmp_path):
+def test_unsuitable_traces_are_refused_with_a_remedy(tmp_path):
     with pytest.raises(rs.TraceError, match="no traces to infer from"):
         rs.infer([])
     with pytest.raises(rs.TraceError, match=r"read it with rs.read_table"):
@@ -149,7 +149,7 @@ def test_data_frames_files_and_nothing_at_all_are_answered(tmp_path):
     assert rs.infer(str(tmp_path / "house.parquet")).machines == rs.infer(house).machines
 
 
-def test_where_nothing_was_ever_paid_no_plan_is_the_best():
+def test_without_rewards_no_plan_is_called_optimal():
     lake = gym.wrappers.TransformReward(
         gym.make("FrozenLake-v1", is_slippery=False), lambda reward: 0.0
     )
@@ -180,7 +180,7 @@ def test_the_order_of_a_label_is_kept():
     assert first != second
 
 
-def test_a_shell_collects_from_an_environment_of_others(tmp_path, capsys):
+def test_the_command_line_collects_from_foreign_environments(tmp_path, capsys):
     path = tmp_path / "lake.jsonl"
     words = ["collect", "FrozenLake-v1", "--set", "is_slippery=false", "-n", "50", "-o", str(path)]
     assert main(words) == 2

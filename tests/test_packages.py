@@ -144,7 +144,7 @@ def violations(path):
             yield f"{where}, which comes later"
 
 
-def test_there_are_files_to_check():
+def test_source_files_exist():
     assert {"traces", "inference", "machines"} <= {package_of(path) for path in source_files()}
 
 
@@ -172,7 +172,7 @@ def test_a_package_imports_only_earlier_ones(path):
         ("noise/x.py", "if TYPE_CHECKING:\n    from resolvent.inference import Fit", True),
     ],
 )
-def test_the_test_itself(tmp_path, monkeypatch, file, code, is_wrong):
+def test_this_test_detects_a_wrong_import(tmp_path, monkeypatch, file, code, is_wrong):
     monkeypatch.setattr("test_packages.SOURCE", tmp_path)
     monkeypatch.setattr("test_packages.FORWARDS", {})
     path = tmp_path / file
@@ -198,7 +198,7 @@ class InferenceResult:
         (FORWARD.replace("from resolvent.viz.report import report", "pass"), "imports nothing"),
     ],
 )
-def test_a_forward_only_forwards(tmp_path, monkeypatch, code, complaint):
+def test_modules_that_forward_names_contain_only_imports(tmp_path, monkeypatch, code, complaint):
     monkeypatch.setattr("test_packages.SOURCE", tmp_path)
     forwards = {"result.py": {"InferenceResult.report": "resolvent.viz.report"}}
     monkeypatch.setattr("test_packages.FORWARDS", forwards)

@@ -25,18 +25,18 @@ def test_versions_agree():
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob(".github/**/*.yml")), ids=lambda path: path.name)
-def test_what_github_reads_is_yaml(path):
+def test_github_files_are_valid_yaml(path):
     yaml = pytest.importorskip("yaml")
     assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
 
 
-def test_conda_asks_for_what_pip_asks_for():
+def test_conda_and_pip_have_the_same_requirements():
     run = CONDA.partition("  run:\n")[2].partition("\n\n")[0]
     asked = [line.strip().removeprefix("- ").replace(" ", "") for line in run.split("\n")]
     assert asked[1:] == PROJECT["dependencies"]
 
 
-def test_the_licenses_of_what_the_core_contains_come_along():
+def test_licenses_of_bundled_libraries_are_included():
     assert PROJECT["license-files"] == ["LICENSE", "THIRD_PARTY_LICENSES"]
     text = (ROOT / "THIRD_PARTY_LICENSES").read_text(encoding="utf-8")
     for owner in ("Wenzel Jakob", "Thibaut Goetghebuer-Planchon"):
@@ -45,7 +45,7 @@ def test_the_licenses_of_what_the_core_contains_come_along():
     assert "The above copyright notice and this permission notice shall be included" in text
 
 
-def test_everybody_may_use_what_an_installation_brings_along():
+def test_licenses_of_dependencies_are_permissive():
     found = installed_with("resolvent")
     assert {"numpy", "gymnasium", "cloudpickle"} <= found.keys()  # the last one by the second
     assert [name for name, text in found.items() if not allowed(text)] == []
@@ -69,7 +69,7 @@ def test_everybody_may_use_what_an_installation_brings_along():
         ([], "", False),
     ],
 )
-def test_a_license_is_read_where_it_is_said_best(lines, expected, fine):
+def test_licenses_are_read_from_metadata(lines, expected, fine):
     about = Message()
     for name, text in lines:
         about[name] = text

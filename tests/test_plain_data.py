@@ -223,7 +223,7 @@ def test_every_public_name_has_an_entry():
     [*(partial(pickle.dumps, protocol=one) for one in (2, 5)), copy.copy, copy.deepcopy],
     ids=["pickle-2", "pickle-5", "copy", "deepcopy"],
 )
-def test_what_is_pickled_or_copied_is_equal(name, again, tmp_path):
+def test_pickled_and_copied_values_are_equal(name, again, tmp_path):
     thing = made(name, tmp_path)
     other = again(thing)
     if isinstance(again, partial):
@@ -234,7 +234,7 @@ def test_what_is_pickled_or_copied_is_equal(name, again, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*MADE, *MORE])
-def test_what_was_used_is_pickled_as_well(name, tmp_path):
+def test_used_values_can_be_pickled(name, tmp_path):
     """Looking at all that a thing tells may leave things behind in it."""
     thing = made(name, tmp_path)
     for attribute in dir(thing):
@@ -246,7 +246,7 @@ def test_what_was_used_is_pickled_as_well(name, tmp_path):
     assert content(sent(thing)) == content(thing)
 
 
-def test_a_result_that_came_back_goes_on(tmp_path):
+def test_a_pickled_result_can_be_updated(tmp_path):
     """Evidence, updates and reports ask nothing of the process that inferred."""
     few = rs.infer(traces()[:60])
     back = sent(few)
@@ -256,7 +256,7 @@ def test_a_result_that_came_back_goes_on(tmp_path):
     assert updated.machines.provenance.traces_sha256 == traces().digest
 
 
-def test_results_that_differ_are_not_equal():
+def test_different_results_are_not_equal():
     assert rs.infer(traces()) == result()
     assert result(strategy="rpni") != result()
     assert rs.infer(traces()[:50]) != result()
@@ -269,7 +269,7 @@ def looked_at(things):
     return {name: (type(one).__name__, str(one)) for name, one in things.items()}, things
 
 
-def test_all_of_it_goes_to_a_process_that_was_spawned_and_back(tmp_path):
+def test_all_values_can_be_sent_to_a_spawned_process(tmp_path):
     things = {name: made(name, tmp_path) for name in (*MADE, *MORE)}
     with multiprocessing.get_context("spawn").Pool(1) as processes:
         told, back = processes.apply(looked_at, (things,))

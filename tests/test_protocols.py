@@ -29,7 +29,7 @@ def infer(model, steps, seed, **options):
     ).machines["output"]
 
 
-def test_there_are_machines_of_many_sizes():
+def test_the_bank_has_machines_of_many_sizes():
     sizes = sorted(model.machine.states for model in BANK.values())
     assert len(sizes) >= 20
     assert (sizes[0], sizes[-1]) == (3, 105)
@@ -38,7 +38,7 @@ def test_there_are_machines_of_many_sizes():
 
 
 @pytest.mark.parametrize("name", BANK)
-def test_machines_are_minimal_and_do_what_the_rules_say(name):
+def test_machines_are_minimal_and_follow_the_rules(name):
     model = BANK[name]
     machine = model.machine
     assert machine.is_minimal()
@@ -77,7 +77,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_sessions_go_as_specified(name):
+def test_sessions_follow_the_specification(name):
     machine = BANK[name].machine
     state = 0
     for step in RUNS[name].split(" | "):
@@ -87,7 +87,7 @@ def test_sessions_go_as_specified(name):
         state = machine.moves[state, number]
 
 
-def test_equal_states_become_one():
+def test_equal_states_are_merged():
     """Two of these four only differ in their names."""
 
     def respond(state, given):
@@ -104,7 +104,7 @@ def test_a_machine_with_equal_or_lost_states_is_not_minimal():
     assert not Mealy(np.array([[0], [0]]), np.array([[0], [1]])).is_minimal()
 
 
-def test_traces_are_what_a_log_reads():
+def test_traces_equal_those_read_from_a_log():
     model = BANK["login"]
     given, told, offsets = model.walks(500, 0)
     rows = {
@@ -116,7 +116,7 @@ def test_traces_are_what_a_log_reads():
     assert list(model.traces(500, 0)) == list(log)
 
 
-def test_more_steps_begin_with_the_walks_of_fewer():
+def test_longer_samples_begin_with_the_walks_of_shorter_ones():
     few, more = (BANK["tcp"].walks(steps, 7) for steps in (1_000, 4_000))
     for one, other in zip(few, more, strict=True):
         assert np.array_equal(one, other[: len(one)])
@@ -134,7 +134,7 @@ def login():
     return BANK["login"].machine
 
 
-def test_a_renamed_machine_is_found_and_a_changed_one_is_not(login):
+def test_a_machine_is_recognized_up_to_names_of_states(login):
     order = np.array([0, *range(login.states - 1, 0, -1)])
     renamed = Table(order[login.moves[order]], login.outputs[order])
     assert login.is_found(renamed)
@@ -147,7 +147,7 @@ def test_a_renamed_machine_is_found_and_a_changed_one_is_not(login):
     assert not login.is_found(more)
 
 
-def test_what_follows_an_unknown_move_is_wrong():
+def test_predictions_after_an_unknown_transition_are_wrong():
     machine = Mealy(np.array([[1], [0]]), np.array([[0], [1]]))
     walks = (np.zeros(5, np.int32), np.array([0, 1, 0, 0, 1]), np.array([0, 3, 5]))
     assert machine.wrong_share(machine, walks) == 0
@@ -158,13 +158,13 @@ def test_what_follows_an_unknown_move_is_wrong():
 
 @pytest.mark.parametrize("strategy", MERGING)
 @pytest.mark.parametrize("name", FOUND)
-def test_strategies_find_models(name, strategy):
+def test_strategies_find_the_machines(name, strategy):
     model = BANK[name]
     assert model.machine.is_found(infer(model, FOUND[name], 0, strategy=strategy, noise="none"))
 
 
 @pytest.mark.parametrize("name", FOUND_BY_DEFAULT)
-def test_models_are_found_by_default(name):
+def test_the_default_strategy_finds_the_machines(name):
     model = BANK[name]
     assert model.machine.is_found(infer(model, FOUND_BY_DEFAULT[name], 0))
 

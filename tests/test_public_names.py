@@ -49,10 +49,10 @@ def test_the_public_names():
     ]
 
 
-def test_every_public_name_is_there_and_documented():
+def test_every_public_name_exists_and_is_documented():
     for name in rs.__all__:
         assert getattr(rs, name).__doc__, name
 
 
-def test_the_version_is_the_packages():
+def test_the_version_is_that_of_the_package():
     assert rs.__version__.count(".") >= 2

@@ -41,7 +41,7 @@ def test_help_imports_nothing_slow():
     ]
 
 
-def test_the_package_alone_imports_nothing_slow():
+def test_importing_the_package_imports_nothing_slow():
     modules = imported_by("import resolvent")
     assert not {name.partition(".")[0] for name in modules} & SLOW
     assert {name for name in modules if name.startswith("resolvent")} == {
@@ -52,7 +52,7 @@ def test_the_package_alone_imports_nothing_slow():
     }
 
 
-def test_machines_are_inferred_without_what_draws_and_explores():
+def test_inference_does_not_import_drawing_or_exploration():
     modules = imported_by("from resolvent import infer, read_traces")
     left_out = ("baselines", "cli", "control", "display", "exploring", "reproduction")
     assert "resolvent.inference.infer" in modules
@@ -70,32 +70,32 @@ def test_machines_are_inferred_without_what_draws_and_explores():
         "import resolvent, importlib; importlib.reload(resolvent); import gymnasium",
     ],
 )
-def test_gymnasium_knows_our_worlds_whichever_is_imported_first(order):
+def test_worlds_are_registered_in_either_order_of_imports(order):
     code = f"{order}\nprint(*(name for name in gymnasium.registry if 'resolvent/' in name))"
     assert printed(code).split() == [f"resolvent/{name}-v0" for name in WORLDS]
 
 
-def test_gymnasium_is_loaded_as_without_us():
+def test_gymnasium_is_imported_as_without_resolvent():
     code = "import gymnasium; print(type(gymnasium.__loader__), gymnasium.__spec__.origin)"
     assert printed(f"import resolvent\n{code}") == printed(code)
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_worlds_are_where_the_table_says(name):
+def test_registered_worlds_exist_at_their_entry_points(name):
     assert gym.spec(f"resolvent/{name}-v0").kwargs == WORLDS[name][1]
     assert type(gym.make(f"resolvent/{name}-v0").unwrapped).__module__.endswith(
         f"worlds.{WORLDS[name][0].partition(':')[0]}"
     )
 
 
-def test_names_come_from_where_the_table_says():
+def test_lazy_names_come_from_their_modules():
     for module, names in rs.NAMES.items():
         for name in names:
             assert getattr(rs, name) is getattr(sys.modules[module], name)
     assert {*rs.__all__, "__version__"} <= set(dir(rs))
 
 
-def test_rooms_are_attributes_too():
+def test_packages_are_attributes():
     assert printed("import resolvent; print(resolvent.machines.Basis.__name__)") == "Basis\n"
 
 
@@ -104,14 +104,14 @@ def test_all_names_at_once():
     assert printed(code) == "resolvent.inference.infer resolvent.planning.plan\n"
 
 
-def test_a_name_that_there_is_not():
+def test_an_unknown_name_raises():
     with pytest.raises(AttributeError, match="module 'resolvent' has no attribute 'infir'"):
         _ = rs.infir
     with pytest.raises(ImportError, match="infir"):
         from resolvent import infir  # noqa: F401
 
 
-def test_help_says_what_the_commands_say():
+def test_quick_help_equals_the_help_of_commands():
     documented = {
         name: inspect.cleandoc(function_of(name).__doc__).partition("\n\n")[0].replace("\n", " ")
         for name in COMMANDS
@@ -119,7 +119,7 @@ def test_help_says_what_the_commands_say():
     assert documented == COMMANDS
 
 
-def test_help_names_the_options_that_there_are():
+def test_quick_help_names_existing_options():
     from typer.main import get_command
 
     command = get_command(app)
@@ -140,7 +140,7 @@ def test_help_fits_the_terminal(monkeypatch, width):
         assert max(map(len, text.split("\n"))) <= int(width)
 
 
-def test_help_among_other_words_is_the_same_help():
+def test_help_after_other_arguments_is_the_same():
     from resolvent.cli import main
 
     code = "from resolvent.cli import main; main(%r)"

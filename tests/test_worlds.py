@@ -61,7 +61,7 @@ def test_rollouts_stop_at_max_steps() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_step_is_a_function_of_observation_states_and_action(seed: int) -> None:
+def test_steps_are_functions_of_observation_states_and_action(seed: int) -> None:
     """Even where only the traces are looked at, with states read off the labels."""
     world = small(seed)
     answers: dict[tuple[object, ...], tuple[object, ...]] = {}
@@ -104,7 +104,7 @@ def test_the_transition_machine_is_strongly_connected(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_reward_cycles_lose_and_endings_pay(seed: int) -> None:
+def test_cycles_have_negative_and_endings_positive_rewards(seed: int) -> None:
     world = random_world(seed, size=9, rm_states=5)
     # Longest gains by Floyd and Warshall; a cycle shows as a state's gain to itself.
     gain = np.full((5, 5), -np.inf)
@@ -132,7 +132,7 @@ def test_the_same_seed_gives_the_same_world_and_walks() -> None:
     assert small(3).rollouts(30, 1) != small(3).rollouts(30, 2)
 
 
-def test_machines_that_traces_cannot_tell_apart_are_refused() -> None:
+def test_indistinguishable_machines_are_refused() -> None:
     world = small(0)
     alike = World(
         world.size,

@@ -39,7 +39,7 @@ def test_every_strategy_that_proves_nothing_is_tried():
 
 
 @pytest.mark.parametrize("contender", CONTENDERS)
-def test_contenders_find_the_smallest_model(contender):
+def test_entrants_find_the_smallest_model(contender):
     found = limited(Budgets(BANK["stop-and-wait"], 0), contender, 2_000, 60)
     assert found.pop("cpu") >= 0
     assert found == {"states": 3, "exact": True, "wrong": 0.0, "guessing": 0.0}
@@ -54,7 +54,7 @@ def test_a_limit_of_cpu_seconds_ends_a_run(monkeypatch):
     assert limited(Budgets(BANK["stop-and-wait"], 0), "edsm", 1_000, 1) == {"stopped": 1}
 
 
-def test_an_error_is_noted(monkeypatch):
+def test_an_error_is_recorded(monkeypatch):
     def outliers(machine, walks):
         raise ValueError("no")
 
@@ -64,7 +64,7 @@ def test_an_error_is_noted(monkeypatch):
     }
 
 
-def test_nobody_is_asked_for_moves_that_were_not_seen():
+def test_unobserved_transitions_are_not_tested():
     walks = Budgets(BANK["http2-stream"], 0)
     assert not walks.can_be_found(1_000, "AALpy RPNI")
     seen = walks.all_seen(256_000)
@@ -77,7 +77,7 @@ def test_budgets_double():
     assert doubling(8_500) == [1_000, 2_000, 4_000, 8_000]
 
 
-def test_the_page_counts_what_is_exact_with_the_next_budget():
+def test_the_page_counts_models_that_stay_exact_with_the_next_budget():
     key = "login/{}/0/{}".format
     known = {
         key("edsm", 4_000): found(True),
@@ -98,7 +98,7 @@ def test_the_page_counts_what_is_exact_with_the_next_budget():
     assert "`edsm`: at most half the steps of AALpy's best in 1 models" in page(known)
 
 
-def test_the_page_shows_medians_and_who_predicts_worse():
+def test_the_page_shows_medians_and_worse_predictions():
     known = {
         f"login/{who}/{seed}/10000": found(False, wrong)
         for who, figures in {"edsm": (0.1, 0.3, 0.2), "AALpy GSM": (0.1, 0.1, 0.4)}.items()
@@ -109,7 +109,7 @@ def test_the_page_shows_medians_and_who_predicts_worse():
     assert "or none in time, after 10,000 steps in 1" in page(known)
 
 
-def test_what_is_known_is_not_run_again(tmp_path):
+def test_finished_runs_are_not_repeated(tmp_path):
     results, shown = tmp_path / "bank.json", tmp_path / "bank.md"
     command = [
         *(sys.executable, str(BENCHMARKS / "bank.py"), "--models", "stop-and-wait"),

@@ -82,7 +82,7 @@ def test_two_checkouts_are_run_in_turns_and_compared(tmp_path, capsys):
     assert re.search(r"^speed +10 +40 +0\.25 +1\.00$", printed, re.MULTILINE)
 
 
-def test_figures_are_named_by_what_stands_before_them():
+def test_figures_are_named_by_the_text_before_them():
     printed = "\nsmall\n\nread   1,234.5 s (1 to 2)\n\n2 big ones\n\nread 7\nno numbers here"
     assert against.figures(printed) == {"read": [1234.5, 1, 2], "read, 2 big ones": [7]}
 

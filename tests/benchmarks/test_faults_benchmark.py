@@ -11,7 +11,7 @@ FAULTS = Path(__file__).parents[2] / "benchmarks" / "faults.py"
 
 
 @pytest.mark.slow
-def test_whatever_fails_nothing_is_half_written_or_lost(tmp_path):
+def test_no_failure_leaves_partial_or_lost_files(tmp_path):
     few = ("--kills", "26", "--full-disks", "13", "--others", "13")
     counts = tmp_path / "faults.json"
     found = subprocess.run(

@@ -50,7 +50,7 @@ def test_the_script_runs_and_little_data_is_enough_for_small_systems():
     failures_have_warnings(short)
 
 
-def test_the_page_says_so_too():
+def test_the_page_states_the_same_numbers():
     stochastic_rows_have_warnings(PAGE)
     failures_have_warnings(PAGE)
 
@@ -90,7 +90,7 @@ def failures_have_warnings(page):
             assert row["warnings"] != "–", name
 
 
-def test_the_page_has_what_was_asked_of_it():
+def test_the_page_lists_every_requirement():
     shown = rows(PAGE)
     for origin, least in (("Gymnasium", 3), ("MiniGrid", 3), ("POPGym", 3), ("log", 3)):
         assert sum(row["from"] == origin for row in shown.values()) >= least

@@ -32,7 +32,7 @@ def test_the_page_shows_the_code_that_is_run():
     assert ran in code(PAGE), "run `make benchmark NAME=foreign_noise`"
 
 
-def test_a_hidden_goal_is_found_by_its_sign():
+def test_a_hidden_goal_is_inferred_from_its_sign():
     """States of the machine are where the goal is, and the plan is nearly the best there is."""
     (row,) = (line for line in PAGE.splitlines() if "a slippery field" in line and "|" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -42,7 +42,7 @@ def test_a_hidden_goal_is_found_by_its_sign():
     assert "transition 1, reward" in short("a slippery field")
 
 
-def test_frozen_lake_needs_no_memory_and_is_told_so():
+def test_frozen_lake_needs_no_memory():
     page = short("FrozenLake, its rows alone")
     assert "transition 1, reward 1" in page
     assert "- no memory is needed" in page

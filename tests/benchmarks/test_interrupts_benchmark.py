@@ -17,7 +17,7 @@ OUTCOMES = {
 
 
 @pytest.mark.slow
-def test_whenever_it_comes_ctrl_c_is_no_traceback_of_ours(tmp_path):
+def test_ctrl_c_at_any_time_shows_no_traceback(tmp_path):
     counts = tmp_path / "interrupts.json"
     found = subprocess.run(
         [sys.executable, INTERRUPTS, "--interrupts", "46", "--seed", "7", "--output", counts],

@@ -10,7 +10,7 @@ KILLS = Path(__file__).parents[2] / "benchmarks" / "kills.py"
 
 
 @pytest.mark.slow
-def test_whoever_is_killed_the_result_is_the_same():
+def test_killing_any_process_does_not_change_the_result():
     pytest.importorskip("ray")
     found = subprocess.run(
         [sys.executable, KILLS, "--trials", "4", "--rows", "20000", "--seed", "7"],

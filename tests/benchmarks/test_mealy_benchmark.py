@@ -42,7 +42,7 @@ def test_walks_follow_the_machine(mealy):
             state = machine.moves[state, given[row]]
 
 
-def test_a_machine_is_found_only_with_all_its_moves(mealy):
+def test_a_machine_is_recovered_only_with_all_its_transitions(mealy):
     machine = mealy.Mealy.drawn(10, 0)
     found = infer(machine.traces(30_000, 0)).machines["output"]
     assert machine.is_found(found)
@@ -52,7 +52,7 @@ def test_a_machine_is_found_only_with_all_its_moves(mealy):
 
 
 @pytest.mark.parametrize("engine", ["native", pytest.param("python", marks=pytest.mark.slow)])
-def test_few_traces_are_given_up_where_they_give_too_many_states(mealy, monkeypatch, engine):
+def test_inference_stops_at_too_many_states(mealy, monkeypatch, engine):
     monkeypatch.setattr(refinement, "REFINE_ABOVE_STEPS", 1_000)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 1_000)
     monkeypatch.setattr(refinement, "FEW_STATES", 8)
@@ -90,7 +90,7 @@ def many_idle(mealy):
     return machine, machine.traces(200_000, 0)
 
 
-def test_labels_are_judged_for_as_long_as_some_are_dropped(many_idle):
+def test_labels_are_tested_until_none_is_dropped(many_idle):
     _, traces = many_idle
     samples = output_samples(traces, Histories.of(traces, LabelTiming.CURRENT), "output")
     trivial = {
@@ -102,7 +102,7 @@ def test_labels_are_judged_for_as_long_as_some_are_dropped(many_idle):
     assert min(trivial) >= 10  # the others change states
 
 
-def test_weighing_labels_takes_few_searches_in_large_trees(many_idle, monkeypatch):
+def test_testing_labels_takes_few_searches_in_large_trees(many_idle, monkeypatch):
     machine, traces = many_idle
     searches = []
 

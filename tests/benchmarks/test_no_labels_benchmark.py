@@ -7,7 +7,7 @@ from pathlib import Path
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "no_labels.py"
 
 
-def test_it_finds_the_events_of_small_worlds():
+def test_events_of_small_worlds_are_discovered():
     ran = subprocess.run(
         [sys.executable, SCRIPT, "--short"], capture_output=True, text=True, check=True
     )

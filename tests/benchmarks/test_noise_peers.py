@@ -77,7 +77,7 @@ def test_the_likelihood_is_that_of_all_hidden_paths():
     assert told == pytest.approx(sum(map(log, plain)))
 
 
-def test_fitting_finds_the_coin():
+def test_fitting_recovers_the_coin():
     samples = samples_of(coin_traces(300))
     found = fit(samples, 2, restarts=3, seed=0, clock=Clock(None))
     turn = samples.labels.code(frozenset({"turn"}))
@@ -90,7 +90,7 @@ def test_fitting_finds_the_coin():
     assert log_loss(nothing, samples, fresh, 0.1) > certain + 0.2
 
 
-def test_the_loss_of_a_certain_table_is_that_of_counting():
+def test_the_loss_of_a_deterministic_table_is_that_of_counting():
     """By one state that has seen three answers of one kind and one of another."""
     seen = [0, 0, 0, 0, 1]
     trace = Trace(seen, [None] * 5, ["look"] * 4, [0.0] * 4)

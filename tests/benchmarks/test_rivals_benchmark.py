@@ -43,7 +43,7 @@ def always(*actions):
     return begin
 
 
-def test_worth_is_a_share_of_the_best(rivals):
+def test_scores_are_shares_of_the_optimum(rivals):
     maze = rivals.evaluating.WORLDS["TMaze"]
     names = list(maze.tables.actions)
     right, up = names.index("right"), names.index("up")
@@ -63,12 +63,12 @@ def test_worth_is_a_share_of_the_best(rivals):
         ([1, 1, 0, 0, 0], None),
     ],
 )
-def test_solved_is_what_holds_three_times_or_to_the_end(rivals, shares, at):
+def test_solved_means_three_evaluations_or_all_remaining(rivals, shares, at):
     assert rivals.evaluating.solved_at([10, 20, 30, 40, 50], shares) == at
 
 
 @pytest.mark.parametrize("method", [*LEARNED, BOTH])
-def test_machines_are_learned_and_acted_by(rivals, method, monkeypatch):
+def test_machines_are_learned_and_used_as_policies(rivals, method, monkeypatch):
     monkeypatch.setattr(rivals.loops, "MOST_STATES", 5)
     monkeypatch.setattr(rivals.loops, "MOVES", 20)
     found = rivals.run.run("HouseInterference", method, 0, 4_000)
@@ -78,7 +78,7 @@ def test_machines_are_learned_and_acted_by(rivals, method, monkeypatch):
     assert {**again, "seconds": 0} == {**found, "seconds": 0}
 
 
-def test_the_house_takes_more_than_a_machine_for_rewards(rivals):
+def test_the_house_needs_more_than_a_reward_machine(rivals):
     """What is seen next depends on the key: a machine that tells rewards alone forgets it."""
     alone, both = (
         rivals.loops.loop(kind, rivals.evaluating.WORLDS["House"], 0, 3_000)
@@ -88,7 +88,7 @@ def test_the_house_takes_more_than_a_machine_for_rewards(rivals):
     assert both[0].shares[-1] == pytest.approx(1)
 
 
-def test_traces_of_episodes_begin_a_step_earlier_if_asked(rivals):
+def test_traces_may_include_the_step_before_the_first(rivals):
     belief = rivals.loops.Jirp(rivals.evaluating.WORLDS["TMaze"], 0)
     tables = belief.tables
     start = int(tables.starts[1])
@@ -149,7 +149,7 @@ def test_the_page_has_what_was_measured(rivals, page):
     assert page.tables(kept) in page.PAGE.read_text(encoding="utf-8"), "make benchmark NAME=rivals"
 
 
-def test_medians_count_those_that_never_get_there(page):
+def test_medians_include_unsolved_runs(page):
     quick = {"steps": [10, 20], "shares": [0.0, 1.0], "most": 50}
     slow = {"steps": [10, 50], "shares": [0.0, 0.4], "most": 50}
     assert page.steps_text([quick] * 5) == "20"
@@ -173,7 +173,7 @@ def nets(rivals):
     return importlib.import_module("nets")
 
 
-def test_whole_sequences_are_answered_as_step_by_step(nets):
+def test_whole_sequences_are_predicted_as_single_steps(nets):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     lstm = torch.nn.LSTM(3, 4)
@@ -186,7 +186,7 @@ def test_whole_sequences_are_answered_as_step_by_step(nets):
     assert torch.allclose(theirs[1][1], ours[1][1], atol=1e-6)
 
 
-def test_networks_see_the_last_steps_and_nothing_of_another_episode(rivals, nets):
+def test_networks_see_only_the_last_steps_of_the_episode(rivals, nets):
     house = rivals.evaluating.WORLDS["House"]
     view = nets.View(house, stack=3)
     envs = nets.Tables(house, view, 4, seed=0)

@@ -25,7 +25,7 @@ def test_the_laws_hold_for_a_few_batches(small_machines):
     assert small_machines.drawn(7) == small_machines.drawn(7)
 
 
-def test_another_machine_than_the_true_one_is_noticed(small_machines):
+def test_a_wrong_machine_is_detected(small_machines):
     batch = next(one for one in map(small_machines.drawn, range(50)) if one.complete)
     names = [name for name, one in batch.targets.items() if len(one.step) > 1]
     found = small_machines.rs.infer(
@@ -40,7 +40,7 @@ def test_another_machine_than_the_true_one_is_noticed(small_machines):
         small_machines._is_the_truth(machine, others[0], names[0])
 
 
-def test_counts_are_kept_and_gone_on_with(small_machines, tmp_path):
+def test_counts_are_saved_and_continued(small_machines, tmp_path):
     counts = small_machines.Counts.read(tmp_path / "counts.json")
     counts.machines, counts.next_batch = 32, 2
     counts.write(tmp_path / "counts.json")

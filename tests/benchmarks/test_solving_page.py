@@ -43,11 +43,11 @@ def test_medians_are_compared():
     ]
 
 
-def test_random_collection_that_did_not_get_there_bounds_the_ratio():
+def test_an_unfinished_random_collection_bounds_the_ratio():
     assert cells(page(KNOWN), "Far")[2:7] == ["20", "–", "not waited for", "–", "<0.020"]
 
 
-def test_worlds_that_were_not_run_are_left_out_of_the_median():
+def test_worlds_that_were_not_run_are_excluded_from_the_median():
     text = page(KNOWN)
     assert "| Not explored |" not in text
     assert "random steps until optimal: Not explored (5)." in text

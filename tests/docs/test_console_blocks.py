@@ -15,7 +15,7 @@ TAKES_MINUTES = ["resolvent", "reproduce", "--quick"]
 SHOWING = [page for page in PAGES if console_lines(page)]
 
 
-def test_there_are_commands_in_readme_and_in_pages():
+def test_readme_and_pages_contain_commands():
     assert {"README.md", "docs/index.md", "docs/tutorial/house.md"} <= set(SHOWING)
 
 

@@ -38,7 +38,7 @@ def test_every_page_is_in_the_navigation_once():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         assert not target.startswith(("http:", "https:", "/")), target
         path, _, anchor = target.partition("#")
@@ -53,7 +53,7 @@ def test_every_decision_is_listed():
     assert set(re.findall(r"\]\(([\w-]+\.md)\)", PAGES["docs/decisions/README.md"])) == pages
 
 
-def test_every_public_name_has_its_place_in_the_reference():
+def test_every_public_name_is_in_the_reference():
     directives = [
         name
         for page in IN_DOCS
@@ -74,7 +74,7 @@ def _is_error(module, name):
     return isinstance(value, type) and value.__module__ == module.__name__ and name[0] != "_"
 
 
-def test_the_table_of_environments_is_true():
+def test_the_table_of_environments_is_correct():
     rows = dict(
         re.findall(
             r"^\| `(resolvent/\w+-v0)` \| (\d+, \d) \|",
@@ -89,7 +89,7 @@ def test_the_table_of_environments_is_true():
     assert rows == truth
 
 
-def test_what_is_generated_is_what_the_package_says():
+def test_generated_pages_are_up_to_date():
     written = runpy.run_path(str(DOCS / "generate.py"))["written"]()
     for path, text in written.items():
         assert path.read_text(encoding="utf-8") == text, "run `python docs/generate.py`"

@@ -70,25 +70,25 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_a_schema_is_one_and_has_a_title(name):
+def test_schemas_are_valid_and_have_a_title(name):
     Draft202012Validator.check_schema(SCHEMAS[name])
     assert SCHEMAS[name]["title"]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_what_was_written_holds_to_the_schema(name, contents):
+def test_files_match_their_schema(name, contents):
     assert valid(name, contents[name])
 
 
 @pytest.mark.parametrize("timing", rs.LabelTiming)
 @pytest.mark.parametrize("options", [{"supplement": False}, {"reward_digits": 2}, {"trivial": []}])
-def test_machines_of_any_options_hold_to_it(timing, options, tmp_path):
+def test_machines_of_any_options_match_the_schema(timing, options, tmp_path):
     traces = rs.TraceSet([rs.Trace(["a", "b"], ["key", None], ["go"], [0.125])])
     machines = rs.infer(traces, options=rs.InferenceOptions(timing=timing, **options)).machines
     assert valid("machines", saved(machines, tmp_path / "m.json"))
 
 
-def test_machines_with_noise_hold_to_it(tmp_path):
+def test_machines_with_noise_match_the_schema(tmp_path):
     content = saved(loaded_die(1.0, 6.0, 6.0), tmp_path / "die.json")
     assert valid("machines", content)
     (machine,) = content["machines"]
@@ -109,7 +109,7 @@ def test_machines_with_noise_hold_to_it(tmp_path):
 @pytest.mark.parametrize(
     "seen", [[True, False], [1, 2], [1.5, 2.0], ["x", "y"], [(1, ("y", 2.0)), (2, ("z", 0.5))]]
 )
-def test_symbols_of_all_kinds_hold_to_it(seen, tmp_path):
+def test_symbols_of_all_types_match_the_schema(seen, tmp_path):
     traces = rs.TraceSet([rs.Trace(seen, [{"a", "b"}, None], seen[:1], [0.5], terminated=True)])
     traces.save(tmp_path / "t.jsonl")
     assert valid("episode", json.loads((tmp_path / "t.jsonl").read_text()))
@@ -117,7 +117,7 @@ def test_symbols_of_all_kinds_hold_to_it(seen, tmp_path):
     assert valid("plan", saved(rs.plan(rs.infer(traces), traces), tmp_path / "p.json"))
 
 
-def test_every_row_of_a_parquet_file_holds_to_it(house, tmp_path):
+def test_every_row_of_a_parquet_file_matches_the_schema(house, tmp_path):
     house[:20].save(tmp_path / "house.parquet")
     rows = pq.read_table(tmp_path / "house.parquet").to_pylist()
     assert all(valid("parquet-row", row) for row in rows)
@@ -126,7 +126,7 @@ def test_every_row_of_a_parquet_file_holds_to_it(house, tmp_path):
     assert not valid("parquet-row", {**rows[0], "reward": None})
 
 
-def test_traces_without_rewards_and_with_further_columns_hold_to_it(tmp_path):
+def test_traces_without_rewards_or_with_further_columns_match_the_schema(tmp_path):
     columns = {"cost": [3, 4], "at": [(0, 1), (1, 1)], "fault": [False, True]}
     traces = rs.TraceSet([rs.Trace([0, 1, 0], [None] * 3, "ab", columns=columns)])
     traces.save(tmp_path / "t.jsonl")
@@ -204,7 +204,7 @@ def outliers(name, content):
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_what_a_schema_refuses_resolvent_refuses(name, contents, tmp_path):
+def test_files_that_a_schema_refuses_are_refused(name, contents, tmp_path):
     spoiled = list(outliers(name, contents[name]))
     assert len(spoiled) >= 5
     for what, content in spoiled:

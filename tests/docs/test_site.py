@@ -45,12 +45,12 @@ def test_examples_in_docstrings_are_code_and_not_quotations(site):
         assert "<blockquote>" not in page.read_text(encoding="utf-8"), page.name
 
 
-def test_nobody_reads_doctests_word_for_an_empty_line(site):
+def test_no_page_shows_the_doctest_mark_of_an_empty_line(site):
     for page in site.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert "&lt;BLANKLINE&gt;" not in text or page.name == "structure.html", page
 
 
-def test_schemas_are_there_and_sources_are_not(site):
+def test_the_site_has_schemas_and_no_sources(site):
     assert (site / "formats" / "machines.schema.json").exists()
     assert list(site.rglob("*.py")) == []

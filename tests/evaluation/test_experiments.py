@@ -63,7 +63,7 @@ def test_no_shorter_sequence_distinguishes_the_machines(house):
     assert mine.output(last[0], *experiment.query) != theirs.output(last[1], *experiment.query)
 
 
-def test_it_can_be_executed_and_decides(house):
+def test_an_experiment_can_be_executed_and_decides(house):
     other = swapped(house.machines, "transition", 0, KEY, 0)
     experiment = house.machines.difference(other)
     trial = experiment.policy(House(), house, house.all_traces())

@@ -46,7 +46,7 @@ def test_many_trials_do_not_overflow():
     ("numbers", "words"),
     [((1, 2, 0.0), "between 0 and 1"), ((1, 2, 1.0), "between 0 and 1"), ((3, 2, 0.1), "possible")],
 )
-def test_numbers_that_make_no_sense(numbers, words):
+def test_invalid_numbers_are_refused(numbers, words):
     with pytest.raises(rs.OptionError, match=words):
         error_bound(*numbers)
 
@@ -80,7 +80,7 @@ def test_a_trace_fails_by_one_wrong_or_unseen_step():
     assert holdout.carries_over is None
 
 
-def test_a_wrong_generalized_output_is_counted_apart():
+def test_wrong_generalized_outputs_are_counted_separately():
     """At c, going led to a before the key was read; it was never tried afterwards."""
     pair = rs.infer(TAUGHT).machines
     new = rs.TraceSet([walk("acb", [None, "key", None]), walk("acab", [None, "key", None, None])])
@@ -95,7 +95,7 @@ def test_a_wrong_generalized_output_is_counted_apart():
 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), infer_options)
-def test_a_pair_is_part_of_itself_and_not_of_one_with_other_outputs(traces, options):
+def test_a_pair_is_part_of_itself_and_not_of_a_pair_with_other_outputs(traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert is_part(pair, pair)
     outputs = pair.transition.constant_value
@@ -109,7 +109,7 @@ def test_a_pair_is_part_of_itself_and_not_of_one_with_other_outputs(traces, opti
 
 @settings(deadline=None, max_examples=100)
 @given(world_traces(traces=12), infer_options, st.integers(1, 12))
-def test_being_part_by_its_definition(traces, options, first):
+def test_the_part_relation_equals_its_definition(traces, options, first):
     """Machines of some traces against those of all, and the other way round."""
     whole, part = (
         rs.infer(some, options=rs.InferenceOptions(**options)).machines
@@ -119,7 +119,7 @@ def test_being_part_by_its_definition(traces, options, first):
     assert is_part(whole, part) == naive.is_part(whole, part)
 
 
-def test_what_is_part_of_a_pair_fails_at_least_as_often():
+def test_a_part_of_a_pair_fails_at_least_as_often():
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=60, seed=0)
     whole, part = rs.infer(house).machines, rs.infer(house[:12]).machines
     new = rs.collect(gym.make("resolvent/House-v0"), episodes=60, seed=1)
@@ -127,7 +127,7 @@ def test_what_is_part_of_a_pair_fails_at_least_as_often():
         assert held_out(whole, new).failures <= held_out(part, new).failures
 
 
-def test_a_split_holds_out_a_fifth_whatever_the_order():
+def test_a_split_holds_out_a_fifth_in_any_order():
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     pair = rs.infer(house).machines
     holdout = split(pair, house, lambda traces: rs.infer(traces).machines)
@@ -137,7 +137,7 @@ def test_a_split_holds_out_a_fifth_whatever_the_order():
     assert round(holdout.bound, 4) == 0.0749
 
 
-def test_nothing_to_hold_out():
+def test_too_few_traces_to_hold_out():
     same = rs.TraceSet([walk("ab", [None, None])] * 5)
     pair = rs.infer(same).machines
     assert split(pair, same, lambda traces: rs.infer(traces).machines) is None
@@ -157,5 +157,5 @@ def test_nothing_to_hold_out():
         (Holdout(100, 2, 1, carries_over=False), "which differ)"),
     ],
 )
-def test_a_bound_is_a_sentence(found, ending):
+def test_a_bound_as_text(found, ending):
     assert str(found).endswith(ending)

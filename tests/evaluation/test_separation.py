@@ -50,7 +50,7 @@ def clock(states):
 
 
 @pytest.mark.parametrize("states", [3, 64, 65, 130])
-def test_a_clock_is_read_by_waiting_until_it_strikes(states):
+def test_states_of_a_clock_are_separated_by_waiting(states):
     pair, traces = clock(states)
     evidence = collect_evidence(pair, traces).reward
     assert [(separation.first, separation.second) for separation in evidence.separations] == list(
@@ -99,7 +99,7 @@ def test_label_sequences_of_a_machine_with_more_than_64_states(seed):
     assert (len(codes), codes, first.other) == min(open_ones)
 
 
-def test_experiments_are_the_same_however_they_are_looked_at():
+def test_experiments_do_not_depend_on_access_order():
     pair, traces = clock(5)
     for one in (collect_evidence(pair, traces).transition, collect_evidence(pair, traces).reward):
         every = tuple(one.experiments)
@@ -125,7 +125,7 @@ IDS = {"query": [0, 0, 1], "state": [0, 1, 1], "output": [0, 1, 0]}
         ({"states": 0}, "at least one state"),
     ],
 )
-def test_the_core_refuses_what_does_not_fit(changed, words):
+def test_the_core_refuses_arrays_of_wrong_lengths(changed, words):
     given = {
         **IDS,
         "transitions": [1, 0],
@@ -144,7 +144,7 @@ def test_the_core_refuses_what_does_not_fit(changed, words):
         _core.separate(**arguments)
 
 
-def test_the_core_refuses_rows_that_are_not_of_the_tree():
+def test_the_core_refuses_rows_outside_the_tree():
     tree = _core.build_history_tree(np.array([0, 0], np.int32), np.array([0, 2]))
     ids = {name: np.array(value, np.int32) for name, value in IDS.items()}
     machine = {"transitions": np.array([1, 0], np.int32), "states": 2, "labels": 1}
@@ -196,7 +196,9 @@ def test_pairs_that_do_not_fit_into_memory_are_skipped_and_reported(machines, co
     assert gathered.transitions(3) == whole.transitions(3)
 
 
-def test_commands_leave_them_out(machines, counting, tmp_path, monkeypatch, capsys):
+def test_commands_skip_separation_of_too_many_pairs(
+    machines, counting, tmp_path, monkeypatch, capsys
+):
     machines.save(tmp_path / "m.json")
     counting.save(tmp_path / "t.jsonl")
     files = [str(tmp_path / "m.json"), str(tmp_path / "t.jsonl")]

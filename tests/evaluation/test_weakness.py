@@ -50,7 +50,7 @@ def by_hand(machine, traces):
 
 
 @pytest.mark.parametrize("sessions", [6, 20, 60, 400])
-def test_label_sequences_are_counted_as_one_by_one(sessions):
+def test_label_sequences_are_counted_as_in_a_plain_loop(sessions):
     traces = read(log(sessions, seed=sessions, events=12))
     machine = rs.infer(traces).machines["response"]
     weakness = weaknesses(rs.infer(traces).machines, traces)["response"]
@@ -71,7 +71,7 @@ def test_label_sequences_are_counted_as_one_by_one(sessions):
         assert len(taking[weakness.example[:2]]) == 1
 
 
-def test_repeats_and_order_change_nothing_but_the_steps_spent():
+def test_repeats_and_order_change_only_the_number_of_steps():
     traces = read(log(30, seed=0, events=12))
     machines = rs.infer(traces).machines
     weakness = weaknesses(machines, traces)["response"]
@@ -119,7 +119,7 @@ def lowest(pairs, most):
 
 @settings(deadline=None)
 @given(PAIRS, st.integers(0, 30), st.integers(1, 4))
-def test_the_lowest_keys_of_pieces_are_those_of_all(pairs, cut, most):
+def test_the_lowest_keys_of_shards_are_those_of_all_traces(pairs, cut, most):
     different = {}
     for group, key in pairs:
         different.setdefault(group, set()).add(key)

@@ -82,7 +82,7 @@ def test_world():
     assert (machines.transition.states, machines.reward.states) == (3, 2)
 
 
-def test_solved():
+def test_solution():
     solved = rs.Solution.load(DATA / "resolvent-solved-v1")
     assert (solved.steps, solved.optimal) == (474, True)
     assert solved.value == pytest.approx(0.95**5)

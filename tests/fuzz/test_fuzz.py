@@ -29,7 +29,7 @@ def fuzz(*arguments):
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_no_input_does_anything_but_give_a_result_or_be_refused(half):
+def test_every_input_is_accepted_or_refused(half):
     quick = [name for name in NAMES if name not in SLOW][half::2]
     slow = sorted(SLOW)[half::2]
     for names, inputs in ((quick, 250), (slow, 40)):
@@ -38,7 +38,7 @@ def test_no_input_does_anything_but_give_a_result_or_be_refused(half):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_an_input_is_the_same_whenever_it_is_made():
+def test_inputs_are_reproducible():
     for name, target in targets().items():
         if isinstance(target, Reader) and name not in SLOW:
             assert files_of(target, 3, 5) == files_of(target, 3, 5)
@@ -81,7 +81,7 @@ def test_a_crash_is_counted_and_the_next_input_is_tried(tmp_path, monkeypatch):
     ]
 
 
-def test_what_no_longer_fails_is_fixed():
+def test_an_input_that_no_longer_fails_is_fixed():
     good = "PYTHONPATH=tests python -m fuzz --target jsonl --seed 0 --number 4"
     bad = "PYTHONPATH=tests python -m fuzz --target no-such-target --seed 0 --number 4"
     counts = Counts(
@@ -98,13 +98,13 @@ def test_what_no_longer_fails_is_fixed():
     assert (counts.inputs, counts.failed) == (12, 3)
 
 
-def test_one_input_can_be_tried_again():
+def test_a_single_input_can_be_run_again():
     done = fuzz("--target", "jsonl", "--seed", "0", "--number", "4")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] in ("result", "refused")
 
 
-def test_damage_depends_on_the_seed_alone_and_leaves_what_is_given():
+def test_damage_depends_only_on_the_seed_and_keeps_the_original():
     value = {"a": [1, 2, {"b": "c"}], "d": 1.5}
     assert damaged_json(Random(1), value) == damaged_json(Random(1), value)
     assert value == {"a": [1, 2, {"b": "c"}], "d": 1.5}
@@ -121,7 +121,7 @@ def test_valid_inputs_are_read(tmp_path):
         assert any(outcome.kind == "result" for outcome in outcomes), name
 
 
-def test_the_corpus_is_small_and_is_of_readers():
+def test_the_corpus_is_small_and_belongs_to_readers():
     files = [one for one in CORPUS.rglob("*") if one.is_file()]
     assert sum(one.stat().st_size for one in files) < 300_000
     assert {one.name for one in CORPUS.iterdir()} <= set(NAMES)

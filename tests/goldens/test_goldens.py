@@ -21,13 +21,13 @@ def check(name, compute):
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_the_quick_ones(name):
+def test_quick_results_are_unchanged(name):
     check(name, QUICK[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
-def test_the_slow_ones(name):
+def test_slow_results_are_unchanged(name):
     check(name, SLOW[name])
 
 

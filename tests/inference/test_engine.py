@@ -12,12 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from automata import unexplained
 from interrupting import interrupt
 from resolvent import _core
-from resolvent.errors import OptionError
+from resolvent._util.progress import Progress
+from resolvent.errors import OptionError, TimeLimitReached
 from resolvent.inference.engine import Limits, merge
+from resolvent.inference.state_merging import Watch
 from resolvent.inference.strategy import ENGINES
-from resolvent.machines.build import StateLimitExceeded
+from resolvent.machines.build import StateLimitExceeded, automaton_from_columns
 from resolvent.preprocess.samples import ContradictoryRows, find_contradiction
 from strategies import columns, sample_set, sample_sets
 
@@ -154,7 +157,7 @@ def test_no_array_crashes_the_core(arrays, name):
         )
     )
 )
-def test_near_misses_are_refused_and_the_rest_learned(drawn):
+def test_nearly_valid_arrays_are_refused_and_valid_ones_accepted(drawn):
     alpha, output, beta, cut = drawn
     arrays = (ids(*alpha), ids(*output), ids(*beta), offsets(0, cut, len(alpha)))
     bad = min(alpha) < -1 or min(beta) < -1
@@ -343,7 +346,7 @@ def test_nothing_crashes_on_codes(codes, table, size):
         ({"engine": "rust"}, "unknown engine 'rust': choose one of native, python"),
     ],
 )
-def test_options_that_cannot_be_honoured(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
         merge(sample_set(ROWS), **options)
 
@@ -410,3 +413,204 @@ def test_too_many_states_are_refused_by_both_engines_at_the_same_number(order, s
         if found.states > 1:
             with pytest.raises(StateLimitExceeded):
                 merge(samples, order, engine, Limits(most_states=found.states - 1))
+
+
+# Label 0 leads from the root to a state that answers 1, and back; label 1 is not settled.
+SAMPLES = sample_set(
+    [
+        [(0, 0, 1), (0, 0, 0), (0, 0, 1)],
+        [(1, 0, 1), (0, 0, 0), (0, 0, 1)],
+        [(1, 0, 1), (1, 0, 0)],
+    ]
+)
+
+
+def nodes(samples):
+    """The number of each history's node."""
+    tree = samples.histories.tree
+    return {tuple(tree.history(node)): node for node in range(len(tree))}
+
+
+def completed(samples, access, settled):
+    """The automaton of a search that was stopped with these states."""
+    tree = samples.histories.tree
+    columns = _core.complete(
+        tree,
+        samples.alpha,
+        samples.output,
+        np.array(access, np.int32),
+        np.array(settled, np.int32),
+    )
+    return automaton_from_columns(columns, len(tree))
+
+
+def test_undecided_nodes_join_the_state_with_most_agreement():
+    node = nodes(SAMPLES)
+    settled = [-1] * len(node)
+    for history, state in {(): 0, (0,): 1, (0, 0): 0, (0, 0, 0): 1}.items():
+        settled[node[history]] = state
+    found = completed(SAMPLES, [0, node[0,]], settled)
+    assert not found.finished
+    assert found.states == 2
+    moves = zip(found.transition_state.tolist(), found.transition_label.tolist(), strict=True)
+    table = dict(zip(moves, found.transition_target.tolist(), strict=True))
+    # After label 1 it answers 1, then after 0 it answers 0, then 1: as state 1 does.
+    assert table == {(0, 0): 1, (1, 0): 0, (0, 1): 1, (1, 1): 0}
+    assert found.wrong == 0
+    assert unexplained(found, SAMPLES) == []
+    assert [(event.red, event.blue) for event in found.events] == [
+        (node[0,], node[1,]),
+        (0, node[1, 1]),
+    ]
+    assert all(event.folded >= 1 for event in found.events)
+
+
+def test_states_predict_the_most_frequent_output():
+    samples = sample_set([[(0, 0, 1), (0, 0, 1), (0, 0, 0)]])
+    found = completed(samples, [0], [0, -1, -1, -1])
+    assert found.states == 1
+    assert found.output_value.tolist() == [1]
+    assert found.wrong == len(unexplained(found, samples)) == 1
+
+
+def test_of_equally_frequent_outputs_the_lowest_is_predicted():
+    samples = sample_set([[(0, 0, 1), (0, 0, 0)]])
+    assert completed(samples, [0], [0, -1, -1]).output_value.tolist() == [0]
+
+
+@settings(deadline=None)
+@given(samples=sample_sets(), cut=st.integers(0, 8))
+def test_wrong_rows_are_counted_wherever_merging_stops(samples, cut):
+    """Settled is what the first states of a finished machine have, and what is above it."""
+    if find_contradiction(samples) is not None:
+        return
+    whole = merge(samples)
+    kept = min(cut, whole.states - 1) + 1
+    table = {
+        (state, label): target
+        for state, label, target in zip(
+            whole.transition_state.tolist(),
+            whole.transition_label.tolist(),
+            whole.transition_target.tolist(),
+            strict=True,
+        )
+    }
+    settled = []
+    for node in range(len(samples.histories.tree)):
+        state = 0
+        for label in samples.histories.tree.history(node):
+            state = -1 if state < 0 else table[state, label]
+            if state >= kept:
+                state = -1
+        settled.append(state)
+    found = completed(samples, whole.access[:kept].tolist(), settled)
+    assert found.states == kept
+    assert found.wrong == len(unexplained(found, samples))
+    if kept == whole.states:
+        assert found.wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("access", "settled", "words"),
+    [
+        ([0], [0, 0], "the state of each node"),
+        ([0], [0, 1, -1], None),
+        ([0], [-1, -1, -1], "the first node"),
+        ([0], [0, -1, 0], "above a settled node"),
+        ([7], [0, -1, -1], None),
+    ],
+)
+def test_invalid_columns_are_refused(access, settled, words):
+    samples = sample_set([[(0, 0, 1), (0, 0, 1)]])
+    with pytest.raises(ValueError, match=words):
+        completed(samples, access, settled)
+
+
+def test_a_contradiction_is_raised_despite_the_time_limit():
+    samples = sample_set([[(0, 0, 1)], [(0, 0, 0)]])
+    with pytest.raises(ContradictoryRows):
+        merge(samples, limits=Limits(1e-9))
+
+
+both_engines = pytest.mark.parametrize("engine", ["native", "python"])
+both_orders = pytest.mark.parametrize("order", ["edsm", "rpni"])
+
+
+@pytest.fixture(scope="module")
+def slow_samples():
+    """Answers at random on random traces: hardly anything merges, and the search takes ages."""
+    random = np.random.default_rng(0)
+    traces = []
+    for _ in range(120):
+        labels, answers = random.integers(0, 4, 300), random.integers(0, 2, 300)
+        # No two traces share a history as long as ten labels, so the answers cannot clash.
+        trace = [
+            (int(label), 0 if step > 10 else -1, int(answer))
+            for step, (label, answer) in enumerate(zip(labels, answers, strict=True))
+        ]
+        traces.append(trace)
+    return sample_set(traces)
+
+
+@both_engines
+@both_orders
+def test_undecided_nodes_are_merged_cheaply_when_time_is_up(slow_samples, engine, order):
+    found = merge(slow_samples, order, engine, Limits(0.005))
+    assert not found.finished
+    assert 1 <= found.states < found.tree_nodes
+    assert len(unexplained(found, slow_samples)) == found.wrong > 0
+
+
+@both_engines
+def test_progress_is_reported_and_grows(slow_samples, engine):
+    reports = []
+
+    def listen(progress):
+        reports.append(progress)
+        time.sleep(0.05)  # so that the next check reports again
+        if len(reports) == 5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        merge(slow_samples, "rpni", engine, Limits(listener=listen))
+    assert all(isinstance(report, Progress) for report in reports)
+    assert all(0 < report.done <= report.total for report in reports[1:])
+    for name in ("states", "done"):
+        values = [getattr(report, name) for report in reports]
+        assert values == sorted(values)
+    assert reports[-1].states >= 1
+    assert reports[-1].undecided >= 1
+
+
+@both_engines
+@both_orders
+def test_exceptions_of_a_listener_pass_through(slow_samples, engine, order):
+    class Enough(Exception):  # noqa: N818
+        pass
+
+    def listener(progress):
+        raise Enough(progress.total)
+
+    with pytest.raises(Enough) as caught:
+        merge(slow_samples, order, engine, Limits(listener=listener))
+    assert caught.value.args[0] >= 0
+
+
+@both_engines
+def test_a_limit_that_is_not_reached_changes_nothing(engine):
+    samples = sample_set([[(0, 0, 1), (0, 0, 0), (0, 0, 1)]])
+    free, limited = (merge(samples, engine=engine, limits=Limits(limit)) for limit in (None, 60))
+    assert free.events == limited.events
+    assert free.attempts == limited.attempts
+
+
+def test_the_watch_reports_at_intervals(monkeypatch):
+    clock = iter([0.0, 0.01, 0.06, 0.07, 0.2, 1.01])
+    monkeypatch.setattr("resolvent.inference.state_merging.time.monotonic", lambda: next(clock))
+    reports = []
+    watch = Watch(1.0, reports.append)
+    for number in range(4):
+        watch.check(Progress(number, 0, 0, 0))
+    assert [report.states for report in reports] == [1, 3]
+    with pytest.raises(TimeLimitReached):
+        watch.check(Progress(9, 0, 0, 0))

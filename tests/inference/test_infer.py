@@ -1,4 +1,7 @@
+"""Inference on the paper's worlds and by hand: options, results, warnings and the estimator."""
+
 import math
+import pickle
 from dataclasses import replace
 
 import gymnasium as gym
@@ -8,11 +11,13 @@ import pytest
 import resolvent as rs
 from own_strategies import AtLeast, FirstInOrder, KeepingLabels, MostAgreeing
 from resolvent._util.progress import Progress
+from resolvent.inference import MachineInference
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.summary import trivial_lines
 from resolvent.machines import MergeDecision
 from resolvent.preprocess.reduction import Triviality, TrivialityBasis, assess_labels
+from resolvent.worlds import House
 from worlds import random_world, with_decoys
 
 BOTH = {"engine": ["native", "python"], "strategy": ["edsm", "rpni"]}
@@ -264,7 +269,7 @@ def test_timing_by_name_or_value():
         ({"seed": 2**64}, r"give a number from 0 to 2\^64 - 1"),
     ],
 )
-def test_options_that_cannot_be_honoured(options, message):
+def test_invalid_options_are_refused(options, message):
     with pytest.raises(rs.OptionError, match=message):
         rs.infer(BELL, options=rs.InferenceOptions(**options))
 
@@ -312,7 +317,7 @@ def test_a_label_dropped_on_evidence_loops_only_where_it_was_read(decoyed):
     assert ((few.transitions >= 0) == (few.support.transitions > 0))[:, 1:].all()
 
 
-def test_a_given_list_wins_even_when_it_is_empty(decoyed):
+def test_a_list_of_trivial_labels_is_used_even_if_empty(decoyed):
     result = rs.infer(decoyed, options=rs.InferenceOptions(trivial=[]))
     assert result.machines.transition.trivial_labels == (frozenset(),)
     (silence,) = result.trivial["transition"]
@@ -323,7 +328,7 @@ def test_a_given_list_wins_even_when_it_is_empty(decoyed):
     }
 
 
-def test_waiting_is_kept_where_it_matters():
+def test_steps_without_events_are_kept_if_they_matter():
     waiting = rs.TraceSet([rs.Trace([0] * 4, [None] * 4, ["go"] * 3, [0, 0, 1])])
     result = rs.infer(waiting)
     assert result.machines.score(waiting).perfect
@@ -334,7 +339,7 @@ def test_waiting_is_kept_where_it_matters():
     ]
 
 
-def test_a_label_is_kept_when_the_search_finds_more_states_without_it(monkeypatch):
+def test_a_label_is_kept_if_dropping_it_adds_states(monkeypatch):
     """Label 1 is needed, and 5 traces do not contradict without it; suppose agreements misled."""
 
     def misled(*arguments, **options):
@@ -362,7 +367,7 @@ def test_evidence_comes_with_the_result(house):
 @pytest.mark.parametrize(
     "options", [{}, {"trivial": ["sofa"], "supplement": False}, {"reward_digits": 3}]
 )
-def test_machines_can_be_inferred_as_others_were(interference, options):
+def test_options_of_a_result_can_be_reused(interference, options):
     pair = rs.infer(interference, options=rs.InferenceOptions(**options)).machines
     stored = InferenceOptions.from_dict(pair.provenance.options)
     assert infer_with(stored, interference).machines == pair
@@ -489,7 +494,7 @@ def test_a_stricter_strategy_finds_more_states():
     assert states == [1, 1, 1, 3]
 
 
-def test_whether_to_refine_is_for_the_strategy_to_say(house, monkeypatch):
+def test_a_strategy_decides_whether_to_refine(house, monkeypatch):
     monkeypatch.setattr("resolvent.inference.refinement.REFINE_ABOVE_STEPS", 10)
     monkeypatch.setattr("resolvent.inference.refinement.SAMPLE_STEPS", 100)
     learned_from = {
@@ -535,7 +540,7 @@ def pressing(presses, ends, waits=0):
     )
 
 
-def test_two_traces_make_no_machine_of_a_coincidence():
+def test_two_traces_that_agree_by_coincidence_add_no_machine():
     """Three states and a label take 4.8 bits to write down; one end in five steps, 3.6."""
     few = rs.infer(rs.TraceSet([pressing(3, True), pressing(2, False)]))
     assert [*few.machines] == ["transition", "reward"]
@@ -544,7 +549,7 @@ def test_two_traces_make_no_machine_of_a_coincidence():
     assert named.machines["terminated"].states == 3
 
 
-def test_more_traces_show_that_memory_tells_when_episodes_end():
+def test_with_more_traces_endings_get_a_machine():
     often = [pressing(presses, presses == 3, waits) for waits in range(20) for presses in (3, 2)]
     at_once = rs.infer(rs.TraceSet(often))
     assert at_once.machines["terminated"].states == 3
@@ -556,7 +561,7 @@ def test_more_traces_show_that_memory_tells_when_episodes_end():
     assert result.machines["terminated"] == at_once.machines["terminated"]
 
 
-def test_chance_makes_no_machine():
+def test_random_endings_get_no_machine():
     ends = [pressing(presses % 7 + 1, presses % 2 == 0) for presses in range(140)]
     result = rs.infer(rs.TraceSet(ends))
     assert [*result.machines] == ["transition", "reward"]
@@ -581,7 +586,7 @@ def test_options_are_checked_when_they_are_made(house, option, message):
         rs.infer(house, options=rs.InferenceOptions(**option))
 
 
-def test_numbers_of_numpy_are_options_too(house, tmp_path):
+def test_numpy_numbers_are_accepted_as_options(house, tmp_path):
     numbers = {"reward_digits": np.int64(2), "seed": np.int64(3), "effort": np.float64(1)}
     machines = rs.infer(
         house, options=rs.InferenceOptions(**numbers, supplement=np.bool_(True))
@@ -594,7 +599,7 @@ def in_costs(actions, costs):
     return rs.TraceSet([rs.Trace([0, 1, 0], [None, "k", None], actions, columns={"c": costs})] * 6)
 
 
-def test_an_update_tells_equal_values_of_other_types_apart():
+def test_an_update_distinguishes_equal_values_of_different_types():
     ints, floats = in_costs([0, 1], [1, 2]), in_costs([0, 1], [1.0, 2.0])
     flags = in_costs([False, True], [1, 2])
     updated, whole = rs.infer(ints).update(floats), rs.infer(ints + floats)
@@ -604,7 +609,7 @@ def test_an_update_tells_equal_values_of_other_types_apart():
         rs.infer(ints).update(flags)
 
 
-def test_an_update_may_show_that_there_is_more_to_predict():
+def test_an_update_may_add_outputs():
     """A log has one observation throughout; if another turns up, it is none."""
 
     def seen(last):
@@ -617,7 +622,7 @@ def test_an_update_may_show_that_there_is_more_to_predict():
     assert updated == rs.infer(seen(0) + seen(1)).machines
 
 
-def test_machines_of_more_situations_than_can_be_numbered():
+def test_too_many_augmented_states_are_refused():
     steps = 40
     columns = {f"c{n:02}": [int(t % 30 == n) for t in range(steps)] for n in range(14)}
 
@@ -636,9 +641,67 @@ def test_machines_of_more_situations_than_can_be_numbered():
         rs.infer(traces(True))
 
 
-def test_single_traces_and_paths_are_taken_wherever_traces_are(house, tmp_path):
+def test_single_traces_and_paths_are_accepted_as_traces(house, tmp_path):
     result = rs.infer(house[:20])
     house.save(tmp_path / "house.parquet")
     assert result.update([house[20]]).traces == 21
     assert result.machines.score([house[0]]).perfect
     assert rs.evidence(result, tmp_path / "house.parquet").traces == len(house)
+
+
+@pytest.fixture(scope="module")
+def house_traces():
+    return rs.collect(House(), episodes=60, seed=0)
+
+
+def test_fit_infers_what_infer_does(house_traces):
+    fitted = MachineInference(strategy="rpni", seed=3).fit(house_traces)
+    assert fitted.machines_ == rs.infer(house_traces, strategy="rpni", seed=3).machines
+    assert fitted.result_.options.seed == 3
+    assert pickle.loads(pickle.dumps(fitted)).machines_ == fitted.machines_  # noqa: S301
+
+
+def test_partial_fit_updates(house_traces):
+    fitted = MachineInference().partial_fit(house_traces[:5]).partial_fit(house_traces[5:])
+    assert fitted.machines_ == rs.infer(house_traces[:5]).update(house_traces[5:]).machines
+
+
+def test_the_score_is_the_share_of_right_outputs(house_traces):
+    fitted = MachineInference().fit(house_traces[:2])
+    fresh = rs.collect(House(), episodes=20, seed=1)
+    scores = fitted.machines_.score(fresh).values()
+    right, steps = (
+        sum(getattr(score, name) for score in scores) for name in ("all_right", "steps")
+    )
+    assert fitted.score(fresh) == right / steps < 1
+
+
+def test_parameters_are_those_of_the_options(house_traces):
+    inference = MachineInference(strategy="edsm")
+    assert inference.get_params()["strategy"] == "edsm"
+    assert inference.get_params().keys() == vars(rs.InferenceOptions()).keys() - {
+        "_timing_is_default"
+    }
+    assert inference.set_params(strategy="rpni", effort=2.0) is inference
+    assert repr(inference) == "MachineInference(strategy='rpni', effort=2.0)"
+    with pytest.raises(rs.OptionError, match="states is no option of inference"):
+        MachineInference(states=3)
+    with pytest.raises(rs.OptionError, match="strategy"):
+        MachineInference(strategy="fast").fit(house_traces)
+
+
+def test_scikit_learn_clones_validates_and_searches(house_traces):
+    pytest.importorskip("sklearn")
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+
+    inference = MachineInference(strategy="edsm").fit(house_traces)
+    again = clone(inference)
+    assert again.get_params() == inference.get_params()
+    assert not hasattr(again, "machines_")
+    assert cross_val_score(again, house_traces, cv=3).min() > 0.9
+    search = GridSearchCV(MachineInference(), {"strategy": ["rpni", "edsm"]}, cv=2).fit(
+        house_traces
+    )
+    assert search.best_params_["strategy"] in ("rpni", "edsm")
+    assert search.best_estimator_.machines_.transition.states == 2

@@ -34,7 +34,7 @@ def test_proven_machines_come_with_their_certificates():
     assert rs.infer(TRACES, strategy="edsm").certificates == {}
 
 
-def test_fewer_traces_are_enough_for_the_search():
+def test_the_search_needs_fewer_traces():
     merged, searched, proven = (
         rs.infer(SCARCE, strategy=strategy) for strategy in ("edsm", "search", "exact")
     )
@@ -64,7 +64,7 @@ def test_another_machine_of_the_same_size_is_a_machine():
     assert other.states == certificate.states
 
 
-def test_refined_machines_are_proven_on_what_they_were_learned_from(monkeypatch):
+def test_proofs_of_refined_machines_are_about_their_training_traces(monkeypatch):
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2000)
     result = rs.infer(TRACES, strategy="exact", options=rs.InferenceOptions(refine=True))
     assert result.refinement.traces < len(TRACES)
@@ -86,7 +86,7 @@ def test_too_little_time_gives_bounds_and_no_error(limit):
     assert result.machines.score(traces).perfect
 
 
-def test_a_search_ends_with_the_best_it_has():
+def test_a_search_out_of_time_returns_its_best_machine():
     traces = random_world(0).rollouts(60, seed=1)
     merged = rs.infer(traces, strategy="edsm", options=rs.InferenceOptions(trivial=[]))
     for limit in (0.3, 3, 30):  # until a slow machine has come to search
@@ -121,7 +121,7 @@ def test_strategies_that_do_not_exist():
 
 
 @pytest.mark.parametrize("strategy", ["search", "exact"])
-def test_labels_that_change_nothing_are_kept_by_strong_searches(strategy):
+def test_searches_keep_labels_without_effect(strategy):
     traces = with_decoys(WORLD, 1).rollouts(150, seed=0)
     result = rs.infer(traces, strategy=strategy)
     assert trivial_lines(result) == ["assumed to change no state: no event"]
@@ -137,13 +137,13 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "traces.parquet"
 
 
-def test_the_command_says_what_is_proven(file, capsys):
+def test_the_command_prints_proofs(file, capsys):
     assert main(["infer", str(file), "--strategy", "exact"]) == 0
     out = capsys.readouterr().out
     assert "transition machine  4 states, proven minimal: 3 are impossible" in out
 
 
-def test_not_proven_is_no_failure(tmp_path, capsys):
+def test_an_unproven_machine_is_no_failure(tmp_path, capsys):
     path = tmp_path / "hard.parquet"
     random_world(0).rollouts(60, seed=1).save(path)
     assert main(["infer", str(path), "--strategy", "exact", "--time-limit", "0.01"]) == 0

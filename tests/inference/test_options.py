@@ -73,7 +73,7 @@ def test_keywords_replace_the_options_that_they_differ_from():
         rs.infer(traces, options={"effort": 2})
 
 
-def test_a_file_does_not_hold_how_machines_are_found():
+def test_a_file_does_not_store_the_strategy():
     found = InferenceOptions(engine="python", time_limit=5, refine=True)
     assert found.as_dict() == InferenceOptions().as_dict()
     for name in ("engine", "time_limit", "refine"):
@@ -88,7 +88,7 @@ def test_options_of_another_version_are_refused_by_name():
         InferenceOptions.from_dict({"seed": "seven"})
 
 
-def test_a_strategy_of_ones_own_is_given_beside_the_file():
+def test_an_own_strategy_is_passed_beside_the_file():
     stored = InferenceOptions(strategy=MostAgreeing()).as_dict()
     with pytest.raises(rs.errors.ModelError, match="which is not built in"):
         InferenceOptions.from_dict(stored)

@@ -42,7 +42,7 @@ def test_attributes_of_built_in_strategies():
     assert those_that("first_fit") == ["rpni"]
 
 
-def test_a_strategy_is_named_or_given():
+def test_a_strategy_is_a_name_or_an_object():
     assert strategy_named("edsm") is STRATEGIES["edsm"]
     assert strategy_named(STRATEGIES["exact"]) is STRATEGIES["exact"]
     own = AtLeast(3)
@@ -67,7 +67,7 @@ def test_parameters_are_part_of_a_strategy():
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=str)
-def test_the_built_in_ones_cannot_be_changed(strategy):
+def test_built_in_strategies_are_immutable(strategy):
     with pytest.raises(FrozenInstanceError):
         strategy.refines = None
 

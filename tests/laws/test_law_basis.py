@@ -83,14 +83,14 @@ def assert_known(machines, traces, constants=True):
 
 @settings(deadline=None, max_examples=150)
 @given(traces=world_traces(), options=infer_options)
-def test_knowledge_is_what_a_walk_says(traces, options):
+def test_the_basis_of_predictions_equals_a_plain_walk(traces, options):
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     assert_known(machines, traces, constants=options["remove_redundant"])
 
 
 @settings(deadline=None, max_examples=80)
 @given(traces=world_traces(), options=infer_options)
-def test_refined_machines_know_of_all_traces(traces, options):
+def test_refined_machines_have_the_basis_of_all_traces(traces, options):
     """Not only of the few that they were learned from."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(refinement, "SAMPLE_STEPS", 1)
@@ -101,7 +101,7 @@ def test_refined_machines_know_of_all_traces(traces, options):
 
 @settings(deadline=None, max_examples=80)
 @given(traces=world_traces(), options=infer_options, data=st.data())
-def test_updated_machines_know_of_old_and_new_traces(traces, options, data):
+def test_updated_machines_have_the_basis_of_old_and_new_traces(traces, options, data):
     cut = data.draw(st.integers(1, len(traces)))
     result = rs.infer(traces[:cut], options=rs.InferenceOptions(**options))
     for number in range(cut, len(traces)):
@@ -111,14 +111,14 @@ def test_updated_machines_know_of_old_and_new_traces(traces, options, data):
 
 @settings(deadline=None, max_examples=40)
 @given(traces=world_traces(), options=infer_options)
-def test_a_file_keeps_what_is_known(traces, options):
+def test_a_file_keeps_the_basis_of_predictions(traces, options):
     machines = decode(encode(rs.infer(traces, options=rs.InferenceOptions(**options)).machines))
     assert_known(machines, traces, constants=options["remove_redundant"])
 
 
 @settings(deadline=None, max_examples=80)
 @given(traces=world_traces(), fresh=world_traces(), options=infer_options)
-def test_scores_count_by_level(traces, fresh, options):
+def test_scores_count_by_basis(traces, fresh, options):
     """Steps that are observed, generalized and unseen, by the same walk of other traces."""
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     asked = asked_in(machines, traces)

@@ -56,7 +56,7 @@ def test_the_truth_lies_between_the_bounds(seed, steps, low):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_many_steps_the_plan_is_as_good_as_the_truth(seed):
+def test_with_many_steps_the_plan_is_optimal(seed):
     world = Lottery(seed, low=-1.0)
     plan = planned(world, world.traces(40_000, seed))
     best, own = world.values(GAMMA), world.values(GAMMA, world.policy_of(plan))
@@ -69,7 +69,7 @@ def test_with_many_steps_the_plan_is_as_good_as_the_truth(seed):
 
 @pytest.mark.parametrize("gamma", [0.8, 0.95])
 @pytest.mark.parametrize("seed", range(8))
-def test_without_noise_chances_come_to_the_same_as_sure_steps(seed, gamma, monkeypatch):
+def test_without_noise_the_stochastic_plan_equals_the_deterministic_one(seed, gamma, monkeypatch):
     # The same machines, once as they are and once taken for noisy ones.
     world = Lottery(seed, sure=True, low=-1.0)
     traces = world.traces(3_000, seed)

@@ -54,7 +54,7 @@ def test_counts_are_those_of_the_traces(found):
 
 @settings(deadline=None, max_examples=100)
 @given(noisy_machines())
-def test_a_noisy_machine_comes_back_from_its_bytes(found):
+def test_a_noisy_machine_is_restored_from_its_bytes(found):
     machines, _ = found
     data = encode(machines)
     again = decode(data)
@@ -71,7 +71,7 @@ def test_a_noisy_machine_comes_back_from_its_bytes(found):
 
 @settings(deadline=None, max_examples=60)
 @given(noisy_machines(), st.booleans())
-def test_repeated_and_turned_traces_change_nothing(found, constants):
+def test_repeated_and_reversed_traces_change_nothing(found, constants):
     machines, traces = found
     more = rs.TraceSet([*reversed(list(traces)), *traces, *traces])
     once, often = (taught(machines, some, constants) for some in (traces, more))

@@ -49,46 +49,46 @@ def assert_same(samples, order):
 @pytest.mark.parametrize("order", ORDERS)
 @settings(deadline=None, max_examples=250)
 @given(samples=sample_sets())
-def test_same_on_any_samples(order, samples):
+def test_engines_agree_on_any_samples(order, samples):
     assert_same(samples, order)
 
 
 @settings(deadline=None, max_examples=60)
 @given(samples=sample_sets())
-def test_same_second_thoughts_on_any_samples(samples):
+def test_engines_agree_on_backtracking_on_any_samples(samples):
     assert_same(samples, "backtracking")
 
 
 @settings(deadline=None, max_examples=10)
 @given(samples=sample_sets(labels=2, alphas=2, outputs=2, traces=8, length=12))
-def test_same_second_thoughts_on_longer_traces(samples):
+def test_engines_agree_on_backtracking_on_longer_traces(samples):
     assert_same(samples, "backtracking")
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @settings(deadline=None, max_examples=60)
 @given(samples=sample_sets(labels=2, alphas=2, outputs=2, traces=25, length=25))
-def test_same_on_many_long_traces(order, samples):
+def test_engines_agree_on_many_long_traces(order, samples):
     assert_same(samples, order)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @settings(deadline=None, max_examples=40)
 @given(samples=sample_sets(labels=1, alphas=60, outputs=3, traces=10, length=80))
-def test_same_where_states_know_so_much_that_the_core_indexes_them(order, samples):
+def test_engines_agree_on_states_with_indexed_outputs(order, samples):
     assert_same(samples, order)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @settings(deadline=None, max_examples=60)
 @given(samples=sample_sets(labels=40, alphas=3, outputs=2, traces=30, length=8))
-def test_same_where_states_have_many_children(order, samples):
+def test_engines_agree_on_states_with_many_children(order, samples):
     assert_same(samples, order)
 
 
 @settings(deadline=None, max_examples=40)
 @given(world_traces(), infer_options)
-def test_same_files_and_events_from_traces(traces, options):
+def test_engines_give_the_same_files_and_events(traces, options):
     native, python = (
         rs.infer(traces, options=rs.InferenceOptions(engine=engine, **options))
         for engine in ("native", "python")
@@ -110,13 +110,13 @@ def test_same_files_and_events_from_traces(traces, options):
     [[], [[]], [[], []], [[(-1, -1, -1)]], [[(0, -1, -1)] * 3], [[(-1, 0, 0)] * 3]],
     ids=["no trace", "an empty trace", "two", "an empty row", "labels only", "answers only"],
 )
-def test_same_on_next_to_nothing(order, traces):
+def test_engines_agree_on_almost_empty_samples(order, traces):
     found = assert_same(sample_set(traces), order)
     assert len(found["access"]) == 1
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_same_contradiction_the_first_by_history_then_alpha_then_row(order):
+def test_engines_name_the_same_first_contradiction(order):
     late = [(0, -1, -1), (1, 0, 0)]  # rows 0 1: history 0 1
     samples = sample_set(
         [
@@ -130,7 +130,7 @@ def test_same_contradiction_the_first_by_history_then_alpha_then_row(order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_same_with_ten_thousand_sparse_labels(order):
+def test_engines_agree_with_ten_thousand_sparse_labels(order):
     """Only label 9,999 changes anything; the others loop."""
     random = np.random.default_rng(0)
     traces = []
@@ -145,7 +145,7 @@ def test_same_with_ten_thousand_sparse_labels(order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_same_with_ids_at_the_end_of_32_bits(order):
+def test_engines_agree_on_ids_at_the_limit_of_32_bits(order):
     last = 2**31 - 1
     rows = [(last, last, last), (0, last, 0), (last, last, last)] * 4
     samples = sample_set([rows], labels=0, alphas=0, outputs=0)
@@ -157,7 +157,7 @@ def test_same_with_ids_at_the_end_of_32_bits(order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_same_on_a_trace_of_20_000_labels(order):
+def test_engines_agree_on_a_trace_of_20_000_labels(order):
     """A ring of three: long traces must not recurse."""
     rows = [(0, 0, step % 3) for step in range(1, 20_001)]
     found = assert_same(sample_set([rows]), order)
@@ -168,7 +168,7 @@ def test_same_on_a_trace_of_20_000_labels(order):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("silent", [0, 500, 600, 1500])
-def test_same_where_the_evidence_lies_far_ahead(order, silent):
+def test_engines_agree_if_the_evidence_is_far_ahead(order, silent):
     """A ring of three that is asked nothing for long: beyond where edsm looks to score a pair."""
     rows = [(0, 0 if step > silent else -1, step % 3) for step in range(1, silent + 300)]
     found = assert_same(sample_set([rows]), order)
@@ -179,7 +179,7 @@ def test_same_where_the_evidence_lies_far_ahead(order, silent):
 @pytest.mark.parametrize("order", ORDERS)
 @settings(deadline=None, max_examples=15)
 @given(target=targets(states=3, labels=2, alphas=2, outputs=2), seed=st.integers(0, 2**32))
-def test_same_on_bushy_trees_with_late_evidence(order, target, seed):
+def test_engines_agree_on_wide_trees_with_late_evidence(order, target, seed):
     random = np.random.default_rng(seed)
     traces = []
     for _ in range(25):
@@ -193,7 +193,7 @@ def test_same_on_bushy_trees_with_late_evidence(order, target, seed):
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 2])
-def test_same_where_the_conflict_lies_at_the_edge_of_what_edsm_looks_at(beyond):
+def test_engines_agree_on_conflicts_at_the_horizon_of_edsm(beyond):
     """One line of labels, answered at its start and, differently, at its end.
 
     To loop its first label folds the whole line into the start, pair by pair, and the
@@ -207,7 +207,7 @@ def test_same_where_the_conflict_lies_at_the_edge_of_what_edsm_looks_at(beyond):
     assert first_promoted == 1
 
 
-def test_what_conflicts_beyond_the_horizon_may_still_fit_another_state():
+def test_a_state_that_conflicts_beyond_the_horizon_may_fit_another_one():
     """A start, then two states in turn: 0 → 1 → 2 → 1; only late answers tell 1 from 2.
 
     Before those, more answers agree than edsm counts. So the third node seems to fit
@@ -239,7 +239,7 @@ def test_scores_are_counted_up_to_the_horizon_and_no_further(short, first_merged
     assert found["events"][0].blue == first_merged
 
 
-def test_edsm_tries_again_in_full_only_what_conflicts_beyond_its_horizon():
+def test_edsm_repeats_only_folds_that_conflict_beyond_its_horizon():
     """The line above, cut to two decisions: attempts up to the first promotion, by hand."""
     for beyond, attempts in ((0, 1), (1, 2)):
         depth = HORIZON + beyond
@@ -253,7 +253,7 @@ def test_edsm_tries_again_in_full_only_what_conflicts_beyond_its_horizon():
 @pytest.mark.parametrize("order", ORDERS)
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**32))
-def test_same_on_noise(order, seed):
+def test_engines_agree_on_noise(order, seed):
     """Answers drawn at random, so that hardly anything merges and every tie-break shows."""
     random = np.random.default_rng(seed)
     told = {}

@@ -14,13 +14,13 @@ from built_in_worlds import EPISODES, LEFT_TO_CHANCE, enough_traces
 GAMMA = 0.95
 
 
-def test_no_world_is_left_out():
+def test_all_built_in_worlds_are_tested():
     ids = {f"resolvent/{name}-v0" for name in {*EPISODES, *LEFT_TO_CHANCE}}
     assert ids == {name for name in gym.registry if name.startswith("resolvent/")}
 
 
 @pytest.mark.parametrize("name", EPISODES)
-def test_a_plan_from_traces_gets_the_optimum_from_every_start(name):
+def test_plans_from_traces_are_optimal_from_every_initial_state(name):
     env = gym.make(f"resolvent/{name}-v0")
     world = env.unwrapped
     traces = enough_traces(env, name)

@@ -43,7 +43,7 @@ rich = st.one_of(
 
 @settings(deadline=None, max_examples=200)
 @given(rich, st.integers(0, 2**32))
-def test_the_python_tree_comes_back_unchanged(samples, seed):
+def test_the_python_tree_is_restored(samples, seed):
     tree = tree_of(samples)
     if tree is None:
         return
@@ -67,7 +67,7 @@ def test_the_python_tree_comes_back_unchanged(samples, seed):
 
 @settings(deadline=None, max_examples=100)
 @given(rich, st.integers(1, 6), st.integers(0, 2**32))
-def test_a_fold_that_stopped_at_its_horizon_can_be_taken_back(samples, horizon, seed):
+def test_a_fold_that_stopped_at_its_horizon_can_be_undone(samples, horizon, seed):
     tree = tree_of(samples)
     if tree is None:
         return
@@ -89,7 +89,7 @@ def test_a_fold_that_stopped_at_its_horizon_can_be_taken_back(samples, horizon, 
 
 @settings(deadline=None, max_examples=200)
 @given(rich, st.integers(0, 2**32))
-def test_the_native_tree_comes_back_unchanged_and_matches_the_python_one(samples, seed):
+def test_the_native_tree_is_restored_and_equals_the_python_tree(samples, seed):
     tree = tree_of(samples)
     if tree is None:
         return

@@ -54,7 +54,7 @@ def partners(machine, table):
 
 
 @pytest.mark.parametrize(("seed", "size"), WORLDS[::3])
-def test_every_observed_output_is_the_worlds_own(seed, size):
+def test_every_observed_output_is_that_of_the_world(seed, size):
     """All states and queries, against a step of the world from the state that they stand for."""
     world = random_world(seed, size=size, labels=4, tm_states=4)
     pair = rs.infer(world.rollouts(60 * size, seed=seed)).machines

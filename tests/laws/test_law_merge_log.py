@@ -64,7 +64,7 @@ def test_replaying_the_decisions_builds_the_machine(traces, options, more, engin
 )
 @pytest.mark.parametrize("supplement", [True, False])
 @pytest.mark.parametrize("refine", [True, False])
-def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeypatch):
+def test_decisions_in_a_larger_world(strategy, supplement, refine, monkeypatch):
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 800)
     result = rs.infer(
         WORLD,
@@ -76,7 +76,7 @@ def test_decisions_in_a_world_of_some_size(strategy, supplement, refine, monkeyp
         assert any(one.agreeing for one in machine.decisions)
 
 
-def test_machines_found_on_all_traces_leave_no_transition_out():
+def test_machines_of_all_traces_have_every_transition():
     for machine in (rs.infer(WORLD).machines.transition, rs.infer(WORLD).machines.reward):
         moves = (machine.transitions >= 0).sum() - machine.states * len(machine.trivial)
         assert len(machine.decisions) == moves

@@ -57,7 +57,7 @@ def test_repeated_traces_give_the_same_file_but_for_counts(engine, traces, optio
 
 @settings(deadline=None, max_examples=40)
 @given(world_traces(), infer_options)
-def test_traces_twice_double_every_count(traces, options):
+def test_repeating_all_traces_doubles_every_count(traces, options):
     once, twice = (
         rs.infer(one, options=rs.InferenceOptions(**options)).machines
         for one in (traces, traces + traces)
@@ -68,7 +68,7 @@ def test_traces_twice_double_every_count(traces, options):
             assert np.array_equal(2 * getattr(mine, name), getattr(yours, name))
 
 
-def test_the_order_in_which_values_first_come_makes_no_difference():
+def test_the_order_of_first_occurrence_makes_no_difference():
     """Codes are given in sorted order, not in order of appearance."""
     first = rs.Trace(["z", "m", "a"], [None, "q", "b"], ["up", "down"], [2.0, 1.0])
     second = rs.Trace(["a", "m", "z"], ["b", None, "c"], ["down", "up"], [0.0, -1.0])

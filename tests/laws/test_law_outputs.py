@@ -75,7 +75,7 @@ def test_a_column_gets_the_machine_it_would_get_as_the_reward(traces, options, d
 
 @settings(deadline=None, max_examples=80)
 @given(traces=world_traces(), options=infer_options)
-def test_what_comes_next_as_a_column_gets_the_transition_machine(traces, options):
+def test_next_observations_as_a_column_get_the_transition_machine(traces, options):
     beside = with_column(traces, "next", lambda one: one.observations[1:])
     # A column has codes of its own, which begin where the values that occur in it do.
     assume(set(beside.column("next").values) == set(beside.observations))
@@ -105,7 +105,7 @@ def test_the_order_of_names_makes_no_difference(traces, options, data):
 
 @settings(deadline=None, max_examples=60)
 @given(traces=world_traces(), options=infer_options)
-def test_more_outputs_change_no_machine_that_is_there_without_them(traces, options):
+def test_further_outputs_do_not_change_the_machines_of_others(traces, options):
     beside = with_column(traces, "cost", lambda one: [round(10 * pay) for pay in one.rewards])
     few = rs.infer(
         beside, options=rs.InferenceOptions(outputs=["observation", "reward"], **options)
@@ -117,7 +117,7 @@ def test_more_outputs_change_no_machine_that_is_there_without_them(traces, optio
     assert more.reward == few.reward
 
 
-def test_rewards_are_predicted_where_no_transition_machine_can_be():
+def test_rewards_are_predicted_without_a_transition_machine():
     """The next observation is a coin; the reward counts keys."""
     traces = rs.TraceSet(
         rs.Trace([0, *coins], [None, *labels], ["go"] * 3, rewards)
@@ -201,7 +201,7 @@ def test_endings_by_chance_get_none(last):
     assert caught.value.output == "terminated"
 
 
-def test_endings_that_other_machines_tell_get_none():
+def test_endings_that_other_machines_predict_get_none():
     """The step that pays is the one that ends it."""
     traces = rs.TraceSet(
         rs.Trace([0] * 3, [None, key, None], ["go"] * 2, [0, pay], terminated=bool(pay))

@@ -57,7 +57,7 @@ def runs_of(rows):
 @example(([3, 3, 2, 2, 1, 1], [2, 4], 1, 2, True))
 @example(([1, 1, 5, 5, 2, 3, 3, 3, 5, 5, 6, 6, 7, 8, 9, 9], [], 4, 8, True))
 @example((["b"] * 7 + ["a"] * 7, [], 2, 3, True))
-def test_pieces_hold_whole_runs_or_are_refused(drawn):
+def test_shards_hold_whole_episodes_or_are_refused(drawn):
     rows, cuts, group, piece, statistics = drawn
     together = len({run for run, _ in groupby(rows)}) == sum(1 for _ in groupby(rows))
     refused, steps, found, again, facts = None, 0, [], [], {}
@@ -85,7 +85,7 @@ def test_pieces_hold_whole_runs_or_are_refused(drawn):
 
 
 @pytest.mark.parametrize("group", [1, 4, 30, 1000])
-def test_machines_are_the_same_whatever_the_pieces(tmp_path, group):
+def test_machines_do_not_depend_on_shards(tmp_path, group):
     # A turnstile: a push opens after a coin. Some runs are longer than a piece.
     rows = {"run": [], "event": [], "answer": []}
     for run in range(60):

@@ -94,7 +94,7 @@ def complete_samples(draw):
 
 @settings(deadline=None, max_examples=400)
 @given(complete_samples())
-def test_a_structure_complete_sample_gives_back_the_machine(drawn):
+def test_a_structure_complete_sample_gives_the_machine(drawn):
     target, traces = drawn
     assert is_minimal_target(target)
     samples = sample_set(traces)
@@ -111,7 +111,7 @@ def all_words(target, depth):
 
 @settings(deadline=None, max_examples=150)
 @given(targets(states=4, labels=2, alphas=2, outputs=2))
-def test_states_that_differ_only_later_are_told_apart(target):
+def test_states_that_differ_only_later_are_distinguished(target):
     """All words up to 2n−1 labels: any red and blue state still have n−1 labels below them."""
     assume(is_minimal_target(target))
     words = all_words(target, 2 * len(target.step) - 1)
@@ -122,7 +122,7 @@ def test_states_that_differ_only_later_are_told_apart(target):
         assert machine.is_minimal()
 
 
-def test_a_hidden_counter_is_found():
+def test_a_hidden_counter_is_inferred():
     """By hand: three ticks in a ring that only the query after the third tells apart."""
     ring = Target(step=((1, 0), (2, 1), (0, 2)), answer=((0,), (0,), (1,)))
     assert is_minimal_target(ring)
@@ -171,7 +171,7 @@ def reward_traces(target, words, timing):
 @pytest.mark.parametrize("timing", LabelTiming)
 @settings(deadline=None, max_examples=40)
 @given(target=targets(states=5, labels=3, alphas=1), seed=st.integers(0, 2**32))
-def test_rewards_of_a_random_machine_give_back_that_machine(timing, target, seed):
+def test_rewards_of_a_random_machine_give_that_machine(timing, target, seed):
     random = Random(seed)
     answer = tuple(tuple(random.choices(range(3), k=8)) for _ in target.step)
     target = Target(target.step, answer)
@@ -209,7 +209,7 @@ def test_on_complete_samples_no_machine_is_smaller(target):
 
 @settings(deadline=None, max_examples=150)
 @given(sample_sets(labels=2, alphas=2, outputs=2, traces=4, length=6))
-def test_on_any_samples_no_answer_is_smaller_than_the_smallest_machine(samples):
+def test_no_inferred_machine_is_smaller_than_the_smallest_one(samples):
     traces = [
         list(zip(*(column[start:stop].tolist() for column in rows), strict=True))
         for rows in [(samples.beta, samples.alpha, samples.output)]

@@ -70,7 +70,7 @@ def test_trivial_labels_loop_on_every_state(traces, options):
 
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), infer_options)
-def test_nothing_is_taken_out_when_reductions_are_off(traces, options):
+def test_without_reductions_nothing_is_removed(traces, options):
     off = {**options, "remove_redundant": False, "remove_trivial": False}
     pair = rs.infer(traces, options=rs.InferenceOptions(**off)).machines
     for machine in (pair.transition, pair.reward):

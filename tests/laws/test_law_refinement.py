@@ -73,7 +73,7 @@ def test_with_enough_traces_refinement_changes_nothing(tiny_sample, options, dig
         assert mine.outputs_by_state == yours.outputs_by_state
 
 
-def test_a_folder_refines_to_what_memory_does(tiny_sample, tmp_path):
+def test_a_folder_is_refined_as_traces_in_memory(tiny_sample, tmp_path):
     sets = [TRACES[start : start + 50] for start in range(0, 400, 50)]
     for number, traces in enumerate(sets):
         traces.save(tmp_path / f"{number}.parquet")
@@ -84,7 +84,7 @@ def test_a_folder_refines_to_what_memory_does(tiny_sample, tmp_path):
     assert (there.traces, there.steps) == (len(TRACES), TRACES.steps)
 
 
-def test_many_steps_are_refined_by_themselves(monkeypatch):
+def test_many_steps_are_refined_by_default(monkeypatch):
     assert rs.infer(TRACES).refinement.traces == len(TRACES)
     monkeypatch.setattr(refinement, "REFINE_ABOVE_STEPS", TRACES.steps - 1)
     monkeypatch.setattr(refinement, "SAMPLE_STEPS", 2_000)
@@ -110,7 +110,7 @@ def test_an_updated_machine_explains_old_and_new_traces(traces, options, data):
 
 
 @pytest.mark.parametrize("cuts", [(300,), (2, 10, 50, 51), (399,)])
-def test_updates_lead_to_the_same_machines_as_starting_over(cuts):
+def test_updates_give_the_machines_of_one_inference(cuts):
     whole = rs.infer(TRACES)
     result = rs.infer(TRACES[: cuts[0]])
     for start, stop in zip(cuts, [*cuts[1:], len(TRACES)], strict=True):
@@ -122,7 +122,7 @@ def test_updates_lead_to_the_same_machines_as_starting_over(cuts):
             assert np.array_equal(getattr(mine, column), getattr(yours, column))
 
 
-def test_without_a_conflict_nothing_is_learned_anew():
+def test_without_a_conflict_nothing_is_inferred_again():
     first = rs.infer(TRACES[:300])
     second = first.update(TRACES[300:])
     assert second.refinement.rounds == 1
@@ -132,7 +132,7 @@ def test_without_a_conflict_nothing_is_learned_anew():
     assert first.traces == 300
 
 
-def test_an_update_that_only_compacts_knows_both_machines(monkeypatch):
+def test_an_update_that_merges_states_keeps_both_machines(monkeypatch):
     first = rs.infer(TRACES[:300])
     smaller = iter([replace(first.machines.transition, decisions=None)])
     monkeypatch.setattr(refinement, "merge_equal_states", lambda machine, seen: next(smaller, None))
@@ -150,7 +150,7 @@ def test_a_result_from_a_folder_can_be_updated(tiny_sample, tmp_path):
     assert bare(result.machines, True) == bare(rs.infer(TRACES).machines, True)
 
 
-def test_there_must_be_something_to_update_with():
+def test_an_update_needs_traces():
     with pytest.raises(rs.TraceError, match="no traces to update with"):
         rs.infer(TRACES[:3]).update(TRACES[:0])
 
@@ -187,7 +187,7 @@ def test_contradictions_with_new_traces_name_the_set(tiny_sample):
         rs.infer(TRACES[:50] + one, noise="none").update(other)
 
 
-def test_a_scanned_folder_cannot_be_taken_whole(tmp_path):
+def test_a_scanned_folder_cannot_be_inferred_without_refinement(tmp_path):
     TRACES[:3].save(tmp_path / "0.parquet")
     with pytest.raises(rs.OptionError, match="read_traces"):
         rs.infer(rs.scan_traces(tmp_path), options=rs.InferenceOptions(refine=False))

@@ -71,7 +71,7 @@ def added_up(parts, draw):
 
 @settings(deadline=None, max_examples=300)
 @given(drawn=sharded(), how=asking, data=st.data())
-def test_the_sum_over_any_shards_is_what_all_traces_show(drawn, how, data):
+def test_the_sum_over_any_shards_is_the_replay_of_all_traces(drawn, how, data):
     machines, traces, shards = drawn
     (whole,) = shards_of(traces, [])
     tables = MachineTables.of(machines, whole.alphabets)
@@ -81,7 +81,7 @@ def test_the_sum_over_any_shards_is_what_all_traces_show(drawn, how, data):
 
 @settings(deadline=None, max_examples=100)
 @given(drawn=sharded(), how=asking, data=st.data())
-def test_what_was_sent_or_copied_adds_up_as_well(drawn, how, data):
+def test_pickled_and_copied_counts_add_up(drawn, how, data):
     """Shards, tables and replays travel: each step of the work may be done elsewhere."""
     machines, traces, shards = drawn
     (whole,) = shards_of(traces, [])
@@ -97,7 +97,7 @@ def sent(thing):
 
 @settings(deadline=None, max_examples=60)
 @given(drawn=sharded(), how=asking)
-def test_adding_changes_neither_of_the_two(drawn, how):
+def test_adding_changes_neither_operand(drawn, how):
     machines, _, shards = drawn
     tables = MachineTables.of(machines, shards[0].alphabets)
     parts = [replay_shard(tables, shard, **how) for shard in shards]
@@ -111,7 +111,7 @@ def test_adding_changes_neither_of_the_two(drawn, how):
 
 @settings(deadline=None, max_examples=60)
 @given(drawn=sharded(), data=st.data())
-def test_shuffled_traces_show_the_same_by_the_same_traces(drawn, data):
+def test_shuffled_traces_have_the_same_counts_and_first_traces(drawn, data):
     """But for their numbers: what stands for a thing is chosen by what traces hold."""
     machines, traces, _ = drawn
     order = data.draw(st.permutations(range(len(traces))))

@@ -49,7 +49,7 @@ def test_traces_are_refused_exactly_when_no_machine_can_explain_them(engine, tra
 
 @settings(deadline=None, max_examples=150)
 @given(traces=trace_sets(), options=infer_options)
-def test_labels_judged_by_the_traces_are_not_dropped_at_their_expense(traces, options):
+def test_labels_dropped_on_evidence_leave_all_traces_explained(traces, options):
     try:
         pair = rs.infer(traces, options=rs.InferenceOptions(noise="none", **options)).machines
     except rs.ContradictoryTraces:
@@ -58,7 +58,7 @@ def test_labels_judged_by_the_traces_are_not_dropped_at_their_expense(traces, op
         assert wrong_answers(pair, traces) == []
 
 
-def test_the_oracle_itself_sees_a_wrong_timing():
+def test_the_oracle_detects_a_wrong_timing():
     """A world in which each timing matters: the oracle must not agree with a shifted reading."""
     traces = rs.TraceSet(
         [

@@ -31,7 +31,7 @@ def assert_same(one, other):
     assert [name for name in one if one[name] != other[name]] == []
 
 
-def test_another_hash_seed_other_threads_and_files_made_in_another_order(tmp_path):
+def test_bytes_do_not_depend_on_hash_seed_threads_or_order_of_files(tmp_path):
     first = written(tmp_path / "first", 0, 1, 0)
     assert {"machines.json", "scanned.json", "plan.json", "house.parquet", "shown"} <= set(first)
     assert first["shown"]

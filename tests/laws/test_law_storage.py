@@ -33,7 +33,7 @@ def assert_same_to_the_last_field(mine, yours):
 
 @settings(deadline=None, max_examples=120)
 @given(world_traces(), infer_options)
-def test_a_pair_comes_back_from_its_bytes(traces, options):
+def test_a_pair_is_restored_from_its_bytes(traces, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     data = encode(pair)
     again = decode(data)
@@ -43,7 +43,7 @@ def test_a_pair_comes_back_from_its_bytes(traces, options):
 
 @settings(deadline=None, max_examples=150)
 @given(trace_sets(), infer_options)
-def test_symbols_of_every_kind_come_back(traces, options):
+def test_symbols_of_every_type_are_restored(traces, options):
     try:
         pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     except rs.ContradictoryTraces:
@@ -53,7 +53,7 @@ def test_symbols_of_every_kind_come_back(traces, options):
     assert encode(decode(data)) == data
 
 
-def test_through_a_file_and_saved_again(tmp_path):
+def test_a_loaded_pair_is_saved_to_the_same_bytes(tmp_path):
     traces = rs.TraceSet(
         [rs.Trace([(0, "é"), (1, '"')], [None, ["a", 'b"']], [True], [1 / 3], terminated=True)]
     )

@@ -43,21 +43,21 @@ def outcome(samples, strategy):
 @both
 @settings(deadline=None, max_examples=100)
 @given(samples=some_samples)
-def test_same_as_the_native_engine_on_any_samples(own, name, samples):
+def test_own_strategies_equal_the_native_engine_on_any_samples(own, name, samples):
     assert outcome(samples, own) == outcome(samples, name)
 
 
 @both
 @settings(deadline=None, max_examples=30)
 @given(traces=world_traces(), options=infer_options)
-def test_same_machines_and_events_from_traces(own, name, traces, options):
+def test_own_strategies_give_the_same_machines_and_events(own, name, traces, options):
     mine = rs.infer(traces, options=rs.InferenceOptions(**{**options, "strategy": own}))
     built_in = rs.infer(traces, options=rs.InferenceOptions(**{**options, "strategy": name}))
     assert_same(mine, built_in)
 
 
 @both
-def test_same_in_the_house(own, name):
+def test_own_strategies_give_the_same_machines_in_the_house(own, name):
     house = rs.collect(gym.make("resolvent/House-v0"), episodes=150, seed=0, max_steps=60)
     mine, built_in = rs.infer(house, strategy=own), rs.infer(house, strategy=name)
     assert (mine.transition.states, mine.reward.states) == (2, 2)
@@ -75,7 +75,7 @@ def assert_same(mine, built_in):
 @pytest.mark.parametrize("own", [AtLeast(3), Weighted(), Weighted(2), Timid()], ids=repr)
 @settings(deadline=None, max_examples=40)
 @given(traces=world_traces(), refine=st.booleans())
-def test_whatever_a_strategy_says_the_machines_explain_the_traces(own, traces, refine):
+def test_machines_of_any_strategy_explain_the_traces(own, traces, refine):
     result = rs.infer(traces, strategy=own, options=rs.InferenceOptions(refine=refine))
     assert result.machines.score(traces).perfect
 

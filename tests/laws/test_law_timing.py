@@ -35,7 +35,7 @@ def expected(traces, timing):
 @timings
 @settings(deadline=None, max_examples=80)
 @given(traces=trace_sets())
-def test_the_learners_samples_read_what_the_table_says(timing, traces):
+def test_samples_read_the_labels_of_the_table(timing, traces):
     tree = Histories.of(traces, timing)
     for column in (
         labels_read(traces, timing),
@@ -47,7 +47,7 @@ def test_the_learners_samples_read_what_the_table_says(timing, traces):
 @timings
 @settings(deadline=None, max_examples=80)
 @given(traces=trace_sets())
-def test_the_live_reader_reads_what_the_table_says(timing, traces):
+def test_the_live_reader_reads_the_labels_of_the_table(timing, traces):
     reader = LabelReader(timing)
     for trace in traces:
         read = ()
@@ -60,7 +60,7 @@ def test_the_live_reader_reads_what_the_table_says(timing, traces):
 
 @settings(deadline=None, max_examples=80)
 @given(world_traces(), infer_options)
-def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, options):
+def test_replay_and_supplement_have_the_states_of_the_table(traces, options):
     timing = options["timing"]
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     states = states_at_steps(pair, traces)
@@ -78,7 +78,7 @@ def test_replay_and_supplement_are_in_the_state_the_table_leads_to(traces, optio
 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), world_traces(), infer_options)
-def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, others, options):
+def test_replay_of_other_traces_equals_stepping_even_if_unseen(traces, others, options):
     timing = options["timing"]
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     states = states_at_steps(pair, others)
@@ -89,7 +89,7 @@ def test_replay_of_other_traces_agrees_with_stepping_unseen_included(traces, oth
 
 @settings(deadline=None, max_examples=60)
 @given(world_traces(), st.data(), infer_options)
-def test_the_live_reader_drives_a_machine_to_the_same_states(traces, data, options):
+def test_the_live_reader_gives_the_same_states(traces, data, options):
     pair = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     trace = traces[data.draw(st.integers(0, len(traces) - 1))]
     reader = LabelReader(pair.timing)

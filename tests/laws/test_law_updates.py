@@ -57,7 +57,7 @@ def test_updates_that_contradict_the_machines_repair_them(seed):
 
 
 @pytest.mark.parametrize("column", ["observation", "label", "action", "reward"])
-def test_updates_may_bring_values_that_are_new(column):
+def test_updates_may_bring_new_values(column):
     """Walks of a few steps miss much; those that have the last value of a column come later."""
     everything = WORLD.rollouts(60, seed=1, max_steps=3) + TRACES
     last = everything.values[column][-1]
@@ -116,7 +116,7 @@ BY_CHANCE = bells(1, 0, 0, ended=True)
 PAID_FOR_BOTH = [bells(1, 1, look=1.0), bells(1, look=0.0), bells(look=0.0)]
 
 
-def test_what_is_known_of_endings_does_not_depend_on_how_traces_came():
+def test_observed_endings_do_not_depend_on_the_order_of_updates():
     ways = rs.TraceSet(SECOND_BELL)
     result = one_by_one(rs.infer(ways[:1]), ways[1:])
     assert result.machines["terminated"].states == 3
@@ -130,7 +130,7 @@ def test_what_is_known_of_endings_does_not_depend_on_how_traces_came():
     assert_one_inference(chance.update(ways), rs.TraceSet([*SECOND_BELL, BY_CHANCE, *SECOND_BELL]))
 
 
-def test_a_machine_for_endings_goes_when_another_remembers_the_same():
+def test_a_machine_for_endings_is_dropped_if_another_has_its_states():
     """Once looking pays after two bells, the Reward Machine counts them, and that tells all."""
     result = rs.infer(rs.TraceSet(SECOND_BELL)).update(rs.TraceSet(PAID_FOR_BOTH))
     assert list(result.machines) == ["transition", "reward"]
@@ -171,7 +171,7 @@ class Work:
         return counts
 
 
-def test_an_update_that_explains_all_costs_what_is_new(monkeypatch):
+def test_an_update_without_conflict_processes_only_new_traces(monkeypatch):
     first = rs.infer(TRACES[:300])
     work = Work(monkeypatch)
     second = first
@@ -183,7 +183,7 @@ def test_an_update_that_explains_all_costs_what_is_new(monkeypatch):
     assert second.refinement.rounds == 1
 
 
-def test_a_repair_costs_more_than_what_is_new(monkeypatch):
+def test_a_repair_processes_old_traces_again(monkeypatch):
     """What the test above counts is counted."""
     work = Work(monkeypatch)
     few = rs.infer(TRACES[:2])

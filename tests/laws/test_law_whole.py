@@ -90,14 +90,14 @@ def in_memory(case):
 
 @settings(deadline=None, max_examples=12)
 @given(st.sampled_from(sorted(CASES)), st.sets(st.integers(1, 59), min_size=1, max_size=5))
-def test_scanned_traces_say_what_they_say_in_memory(case, cuts):
+def test_scanned_traces_give_the_results_of_traces_in_memory(case, cuts):
     machines, traces = CASES[case]()
     with tempfile.TemporaryDirectory() as folder:
         found = said_by(machines, scanned(traces, folder, cuts))
     assert found == in_memory(case)
 
 
-def test_each_case_says_something():
+def test_each_case_has_a_nonempty_result():
     said = {case: in_memory(case) for case in CASES}
     assert said["known"]["evidence"]["holdout"]["carries_over"] is True
     assert said["new"]["evidence"]["holdout"]["new_traces"] is True
@@ -107,7 +107,7 @@ def test_each_case_says_something():
     assert "trace 40, step 12" in said["new"]["plan"]
 
 
-def test_traces_of_another_world_are_scored_and_refused_alike(tmp_path):
+def test_scanned_traces_of_another_world_are_scored_and_refused_alike(tmp_path):
     machines = machines_of(house)
     other = rs.collect(gym.make("resolvent/HouseInterference-v0"), episodes=20, seed=0)
     folder = scanned(other, tmp_path, [7, 13])
@@ -118,7 +118,7 @@ def test_traces_of_another_world_are_scored_and_refused_alike(tmp_path):
     assert planned(machines, folder) == planned(machines, other)
 
 
-def test_a_result_knows_what_it_was_inferred_from(tmp_path, monkeypatch):
+def test_a_result_stores_its_source(tmp_path, monkeypatch):
     """Values and pool are known from inference, so that nothing is looked through again."""
     folder = scanned(house(), tmp_path, [20, 40])
     result = rs.infer(folder)
@@ -148,7 +148,7 @@ def small_pool(monkeypatch):
     return 500
 
 
-def test_what_looks_at_single_traces_says_from_how_many_steps(tmp_path, small_pool):
+def test_checks_of_a_sample_report_their_number_of_steps(tmp_path, small_pool):
     traces = house()
     folder = scanned(traces, tmp_path, [10, 30])
     machines = machines_of(house)
@@ -172,7 +172,7 @@ def test_what_looks_at_single_traces_says_from_how_many_steps(tmp_path, small_po
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_the_part_that_is_looked_at_depends_on_what_traces_hold(tmp_path, small_pool, shuffled):
+def test_the_sample_depends_only_on_the_content_of_traces(tmp_path, small_pool, shuffled):
     traces = house()
     order = list(reversed(range(60))) if shuffled else [*range(60), *range(60)]
     folder = scanned(traces.take(order), tmp_path / "other", [11, 50])
@@ -182,7 +182,7 @@ def test_the_part_that_is_looked_at_depends_on_what_traces_hold(tmp_path, small_
     assert (one.sequences, one.first_ambiguous) == (other.sequences, other.first_ambiguous)
 
 
-def test_whoever_works_the_same_comes_of_it(tmp_path, ray_of_two):
+def test_results_do_not_depend_on_the_workers(tmp_path, ray_of_two):
     machines, traces = machines_of(grid), grid()
     folder = scanned(traces, tmp_path, [10, 20, 30, 50])
     for on in ("ray", *map(ShuffledWorkers, range(3))):
@@ -192,7 +192,7 @@ def test_whoever_works_the_same_comes_of_it(tmp_path, ray_of_two):
 
 
 @pytest.mark.slow
-def test_processes_say_the_same(tmp_path):
+def test_processes_give_the_same_results(tmp_path):
     machines, traces = machines_of(grid), grid()
     folder = scanned(traces, tmp_path, [10, 20, 30, 50])
     assert machines.score(folder, on="processes") == machines.score(traces)

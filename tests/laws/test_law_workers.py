@@ -70,7 +70,7 @@ def first_of_lowest_key(corpus, steps):
 
 @settings(deadline=None, max_examples=40)
 @given(data=st.data(), drawn=in_pieces(), seed=st.integers(0, 999), steps=st.integers(1, 60))
-def test_a_corpus_is_the_same_whoever_goes_through_its_pieces(data, drawn, seed, steps):
+def test_a_corpus_does_not_depend_on_the_workers(data, drawn, seed, steps):
     traces, sets = drawn
     machines = data.draw(moving_machines(traces.labels))
     whole = Corpus(InMemorySource([traces]))
@@ -93,7 +93,7 @@ def test_a_corpus_is_the_same_whoever_goes_through_its_pieces(data, drawn, seed,
 
 @settings(deadline=None, max_examples=15)
 @given(drawn=in_pieces(), odd=st.integers(0, 5), seeds=st.lists(st.integers(0, 99), min_size=2))
-def test_pieces_that_do_not_fit_are_refused_in_the_same_words(drawn, odd, seeds):
+def test_invalid_shards_are_refused_with_the_same_message(drawn, odd, seeds):
     _, sets = drawn
     other = rs.TraceSet([rs.Trace([(0, 1), (1, 2)], [None, None], [7], [0.5])])
     sets = [*sets[:odd], other, *sets[odd:]]

@@ -56,7 +56,7 @@ def without_seconds(told):
     return {name: re.sub(r"\d+\.\d+ s\b", "… s", text) for name, text in kept.items()}
 
 
-def test_objects_read_by_eight_threads_at_once_are_as_read_by_one():
+def test_eight_threads_read_the_same_as_one():
     alone = {name: properties_of(thing) for name, thing in made().items()}
     shared = made()
     together = threading.Barrier(THREADS)
@@ -73,7 +73,7 @@ def test_objects_read_by_eight_threads_at_once_are_as_read_by_one():
                 assert without_seconds(told) == without_seconds(alone[name]), name
 
 
-def test_what_is_done_by_eight_threads_at_once_is_what_one_does(tmp_path):
+def test_eight_threads_compute_the_same_as_one(tmp_path):
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=60, seed=0)
     traces.save(tmp_path / "traces.parquet")
     scanned = rs.scan_traces(tmp_path / "traces.parquet")
@@ -99,7 +99,7 @@ def test_what_is_done_by_eight_threads_at_once_is_what_one_does(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.parametrize("kind", ["memory", "scanned"])
-def test_a_fork_while_another_thread_works_does_not_wait_for_ever(tmp_path, kind):
+def test_a_fork_while_another_thread_works_does_not_deadlock(tmp_path, kind):
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
     traces.save(tmp_path / "traces.parquet")
     work = {

@@ -116,7 +116,7 @@ def test_a_reward_far_away_is_not_lost_in_rounding() -> None:
         assert solution.value[0] == pytest.approx(gamma ** (cells - 1), rel=1e-12)
 
 
-def test_rounding_makes_no_cycle_pay() -> None:
+def test_rounding_creates_no_rewarding_cycle() -> None:
     # 0.1 + 0.2 − 0.3 is not 0 in floating point.
     assert 0.1 + 0.2 - 0.3 > 0
     solution = solved(([[1, -1], [2, -1], [0, -1]], [[0.1, 0.0], [0.2, 0.0], [-0.3, 0.0]]), 1.0)

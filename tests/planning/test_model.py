@@ -42,7 +42,7 @@ def stepped(model: Model, situation: tuple[Any, int, int], action: Any) -> Any:
 
 @settings(deadline=None, max_examples=150)
 @given(world_traces(), infer_options, st.booleans())
-def test_the_model_is_what_a_walk_in_plain_python_finds(traces, options, trust) -> None:
+def test_the_model_equals_a_walk_in_plain_python(traces, options, trust) -> None:
     machines = rs.infer(traces, options=rs.InferenceOptions(**options)).machines
     model = Model.of(machines, traces, trust_constants=trust)
     expected, starts = naive_model(machines, traces, trust)
@@ -215,14 +215,14 @@ def test_lagged_labels_must_depend_on_the_observation() -> None:
         Model.of(pair, traces)
 
 
-def test_lagged_labels_that_lead_to_the_same_states_are_one() -> None:
+def test_lagged_labels_with_the_same_transitions_are_merged() -> None:
     traces = TraceSet([ring(*LAP, "leave", "back", "back", "back")])
     pair = rs.infer(traces, timing="lagged").machines
     assert pair.transition.states == pair.reward.states == 1
     assert len(Model.of(pair, traces)) == len(traces.observations)
 
 
-def test_a_first_label_that_is_ignored_takes_no_part() -> None:
+def test_an_ignored_first_label_has_no_effect() -> None:
     # Cell 1 is marked, but an episode that begins there does not show it.
     traces = TraceSet(
         [
@@ -275,7 +275,7 @@ def test_constant_outputs_count_only_where_these_traces_query_them() -> None:
     assert stepped(trusting, ("x", 0, 0), "left") == (1.0, None)
 
 
-def test_a_step_never_taken_ends_if_its_observation_and_action_always_did() -> None:
+def test_an_untried_step_ends_if_its_observation_and_action_always_ended() -> None:
     # Both states of the reward machine meet "x"; after the event, "stop" there was not tried.
     traces = TraceSet(
         [
@@ -297,7 +297,7 @@ def test_a_step_never_taken_ends_if_its_observation_and_action_always_did() -> N
     assert stepped(trusting, ("x", 0, 1), "stop") == (0.0, None)
 
 
-def test_a_step_never_taken_is_unknown_if_others_like_it_ended_sometimes() -> None:
+def test_an_untried_step_is_unknown_if_similar_steps_sometimes_ended() -> None:
     def traces(over: bool) -> TraceSet:
         after = [("x", "go", 0), ("e", "go", 0), ("x", "pay", 1)]
         twice = [*after, ("x", "go", 0), ("e", "go", 0), ("x", "pay", 2)]
@@ -329,7 +329,7 @@ def test_a_step_that_ends_only_sometimes_is_unknown_and_marked() -> None:
     assert model.sometimes_ends.tolist() == [[True]]
 
 
-def test_endings_stored_with_the_machines_count_beside_those_of_the_traces() -> None:
+def test_endings_of_machines_and_traces_are_combined() -> None:
     step = ("x", "go", 0.0)
     ending = TraceSet([walk(step, last="x", over=True)])
     going_on = TraceSet([walk(step, step, last="x", over=False)])
@@ -338,7 +338,7 @@ def test_endings_stored_with_the_machines_count_beside_those_of_the_traces() -> 
     assert Model.of(pair, going_on).sometimes_ends.tolist() == [[True]]
 
 
-def test_what_only_the_machines_or_only_the_traces_name(house: TraceSet) -> None:
+def test_symbols_known_only_to_machines_or_only_to_traces(house: TraceSet) -> None:
     pair = rs.infer(house).machines
     short = TraceSet([Trace(["corridor", "attic"], [None, None], ["climb"], [0])])
     model = Model.of(pair, short, trust_constants=True)

@@ -11,6 +11,8 @@ import pytest
 from gymnasium import spaces
 
 import resolvent as rs
+from outlier_traces import outliers
+from resolvent.machines.augmented_state import StateUncertainty
 from resolvent.planning import plan_io
 from resolvent.traces import Trace, TraceSet
 from resolvent.worlds import House
@@ -57,7 +59,7 @@ def test_unknown_steps_have_the_lowest_and_the_highest_value() -> None:
     assert not plan.is_optimal
 
 
-def test_costs_may_go_on_for_ever_and_pay_may_end_at_once() -> None:
+def test_bounds_of_endless_costs_and_of_immediate_endings() -> None:
     # Pay was −1 to 0: unknown is −1 − ½ − ¼ − … = −2 at least, and 0 at most.
     plan = planned(fork("left", "right", reward=-1.0))
     assert values(plan) == {"fork": (0.0, 0.0), "hall": (0.0, 0.0)}
@@ -71,7 +73,7 @@ def test_costs_may_go_on_for_ever_and_pay_may_end_at_once() -> None:
     assert values(planned(always)) == {"a": (3.0, 6.0), "b": (3.0, 6.0)}
 
 
-def test_a_wider_range_of_rewards_may_be_named() -> None:
+def test_reward_range_may_be_wider_than_the_rewards_seen() -> None:
     traces = fork("left", "right", "hall")
     wide = planned(traces, reward_range=(-1, 4))
     assert values(wide) == {"fork": (1.0, 4.0), "hall": (0.5, 8.0)}
@@ -101,7 +103,7 @@ def test_no_plan_is_optimal_if_all_rewards_are_zero() -> None:
     assert figures["advice"] == str(plan).splitlines()[-1][len("try next     ") :]
 
 
-def test_advice_without_rewards_and_unknown_steps() -> None:
+def test_a_plan_without_rewards_or_unknown_steps_advises_more_traces() -> None:
     for plan in (planned(fork("right", "hall")), planned(fork("right"), reward_range=(-1, 1))):
         assert plan.model.unknown_steps == 0
         assert plan.all_rewards_equal
@@ -217,7 +219,7 @@ def test_a_step_that_ends_only_sometimes_is_reported_and_not_tried_again() -> No
     assert "1 of these sometimes end the episode and sometimes do not" in str(plan)
 
 
-def test_what_a_plan_prints() -> None:
+def test_a_plan_as_text() -> None:
     assert str(planned(fork("left", "right", "hall"))).splitlines() == [
         "value        0.8333 from the starts, discounted by 0.5",
         "bound        at most 0.5 below the best on average, 1.5 from any one start, "
@@ -229,7 +231,7 @@ def test_what_a_plan_prints() -> None:
     ]
 
 
-def test_what_to_do_and_where_nothing_is_known() -> None:
+def test_actions_and_unknown_augmented_states() -> None:
     plan = planned(fork("left", "right"))
     assert plan.action("fork", 0, 0) == "left"
     assert plan.action("hall", 0, 0) == "right"
@@ -262,19 +264,19 @@ def test_without_discount_a_rewarding_cycle_is_named() -> None:
 
 
 @pytest.mark.parametrize("gamma", [0, -1, 1.01, math.nan])
-def test_a_discount_that_is_none(gamma: float) -> None:
+def test_an_invalid_discount_is_refused(gamma: float) -> None:
     with pytest.raises(rs.OptionError, match="use a number above 0, up to 1"):
         planned(fork("left"), gamma=gamma)
 
 
-def test_a_folder_need_not_be_read_first(tmp_path: Path) -> None:
+def test_plan_accepts_a_folder_of_traces(tmp_path: Path) -> None:
     traces = fork("left", "right")
     traces.save(tmp_path / "part.parquet")
     result = rs.infer(traces)
     assert rs.plan(result, rs.scan_traces(tmp_path)) == rs.plan(result, traces)
 
 
-def test_a_pair_or_a_result_will_do() -> None:
+def test_plan_accepts_machines_or_a_result() -> None:
     traces = fork("left", "right")
     result = rs.infer(traces)
     with_result, with_machines = rs.plan(result, traces), rs.plan(result.machines, traces)
@@ -376,7 +378,7 @@ def test_a_label_never_read_leads_to_an_unknown_augmented_state() -> None:
         seen_in_fork().run(Fork("hall"), episodes=1, labeling_fn=lambda room: "new")
 
 
-def test_a_plan_that_goes_in_a_circle_needs_a_limit() -> None:
+def test_running_a_cyclic_plan_needs_a_step_limit() -> None:
     traces = fork("right", "right", "hall") + fork("left", reward=-1.0)
     plan = planned(traces)
     stay = Fork()
@@ -391,7 +393,7 @@ def test_a_plan_that_goes_in_a_circle_needs_a_limit() -> None:
     assert str(runs).endswith("0 terminated, 2 truncated")
 
 
-def test_runs_draw_nothing_from_the_environments_own_space() -> None:
+def test_runs_do_not_use_the_random_numbers_of_the_environment() -> None:
     house = House()
     house.action_space.seed(3)
     traces = rs.collect(House(), episodes=100, seed=0)
@@ -413,7 +415,7 @@ def test_runs_draw_nothing_from_the_environments_own_space() -> None:
         ({"on_unseen": "stay"}, "on_unseen='stay': give 'raise', 'random' or None"),
     ],
 )
-def test_options_of_a_run_that_cannot_be_honoured(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_of_a_run_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(rs.OptionError, match=message):
         seen_in_fork().run(Fork(), **options)
     with pytest.raises(rs.OptionError, match=r"needs one gymnasium\.Env, not a str"):
@@ -434,12 +436,43 @@ def test_a_plan_is_a_policy_of_a_wrapped_environment() -> None:
 
 
 @pytest.mark.parametrize(("pays", "gamma"), [(1e308, 0.95), (-1.7e308, 0.5), (1.7e308, 1.0)])
-def test_rewards_that_add_up_to_no_number_are_refused(pays: float, gamma: float) -> None:
+def test_rewards_with_an_infinite_sum_are_refused(pays: float, gamma: float) -> None:
     traces = fork("left", "right", "hall", reward=pays)
     with pytest.raises(rs.OptionError, match=r"overflow when summed: divide all"):
         rs.plan(rs.infer(traces), traces, gamma=gamma)
 
 
-def test_rewards_that_are_large_and_add_up_are_planned_with() -> None:
+def test_large_rewards_with_a_finite_sum_are_accepted() -> None:
     traces = fork("left", "right", "hall", reward=1e300)
     assert math.isfinite(rs.plan(rs.infer(traces), traces).value)
+
+
+@pytest.fixture(scope="module")
+def damaged():
+    return outliers(rs.collect(House(), episodes=300, seed=0), [7, 91, 200])
+
+
+def test_plans_exclude_the_outliers_of_the_inference(damaged):
+    result = rs.infer(damaged)
+    assert result.outliers == (7, 91, 200)
+    assert rs.plan(result, damaged).value == pytest.approx(0.95**5)
+
+
+def test_machines_without_their_result_do_not_exclude_outliers(damaged):
+    with pytest.raises(
+        rs.errors.ModelError, match=r"trace 7, step 0: .* the trace is an outlier to exclude"
+    ):
+        rs.plan(rs.infer(damaged).machines, damaged)
+
+
+def test_the_error_of_a_plan_names_hidden_initial_states():
+    traces = rs.collect(House(), episodes=50, seed=0)
+    start = {frozenset(): 0.5, frozenset({"key"}): 0.5}
+    machines = rs.infer(traces).machines.replacing(state_uncertainty=StateUncertainty(starts=start))
+    late = rs.TraceSet(
+        rs.Trace(trace.observations[8:], trace.labels[8:], trace.actions[8:], trace.rewards[8:])
+        for trace in traces
+        if len(trace.actions) > 9
+    )
+    with pytest.raises(rs.errors.ModelError, match=r"hidden starts: .*mode='belief'"):
+        rs.plan(machines, late)

@@ -30,7 +30,7 @@ def way_out(lock):
     return rs.plan(*lock, gamma=GAMMA)
 
 
-def test_what_is_hidden_is_planned_for(lock, way_out):
+def test_plans_handle_hidden_chance(lock, way_out):
     machines, _ = lock
     assert machines.machines.transition.states == 2
     closed = machines.machines.transition.run([]), machines.machines.reward.run([])
@@ -53,7 +53,7 @@ def test_without_discount(lock):
     assert plan.as_dict()["bound"] is None
 
 
-def test_more_confidence_is_bought_with_wider_bounds(lock):
+def test_higher_confidence_widens_the_bounds(lock):
     plans = [rs.plan(*lock, gamma=GAMMA, confidence=one) for one in (0.5, 0.95, 0.999)]
     assert plans[0].bound < plans[1].bound < plans[2].bound
     assert [plan.value for plan in plans] == [plans[0].value] * 3
@@ -62,7 +62,7 @@ def test_more_confidence_is_bought_with_wider_bounds(lock):
             rs.plan(*lock, confidence=wrong)
 
 
-def test_bounds_close_with_more_traces(lock):
+def test_bounds_narrow_with_more_traces(lock):
     machines, traces = lock
     few, many = (rs.plan(machines, some, gamma=GAMMA) for some in (traces[:400], traces))
     # The machines hold counts of all traces, so fewer of them change nothing that they count.
@@ -71,7 +71,7 @@ def test_bounds_close_with_more_traces(lock):
     assert rs.plan(bare, traces[:400], gamma=GAMMA).bound > many.bound
 
 
-def test_what_it_says(way_out):
+def test_a_stochastic_plan_as_text(way_out):
     text = str(way_out)
     assert " expected from the starts, discounted by 0.9" in text
     assert f"within {way_out.bound:.4g} of the best with 95% confidence" in text
@@ -95,7 +95,7 @@ def test_the_experiment_is_the_least_observed_step(way_out):
     assert experiment.as_dict()["taken"] == experiment.taken
 
 
-def test_a_file_holds_what_is_expected(way_out, tmp_path):
+def test_a_file_holds_the_expected_values(way_out, tmp_path):
     way_out.save(tmp_path / "plan.json")
     stored = plan_io.load(tmp_path / "plan.json")
     assert stored == plan_io.content_of(way_out)
@@ -105,7 +105,7 @@ def test_a_file_holds_what_is_expected(way_out, tmp_path):
     assert raw["version"] == 1
 
 
-def test_clean_plans_are_kept_as_ever(tmp_path):
+def test_exact_plans_keep_their_file_format(tmp_path):
     traces = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=0)
     plan = rs.plan(rs.infer(traces), traces)
     plan.save(tmp_path / "plan.json")
@@ -116,7 +116,7 @@ def test_clean_plans_are_kept_as_ever(tmp_path):
     assert plan == rs.plan(plan.machines, traces, confidence=0.5)
 
 
-def test_a_slippery_lake_is_crossed_as_well_as_can_be():
+def test_the_plan_for_a_slippery_lake_is_optimal():
     env = gym.make("FrozenLake-v1")
     result = learned(lake_traces(env, 500, 0), labels="observation")
     traces = lake_traces(env, 100_000, 1)
@@ -132,7 +132,7 @@ def test_a_slippery_lake_is_crossed_as_well_as_can_be():
         assert plan.pessimistic[start] <= best <= plan.optimistic[start]
 
 
-def test_a_disturbed_house_is_planned_for():
+def test_the_plan_for_a_noisy_house_is_optimal():
     machines, traces = noisy_house()
     plan = rs.plan(machines, traces)
     assert plan.model.sometimes_ends.any()
@@ -142,7 +142,7 @@ def test_a_disturbed_house_is_planned_for():
     assert runs.contradicts == ()
 
 
-def test_pay_with_noise_counts_by_its_mean():
+def test_noisy_rewards_count_by_their_mean():
     random = np.random.default_rng(0)
     traces = TraceSet(
         Trace(["x", "y"], [None, None], [action], [round(reward, 3)], terminated=True)
@@ -163,7 +163,7 @@ def gamble(*wins, action="gamble"):
     ]
 
 
-def test_a_stroke_of_luck_is_no_reason():
+def test_a_single_lucky_outcome_does_not_change_the_policy():
     # 1 of 1 is less than 190 of 200: the one says next to nothing.
     traces = TraceSet(gamble(1) + gamble(*[1] * 190, *[0] * 10, action="trade"))
     plan = rs.plan(learned(traces), traces)
@@ -187,7 +187,7 @@ def test_rewards_that_do_not_occur_on_the_path_have_no_influence():
     assert plan.expected[plan.model.starts[0]] == pytest.approx(0.8 * 0.95**15)
 
 
-def test_endings_have_a_chance():
+def test_endings_have_probabilities():
     # Each step continues in 3 of 4 cases: value 1 + ¾ + … = 4 without discount.
     def life(steps):
         return Trace(
@@ -207,7 +207,7 @@ def test_endings_have_a_chance():
     assert rs.plan(learned(traces), traces, gamma=1).value == pytest.approx(4.0)
 
 
-def test_pay_for_ever_is_refused_without_discount():
+def test_endless_rewards_are_refused_without_discount():
     there = Trace(["x", "x", "y"], [None] * 3, ["go", "go"], [1.0, 1.0])
     back = Trace(["y", "x"], [None] * 2, ["go"], [1.0])
     stay = Trace(["y", "y"], [None] * 2, ["go"], [1.0])
@@ -222,7 +222,7 @@ def test_pay_for_ever_is_refused_without_discount():
     assert rs.plan(learned(traces), traces, gamma=0.5).value > 1.5
 
 
-def test_a_step_that_leads_somewhere_new_is_a_surprise(lock, way_out):
+def test_an_unobserved_outcome_violates_the_plan(lock, way_out):
     class Trapdoor(Lock):
         def step(self, action):
             observation, *rest = super().step(action)
@@ -237,7 +237,7 @@ def test_a_step_that_leads_somewhere_new_is_a_surprise(lock, way_out):
         way_out.run(Trapdoor(), episodes=5, seed=0, max_steps=4, on_unseen="raise")
 
 
-def test_another_world_contradicts(lock, way_out):
+def test_episodes_of_another_world_contradict_the_plan(lock, way_out):
     class Stuck(Lock):
         def step(self, action):
             observation, reward, terminated, truncated, info = super().step(action)
@@ -324,7 +324,7 @@ class Blurred(gym.RewardWrapper):
         return float(reward) + round(float(self.chance.normal(0, 0.05)), 4)
 
 
-def test_pay_that_varies_around_levels_breaks_no_promise():
+def test_rewards_that_vary_around_levels_stay_within_the_bounds():
     traces = rs.collect(Blurred(House()), episodes=200, seed=0)
     plan = rs.plan(learned(traces), traces)
     runs = plan.run(Blurred(House()), episodes=20, seed=1)

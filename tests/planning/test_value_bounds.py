@@ -45,7 +45,7 @@ def number(plan: rs.Plan, room: str) -> int:
     return state
 
 
-def test_a_promise_within_so_many_steps(way_out: rs.Plan) -> None:
+def test_value_bounds_for_a_limited_number_of_steps(way_out: rs.Plan) -> None:
     a = number(way_out, "a")
     assert return_bounds(way_out, a) == (0.5, 0.5)
     assert [return_bounds(way_out, a, steps) for steps in (0, 1, 2, 9)] == [
@@ -56,7 +56,7 @@ def test_a_promise_within_so_many_steps(way_out: rs.Plan) -> None:
     ]
 
 
-def test_a_promise_of_a_circle_and_of_a_step_that_is_unknown() -> None:
+def test_value_bounds_of_a_cycle_and_of_an_unknown_step() -> None:
     circle = planned(TraceSet([Trace(["x", "y", "x"], [None] * 3, "gg", [1.0, 0.0])]))
     x = number(circle, "x")
     assert return_bounds(circle, x) == pytest.approx((4 / 3, 4 / 3))  # 1 + ¼ + 1/16 + …
@@ -83,7 +83,7 @@ def violations_of(
     return bound_violations(plan, traces, starts)
 
 
-def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
+def test_episodes_that_violate_the_bounds(way_out: rs.Plan) -> None:
     kept = corridor(("ab.", "gg", 1.0), ("b.", "g", 1.0), ("ab", "g", 0.0))
     assert violations_of(way_out, kept, "a", "b", "a") == ()
     outliers = corridor(
@@ -99,13 +99,13 @@ def test_episodes_that_break_a_promise(way_out: rs.Plan) -> None:
     )
 
 
-def test_without_discount_a_cut_episode_is_held_to_its_own_length() -> None:
+def test_without_discount_a_truncated_episode_is_compared_over_its_own_length() -> None:
     plan = planned(corridor(("abc.", "ggg", 1.0), ("aa", "w", 0.0)), gamma=1)
     cut = corridor(("abc", "gg", 0.0), ("aaaa", "ggg", 0.0))
     assert violations_of(plan, cut, "a", "a") == (BoundViolation(1, 1.0, 1.0, 0.0),)
 
 
-def test_pay_outside_of_what_unknown_steps_may_pay_breaks_a_promise() -> None:
+def test_rewards_outside_the_assumed_range_violate_the_bounds() -> None:
     plan = planned(
         TraceSet(
             [
@@ -134,7 +134,7 @@ def test_rounded_rewards_are_compared_as_they_were_learned() -> None:
     assert violations_of(plan, traces, "a", "a") == ()
 
 
-def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Plan) -> None:
+def test_unknown_initial_states_are_compared_by_their_mean_return(way_out: rs.Plan) -> None:
     value = way_out.value
     assert value == pytest.approx((0.5 + 0.5 + 1) / 3)
 
@@ -158,7 +158,7 @@ def test_from_starts_the_plan_does_not_know_the_mean_is_compared(way_out: rs.Pla
     assert len(violations_of(way_out, longer, *[None] * 20)) == 1  # ¼·2 = ½ is too little
 
 
-def test_an_unlimited_hope_contradicts_nothing() -> None:
+def test_an_infinite_upper_bound_is_never_violated() -> None:
     plan = planned(corridor(("ab.", "gg", 1.0)), gamma=1)
     cut = corridor(*([("??", "g", 0.0)] * 20))
     assert violations_of(plan, cut, *[None] * 20) == ()
@@ -169,7 +169,7 @@ def test_an_unlimited_hope_contradicts_nothing() -> None:
     }
 
 
-def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() -> None:
+def test_episodes_that_contradict_a_plan_correct_it() -> None:
     house = gym.make("resolvent/House-v0")
     result = rs.infer(rs.collect(house, episodes=1, seed=0))
     values, returns = [], []
@@ -192,7 +192,7 @@ def test_a_plan_that_the_world_contradicts_is_put_right_by_its_own_episodes() ->
     assert "contradicts" not in str(runs)
 
 
-def test_the_traces_of_a_run_are_those_that_collecting_gives() -> None:
+def test_traces_of_a_run_equal_those_of_collect() -> None:
     house = House()
     traces = rs.collect(house, episodes=200, seed=0)
     result = rs.infer(traces)
@@ -217,7 +217,7 @@ class Priced(gym.Wrapper[Any, Any, Any, Any]):
         return *figures, {**info, "cost": 3}
 
 
-def test_episodes_keep_further_columns_so_that_traces_with_them_can_be_updated() -> None:
+def test_episodes_of_a_run_keep_all_columns() -> None:
     env = Priced(House())
     result = rs.infer(rs.collect(env, episodes=5, seed=0, columns=["cost"]))
     plan = rs.plan(result, result.all_traces())

@@ -10,7 +10,7 @@ def test_one_long_log():
     assert finding_of(rs.TraceSet([log, log]), "one-long-log") is None
 
 
-def test_few_traces_and_the_label_sequences_that_occur_once():
+def test_few_traces_with_label_sequences_that_occur_once():
     """Read before steps: nothing, x, x y in the first; nothing, x, x z in the second."""
     few = rs.TraceSet([trace("abcd", [None, "x", last, None]) for last in "yz"])
     finding = finding_of(few, "few-traces")
@@ -30,7 +30,7 @@ def test_traces_too_short_to_read_a_label():
     assert finding_of(rs.TraceSet([trace("abcd")] * 3), "short-traces") is None
 
 
-def test_none_terminated():
+def test_no_trace_terminated():
     cut = rs.TraceSet([trace("abc", truncated=True), trace("ab")])
     assert finding_of(cut, "never-terminated").figures == {"traces": 2, "truncated": 1}
     ended = rs.TraceSet([trace("abc", truncated=True), trace("ab", terminated=True)])
@@ -80,7 +80,7 @@ def test_ids_are_no_continuous_readings():
     assert finding_of(whole, "unique-observations").figures["fractions"] is False
 
 
-def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
+def test_without_repetition_all_fresh_steps_are_unseen():
     finding = finding_of(readings(10), "hardly-repeats")
     assert finding.severity == "warning"
     assert finding.figures == {
@@ -93,7 +93,7 @@ def test_where_nothing_repeats_all_fresh_steps_will_be_unseen():
     assert finding.text.startswith("Hardly any query repeats: on new traces about 100%")
 
 
-def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
+def test_queries_of_a_single_trace_are_unseen_in_others():
     """Every trace alternates between rooms of its own: each query occurs five times."""
     own = rs.TraceSet(trace([(one, place % 2) for place in range(11)]) for one in range(8))
     finding = finding_of(own, "hardly-repeats")
@@ -101,7 +101,7 @@ def test_what_repeats_within_its_trace_alone_is_unseen_in_others():
     assert finding_of(own, "unique-observations") is None
 
 
-def test_the_share_is_of_steps_that_no_other_trace_knows():
+def test_the_share_counts_steps_that_no_other_trace_has():
     """Of the queries of 4 × 5 steps two occur in a single trace, one of them once."""
     common = ["a", "b", "c", "d", "e", "f"]
     traces = [trace(common)] * 3 + [trace(["a", "b", "c", "d", "x", "y"])]

@@ -10,12 +10,12 @@ NOTE = rs.evaluation.Finding("short-traces", Severity.NOTE, "Traces are short.",
 WARNING = rs.evaluation.Finding("constant-reward", Severity.WARNING, LONG.strip(), {})
 
 
-def test_a_page_names_the_size_and_every_finding():
+def test_the_text_names_the_size_and_every_finding():
     page = str(rs.evaluation.Diagnosis(1_200, 1, (NOTE,)))
     assert page == "1,200 traces, 1 step\n\nnote: Traces are short. [short-traces]"
 
 
-def test_lines_are_short_and_options_stay_whole():
+def test_lines_are_wrapped_between_options():
     lines = str(rs.evaluation.Diagnosis(1, 1, (WARNING,))).splitlines()
     assert max(map(len, lines)) <= 80
     assert "".join(lines).count("current-with-initial") == 4
@@ -33,7 +33,7 @@ def test_as_dict_survives_json():
     assert figures["findings"][0]["severity"] == "error"
 
 
-def test_findings_that_are_equal_have_the_same_hash():
+def test_equal_findings_have_equal_hashes():
     again = rs.evaluation.Finding(
         "short-traces", Severity.NOTE, "Traces are short.", {"longest": 2}
     )

@@ -39,7 +39,7 @@ def test_first_steps_that_differ_are_reported_with_their_outcomes():
     assert "No later label can help" in finding.text
 
 
-def test_rewards_at_the_start_are_reported_apart_from_observations():
+def test_rewards_at_the_start_are_reported_separately():
     same = rs.TraceSet(trace(["hall", "hall"], rewards=[reward]) for reward in (0, 1, 1))
     assert [*findings(same, "random-start")] == ["reward"]
     assert findings(same, "random-start")["reward"].figures["outcomes"] == {"1.0": 2, "0.0": 1}
@@ -53,13 +53,13 @@ def test_the_first_label_may_distinguish_starts():
     assert "after the same first label" in unlike.text
 
 
-def test_later_steps_are_no_start():
+def test_later_steps_are_not_initial():
     later = [trace(["hall", "stairs", room], actions=["in", "up"]) for room in ("attic", "roof")]
     assert findings(rs.TraceSet(later), "random-start") == {}
     assert [*findings(rs.TraceSet(later), "contradictions")] == ["observation"]
 
 
-def test_how_much_is_left_open_once_the_labels_are_read():
+def test_the_share_of_steps_that_labels_leave_open():
     """After the label "key" the door leads to the attic 6 times and stays shut twice."""
     traces = rs.TraceSet(
         trace(["hall", "hall", room], [None, "key", None], ["take", "open"], [0, 0])
@@ -101,7 +101,7 @@ def test_labels_that_distinguish_outcomes_leave_no_contradiction():
     assert findings(traces, "contradictions") == {}
 
 
-def test_what_only_counting_steps_explains_is_a_warning():
+def test_outputs_explained_only_by_the_step_number_are_a_warning():
     bell = rs.TraceSet([trace(["hall"] * 4, rewards=[0, 0, 1])] * 2)
     finding = findings(bell, "contradictions")["reward"]
     assert finding.severity == "warning"
@@ -134,7 +134,7 @@ def rooms(drawn_once):
         yield trace(observations, actions=actions)
 
 
-def test_layouts_drawn_anew_agree_within_episodes():
+def test_a_layout_drawn_per_episode_is_detected():
     finding = findings(rs.TraceSet(rooms(drawn_once=True)), "layouts-differ")["observation"]
     assert finding.severity == "warning"
     assert finding.figures["queries"] == 2  # either door of the hall
@@ -143,13 +143,13 @@ def test_layouts_drawn_anew_agree_within_episodes():
     assert "drawn at each reset" in finding.text
 
 
-def test_a_random_world_is_no_layout():
+def test_a_random_world_is_not_reported_as_a_layout():
     traces = rs.TraceSet(rooms(drawn_once=False))
     assert findings(traces, "layouts-differ") == {}
     assert "observation" in findings(traces, "contradictions")
 
 
-def test_missing_labels_are_no_layout():
+def test_missing_labels_are_not_reported_as_a_layout():
     house = gym.make("resolvent/House-v0")
     traces = rs.collect(house, episodes=100, seed=0, labeling_fn=lambda room: set())
     assert findings(traces, "contradictions").keys() == {"observation", "reward"}

@@ -1,12 +1,12 @@
 """The search for the smallest machine: it explains all, it repeats, it beats merging."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
 from dataclasses import fields
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -14,11 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import exact_samples
 from automata import unexplained
+from exact_samples import same
 from interrupting import interrupt
 from resolvent import _core
 from resolvent.inference import engine as searching
-from resolvent.inference.engine import Limits, merge
+from resolvent.inference.engine import (
+    SEEDS,
+    Limits,
+    _without_names,
+    merge,
+    search_with_restarts,
+    seeds_from,
+)
+from resolvent.inference.fit import FOUND, STOPPED
 from resolvent.preprocess.reduction import remove_redundant, remove_trivial
 from resolvent.preprocess.samples import (
     ContradictoryRows,
@@ -27,6 +37,7 @@ from resolvent.preprocess.samples import (
     output_samples,
 )
 from resolvent.preprocess.timing import LabelTiming
+from shuffled_workers import ShuffledWorkers
 from strategies import columns, sample_set, sample_sets, targets
 from synthetic_pair import synthetic
 from worlds import random_world
@@ -137,7 +148,7 @@ def is_the_world(automaton, world, samples):
 
 @settings(deadline=None, max_examples=150)
 @given(samples=sample_sets(), seed=st.integers(0, 2**64 - 1))
-def test_it_explains_every_row_and_is_never_larger_than_edsm(samples, seed):
+def test_the_search_explains_every_row_and_is_never_larger_than_edsm(samples, seed):
     rows = find_contradiction(samples)
     if rows is not None:
         with pytest.raises(ContradictoryRows) as same:
@@ -202,7 +213,7 @@ def test_one_output_needs_one_state_and_no_search():
     assert (found.states, found.attempts) == (1, merge(sample_set(made)).attempts)
 
 
-def test_states_that_all_conflict_are_proof_enough():
+def test_pairwise_conflicts_of_states_prove_the_minimum():
     # A ring of four: each state answers the one query its own way.
     made = [[(-1, 0, 0), *((0, 0, n % 4) for n in range(1, 13))]]
     found = search(sample_set(made), effort=1e9)
@@ -235,7 +246,7 @@ def scarce():
     return world, world_samples(world, 10_000)
 
 
-def test_it_finds_a_machine_that_merging_does_not(scarce):
+def test_the_search_finds_a_machine_that_merging_misses(scarce):
     world, samples = scarce
     found = searching.search(samples)
     assert merge(samples).states > 20
@@ -258,7 +269,7 @@ def test_the_same_seed_gives_the_same_automaton(scarce):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
-def test_the_papers_worlds_from_25_000_steps(seed):
+def test_the_search_finds_the_papers_worlds_in_25_000_steps(seed):
     world = random_world(seed)
     samples = world_samples(world, 25_000)
     found = searching.search(samples)
@@ -276,7 +287,7 @@ def hopeless():
     return world_samples(world, 5_000)
 
 
-def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
+def test_at_the_time_limit_the_best_machine_is_returned(hopeless):
     for limit in (0.5, 5.0, 50.0):  # until a slow machine has come to search
         started = time.process_time()
         found = search(hopeless, effort=1, limits=Limits(limit))
@@ -289,7 +300,7 @@ def test_when_time_is_up_the_best_so_far_is_returned(hopeless):
     assert found.states <= merge(hopeless).states
 
 
-def test_time_can_run_out_before_there_is_anything():
+def test_time_may_run_out_before_the_first_machine():
     samples = world_samples(random_world(0), 200_000)
     found = search(samples, effort=1, limits=Limits(1e-9))
     assert not found.finished
@@ -314,11 +325,11 @@ def test_progress_reports_the_best_size_and_the_present_one(hopeless):
     assert sum(later.done < earlier.done for earlier, later in pairwise(seen)) <= 1
 
 
-STOPPED = """
+SEARCH_SCRIPT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job inherits "ignore"
 sys.path[:0] = sys.argv[1:]
-from test_search import world_samples, random_world, searching
+from test_engine_search import world_samples, random_world, searching
 samples = world_samples(random_world(1, labels=5, tm_states=9), 5_000)
 print("ready", flush=True)
 searching.search(samples)
@@ -326,9 +337,8 @@ searching.search(samples)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGINT works otherwise there")
-def test_ctrl_c_stops_it_soon():
-    here = Path(__file__).parent
-    command = [sys.executable, "-c", STOPPED, str(here), str(here.parent)]
+def test_ctrl_c_stops_the_search():
+    command = [sys.executable, "-c", SEARCH_SCRIPT, *filter(None, sys.path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout.readline() == b"ready\n"
     time.sleep(0.5)
@@ -382,3 +392,78 @@ def test_deferred_merging_is_resumed():
     assert merged.attempts > 1_000_000
     found = search(samples, effort=1e-9)
     assert found_fields(found, but=("attempts",)) == found_fields(merged, but=("attempts",))
+
+
+@pytest.fixture(scope="module")
+def few_traces():
+    """So few traces that nothing is proven, and paths end in different machines."""
+    return exact_samples.world_samples(1, 25, size=11, labels=5, tm_states=7)[1]
+
+
+@pytest.fixture(scope="module")
+def many_traces():
+    """Traces that prove the machine smallest."""
+    return exact_samples.world_samples(0, 3000, size=11, labels=3, tm_states=4)[1]
+
+
+def test_the_smallest_of_all_searches_wins_in_any_order(few_traces):
+    alone = [searching.search(few_traces, seed=seed, effort=EFFORT) for seed in seeds_from(3)]
+    best = min(alone, key=lambda one: one.states)
+    for order in range(3):
+        found, attempts = search_with_restarts(
+            few_traces, ShuffledWorkers(order), seed=3, effort=EFFORT
+        )
+        assert same(found, best)
+        assert [attempt.outcome for attempt in attempts] == [FOUND] * SEEDS
+
+
+def test_a_proof_stops_later_searches_and_waits_for_earlier_ones(many_traces, monkeypatch):
+    monkeypatch.setattr("resolvent.inference.engine.EASY", 0.0)
+    monkeypatch.setattr(
+        "resolvent.inference.engine._is_smallest", lambda samples, found: samples is not many_traces
+    )
+    alone, stopped = searching.search(many_traces, seed=3), 0
+    for order in range(6):
+        found, attempts = search_with_restarts(many_traces, ShuffledWorkers(order), seed=3)
+        assert same(found, alone)
+        assert attempts[0].outcome == FOUND
+        stopped += sum(attempt.outcome == STOPPED for attempt in attempts)
+    assert stopped
+
+
+def test_easy_samples_use_no_workers(many_traces):
+    workers = ShuffledWorkers(0)
+    workers.map_until = None  # must not be called
+    found, attempts = search_with_restarts(many_traces, workers, seed=3)
+    assert same(found, searching.search(many_traces, seed=3))
+    assert attempts == []
+
+
+def test_samples_are_sent_without_derived_data(few_traces):
+    again = pickle.loads(pickle.dumps(_without_names(few_traces)))  # noqa: S301
+    assert same(
+        searching.search(again, seed=1, effort=EFFORT),
+        searching.search(few_traces, seed=1, effort=EFFORT),
+    )
+    assert len(pickle.dumps(_without_names(few_traces))) < 13 * len(few_traces.alpha) + 10_000
+
+
+def test_the_seed_of_the_user_is_the_first_of_several():
+    assert seeds_from(0)[0] == 0
+    assert len({number for seed in range(50) for number in seeds_from(seed)[1:]}) == 50 * (
+        SEEDS - 1
+    )
+    assert all(0 <= number < 2**64 for number in seeds_from(2**64 - 1))
+
+
+def test_contradictions_are_refused():
+    with pytest.raises(ContradictoryRows):
+        search_with_restarts(sample_set([[(-1, 0, 0)], [(-1, 0, 1)]]), ShuffledWorkers(0))
+
+
+def test_a_known_machine_bounds_the_result(many_traces):
+    known = np.full((4, len(many_traces.labels)), -1, np.int32)
+    found = searching.search(many_traces, seed=0)
+    known[found.transition_state, found.transition_label] = found.transition_target
+    again, _ = search_with_restarts(many_traces, ShuffledWorkers(0), known=known)
+    assert again.states == 4

@@ -60,7 +60,7 @@ def test_without_contradictions_there_is_no_finding():
     assert findings(house()) == {}
 
 
-def test_noise_is_called_chance():
+def test_noise_is_reported_as_chance():
     _, noisy = noisy_house()
     noise = findings(noisy)
     assert [*noise] == [("noise", "observation"), ("noise", "reward")]
@@ -89,13 +89,13 @@ def test_a_missing_label_is_named_by_the_observation(name, output, seen, query, 
     assert f"depend on whether {first['of']} was" in finding.text
 
 
-def test_a_missing_label_makes_no_noise_of_what_it_is_not_about():
+def test_unaffected_outputs_are_not_reported_as_noise():
     """The reward machine of the house without the label "key" is as noisy as before."""
     traces = disturbed(without(house(), "key"), 0.05, Random(1))
     assert ("noise", "reward") in findings(traces)
 
 
-def test_slip_is_chance():
+def test_slipping_is_reported_as_chance():
     grid = gym.make("resolvent/RandomWorld-v0", world_seed=0)
     traces = rs.collect(grid, episodes=80, seed=0)
     random = np.random.default_rng(0)
@@ -112,7 +112,7 @@ def test_slip_is_chance():
     assert [*findings(slipped)] == [("noise", "observation")]
 
 
-def test_labels_at_random_carry_nothing():
+def test_random_labels_carry_no_information():
     found = findings(at_random(house()))
     finding = found["uninformative-labels", None]
     assert finding.severity == "warning"
@@ -120,7 +120,7 @@ def test_labels_at_random_carry_nothing():
     assert found["missing-label", "observation"].figures["depends_on"][0]["of"] == "orangeroom"
 
 
-def test_labels_at_random_in_a_log_without_rewards():
+def test_random_labels_in_a_log_without_rewards():
     log = rs.TraceSet(
         rs.Trace(trace.observations, trace.labels, trace.actions, columns={"cost": trace.rewards})
         for trace in at_random(house())
@@ -137,7 +137,7 @@ def test_a_random_world_without_memory_needs_no_labels():
     assert not finding["uninformative-labels", None].figures["at_random"]
 
 
-def test_random_labels_that_change_the_world_carry_something():
+def test_random_labels_that_change_the_world_are_informative():
     """A bell rings at random; then the door leads elsewhere, except for one step in ten."""
     random = Random(0)
 
@@ -155,7 +155,7 @@ def test_random_labels_that_change_the_world_carry_something():
     assert kinds["noise", "observation"].figures["states"] == 2
 
 
-def test_what_is_drawn_at_the_start_of_an_episode_shows_the_last_time():
+def test_outputs_drawn_per_episode_repeat_within_it():
     """Behind a door is one of two rooms, the same for a whole episode, without a label."""
     random = Random(0)
     rooms = [random.choice(["attic", "cellar"]) for _ in range(40)]
@@ -177,7 +177,7 @@ def test_the_order_of_traces_makes_no_difference():
     }
 
 
-def test_shuffled_labels_are_the_same_labels_elsewhere():
+def test_shuffling_keeps_the_labels_of_each_trace():
     shuffled = shuffled_labels(house())
     assert shuffled != house()
     assert Counter(label for one in shuffled for label in one.labels) == Counter(
@@ -186,7 +186,7 @@ def test_shuffled_labels_are_the_same_labels_elsewhere():
     assert [one.observations for one in shuffled] == [one.observations for one in house()]
 
 
-def test_columns_that_are_drawn_apart_are_independent():
+def test_columns_drawn_independently_are_independent():
     random = np.random.default_rng(0)
     first, second = (random.integers(0, 30, 2000).astype(np.int32) for _ in range(2))
     assert are_independent(first, second)
@@ -195,7 +195,7 @@ def test_columns_that_are_drawn_apart_are_independent():
     )
 
 
-def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
+def test_outputs_drawn_per_episode_are_a_missing_label_and_not_chance():
     """The passenger of a taxi is hidden; earlier attempts to pick up predict a little."""
     env = gym.wrappers.TransformObservation(
         gym.make("Taxi-v4"), lambda state: state // 20 * 4 + state % 4, gym.spaces.Discrete(100)
@@ -213,7 +213,7 @@ def test_what_is_drawn_at_the_start_is_missing_and_no_chance():
 
 
 @pytest.mark.parametrize(("feature", "is_dependence"), [(0, False), (300, True)])
-def test_a_kind_with_a_single_feature_needs_less_evidence(feature, is_dependence):
+def test_a_single_feature_needs_less_evidence(feature, is_dependence):
     features = [Feature("seen", str(number), "") for number in range(300)]
     features.append(Feature("last-time", None, ""))
     table = np.array([(feature, query, 2.0, 9.0, 4.0) for query in range(5)]).T

@@ -41,7 +41,7 @@ def least_by_search(share, value, lowest, radius):
 @pytest.mark.parametrize("value", [(0.0, 1.0), (0.4, 0.3), (1.0, 1.0)])
 @pytest.mark.parametrize("lowest", [0.0, -2.0])
 @pytest.mark.parametrize("radius", [0.01, 0.3])
-def test_no_plausible_chances_are_worse(share, value, lowest, radius):
+def test_no_plausible_probabilities_have_a_lower_mean(share, value, lowest, radius):
     share, value = np.array(share), np.array(value[: len(share)])
     row = np.zeros(len(share), int)
     chance, rest = worst_probabilities(row, share, value, np.array([radius]), np.array([lowest]))
@@ -53,7 +53,7 @@ def test_no_plausible_chances_are_worse(share, value, lowest, radius):
     assert attained == pytest.approx(searched, abs=0.03)
 
 
-def test_values_that_hardly_differ_from_the_lowest_are_as_low():
+def test_nearly_equal_values_are_treated_as_the_lowest():
     share, value = np.full(2, 0.5), np.array([5e-324, 1.0])
     chance, rest = worst_probabilities(np.zeros(2, int), share, value, np.array([0.1]), np.zeros(1))
     assert chance.round(3).tolist() == [0.713, 0.287]
@@ -61,7 +61,7 @@ def test_values_that_hardly_differ_from_the_lowest_are_as_low():
 
 
 @pytest.mark.parametrize("pay", [1.0, 1e200, -1e300, 1e-300])
-def test_the_value_of_rewards_of_any_size(pay):
+def test_values_scale_with_rewards_of_any_size(pay):
     chain = MarkovChain(np.arange(2), np.array([1, 0]), np.array([0.5, 1.0]), np.array([pay, 0.0]))
     # x = reward + y / 2 and y = x, without discount.
     assert chain.value(1.0, np.zeros(2)) == pytest.approx([2 * pay, 2 * pay], rel=1e-9, abs=0)
@@ -69,7 +69,7 @@ def test_the_value_of_rewards_of_any_size(pay):
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10**6), st.integers(1, 8))
-def test_many_rows_at_once_are_each_what_they_are_alone(seed, rows):
+def test_a_batch_of_rows_equals_single_rows(seed, rows):
     random = np.random.default_rng(seed)
     sizes = random.integers(1, 5, rows)
     row = np.repeat(np.arange(rows), sizes)
@@ -96,7 +96,7 @@ def test_an_unseen_outcome_gets_all_the_probability_within_the_radius():
     assert chance[0] == pytest.approx(np.exp(-0.2))
 
 
-def test_the_least_mean():
+def test_the_lowest_plausible_mean():
     means = np.linspace(0, 1, 11)
     low = lowest_mean(means, np.full(11, 0.05))
     assert (low <= means).all()
@@ -117,7 +117,7 @@ def test_the_value_solves_the_equations(gamma, size):
     assert chain.value(gamma, np.zeros(size)) == pytest.approx(truth, rel=1e-8, abs=1e-8)
 
 
-def test_counts_leave_the_truth_plausible():
+def test_the_true_probabilities_are_plausible():
     """The true chances stay within the radius in far more than 95 of 100 cases, at every length."""
     random, missed = np.random.default_rng(0), 0
     for _ in range(300):
@@ -131,7 +131,7 @@ def test_counts_leave_the_truth_plausible():
     assert missed <= 0.05 * 300 * 4
 
 
-def test_counts_narrow_what_is_plausible():
+def test_larger_counts_narrow_the_plausible_probabilities():
     radius = [
         log_regret(np.zeros(2, int), np.array([0.7, 0.3]) * n, 1, 3)[0] / n
         for n in (1, 10, 100, 1000)
@@ -139,7 +139,7 @@ def test_counts_narrow_what_is_plausible():
     assert all(one > other for one, other in pairwise(radius))
 
 
-def test_rows_with_large_numbers():
+def test_rows_with_large_counts():
     keys = np.array([2**61, 5, 2**61, 2**60])
     tally = GroupedCounts.of(keys, np.array([7, 0, 7, 3]))
     assert tally.key.tolist() == [5, 2**60, 2**61]
@@ -155,7 +155,7 @@ def drawn_pays(random):
     return np.stack([few, any_reward]), np.array([p @ [-1.0, 0.0, 0.5], 0.2 * 2 - 1])
 
 
-def test_the_true_mean_of_pay_is_within_bounds():
+def test_the_true_mean_reward_is_within_its_bounds():
     random, missed = np.random.default_rng(0), 0
     for _ in range(200):
         pays, means = drawn_pays(random)
@@ -168,7 +168,7 @@ def test_the_true_mean_of_pay_is_within_bounds():
     assert missed <= 0.05 * 200 * 3 * 2
 
 
-def test_pay_that_never_varied_is_in_less_doubt_than_a_coin():
+def test_constant_rewards_have_narrower_bounds_than_a_coin():
     steady = RewardCounts.of(np.zeros(400, int), np.zeros(400))
     coin = RewardCounts.of(np.zeros(400, int), np.tile([-1.0, 1.0], 200))
     (low,), (high,) = steady.bounds(3.0, (-1.0, 1.0))
@@ -181,7 +181,7 @@ def test_pay_that_never_varied_is_in_less_doubt_than_a_coin():
     assert least == pytest.approx(np.exp(-1 / 800) - 1)
 
 
-def test_rows_of_pay_are_those_that_saw_more():
+def test_reward_rows_are_the_ones_with_more_observations():
     first = RewardCounts.of(np.array([1, 1, 2]), np.array([0.5, 1.5, 3.0]))
     second = RewardCounts.of(np.array([1, 2, 2, 7]), np.array([9.0, 4.0, 5.0, -1.0]))
     both = first.better_known(second)

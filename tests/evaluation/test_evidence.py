@@ -34,7 +34,7 @@ def test_states_are_distinguished_by_all_outputs_and_not_by_one():
     assert separation.as_dict()["outputs"][0]["total"] == first.total
 
 
-def test_without_noise_nothing_is_weighed():
+def test_exact_machines_have_no_odds():
     clean = rs.collect(gym.make("resolvent/House-v0"), episodes=100, seed=0)
     evidence = rs.infer(clean).evidence
     for one in evidence.values():
@@ -67,7 +67,7 @@ def test_a_superfluous_state_is_not_distinguished():
     assert "nothing distinguishes states 0 and 2" in str(evidence.experiments[0])
 
 
-def test_labels_may_have_to_be_read_before_states_are_distinguished():
+def test_states_may_be_distinguished_only_after_further_labels():
     """After "left" or "right" all looks alike; only after "on" the two lead to different rooms."""
     random = Random(0)
 
@@ -92,7 +92,7 @@ def test_labels_may_have_to_be_read_before_states_are_distinguished():
     assert separations[separations.number(*after)].log_odds > log(100)
 
 
-def test_transitions_are_as_certain_as_their_odds():
+def test_confidence_in_transitions_equals_their_odds():
     evidence = house_evidence()["transition"]
     complete = evidence.completeness
     assert (complete.weighed, complete.uncertain) == (5, ())
@@ -116,7 +116,7 @@ def test_an_uncertain_transition_is_the_next_experiment():
     assert evidence.as_dict()["completeness"]["uncertain"] == [open_move.as_dict()]
 
 
-def test_the_most_frequent_outputs_are_listed_the_least_certain_first():
+def test_uncertain_outputs_come_first():
     machine = noisy_house()[0].transition
     outputs = house_evidence()["transition"].outputs()
     assert len({(one.state, one.query) for one in outputs}) == len(outputs)
@@ -129,7 +129,7 @@ def test_the_most_frequent_outputs_are_listed_the_least_certain_first():
     assert ahead == sorted(ahead)
 
 
-def test_fresh_traces_are_right_within_noise():
+def test_predictions_of_fresh_traces_are_calibrated():
     machines, _ = noisy_house()
     clean = rs.collect(gym.make("resolvent/House-v0"), episodes=200, seed=7)
     fresh = disturbed(clean, 0.05, Random(3))
@@ -152,7 +152,7 @@ def test_more_noise_than_in_training_is_reported():
     assert "fewer than noise explains" in str(holdout)
 
 
-def test_what_is_held_out_of_noisy_traces_is_checked_for_calibration():
+def test_held_out_noisy_traces_are_checked_for_calibration():
     _, traces = noisy_house()
     holdout = rs.infer(traces, noise="auto").evidence.holdout
     assert holdout.calibration is not None
@@ -160,7 +160,7 @@ def test_what_is_held_out_of_noisy_traces_is_checked_for_calibration():
     assert holdout.within_noise
 
 
-def test_a_machine_with_one_state_has_nothing_to_weigh():
+def test_a_machine_with_one_state_has_no_odds():
     machines = loaded_die(*[1.0] * 9, *[6.0] * 10)
 
     evidence = rs.evidence(machines, dice(*[1.0] * 9, *[6.0] * 10))["reward"]

@@ -36,7 +36,7 @@ def time_for_one_round(monkeypatch):
     return learned
 
 
-def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
+def test_machines_inferred_before_the_time_limit_are_kept(monkeypatch, traces):
     learning_from_few(monkeypatch)
     whole = rs.infer(traces, options=rs.InferenceOptions(refine=True))
     assert whole.refinement.rounds > 1
@@ -57,7 +57,7 @@ def test_what_was_learned_when_time_is_over_is_kept(monkeypatch, traces):
     assert sum(counts.wrong for counts in score.values()) > 0
 
 
-def test_nothing_is_unfinished_that_explains_all_traces(monkeypatch, traces):
+def test_a_result_that_explains_all_traces_is_finished(monkeypatch, traces):
     whole = rs.infer(traces, options=rs.InferenceOptions(refine=False))
     time_for_one_round(monkeypatch)
     found = rs.infer(traces, options=rs.InferenceOptions(refine=False))

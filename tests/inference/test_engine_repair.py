@@ -90,7 +90,7 @@ def test_a_wrong_transition_that_cost_states_is_repaired():
 
 @given(sample_sets(), st.integers(0, 3))
 @settings(deadline=None)
-def test_it_explains_all_and_is_never_larger(samples, seed):
+def test_repair_explains_all_samples_and_is_never_larger(samples, seed):
     if find_contradiction(samples) is not None:
         return
     found = merge(samples, order="rpni")
@@ -187,7 +187,7 @@ def test_repeated_and_shuffled_traces_prove_the_same():
     assert proven[0] == proven[1] > 1
 
 
-def test_of_very_large_machines_a_part_is_compared():
+def test_the_bound_compares_at_most_2048_states():
     """All answers differ, so that each step has a state of its own; to prove that takes long."""
     steps = 3_000
     counting = rs.Trace(
