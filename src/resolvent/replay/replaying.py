@@ -12,11 +12,12 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from resolvent import _core
 from resolvent._util.cache import cached
 from resolvent._util.parallel import Threads, Workers, available_cores
 from resolvent.errors import ModelError
 from resolvent.machines import Machines
-from resolvent.preprocess.timing import LabelTiming
+from resolvent.preprocess.timing import LabelTiming, labels_read
 from resolvent.replay.coded_shard import Alphabets, CodedShard, check_columns, rounding_of
 from resolvent.replay.corpus import REPLAYING, Corpus, ShardReader
 from resolvent.replay.counts import (
@@ -160,12 +161,33 @@ def replay_traces(
     )
 
 
-def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
-    """Return the state of every machine at every step of traces; −1 where it is not known."""
-    shard = CodedShard.alone(traces)
-    check_columns(machines, shard.alphabets)
-    tables = MachineTables.of(machines, shard.alphabets)
-    return dict(replay_shard(tables, shard, shortest=False, outputs=False, states=True).states)
+def states_at_steps(
+    machines: Machines, traces: TraceSet, *, unseen: str = "unknown"
+) -> dict[str, Codes]:
+    """Return the state of every machine at every step of traces.
+
+    It is −1 after an unseen label, or unchanged with `unseen="stay"`.
+
+    >>> from resolvent.worlds import House
+    >>> from resolvent.traces import Trace
+    >>> labels = [None, "flood", "key", "flood"]
+    >>> walk = TraceSet([Trace(["corridor"] * 4, labels, ["up"] * 3, [0] * 3)])
+    >>> states_at_steps(House().machines(), walk)["transition"].tolist()
+    [0, -1, -1]
+    >>> states_at_steps(House().machines(), walk, unseen="stay")["transition"].tolist()
+    [0, 0, 1]
+    """
+    check_columns(machines, Alphabets.of(traces.values))
+    read = labels_read(traces, machines.timing)
+    return {
+        name: _core.walk_states(
+            machine.transitions_for(traces.labels, unseen=unseen).ravel(),
+            len(traces.labels),
+            read,
+            traces.offsets,
+        )
+        for name, machine in machines.items()
+    }
 
 
 def replay_shard(
@@ -173,7 +195,6 @@ def replay_shard(
     shard: CodedShard,
     *,
     shortest: bool = True,
-    outputs: bool = True,
     unknown_states: bool = False,
     earliest: bool = False,
     states: bool = False,
@@ -197,8 +218,8 @@ def replay_shard(
         rank=shard.rank if shortest else _UNRANKED,
         first=tables.timing.first,
         lag=tables.timing.lag,
-        answers=outputs,
-        situations=outputs and _can_number_augmented_states(tables, shard),
+        answers=True,
+        situations=_can_number_augmented_states(tables, shard),
         unknown_states=unknown_states,
         earliest=earliest,
         states=states,

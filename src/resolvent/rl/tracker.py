@@ -12,19 +12,16 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent import _core
 from resolvent._util.text import short
 from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, TraceError, locating
 from resolvent.machines import Machines
 from resolvent.machines.belief import Belief
-from resolvent.preprocess.timing import LabelReader, labels_read
+from resolvent.preprocess.timing import LabelReader
 from resolvent.rl.env import LivePreprocessor, finite_reward
 from resolvent.rl.vector_env import Mask, numbers_in
 from resolvent.traces.schema import OBSERVATION, REWARD, TERMINATED
 from resolvent.traces.symbols import Label, as_label, label_text
-from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes
 
 Numbers: TypeAlias = NDArray[np.int64]
 Probabilities: TypeAlias = NDArray[np.float32]
@@ -351,29 +348,6 @@ class SideBySide:
         """Read the labels that steps led to, in the masked environments."""
         for number in numbers_in(mask):
             self.trackers[number].step(labels[number], bool(terminated[number]))
-
-
-def states_at_steps(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
-    """Return the state of each machine at every step of recorded traces, as when tracked live.
-
-    >>> from resolvent.worlds import House
-    >>> from resolvent.traces import Trace
-    >>> labels = [None, "flood", "key", "flood"]
-    >>> walk = TraceSet([Trace(["corridor"] * 4, labels, ["up"] * 3, [0] * 3)])
-    >>> states_at_steps(House().machines(), walk)["transition"].tolist()
-    [0, 0, 1]
-    """
-    traces = machines.preprocessor.transform(traces)
-    read = labels_read(traces, machines.timing)
-    return {
-        name: _core.walk_states(
-            machine.transitions_for(traces.labels, unseen="stay").ravel(),
-            len(traces.labels),
-            read,
-            traces.offsets,
-        )
-        for name, machine in machines.items()
-    }
 
 
 class _LabelCodes(dict[Any, int]):

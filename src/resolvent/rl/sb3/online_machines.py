@@ -32,12 +32,13 @@ from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.inference.result import InferenceResult
 from resolvent.machines import Machines
+from resolvent.replay import states_at_steps
 from resolvent.rl.augmentation import Flat, check_fixed_size
 from resolvent.rl.env import LabelSource, LivePreprocessor, reported_label
 from resolvent.rl.rollout import Episode, StepEncoder
-from resolvent.rl.tracker import StateTracker, states_at_steps
+from resolvent.rl.tracker import StateTracker
 from resolvent.rl.vector_env import split
-from resolvent.traces import TraceSet
+from resolvent.traces import Codes, TraceSet
 from resolvent.traces.columns import EpisodeBuilder
 from resolvent.traces.schema import ACTION, LABEL, OBSERVATION
 
@@ -106,8 +107,8 @@ class ShownMachines:
             if name in machines
         }
         for shard in traces:
-            after = states_at_steps(machines, shard)
-            before = {} if self.machines is None else states_at_steps(self.machines, shard)
+            after = _live_states(machines, shard)
+            before = {} if self.machines is None else _live_states(self.machines, shard)
             for name, count in counts.items():
                 slots: Any = self.slots[name][before[name]] if name in before else 0
                 np.add.at(count, (slots, after[name]), 1)
@@ -115,6 +116,11 @@ class ShownMachines:
         self.machines = machines
         self.slots = {name: slots.of_state for name, slots in assigned.items()}
         return assigned
+
+
+def _live_states(machines: Machines, traces: TraceSet) -> dict[str, Codes]:
+    """Return the state of each machine at every step, as `StateTracker` has it."""
+    return states_at_steps(machines, machines.preprocessor.transform(traces), unseen="stay")
 
 
 class SlotTracker:
