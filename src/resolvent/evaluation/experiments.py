@@ -3,10 +3,10 @@
 Input: two sets of machines, or the gaps of the evidence for one. Output: `Experiment`s.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from resolvent.evaluation.separation import Separations, VaryingOutputs
 from resolvent.machines import UNSEEN, Machine, Machines, TransitionMachine
 from resolvent.machines.augmented_state import AugmentedState, augmented_state_text, by_name
 from resolvent.machines.compare import label_sequence_text
+from resolvent.machines.memory import BreadthFirstSearch
 from resolvent.replay import StepQueries
 from resolvent.traces import Label, Symbol, label_text
 from resolvent.traces.symbols import quoted_text, symbol_text
@@ -144,46 +145,6 @@ def rarely_taken_reason(count: int) -> str:
     return f"it was observed {amount(count, 'time')}, the fewest on this path"
 
 
-# --- Shortest paths ------------------------------------------------------------------------------
-
-NodeT = TypeVar("NodeT")
-EdgeT = TypeVar("EdgeT")
-
-
-class ShortestPaths(Generic[NodeT, EdgeT]):
-    """A shortest path to each node of a graph that a breadth-first search has reached.
-
-    >>> paths = ShortestPaths([1])
-    >>> nodes = paths.search(lambda node: [("double", 2 * node), ("add", node + 3)])
-    >>> next(node for node in nodes if node == 10), paths.to(10)
-    (10, (1, ['double', 'add', 'double']))
-    """
-
-    def __init__(self, starts: Iterable[NodeT]) -> None:
-        self._last: dict[NodeT, tuple[NodeT, EdgeT] | None] = dict.fromkeys(starts)
-
-    def search(self, edges: Callable[[NodeT], Iterable[tuple[EdgeT, NodeT]]]) -> Iterator[NodeT]:
-        """Yield the nodes in breadth-first order, given each edge of a node and its target."""
-        queue = list(self._last)
-        for node in queue:  # grows during the loop
-            yield node
-            for edge, after in edges(node):
-                if after not in self._last:
-                    self._last[after] = node, edge
-                    queue.append(after)
-
-    def __contains__(self, node: object) -> bool:
-        return node in self._last
-
-    def to(self, node: NodeT) -> tuple[NodeT, list[EdgeT]]:
-        """Return the start and the edges of the path to a node."""
-        edges: list[EdgeT] = []
-        while (last := self._last[node]) is not None:
-            node, edge = last
-            edges.append(edge)
-        return node, edges[::-1]
-
-
 # --- Experiments that distinguish machines -------------------------------------------------------
 
 
@@ -217,17 +178,8 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
     def named(states: tuple[Any, ...]) -> list[tuple[str, Any]]:
         return list(zip(names, states, strict=True))
 
-    def edges(states: tuple[tuple[Any, ...], ...]) -> Iterator[tuple[Label, Any]]:
-        for label in labels:
-            after = tuple(
-                tuple(machines[name].step(state, label) for name, state in named(own))
-                for machines, own in zip(both, states, strict=True)
-            )
-            if UNSEEN not in (*after[0], *after[1]):
-                yield label, after
-
-    paths: ShortestPaths[Any, Label] = ShortestPaths([((0,) * len(names),) * 2])
-    for states in paths.search(edges):
+    search: BreadthFirstSearch[Any, Label] = BreadthFirstSearch([((0,) * len(names),) * 2])
+    for states in search:
         for name, observation, action in queries:
             outputs = [
                 _output(machines, dict(named(own)), name, observation, action)
@@ -236,8 +188,15 @@ def distinguishing_sequence(first: Machines, second: Machines) -> Experiment | N
             if UNSEEN not in outputs and outputs[0] != outputs[1]:
                 ours, theirs = map(symbol_text, outputs)
                 why = f"one {name} machine predicts {ours}, the other {theirs}"
-                history = tuple(paths.to(states)[1])
+                history = tuple(label for _, label in search.path_to(states))
                 return Experiment(history, (observation, action), why, name, exact=True)
+        for label in labels:
+            after = tuple(
+                tuple(machines[name].step(state, label) for name, state in named(own))
+                for machines, own in zip(both, states, strict=True)
+            )
+            if UNSEEN not in (*after[0], *after[1]):
+                search.add(after, states, label)
     return None
 
 
@@ -286,16 +245,13 @@ class ExperimentDesigner:
         self._observations = _observations_after_label(steps, offsets)
         table = self._transition.transitions_for(machine.labels).tolist()
         rows = machine.transitions.tolist()
-
-        def edges(joint: tuple[int, int]) -> Iterator[tuple[Label, tuple[int, int]]]:
+        self._search: BreadthFirstSearch[tuple[int, int], Label] = BreadthFirstSearch([(0, 0)])
+        self._joint: dict[int, tuple[int, int]] = {}  # the nearest joint state with each state
+        for joint in self._search:
+            self._joint.setdefault(joint[0], joint)
             for label, *after in zip(machine.labels, rows[joint[0]], table[joint[1]], strict=True):
                 if min(after) >= 0:
-                    yield label, (after[0], after[1])
-
-        self._paths: ShortestPaths[tuple[int, int], Label] = ShortestPaths([(0, 0)])
-        self._joint: dict[int, tuple[int, int]] = {}  # the nearest joint state with each state
-        for joint in self._paths.search(edges):
-            self._joint.setdefault(joint[0], joint)
+                    self._search.add((after[0], after[1]), joint, label)
         self._inseparable = np.flatnonzero(separations.depth < 0)
         self._unread = [
             (state, label)
@@ -334,13 +290,16 @@ class ExperimentDesigner:
         for query in self._queries(columns):
             own_state = query.transition_state
             joint = self._joint.get(state) if own_state is None else (state, own_state)
-            if joint is not None and joint in self._paths:
-                return tuple(self._paths.to(joint)[1]), query[:2]
+            if joint is not None and joint in self._search.parents:
+                return self._labels_to(joint), query[:2]
         return None
+
+    def _labels_to(self, joint: tuple[int, int]) -> tuple[Label, ...]:
+        return tuple(label for _, label in self._search.path_to(joint))
 
     def _for_transition(self, state: int, label: Label) -> Experiment:
         """Return an experiment that reads a label never read in a state."""
-        labels = (*self._paths.to(self._joint[state])[1], label)
+        labels = (*self._labels_to(self._joint[state]), label)
         why = f"{label_text(label)} was never read in state {state}"
         query = self._possible(labels, self._most_varying)
         return Experiment(labels, query, why, self._machine.name)

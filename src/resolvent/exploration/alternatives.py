@@ -13,7 +13,7 @@ import numpy as np
 
 from resolvent.exploration.empirical_model import EmpiricalModel
 from resolvent.exploration.hypothesis import EFFORT, Hypothesis, explains
-from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
+from resolvent.exploration.search import RESET, Path, StepSearch
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import ObservedMachines, QueriedSteps, States, TransitionTables
 from resolvent.inference.conflict import Conflict
@@ -43,7 +43,7 @@ def distinguishing_path(
     model: EmpiricalModel, row: int, states: States, alternative: ObservedMachines
 ) -> Path | None:
     """Return the shortest path to a step with different predictions, from a row and states."""
-    search = BreadthFirstSearch[tuple[int, States]]([(row, states)], MAX_NODES)
+    search = StepSearch[tuple[int, States]]([(row, states)], MAX_NODES)
     for node in search:
         here, other_states = node
         observation, *own = model.augmented_states[here]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from resolvent.exploration.empirical_model import ENDS, UNKNOWN, VARIES, EmpiricalModel
-from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
+from resolvent.exploration.search import RESET, Path, Step, StepSearch
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.state_checks import (
     CHECK_STATE,
@@ -102,7 +102,7 @@ def most_useful_step(
     model: EmpiricalModel, values: ValueBounds, sources: Iterable[int], floor: float = 0.0
 ) -> Path | None:
     """Return the path with the highest use per step, above the floor, from one of the sources."""
-    search = BreadthFirstSearch[int](sources)
+    search = StepSearch[int](sources)
     best: Step | None = None
     rate, purpose = floor, ""
     next_row, nondeterministic, parents = model.next_row, model.nondeterministic, search.parents

@@ -3,12 +3,11 @@
 Input: start nodes and, for each node in turn, its successors. Output: a `Path`.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from math import inf
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from resolvent.exploration.empirical_model import UNKNOWN
+from resolvent.machines.memory import BreadthFirstSearch
 
 Step: TypeAlias = tuple[int, int]
 """The row of an augmented state, and an action."""
@@ -40,39 +39,10 @@ RESET: Final = Path((), 0.0)
 """Stands for a test to make in another episode."""
 
 
-class BreadthFirstSearch(Generic[Node]):
-    """Visits nodes first in, first out, so that ties are broken by the order of actions.
-
-    Iterate over it, and `add` the successors of each node. The search ends when it holds
-    `max_nodes` nodes.
-    """
-
-    def __init__(self, starts: Iterable[Node], max_nodes: float = inf) -> None:
-        self.parents: dict[Node, tuple[Node, int] | None] = dict.fromkeys(starts)
-        self.distance = 0
-        """Number of steps from the starts to the present node."""
-        self._max_nodes = max_nodes
-        self._next: list[Node] = list(self.parents)
-
-    def __iter__(self) -> Iterator[Node]:
-        while self._next:
-            level, self._next = self._next, []
-            for node in level:
-                if len(self.parents) >= self._max_nodes:
-                    return
-                yield node
-            self.distance += 1
-
-    def add(self, node: Node, parent: Node, action: int) -> None:
-        """Note that an action in the parent leads to a node, unless the node was reached before."""
-        if node not in self.parents:
-            self.parents[node] = parent, action
-            self._next.append(node)
+class StepSearch(BreadthFirstSearch[Node, int]):
+    """A breadth-first search over known steps."""
 
     def steps_to(self, node: Node, action: int) -> tuple[Step, ...]:
         """Return the steps from a start to a node, and then the action."""
-        path = [(node, action)]
-        while (parent := self.parents[path[-1][0]]) is not None:
-            path.append(parent)
-        rows = (node if isinstance(node, int) else int(node[0]) for node, _ in reversed(path))
-        return tuple(zip(rows, (action for _, action in reversed(path)), strict=True))
+        path = [*self.path_to(node), (node, action)]
+        return tuple((node if isinstance(node, int) else int(node[0]), edge) for node, edge in path)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from resolvent.exploration.empirical_model import UNKNOWN, Context, EmpiricalModel
-from resolvent.exploration.search import RESET, BreadthFirstSearch, Path, Step
+from resolvent.exploration.search import RESET, Path, Step, StepSearch
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import Query
 
@@ -119,7 +119,7 @@ def distinguishing_query(
     is_enough = len(done) >= needed
     if is_enough and not candidates:
         return None
-    search = BreadthFirstSearch[int]([row])
+    search = StepSearch[int]([row])
     first: Step | None = None
     for here, action in _informative_steps(model, search, queries):
         query = model.augmented_states[here][0], action
@@ -142,7 +142,7 @@ def nearest_informative(
     done = len(queries & model.informative)
     if done >= N_CHECKS:
         return None
-    search = BreadthFirstSearch[int]([row])
+    search = StepSearch[int]([row])
     use = CHECK_USE / (1 + done)
     step = next(_informative_steps(model, search, queries, use, floor), None)
     return None if step is None else Path(search.steps_to(*step), CHECK_USE, CHECK_STATE)
@@ -150,7 +150,7 @@ def nearest_informative(
 
 def _informative_steps(
     model: EmpiricalModel,
-    search: BreadthFirstSearch[int],
+    search: StepSearch[int],
     queries: set[Query],
     use: float = CHECK_USE,
     floor: float = 0.0,
@@ -181,7 +181,7 @@ def unchecked_label(
     `given_up` are finished contexts, each with its first row: if a label is read in several
     places, a query may be in reach of only one of them.
     """
-    search = BreadthFirstSearch[int](sources)
+    search = StepSearch[int](sources)
     for row in search:
         states = model.augmented_states[row][1:]
         for action, target in enumerate(model.next_row[row]):
@@ -205,7 +205,7 @@ def unchecked_pair(
     model: EmpiricalModel, row: int, context: Context, given_up: set[tuple[Context, int, int]]
 ) -> Path | None:
     """Return the shortest path to two labels in a row with too few checks after them."""
-    search = BreadthFirstSearch[tuple[int, Context]]([(row, context)], MAX_NODES)
+    search = StepSearch[tuple[int, Context]]([(row, context)], MAX_NODES)
     for node in search:
         here, before = node
         states = model.augmented_states[here][1:]

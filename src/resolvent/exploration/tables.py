@@ -5,7 +5,7 @@ step, and machines. A machine can so be changed in one transition and checked wi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -14,18 +14,19 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent.exploration.buffer import Buffer, Columns
-from resolvent.inference.counterexamples import observed_termination
+from resolvent.inference.counterexamples import observed_termination, with_evidence
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import Machine, Machines, Provenance, machines_of
 from resolvent.machines.build import Vocabularies, machine_of_tables
 from resolvent.machines.machine import machine_class
+from resolvent.machines.tables import no_codes, no_numbers
 from resolvent.planning.steps import acting_machines
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
 from resolvent.replay import replay_traces
 from resolvent.traces import Label, Vocabulary
-from resolvent.traces.schema import OBSERVATION, TERMINATED
+from resolvent.traces.schema import OBSERVATION
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.traces.vocabulary import Codes
 
@@ -238,38 +239,19 @@ def build_machines(
     labeling: LabelingFunction,
 ) -> Machines:
     """Return the machines with these transitions and the outputs of all steps, as observed."""
-    traces, steps = buffer.traces(), QueriedSteps(buffer.columns(), tables)
+    traces = buffer.traces()
     order = [buffer.labels.codes[label] for label in traces.labels]
-    observed = traces.observations, traces.at_step(traces.observation_codes).astype(np.int64)
-    outputs: dict[str, tuple[Vocabulary[Any], Codes]] = {
-        "transition": (traces.observations, traces.after_step(traces.observation_codes)),
-        "reward": (traces.rewards, traces.reward_codes),
-        TERMINATED: (Vocabulary([False, True]), steps.terminated.astype(np.int32)),
-    }
-    acting: list[Machine] = []
-    for name, table in zip(tables.names, tables.transitions, strict=True):
-        states = steps.walk(table)
-        column = OBSERVATION if name == "transition" else name
-        output_values, output_codes = outputs[name]
-        observations, codes = observed
-        queries = codes * len(traces.actions) + traces.action_codes
-        has_state = states >= 0
-        rows = np.stack([states[has_state], queries[has_state], output_codes[has_state]])
-        state, query, output = np.unique(rows, axis=1)
-        transitions = np.ascontiguousarray(table[:, order])
-        machine, number = machine_of_tables(
-            machine_class(column),
-            Vocabularies(traces.labels, observations, traces.actions, output_values),
-            transitions,
-            (state, query, output.astype(np.int32)),
-            trivial=_trivial_labels(traces.labels, transitions),
-            predicts=column,
-            supplemented=name != "transition",
-        )
-        acting.append(machine)
-        if name == "transition":
-            observed = _supplemented(*observed, number[states])
-    machines = machines_of(acting, tables.timing, preprocessor=Preprocessor(labeling))
+    machines = machines_of(
+        (
+            _without_outputs(name, table[:, order], traces.labels)
+            for name, table in zip(tables.names, tables.transitions, strict=True)
+        ),
+        tables.timing,
+        preprocessor=Preprocessor(labeling),
+    )
+    counts = replay_traces(machines, traces)
+    rebuilt = with_evidence(machines, counts, constants=True)
+    acting = (replace(machine, support=None) for machine in rebuilt)
     provenance = Provenance(
         version=version("resolvent"),
         traces=len(traces),
@@ -277,18 +259,22 @@ def build_machines(
         traces_sha256=traces.digest,
         options=options.as_dict(),
     )
-    termination = observed_termination(replay_traces(machines, traces))
-    return machines.replacing(termination=termination, provenance=provenance)
+    termination = observed_termination(counts)
+    return machines.replacing(*acting, termination=termination, provenance=provenance)
 
 
-def _supplemented(
-    observations: Vocabulary[Any], codes: NDArray[np.int64], states: Codes
-) -> tuple[Vocabulary[Any], NDArray[np.int64]]:
-    """Return the observations with the state of the Transition Machine, and their codes."""
-    size = int(states.max()) + 1
-    pairs, codes = np.unique(codes * size + states, return_inverse=True)
-    parts = (divmod(int(pair), size) for pair in pairs)
-    return Vocabulary((observations[code], state) for code, state in parts), codes
+def _without_outputs(name: str, transitions: Codes, labels: Vocabulary[Label]) -> Machine:
+    column, nothing = OBSERVATION if name == "transition" else name, Vocabulary[Any](())
+    machine, _ = machine_of_tables(
+        machine_class(column),
+        Vocabularies(labels, nothing, nothing, nothing),
+        transitions,
+        (no_numbers(), no_numbers(), no_codes()),
+        trivial=_trivial_labels(labels, transitions),
+        predicts=column,
+        supplemented=name != "transition",
+    )
+    return machine
 
 
 def _trivial_labels(labels: Vocabulary[Label], transitions: Codes) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from resolvent.exploration.buffer import Episode
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
-from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
+from resolvent.exploration.search import RESET, Path, StepSearch
 from resolvent.exploration.state import EpisodeState, LearnerState
 from resolvent.exploration.tables import Query, States
 
@@ -120,7 +120,7 @@ class WMethodTests:
         model = self.model
         if test.labels[: len(read)] != read:
             return None
-        search = BreadthFirstSearch[_Node]([self._node(test, row, len(read))], MAX_NODES)
+        search = StepSearch[_Node]([self._node(test, row, len(read))], MAX_NODES)
         for node in search:
             here, _, other_states = node
             observation, *states = model.augmented_states[here]
@@ -174,7 +174,7 @@ class WMethodTests:
             for length in range(len(word) + 1)
         }
         starts = sorted({(start, model.first_word(start)) for start in model.starts})
-        search, tests = BreadthFirstSearch[tuple[int, Word]](starts), dict[WTest, None]()
+        search, tests = StepSearch[tuple[int, Word]](starts), dict[WTest, None]()
         for row, word in search:
             observation, *states = model.augmented_states[row]
             n_open = open_labels(word)
@@ -199,7 +199,7 @@ class WMethodTests:
         """Return for each machine a label sequence to each reachable state."""
         model = self.model
         words = {start: model.first_word(start) for start in model.starts}
-        search = BreadthFirstSearch[int](words)
+        search = StepSearch[int](words)
         access: list[dict[int, Word]] = [{} for _ in model.sizes]
         for row in search:
             for sequences, state in zip(access, model.augmented_states[row][1:], strict=True):

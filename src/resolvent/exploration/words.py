@@ -9,7 +9,7 @@ from typing import Final
 
 from resolvent.exploration.buffer import Buffer, Episode
 from resolvent.exploration.empirical_model import UNKNOWN, EmpiricalModel
-from resolvent.exploration.search import RESET, BreadthFirstSearch, Path
+from resolvent.exploration.search import RESET, Path, StepSearch
 from resolvent.exploration.state import MAX_WORD_LENGTH, EpisodeState, LearnerState
 from resolvent.exploration.tables import Query
 
@@ -113,7 +113,7 @@ def _unread_word(state: LearnerState, episode: EpisodeState, length: int) -> Pat
 def unread_word(model: EmpiricalModel, row: int, episode: Episode, length: int) -> Path | None:
     """Return the shortest path that reads a new sequence of `length` labels."""
     recent, read = recent_labels(model, episode, length - 1), model.words(length)
-    search = BreadthFirstSearch[tuple[int, Word]]([(row, recent)], MAX_NODES)
+    search = StepSearch[tuple[int, Word]]([(row, recent)], MAX_NODES)
     for node in search:
         here, word = node
         for action, target in enumerate(model.next_row[here]):
@@ -173,7 +173,7 @@ class QueryLog:
         if len(word) > length:
             return None
         model = self.model
-        search = BreadthFirstSearch[tuple[int, Word]]([(row, word)], MAX_NODES)
+        search = StepSearch[tuple[int, Word]]([(row, word)], MAX_NODES)
         for node in search:
             here, before = node
             queries = self._observed.get(before, set())

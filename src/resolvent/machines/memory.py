@@ -4,12 +4,13 @@ Input: a table of next states by state and label. Output: states after label seq
 sequences, and the same table for other alphabets.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from math import inf
 from numbers import Integral
-from typing import Final, Literal, TypeAlias
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +165,57 @@ class FiniteMemory(ByValue):
             raise ModelError(
                 f"state {quoted(state)} does not exist: the states are 0 to {self.states - 1}"
             )
+
+
+Node = TypeVar("Node", bound=Hashable)
+Edge = TypeVar("Edge")
+
+
+class BreadthFirstSearch(Generic[Node, Edge]):
+    """Visits the nodes of a graph, the nearest first; ties are broken by the order of edges.
+
+    Iterate over it, and `add` the successors of each node. The search ends when it holds
+    `max_nodes` nodes.
+
+    >>> search = BreadthFirstSearch([1])
+    >>> for node in search:
+    ...     if node == 10:
+    ...         break
+    ...     search.add(2 * node, node, "double")
+    ...     search.add(node + 3, node, "add 3")
+    >>> search.path_to(10)
+    [(1, 'double'), (2, 'add 3'), (5, 'double')]
+    """
+
+    def __init__(self, starts: Iterable[Node], max_nodes: float = inf) -> None:
+        self.parents: dict[Node, tuple[Node, Edge] | None] = dict.fromkeys(starts)
+        self.distance = 0
+        """Number of edges from the starts to the present node."""
+        self._max_nodes = max_nodes
+        self._next: list[Node] = list(self.parents)
+
+    def __iter__(self) -> Iterator[Node]:
+        while self._next:
+            level, self._next = self._next, []
+            for node in level:
+                if len(self.parents) >= self._max_nodes:
+                    return
+                yield node
+            self.distance += 1
+
+    def add(self, node: Node, parent: Node, edge: Edge) -> None:
+        """Note that an edge leads from the parent to a node, unless the node was reached before."""
+        if node not in self.parents:
+            self.parents[node] = parent, edge
+            self._next.append(node)
+
+    def path_to(self, node: Node) -> list[tuple[Node, Edge]]:
+        """Return the nodes on the shortest path from a start to a node, each with its edge."""
+        path = []
+        while (parent := self.parents[node]) is not None:
+            path.append(parent)
+            node = parent[0]
+        return path[::-1]
 
 
 def shortest_paths(transitions: Codes) -> dict[int, tuple[int, int]]:

@@ -4,16 +4,17 @@ Input: a model and a policy, or machines with an experiment or traces. Output: t
 unknown step; a `Goal` that follows an episode label by label; the most frequent outcomes of steps.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from resolvent._util.parallel import Threads
-from resolvent.evaluation.experiments import Experiment, ShortestPaths, rarely_taken_reason
+from resolvent.evaluation.experiments import Experiment, rarely_taken_reason
 from resolvent.machines import UNSEEN, Machine, Machines
 from resolvent.machines.augmented_state import ACTING_MACHINES
+from resolvent.machines.memory import BreadthFirstSearch
 from resolvent.planning.model import Model
 from resolvent.planning.steps import StepPass
 from resolvent.replay.corpus import run_pass, scan_corpus
@@ -70,19 +71,16 @@ def _unknown_step_from(policy: Codes, model: Model, start: int) -> Experiment | 
 
 def nearest_unknown_step(model: Model) -> Experiment | None:
     """Return the unknown step nearest to any start; None if there is none."""
-
-    def edges(state: int) -> Iterator[tuple[ModelStep, int]]:
-        for action, after in enumerate(model.next_state[state].tolist()):
-            if after >= 0:
-                yield (state, action), after
-
-    paths: ShortestPaths[int, ModelStep] = ShortestPaths(model.starts.tolist())
-    for state in paths.search(edges):
+    search: BreadthFirstSearch[int, int] = BreadthFirstSearch(model.starts.tolist())
+    for state in search:
         untried = ~model.known[state] & ~model.sometimes_ends[state]
         if untried.any():
             last = state, int(untried.argmax())
             taken = None if model.outcomes is None else 0
-            return _experiment(model, paths.to(state)[1], last, taken)
+            return _experiment(model, search.path_to(state), last, taken)
+        for action, after in enumerate(model.next_state[state].tolist()):
+            if after >= 0:
+                search.add(after, state, action)
     return None
 
 
