@@ -171,7 +171,7 @@ def claim_of(
     acting = ByPlan(solved.plan, names)
     truth = Truth(make())
     return {
-        "claims": solved.statement.kind,
+        "claims": solved.guarantee.reason,
         "right": truth.holds(acting.begin, acting),
         "steps": solved.steps,
         "states": solved.states,

@@ -111,7 +111,7 @@ def trial(world: str, seed: int, draw: random.Random, wanted: list[str], used: f
 def _is_open(folder: Path) -> bool:
     """Whether a killed process wrote last."""
     solution = json.loads((folder / "solved.json").read_bytes())
-    return solution["statement"]["kind"] == "interrupted"
+    return solution["guarantee"]["reason"] == "interrupted"
 
 
 def main() -> int:

@@ -231,8 +231,8 @@ def measure(case: Case, seconds: float) -> Row:
         " × ".join(str(sizes[kind]) for kind in ("transition", "reward") if kind in sizes),
         round(float(runs.discounted_returns.mean()), 4),
         None if case.best is None else round(case.best(env, starts), 4),
-        solved.statement.kind,
-        solved.statement.as_dict()["gap"],
+        solved.guarantee.reason,
+        solved.guarantee.as_dict()["gap"],
         round(used, 1),
     )
 

@@ -164,7 +164,7 @@ def explored(
     started = time.process_time()
     try:
         solved = explore(run)
-        claims, stopped = str(solved.statement.kind), explorer.steps
+        claims, stopped = str(solved.guarantee.reason), explorer.steps
         acting = ByPlan(solved.plan, list(explorer.state.buffer.actions))
         right = truth.holds(acting.begin, acting)
         since = since or explorer.steps  # optimal since the last look, if at all

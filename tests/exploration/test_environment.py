@@ -70,9 +70,9 @@ def test_a_failed_run_keeps_its_result_and_resumes(tmp_path, whole, how, at, mes
     assert f"the result so far is in {folder}" in str(caught.value)
     kept = rs.Solution.load(folder)
     assert kept.traces == caught.value.solution.traces
-    assert kept.statement.kind == "failed"
-    assert kept.statement.failure in str(caught.value)
-    assert str(kept.statement).startswith(f"the environment failed after {kept.steps} steps (")
+    assert kept.guarantee.reason == "failed"
+    assert kept.guarantee.failure in str(caught.value)
+    assert str(kept.guarantee).startswith(f"the environment failed after {kept.steps} steps (")
     if how not in ("reset", "actions", "observations"):
         assert kept.steps == at - 1
     resumed = rs.solve(Failing("never"), resume=folder)
@@ -115,8 +115,8 @@ def test_a_stochastic_environment_that_fails_keeps_its_steps(tmp_path):
     kept = rs.Solution.load(tmp_path / "coin")
     assert kept.steps == 899
     assert kept.traces == caught.value.solution.traces
-    assert "the coin is lost" in kept.statement.failure
-    assert rs.solve(Stuck(), resume=kept, budget=1_000).statement.kind == "chance"
+    assert "the coin is lost" in kept.guarantee.failure
+    assert rs.solve(Stuck(), resume=kept, budget=1_000).guarantee.reason == "stochastic"
 
 
 class Ring(gym.Env):
@@ -139,7 +139,7 @@ def test_endless_episodes_are_truncated_and_counted():
     assert solved.optimal
     lengths = [len(trace.actions) for trace in solved.traces]
     assert max(lengths) == 10
-    assert solved.statement.capped == lengths.count(10) > 1  # the plan goes round, too
+    assert solved.guarantee.truncated == lengths.count(10) > 1  # the plan goes round, too
     assert solved.why_stopped.endswith(f"{lengths.count(10)} episodes truncated")
 
 
@@ -148,12 +148,12 @@ def test_the_statement_names_the_two_contradictory_steps(tmp_path):
     with pytest.raises(rs.ContradictoryTraces) as caught:
         rs.solve(Coin(), noise="none", folder=tmp_path / "coin")
     first, second = caught.value.locations
-    assert f"{first} and {second}" in solved.statement.contradiction
+    assert f"{first} and {second}" in solved.guarantee.contradiction
     shown = rs.read_traces(tmp_path / "coin" / "traces.jsonl")
     values = [shown[one.trace].observations[one.step + 1] for one in (first, second)]
     assert sorted(values) == sorted(caught.value.values)
     # The folder can be used again, since nothing else lies in it.
-    assert rs.solve(Coin(), folder=tmp_path / "coin", budget=600).statement.kind == "chance"
+    assert rs.solve(Coin(), folder=tmp_path / "coin", budget=600).guarantee.reason == "stochastic"
 
 
 class TestAnotherEnvironment:
@@ -336,11 +336,11 @@ class CutsLate(Cuts):
 def test_a_step_that_is_always_truncated_is_named():
     solved = rs.solve(Cuts())
     assert solved.value > 10
-    assert "2 in 4 (transition state 0, reward state 1)" in solved.statement.cut
+    assert "2 in 4 (transition state 0, reward state 1)" in solved.guarantee.truncated_after
     assert "if this is an end, return terminated=True" in solved.why_stopped
     late = rs.solve(CutsLate())
     assert late.value == pytest.approx(VALUE)
-    assert late.statement.cut is None
+    assert late.guarantee.truncated_after is None
 
 
 class Idle(Corridor):
@@ -352,7 +352,7 @@ class Idle(Corridor):
 
 def test_equal_rewards_give_no_bound(tmp_path):
     solved = rs.solve(Idle(), budget=500, folder=tmp_path / "kept")
-    assert solved.statement.kind == "budget"
+    assert solved.guarantee.reason == "budget"
     assert "pass reward_range or increase the budget" in solved.why_stopped
     assert solved.bound == float("inf")
     assert solved.as_dict()["bound"] is None

@@ -56,7 +56,7 @@ def test_autoreset_modes_give_equal_results(house, mode):
     other = solved(mode=mode)
     assert other.traces == house.traces
     assert other.machines == house.machines
-    assert other.statement == house.statement
+    assert other.guarantee == house.guarantee
 
 
 def test_equal_seeds_give_equal_results(house):
@@ -92,7 +92,7 @@ def test_labels_may_be_reported_by_a_method(house):
 def test_a_budget_is_kept():
     solution = solved(budget=50)
     assert solution.steps == 48
-    assert solution.statement.kind == "budget"
+    assert solution.guarantee.reason == "budget"
     with pytest.raises(rs.OptionError, match="one step in each of the 3 environments"):
         solved(budget=2)
 
@@ -112,8 +112,8 @@ def test_a_vector_run_resumes(tmp_path, house, then):
     assert solution.optimal
     assert solution.value == pytest.approx(house.value)
     assert solution.steps > part.steps
-    assert list(solution.traces[: part.statement.episodes]) == list(
-        part.traces[: part.statement.episodes]
+    assert list(solution.traces[: part.guarantee.episodes]) == list(
+        part.traces[: part.guarantee.episodes]
     )
 
 
@@ -186,7 +186,7 @@ class TestResuming:
                 resume = folder
             assert parts.machines == whole.machines
             assert parts.traces == whole.traces
-            assert parts.statement == whole.statement
+            assert parts.guarantee == whole.guarantee
             assert parts.history == whole.history
 
     @pytest.mark.slow
@@ -229,7 +229,7 @@ class TestResuming:
 
 def test_a_stochastic_vector_continues_in_one_environment():
     solution = solved(Coin, 2, budget=700)
-    assert solution.statement.kind == "chance"
+    assert solution.guarantee.reason == "stochastic"
     assert solution.steps == 700
 
 
@@ -268,7 +268,7 @@ class TestSeveralEpisodesAtOnce:
                 shown[which] = env.reset() if terminated else (came[0], info)
                 if explorer.done:
                     break
-        assert explorer.statement().kind == "optimal"
+        assert explorer.guarantee().reason == "optimal"
         assert explorer.steps == taken.sum()
         assert taken.min() > 0
         assert explorer.plan().run(TwoMissions(), episodes=20, seed=1).returns.min() == 1

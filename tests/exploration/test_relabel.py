@@ -93,4 +93,4 @@ def test_a_resumed_run_reads_the_same_labels(few, tmp_path, make):
         again = rs.solve(world(), seed=0, budget=5_000, resume=tmp_path / str(budget))
         assert again.machines == whole.machines
         assert again.traces == whole.traces
-        assert again.statement == whole.statement
+        assert again.guarantee == whole.guarantee

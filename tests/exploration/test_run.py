@@ -84,7 +84,7 @@ def test_ctrl_c_saves_all_steps(tmp_path):
     )
     while not folder.exists() and process.poll() is None:
         time.sleep(0.02)
-    before = json.loads((folder / "solved.json").read_text())["statement"]["steps"]
+    before = json.loads((folder / "solved.json").read_text())["guarantee"]["steps"]
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, out + err
@@ -92,7 +92,7 @@ def test_ctrl_c_saves_all_steps(tmp_path):
     assert "--resume" in out
     kept = rs.Solution.load(folder)
     assert kept.steps >= before > 0
-    assert kept.statement.kind == "interrupted"
+    assert kept.guarantee.reason == "interrupted"
     whole = rs.solve("resolvent/House-v0")
     for one, other in zip(kept.traces, whole.traces, strict=False):
         assert one.actions == other.actions[: len(one.actions)]
@@ -156,7 +156,7 @@ def test_a_resumed_run_gives_the_same_result(some_are_left, tmp_path, budget):
     rs.solve(Gates(), budget=budget, folder=tmp_path / "part")
     resumed = rs.solve(Gates(), budget=1_000, resume=tmp_path / "part")
     assert resumed.traces == whole.traces
-    assert resumed.statement == whole.statement
+    assert resumed.guarantee == whole.guarantee
     assert not any(gate % 3 == 0 for gate in whole.traces.observations if gate > 2)
     assert -1 in whole.point.observations
     assert -1 in whole.point.labels

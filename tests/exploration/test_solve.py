@@ -41,7 +41,7 @@ def test_equal_seeds_give_equal_results(house):
     again = rs.solve("resolvent/House-v0", seed=0)
     assert again.machines == house.machines
     assert again.traces == house.traces
-    assert again.statement == house.statement
+    assert again.guarantee == house.guarantee
 
 
 @pytest.mark.parametrize("length", [20, pytest.param(100, marks=pytest.mark.slow)])
@@ -89,7 +89,7 @@ def test_a_second_mission_with_a_higher_reward_is_found(seed):
 def test_a_plan_without_rewards_is_not_called_optimal():
     solved = rs.solve(Broken("not at all"), budget=300)
     assert not solved.optimal
-    assert solved.statement.kind in ("nothing pays", "budget")
+    assert solved.guarantee.reason in ("equal rewards", "budget")
     assert not solved.as_dict()["optimal"]
 
 
@@ -103,14 +103,14 @@ def test_the_history_has_the_progress(house):
 def test_a_budget_is_kept():
     solved = rs.solve("resolvent/House-v0", budget=20)
     assert solved.steps == 20
-    assert solved.statement.kind == "budget"
+    assert solved.guarantee.reason == "budget"
     assert solved.why_stopped.startswith("the budget is spent after 20 steps")
 
 
 def test_a_target_stops_exploration_earlier():
     rough, fine = rs.solve(TMaze(10), target=20.0), rs.solve(TMaze(10))
-    assert rough.statement.kind == "target"
-    assert 0 < rough.bound <= rough.statement.gap <= 20
+    assert rough.guarantee.reason == "target"
+    assert 0 < rough.bound <= rough.guarantee.gap <= 20
     assert rough.steps < fine.steps
 
 
@@ -147,7 +147,7 @@ def test_a_world_without_labels_gets_some():
 
 def test_a_stochastic_environment_is_detected_and_explored():
     solved = rs.solve(Coin(), budget=1_500)
-    assert solved.statement.kind == "chance"
+    assert solved.guarantee.reason == "stochastic"
     assert "different next observations" in solved.why_stopped
     assert solved.plan.confidence == 0.95
     assert solved.value == pytest.approx(0.95 * 0.8, abs=0.08)
@@ -157,7 +157,7 @@ def test_a_stochastic_environment_is_detected_and_explored():
 @pytest.mark.parametrize("budget", [200, pytest.param(1_500, marks=pytest.mark.slow)])
 def test_random_labels_are_planned_for(budget):
     solved = rs.solve(Lamp(pays_dark=0.2), budget=budget)
-    assert solved.statement.kind == "chance"
+    assert solved.guarantee.reason == "stochastic"
     assert "the label or the termination after 1 in 0" in solved.why_stopped
     assert solved.states == {"transition": 1, "reward": 2}
     if budget > 1_000:
@@ -171,13 +171,13 @@ def test_a_stochastic_environment_without_rewards_is_explored_further(seed):
     assert solved.steps == 3_000
     assert solved.value > 0
     early = rs.solve(env, budget=30, seed=seed)
-    assert early.statement.gap == float("inf")
+    assert early.guarantee.gap == float("inf")
     assert "within" not in early.why_stopped
 
 
 def test_labels_unknown_to_the_machines_are_allowed():
     solved = rs.solve(gym.make("Blackjack-v1"), budget=150, seed=0)
-    assert solved.statement.kind == "chance"
+    assert solved.guarantee.reason == "stochastic"
 
 
 class Measured(gym.ObservationWrapper):
@@ -194,7 +194,7 @@ class Measured(gym.ObservationWrapper):
 
 def test_numbers_that_do_not_recur_stop_exploration():
     solved = rs.solve(Measured())
-    assert solved.statement.kind == "readings"
+    assert solved.guarantee.reason == "continuous"
     assert solved.steps == 1_000
     assert "hardly ever recur" in solved.why_stopped
     assert rs.solve(Measured(), observation_fn=lambda seen: round(float(seen[0]))).optimal
@@ -202,7 +202,7 @@ def test_numbers_that_do_not_recur_stop_exploration():
 
 def test_random_labels_without_noise_depend_on_chance():
     solved = rs.solve(Lamp(pays_dark=0.2), budget=800, noise="none")
-    assert solved.statement.kind == "out of reach"
+    assert solved.guarantee.reason == "unreachable"
     assert "depend on chance" in solved.why_stopped
 
 
@@ -281,7 +281,7 @@ class TestResuming:
                 parts = rs.solve(name, seed=3, budget=budget, resume=parts)
             assert parts.machines == whole.machines
             assert parts.traces == whole.traces
-            assert parts.statement == whole.statement
+            assert parts.guarantee == whole.guarantee
             assert parts.history == whole.history
 
     def test_from_a_folder(self, tmp_path, house):
@@ -335,7 +335,7 @@ class TestResuming:
                     return super().step(action)
 
             taken = []
-            print(rs.solve(Stopped(), folder=sys.argv[1]).statement.kind)
+            print(rs.solve(Stopped(), folder=sys.argv[1]).guarantee.reason)
             """
         )
         completed = subprocess.run(
@@ -378,7 +378,7 @@ def test_a_damaged_folder_is_named(tmp_path, house):
     about.write_bytes(b'{"format": "\xd2"}')
     with pytest.raises(rs.errors.ModelError, match="not what Resolvent wrote: it is not UTF-8"):
         rs.Solution.load(tmp_path / "kept")
-    spoiled = {**content, "statement": {**content["statement"], "steps": "many"}}
+    spoiled = {**content, "guarantee": {**content["guarantee"], "steps": "many"}}
     about.write_text(json.dumps(spoiled))
     with pytest.raises(rs.errors.ModelError, match=r"not what Resolvent wrote: .*\$.steps"):
         rs.Solution.load(tmp_path / "kept")

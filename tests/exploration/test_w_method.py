@@ -25,7 +25,7 @@ def test_hidden_states_are_found_up_to_the_maximum(rings, more):
     assert solved.optimal
     assert solved.states == {"transition": 1, "reward": rings + 1}
     assert solved.value == pytest.approx(5 * 0.95 ** (rings + 1))
-    assert solved.statement.tests > 0
+    assert solved.guarantee.tests > 0
     assert f"has at most {rings + more} states in each machine" in solved.why_stopped
 
 
@@ -33,7 +33,7 @@ def test_without_a_maximum_the_statement_is_about_the_states_found():
     solved = rs.solve(Bells(4))
     assert solved.states["reward"] == 1  # nobody rings four times for nothing
     assert "has the machine states found (1 transition, 1 reward)" in solved.why_stopped
-    assert solved.statement.tests is None
+    assert solved.guarantee.tests is None
 
 
 def test_every_query_is_asked_after_every_word():
@@ -54,7 +54,7 @@ def test_too_many_label_sequences_are_sampled(monkeypatch, limit):
     monkeypatch.setattr(w_method, limit, 5)
     solved = rs.solve("resolvent/House-v0", states=3)
     assert solved.optimal
-    assert solved.statement.tests is None
+    assert solved.guarantee.tests is None
     assert "label sequences for up to 3 states were only sampled" in solved.why_stopped
     assert "has the machine states found" in solved.why_stopped
 
@@ -119,7 +119,7 @@ def test_a_distinguishing_path_ends_where_predictions_differ(world, steps):
 def test_at_the_end_every_redirected_transition_contradicts_a_step():
     solved = rs.solve("resolvent/House-v0", seed=4)
     machines = solved.machines
-    assert solved.statement.untold == 0
+    assert solved.guarantee.undistinguished == 0
     for kind, machine in machines.items():
         for state, code in np.argwhere(machine.transitions >= 0).tolist():
             for target in range(machine.states):
@@ -136,7 +136,7 @@ def test_at_the_end_every_redirected_transition_contradicts_a_step():
 def test_a_grid_with_a_state_more_is_ruled_out(seed):
     solved = rs.solve(gym.make("resolvent/PhaseGrid3-v0"), states=3, seed=seed)
     assert solved.optimal
-    assert solved.statement.tests > 100
+    assert solved.guarantee.tests > 100
 
 
 @pytest.mark.slow

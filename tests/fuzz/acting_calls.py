@@ -65,7 +65,7 @@ def _explored(**given: Any) -> object:
     """Make an explorer, and take its first step."""
     explorer = rs.Explorer(**given)
     seen, info = House().reset(seed=0)
-    return explorer.act(seen, info), explorer.statement()
+    return explorer.act(seen, info), explorer.guarantee()
 
 
 def _machines_asked(**given: Any) -> object:

@@ -155,7 +155,7 @@ def explored(world: OddWorld, labels: str) -> None:
                 break
         else:
             explorer.truncate()
-    assert explorer.statement()
+    assert explorer.guarantee()
     assert explorer.traces() is not None
 
 
@@ -176,7 +176,7 @@ def asked(draw: Random) -> tuple[Callable[[], object], str]:
         explorer = rs.Explorer(OddWorld(Random(0)))
         for name, arguments, which in told:
             getattr(explorer, name)(*arguments, which=which)
-        assert explorer.statement()
+        assert explorer.guarantee()
 
     return tell, "; ".join(
         f"{name}({', '.join(map(quoted, (*given, which)))})" for name, given, which in told

@@ -7,6 +7,6 @@ stops.
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.solve import solve
-from resolvent.exploration.stopping import Statement
+from resolvent.exploration.stopping import Guarantee
 
-__all__ = ["Explorer", "Round", "Solution", "Statement", "solve"]
+__all__ = ["Explorer", "Guarantee", "Round", "Solution", "solve"]

@@ -22,7 +22,7 @@ from resolvent.exploration.learner import (
 from resolvent.exploration.player import Encoder
 from resolvent.exploration.relabel import FIRST_SEARCH
 from resolvent.exploration.state import EpisodeState, LabelState, LearnerConfig, LearnerState
-from resolvent.exploration.stopping import Kind, Statement, is_done, statement_of
+from resolvent.exploration.stopping import Guarantee, StopReason, guarantee_of, is_done
 from resolvent.exploration.tables import build_machines
 from resolvent.exploration.tests import select_action
 from resolvent.inference.options import InferenceOptions
@@ -42,7 +42,7 @@ class Explorer:
 
     `act` returns an action, and `learn` takes its result. If `act` returns None, no test is left in
     the episode: reset the environment and call it again. `done` is True when no test is left at
-    all, and `statement()` gives the guarantee.
+    all, and `guarantee()` gives the guarantee.
 
     With `which`, the number of an environment, several episodes are played at the same time; they
     share machines and model.
@@ -60,8 +60,8 @@ class Explorer:
     ...     explorer.learn(action, observation, reward, terminated, truncated, info)
     ...     if terminated or truncated:
     ...         observation, info = env.reset()
-    >>> explorer.plan().is_optimal, {kind: one.states for kind, one in explorer.machines().items()}
-    (True, {'transition': 2, 'reward': 2})
+    >>> explorer.plan().is_optimal, explorer.machines().transition.states
+    (True, 2)
     """
 
     def __init__(
@@ -175,9 +175,9 @@ class Explorer:
         """Return the best plan by all steps so far."""
         return plan_of(self.state)
 
-    def statement(self, kind: Kind | None = None, failure: str | None = None) -> Statement:
-        """Return the present guarantee; `kind` is the reason to stop if tests are left."""
-        return statement_of(self.state, kind, failure)
+    def guarantee(self, reason: StopReason | None = None, failure: str | None = None) -> Guarantee:
+        """Return the present guarantee; `reason` is the reason to stop if tests are left."""
+        return guarantee_of(self.state, reason, failure)
 
     def _verify(self) -> None:
         if self.state.conflict is None:

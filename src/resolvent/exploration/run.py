@@ -39,7 +39,7 @@ from resolvent.exploration.explorer import Explorer, plan_of
 from resolvent.exploration.learner import close_episode
 from resolvent.exploration.player import EpisodePlayer
 from resolvent.exploration.solution import TRACES, Round, Solution
-from resolvent.exploration.stopping import Kind, statement_of
+from resolvent.exploration.stopping import StopReason, guarantee_of
 from resolvent.exploration.values import ValueBounds
 from resolvent.planning.plan import Plan
 from resolvent.rl.env import AnyEnv
@@ -259,12 +259,16 @@ class SolveRun:
             self.save_traces()
         return failure
 
-    def solution(self, kind: Kind | None, failure: str | None = None) -> Solution:
+    def solution(self, reason: StopReason | None, failure: str | None = None) -> Solution:
         """Return the solution so far, without a change of the state that decisions follow from."""
         state, buffer = self.state, self.state.buffer
         if state.labels.changed:
             self.make_checkpoint()
-        statement, plan, traces = statement_of(state, kind, failure), self._plan(), buffer.traces()
+        guarantee, plan, traces = (
+            guarantee_of(state, reason, failure),
+            self._plan(),
+            buffer.traces(),
+        )
         checkpoint = self.checkpoint
         if checkpoint is not None:
             checkpoint = with_codes_in(checkpoint, buffer, traces)
@@ -276,7 +280,7 @@ class SolveRun:
             plan.machines,
             traces,
             (*self.history, self.present_round(state.current_bounds())),
-            statement,
+            guarantee,
             state.config.seed,
             state.config.reward_range,
             checkpoint,

@@ -14,7 +14,7 @@ from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError
 from resolvent.exploration.checkpoint import Checkpoint
 from resolvent.exploration.environment import EnvironmentId
-from resolvent.exploration.stopping import Statement
+from resolvent.exploration.stopping import Guarantee
 from resolvent.machines import Machines, load
 from resolvent.planning.plan import Plan, plan
 from resolvent.traces import TraceSet, read_traces
@@ -44,7 +44,7 @@ class About(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     seed: int
     gamma: float
     reward_range: tuple[float, float] | None
-    statement: dict[str, Any]
+    guarantee: dict[str, Any]
     history: tuple[Round, ...]
     point: Checkpoint | None
     ends: tuple[int, ...]
@@ -65,7 +65,7 @@ class Solution(ByValue):
         machines: The machines that explain all traces.
         traces: Everything recorded.
         history: The progress, round by round.
-        statement: Why it stopped, with the numbers.
+        guarantee: Why it stopped, with the numbers.
         seed: The seed of all episodes.
         point: The checkpoint from which it can be resumed.
         ends: The kind of end of each closed episode, by the numbers of `exploration.buffer`.
@@ -77,7 +77,7 @@ class Solution(ByValue):
     machines: Machines
     traces: TraceSet
     history: tuple[Round, ...]
-    statement: Statement
+    guarantee: Guarantee
     seed: int = 0
     reward_range: tuple[float, float] | None = None
     point: Checkpoint | None = field(default=None, repr=False)
@@ -101,17 +101,17 @@ class Solution(ByValue):
 
         It is infinite if all rewards are equal.
         """
-        return self.plan.bound if self.statement.gap < float("inf") else float("inf")
+        return self.plan.bound if self.guarantee.gap < float("inf") else float("inf")
 
     @property
     def optimal(self) -> bool:
         """Whether no plan is better, under the conditions in `why_stopped`."""
-        return self.statement.kind == "optimal"
+        return self.guarantee.reason == "optimal"
 
     @property
     def why_stopped(self) -> str:
         """Why exploration stopped, in words."""
-        return str(self.statement)
+        return str(self.guarantee)
 
     @property
     def states(self) -> dict[str, int]:
@@ -128,7 +128,7 @@ class Solution(ByValue):
             "optimal": self.optimal,
             "why_stopped": self.why_stopped,
             "states": self.states,
-            "statement": self.statement.as_dict(),
+            "guarantee": self.guarantee.as_dict(),
             "gamma": self.plan.gamma,
             "seed": self.seed,
             "rounds": len(self.history),
@@ -145,7 +145,7 @@ class Solution(ByValue):
                 format=FORMAT,
                 version=VERSION,
                 gamma=self.plan.gamma,
-                statement=self.statement.as_dict(),
+                guarantee=self.guarantee.as_dict(),
                 **{name: getattr(self, name) for name in _STORED},
             )
             content = msgspec.json.format(msgspec.json.encode(about), indent=1)
@@ -160,10 +160,10 @@ class Solution(ByValue):
         try:
             recover(folder)
             about = decode_json(path.read_bytes(), About)
-            fields = {key: value for key, value in about.statement.items() if key != "text"}
+            fields = {key: value for key, value in about.guarantee.items() if key != "text"}
             fields["gap"] = float("inf") if fields.get("gap") is None else fields["gap"]
             fields["reward_range"] = tuple(fields["reward_range"])
-            statement = msgspec.convert(asdict(Statement(**fields)), Statement)
+            guarantee = msgspec.convert(asdict(Guarantee(**fields)), Guarantee)
         except FileNotFoundError:
             raise ModelError(f"{path}: no such file; pass a folder that `solve` wrote") from None
         except OSError as error:
@@ -181,13 +181,13 @@ class Solution(ByValue):
             plan(machines, traces, gamma=about.gamma, reward_range=about.reward_range),
             machines,
             traces,
-            statement=statement,
+            guarantee=guarantee,
             **{name: getattr(about, name) for name in _STORED},
         )
 
     def __repr__(self) -> str:
         steps = amount(self.steps, "step")
-        return f"Solution({steps}, value {self.value:.4g}, {self.statement.kind})"
+        return f"Solution({steps}, value {self.value:.4g}, {self.guarantee.reason})"
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12} {text}" for name, text in self._figures())

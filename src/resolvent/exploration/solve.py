@@ -19,7 +19,7 @@ from resolvent.exploration.learner import begin_episode, close_episode, update, 
 from resolvent.exploration.run import Listener, RunOptions, SolveRun
 from resolvent.exploration.solution import Solution
 from resolvent.exploration.stochastic import explore_stochastic
-from resolvent.exploration.stopping import Kind, stop_reason
+from resolvent.exploration.stopping import StopReason, stop_reason
 from resolvent.exploration.tests import select_action
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
@@ -117,7 +117,7 @@ def solve(
 
 def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
     """Explore until there is a reason to stop; continue with probabilities if stochastic."""
-    if previous is not None and previous.statement.kind == "chance":
+    if previous is not None and previous.guarantee.reason == "stochastic":
         return explore_stochastic(run, previous)
     if previous is not None:
         try:
@@ -144,14 +144,14 @@ def explore(run: SolveRun, previous: Solution | None = None) -> Solution:
     if reason == "interrupted" and not run.state.steps:
         raise KeyboardInterrupt
     solution = run.saved(run.solution(reason))
-    if solution.statement.contradiction is None or run.options.noise == "none":
+    if solution.guarantee.contradiction is None or run.options.noise == "none":
         return solution
     return explore_stochastic(run, solution)
 
 
 def _take_steps(
-    run: SolveRun, find_reason: Callable[[], Kind | None], log: ReplayLog | None = None
-) -> Kind | None:
+    run: SolveRun, find_reason: Callable[[], StopReason | None], log: ReplayLog | None = None
+) -> StopReason | None:
     """Take steps until there is a reason to stop; of a log, until it has no more of them."""
     state = run.state
     while log is None or log.has_next():

@@ -16,7 +16,7 @@ from resolvent.errors import OptionError, TraceError, locating
 from resolvent.exploration.environment import SingleRunner, member_of
 from resolvent.exploration.run import SolveRun
 from resolvent.exploration.solution import Round, Solution
-from resolvent.exploration.stopping import Statement, describe_labeling
+from resolvent.exploration.stopping import Guarantee, describe_labeling
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.infer import infer_with
 from resolvent.inference.options import InferenceOptions
@@ -48,7 +48,7 @@ def explore_stochastic(run: SolveRun, before: Solution | Conflict) -> Solution:
             best = learner.plan(infer_with(learner.options, learner.traces).machines)
             run.add_round(learner.present_round(best))
             solution = run.saved(learner.solution(best))
-            is_good = solution.statement.gap <= run.state.config.target
+            is_good = solution.guarantee.gap <= run.state.config.target
             if is_good or solution.steps >= run.options.budget or is_interrupted():
                 return solution
             try:
@@ -64,7 +64,7 @@ class StochasticLearner:
         state, hypothesis = run.state, run.state.hypothesis
         self.run, self.config = run, state.config
         if isinstance(before, Solution):
-            self.traces, self.reason = before.traces, before.statement.contradiction or ""
+            self.traces, self.reason = before.traces, before.guarantee.contradiction or ""
             labeling = before.machines.preprocessor.labeling
         else:
             self.traces, self.reason = state.buffer.traces(), str(before).split(";")[0]
@@ -104,18 +104,18 @@ class StochasticLearner:
 
         The gap is infinite if all rewards are equal and the user gave no range.
         """
-        statement = Statement(
-            "chance",
+        guarantee = Guarantee(
+            "stochastic",
             steps=self.traces.steps,
             episodes=len(self.traces),
             states={name: machine.states for name, machine in best.machines.items()},
-            situations=len(best.model),
-            moves=0,
+            augmented_states=len(best.model),
+            transitions=0,
             open_steps=best.model.unknown_steps,
             gap=float("inf") if self._lacks_rewards(best) else best.largest_gap,
             depth=1,
             reward_range=best.reward_range,
-            capped=self.truncated_episodes,
+            truncated=self.truncated_episodes,
             confidence=best.confidence,
             contradiction=self.reason,
             labels=self.labels,
@@ -126,7 +126,7 @@ class StochasticLearner:
             best.machines,
             self.traces,
             tuple(self.run.history),
-            statement,
+            guarantee,
             self.config.seed,
             self.config.reward_range,
             world=self.run.world,

@@ -1,6 +1,6 @@
 """Decide when exploration may stop, and state the guarantee.
 
-Input: the `LearnerState`. Output: the reason to stop, or None to continue; and a `Statement`.
+Input: the `LearnerState`. Output: the reason to stop, or None to continue; and a `Guarantee`.
 """
 
 from dataclasses import asdict, dataclass
@@ -18,16 +18,16 @@ from resolvent.machines.augmented_state import augmented_state_text
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.traces.symbols import symbol_text
 
-Kind: TypeAlias = Literal[
+StopReason: TypeAlias = Literal[
     "optimal",
     "target",
     "budget",
     "interrupted",
     "failed",
-    "nothing pays",
-    "out of reach",
-    "chance",
-    "readings",
+    "equal rewards",
+    "unreachable",
+    "stochastic",
+    "continuous",
 ]
 """No plan is better; none by more than the target; no steps are left; the user interrupted; the
 environment failed; all rewards are equal; the remaining tests cannot be reached; the environment
@@ -49,14 +49,14 @@ def is_done(state: LearnerState) -> bool:
 
 def stop_reason(
     state: LearnerState, max_steps: float, *, is_interrupted: bool = False
-) -> Kind | None:
+) -> StopReason | None:
     """Return why exploration should stop now, or None if it should continue.
 
     An optimal policy is only reported if all tests of the hypothesis have passed and it was
     verified (docs/decisions/exploration.md).
     """
     if state.conflict is not None:
-        return "chance"
+        return "stochastic"
     if is_done(state):
         return _reason_when_done(state, state.current_bounds())
     if state.steps > max_steps:
@@ -64,16 +64,16 @@ def stop_reason(
     if is_interrupted:
         return "interrupted"
     if state.steps >= ENOUGH_NUMBERS and _are_numbers_unique(state):
-        return "readings"
+        return "continuous"
     return None
 
 
-def _reason_when_done(state: LearnerState, values: ValueBounds) -> Kind:
+def _reason_when_done(state: LearnerState, values: ValueBounds) -> StopReason:
     """Return the guarantee by value bounds."""
     if state.all_rewards_equal:
-        return "nothing pays"
+        return "equal rewards"
     gap = state.gap(values)
-    return "optimal" if gap == 0 else "target" if gap <= state.config.target else "out of reach"
+    return "optimal" if gap == 0 else "target" if gap <= state.config.target else "unreachable"
 
 
 def _are_numbers_unique(state: LearnerState) -> bool:
@@ -91,53 +91,53 @@ def _has_fraction(symbol: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Guarantee:
     """Why exploration stopped, and the guarantee that holds then.
 
-    `states` are the sizes of the machines, `moves` is the number of their transitions tested,
+    `states` are the sizes of the machines, `transitions` is the number of those tested,
     `open_steps` the number of unknown steps that could be better, and `gap` the largest possible
-    improvement over the plan from any of the starts. `capped` counts truncated episodes, and `cut`
-    names a step after which the environment truncated every episode. `contradiction` shows that
-    the world is random, if it is; `failure` is the error of the environment, if there was one;
-    `labels` describes labels that the environment does not give.
+    improvement over the plan from any of the starts. `truncated` counts truncated episodes, and
+    `truncated_after` names a step after which the environment truncated every episode.
+    `contradiction` shows that the environment is stochastic, if it is; `failure` is its error, if
+    there was one; `labels` describes labels that the environment does not give.
 
-    `at_most` is the maximum number of states of a machine, if the user named one. Then `tests` is
-    the number of tests of the W-method that rule out more states than were found; None where words
-    were only sampled. `untold` is the number of other machines, no larger, that explain everything
-    and that no known step distinguishes from those found.
+    `max_states` is the maximum number of states of a machine, if the user named one. Then `tests`
+    is the number of tests of the W-method that rule out more states than were found; None where
+    label sequences were only sampled. `undistinguished` is the number of other machines, no larger,
+    that explain everything and that no known step distinguishes from those found.
     """
 
-    kind: Kind
+    reason: StopReason
     steps: int
     episodes: int
     states: dict[str, int]
-    situations: int
-    moves: int
+    augmented_states: int
+    transitions: int
     open_steps: int
     gap: float
     depth: int
     reward_range: tuple[float, float]
-    capped: int = 0
+    truncated: int = 0
     confidence: float | None = None
     contradiction: str | None = None
-    at_most: int | None = None
+    max_states: int | None = None
     tests: int | None = None
-    untold: int = 0
+    undistinguished: int = 0
     labels: str = ""
     failure: str | None = None
-    cut: str | None = None
+    truncated_after: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ModelError(f"kind={self.kind!r}: use {listed(get_args(Kind))}")
+        if self.reason not in get_args(StopReason):
+            raise ModelError(f"reason={self.reason!r}: use {listed(get_args(StopReason))}")
 
     @property
     def worlds(self) -> str:
-        """Describe the environments for which the statement holds."""
-        sizes = listed([f"{size} {kind}" for kind, size in self.states.items()])
+        """Describe the environments for which the guarantee holds."""
+        sizes = listed([f"{size} {name}" for name, size in self.states.items()])
         has = f"the machine states found ({sizes})"
-        if self.at_most is not None and self.tests is not None:
-            has = f"at most {amount(self.at_most, 'state')} in each machine ({sizes} found)"
+        if self.max_states is not None and self.tests is not None:
+            has = f"at most {amount(self.max_states, 'state')} in each machine ({sizes} found)"
         low, high = self.reward_range
         seen = amount(self.steps, "observed step")
         return (
@@ -154,12 +154,13 @@ class Statement:
 
     def __str__(self) -> str:
         text = self._reason()
-        if self.capped:
-            text += f"; {amount(self.capped, 'episode')} truncated"
-        if self.cut:
+        if self.truncated:
+            text += f"; {amount(self.truncated, 'episode')} truncated"
+        if self.truncated_after:
             text += (
-                f"; the environment truncated every episode after {self.cut}: the plan assumes "
-                f"that they would have continued, so if this is an end, return terminated=True"
+                f"; the environment truncated every episode after {self.truncated_after}: the plan "
+                "assumes that they would have continued, so if this is an end, return "
+                "terminated=True"
             )
         if self.labels:
             text += f"; labels: {self.labels}"
@@ -167,27 +168,28 @@ class Statement:
 
     def _reason(self) -> str:
         seen, within = amount(self.steps, "step"), f"within {self.gap:.4g} of the optimum"
-        if self.kind == "optimal":
+        if self.reason == "optimal":
             return f"optimal in {self.worlds}; {self._tested()}"
-        if self.kind == "target":
+        if self.reason == "target":
             return f"{within} in {self.worlds}; {self._tested()}"
-        if self.kind == "nothing pays":
+        if self.reason == "equal rewards":
             return f"every reward seen is the same, so no policy is better than another; {NO_BOUND}"
-        if self.kind == "out of reach":
+        if self.reason == "unreachable":
             remaining = "the remaining tests start from initial states that did not occur again"
             if self.contradiction is not None:
                 remaining = f"the remaining tests depend on chance ({self.contradiction})"
             return f"{remaining}: {within} in {self.worlds}"
-        if self.kind == "chance":
+        if self.reason == "stochastic":
             if self.gap == float("inf"):
                 within = f"no policy is known to be better than another; {NO_BOUND}"
             else:
                 within += f" with {100 * (self.confidence or 0):.6g}% confidence"
             return f"the environment is stochastic ({self.contradiction}); after {seen} {within}"
-        if self.kind == "readings":
+        if self.reason == "continuous":
             return (
-                f"observations are numbers that hardly ever recur ({self.situations:,} different "
-                f"augmented states in {seen}): discretize them, for example with "
+                "observations are numbers that hardly ever recur ("
+                f"{self.augmented_states:,} different augmented states in {seen}): discretize "
+                "them, for example with "
                 "observation_fn=lambda values: tuple(round(float(x), 1) for x in values)"
             )
         spent = {"budget": "the budget is spent", "failed": "the environment failed"}
@@ -198,48 +200,54 @@ class Statement:
             remaining = f", {within}; {steps} could improve the plan"
             if not self.open_steps:
                 remaining = f", {within}; no untried step could improve the plan, but tests remain"
-        return f"{spent.get(self.kind, 'interrupted')} after {seen}{failure}{remaining}"
+        return f"{spent.get(self.reason, 'interrupted')} after {seen}{failure}{remaining}"
 
     def _tested(self) -> str:
-        text = f"{amount(self.moves, 'transition')} tested, up to {self.depth} labels in a row"
-        if self.at_most is not None:
-            states = amount(self.at_most, "state")
+        text = (
+            f"{amount(self.transitions, 'transition')} tested, up to {self.depth} labels in a row"
+        )
+        if self.max_states is not None:
+            states = amount(self.max_states, "state")
             text += f"; label sequences for up to {states} were only sampled"
             if self.tests is not None:
                 text += (
                     f"; {amount(self.tests, 'test')} of the W-method rule out machines of up to "
                     f"{states}, as far as known steps can read their label sequences"
                 )
-        if self.untold:
-            text += f"; no known step rules out {amount(self.untold, 'alternative machine')}"
+        if self.undistinguished:
+            text += (
+                f"; no known step rules out {amount(self.undistinguished, 'alternative machine')}"
+            )
         return text
 
 
-def statement_of(state: LearnerState, kind: Kind | None, failure: str | None = None) -> Statement:
+def guarantee_of(
+    state: LearnerState, reason: StopReason | None, failure: str | None = None
+) -> Guarantee:
     """Return the present guarantee, by default that of the value bounds."""
     values, model, selection = state.current_bounds(), state.model, state.selection
-    kind = kind or _reason_when_done(state, values)
+    reason = reason or _reason_when_done(state, values)
     rewards = (0.0, 0.0) if model is None else (model.least, model.most)
     alternatives, w_method = selection.alternatives, selection.w_method
-    return Statement(
-        kind,
+    return Guarantee(
+        reason,
         steps=state.steps,
         episodes=state.buffer.episodes,
         states=state.sizes,
-        situations=0 if model is None else len(model),
-        moves=0 if model is None else len(model.queries_after),
+        augmented_states=0 if model is None else len(model),
+        transitions=0 if model is None else len(model.queries_after),
         open_steps=0 if model is None else int(np.count_nonzero(values.importance)),
         gap=state.gap(values),
         depth=state.depth,
         reward_range=state.config.reward_range or rewards,
-        capped=state.truncated_episodes,
-        contradiction=_varying_step(state, values) if kind == "out of reach" else None,
-        at_most=state.config.max_states,
+        truncated=state.truncated_episodes,
+        contradiction=_varying_step(state, values) if reason == "unreachable" else None,
+        max_states=state.config.max_states,
         tests=None if w_method is None else w_method.proven,
-        untold=0 if alternatives is None else alternatives.undistinguished,
+        undistinguished=0 if alternatives is None else alternatives.undistinguished,
         labels=describe_labeling(state.labels.labeling),
         failure=failure,
-        cut=always_truncated(state.hypothesis.present_tables(), state.buffer),
+        truncated_after=always_truncated(state.hypothesis.present_tables(), state.buffer),
     )
 
 

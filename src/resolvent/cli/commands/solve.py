@@ -94,20 +94,20 @@ def solve(
     else:
         print(solved)
         print(f"\nwrote {name_text(output)}")
-        if solved.statement.kind in ("budget", "interrupted"):
-            more = 2 if solved.statement.kind == "budget" else 1
+        if solved.guarantee.reason in ("budget", "interrupted"):
+            more = 2 if solved.guarantee.reason == "budget" else 1
             again = options | {"budget": more * options["budget"]}
             changed = {name: value for name, value in again.items() if value != _DEFAULTS[name]}
             changed.pop("seed", None)  # the folder has it
             words = option_words({"set": settings, "import": imports, **changed, "resume": True})
             print(f"\nnext: {command('solve', environment, '-o', output, *words)}")
-        elif solved.statement.kind == "readings":
+        elif solved.guarantee.reason == "continuous":
             arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretize=auto"
             print(f"\nnext: {command('infer', output / TRACES, *arguments)}")
         else:
             files = output / MACHINES, output / TRACES
             print(f"\nnext: {command('report', *files, '-o', 'report.html')}")
-    if solved.statement.kind == "interrupted":
+    if solved.guarantee.reason == "interrupted":
         raise typer.Exit(130)
 
 
