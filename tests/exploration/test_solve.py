@@ -44,6 +44,10 @@ def test_equal_seeds_give_equal_results(house):
     assert again.guarantee == house.guarantee
 
 
+def test_an_environment_by_its_class_is_the_same(house):
+    assert rs.solve("resolvent.worlds:House", seed=0).traces == house.traces
+
+
 @pytest.mark.parametrize("length", [20, pytest.param(100, marks=pytest.mark.slow)])
 def test_the_cue_of_a_long_corridor_is_remembered(length):
     solved = rs.solve(TMaze(length), seed=0)

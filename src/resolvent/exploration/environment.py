@@ -1,10 +1,10 @@
-"""The environment to explore, or several side by side: make, identify, reset and step them.
+"""The environment to explore, or several side by side: identify, reset and step them.
 
-Input: an environment, an id or a function; then seeds and actions. Output: checked observations and
+Input: an environment; then seeds and actions. Output: checked observations and
 steps. Environments that raise, return invalid values or change their spaces are refused here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import product
 from typing import Any, Final, TypeAlias
@@ -13,10 +13,10 @@ import gymnasium as gym
 import msgspec
 import numpy as np
 
-from resolvent.errors import ModelError, OptionError, ResolventError, TraceError
-from resolvent.rl.collect import check_maker
+from resolvent.errors import ModelError, OptionError, TraceError
 from resolvent.rl.env import (
     AnyEnv,
+    GuardedEnv,
     checked_flag,
     checked_reset,
     checked_step,
@@ -37,31 +37,6 @@ Shown: TypeAlias = tuple[Any, Mapping[str, Any]]
 
 MAX_ACTIONS: Final = 1_000
 """Maximum number of actions."""
-
-
-def made_environment(env: AnyEnv | str | Callable[[], AnyEnv]) -> tuple[AnyEnv, bool]:
-    """Return the environment, and whether it was made here."""
-    if isinstance(env, gym.Env | gym.vector.VectorEnv):
-        return env, False
-    if isinstance(env, str):
-        try:
-            return gym.make(env), True
-        except ResolventError:
-            raise
-        except Exception as error:  # of Gymnasium, or of the module that the name begins with
-            raise OptionError(f"cannot make environment '{env}': {error}") from error
-    if not callable(env):
-        raise OptionError(
-            f"solve needs a gymnasium.Env or VectorEnv, the id of one or a function that makes "
-            f"one, not a {type(env).__name__}: use gym.make"
-        )
-    check_maker(env)
-    instance = env()
-    if not isinstance(instance, gym.Env | gym.vector.VectorEnv):
-        raise OptionError(
-            f"the function returned a {type(instance).__name__}: return a gymnasium.Env"
-        )
-    return instance, True
 
 
 def member_of(env: AnyEnv) -> AbstractContextManager[AnyEnv]:
@@ -171,27 +146,35 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
+class CheckedEnv(GuardedEnv):
+    """An environment that has to keep its spaces, and whose mistakes are trace errors."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._spaces = spaces_of(env)
+
+    def reset(self, **options: Any) -> Any:
+        """Begin an episode."""
+        shown = super().reset(**options)
+        _check_spaces(self._spaces, spaces_of(self.env))
+        return shown
+
+
 class SingleRunner:
     """Runs one environment, which has number 0."""
 
     count = 1
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
-        self.env, self._spaces = env, spaces_of(env)
+        self.env = CheckedEnv(env)
 
     def reset(self, seeds: Mapping[int, int]) -> dict[int, Shown]:
         """Begin an episode by its seed."""
-        with env_errors("reset"):
-            result = self.env.reset(seed=seeds[0])
-        shown = checked_reset(result)
-        _check_spaces(self._spaces, spaces_of(self.env))
-        return {0: shown}
+        return {0: self.env.reset(seed=seeds[0])}
 
     def step(self, actions: Sequence[Any]) -> list[Step]:
         """Take a step."""
-        with env_errors("step"):
-            result = self.env.step(actions[0])
-        observation, reward, terminated, truncated, info = checked_step(result)
+        observation, reward, terminated, truncated, info = self.env.step(actions[0])
         ends = checked_flag(terminated, "terminated"), checked_flag(truncated, "truncated")
         return [(observation, reward, *ends, info)]
 

@@ -4,7 +4,6 @@ Input: an environment. Output: a `Solution` with the plan and what is guaranteed
 """
 
 from collections.abc import Callable
-from contextlib import closing, nullcontext
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from resolvent._util.parallel import stop_requests
 from resolvent._util.validation import check_arguments
 from resolvent.errors import TraceError
 from resolvent.exploration.checkpoint import ReplayLog
-from resolvent.exploration.environment import EnvironmentId, made_environment
+from resolvent.exploration.environment import EnvironmentId
 from resolvent.exploration.explorer import Explorer
 from resolvent.exploration.learner import begin_episode, close_episode, update, verify_if_exhausted
 from resolvent.exploration.run import Listener, RunOptions, SolveRun
@@ -23,6 +22,7 @@ from resolvent.exploration.stopping import StopReason, stop_reason
 from resolvent.exploration.tests import select_action
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
+from resolvent.rl.collect import opened_environment
 from resolvent.rl.env import AnyEnv
 
 
@@ -53,8 +53,9 @@ def solve(
     has the machine states found, or when the budget is spent.
 
     Args:
-        env: The environment, its Gymnasium id, or a function that makes it. The environments of a
-            `VectorEnv` are explored at the same time and share all that is learned.
+        env: The environment, its name as in `collect`, or a function that makes it. The
+            environments of a `VectorEnv` are explored at the same time and share all that is
+            learned.
         labels: The source of labels; "auto" takes those of the environment, if it has any, and
             else makes them of observations, of actions and observations, or of a few events
             discovered among these, if there would be too much to test. Else as in `collect`.
@@ -94,8 +95,7 @@ def solve(
     """
     check_arguments(solve, locals(), leaving=["env"])
     options = RunOptions(budget, max_steps, noise, confidence, folder, progress)
-    instance, is_own = made_environment(env)
-    with closing(instance) if is_own else nullcontext(instance):
+    with opened_environment(env, "solve") as instance:
         previous = Solution.load(resume) if isinstance(resume, str | Path) else resume
         world = EnvironmentId.of(instance)
         if previous is not None and previous.world is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from resolvent._util.parallel import stop_requests
 from resolvent.errors import OptionError, TraceError, locating
-from resolvent.exploration.environment import SingleRunner, member_of
+from resolvent.exploration.environment import CheckedEnv, member_of
 from resolvent.exploration.run import SolveRun
 from resolvent.exploration.solution import Round, Solution
 from resolvent.exploration.stopping import Guarantee, describe_labeling
@@ -24,7 +24,7 @@ from resolvent.machines import Machines
 from resolvent.planning.plan import Plan, plan
 from resolvent.planning.steps import acting_machines
 from resolvent.rl.env import LivePreprocessor
-from resolvent.rl.rollout import Recorder
+from resolvent.rl.rollout import Recorder, Step, play_episode
 from resolvent.rl.tracker import StateTracker
 from resolvent.traces import TraceSet
 
@@ -147,59 +147,55 @@ class StochasticLearner:
             best = self.plan(best.machines, (least, most + 1))
         n_steps, number = self.traces.steps, len(self.traces)
         last = n_steps + min(max(FIRST_BATCH, n_steps // 2), self.run.options.budget - n_steps)
-        batch = _Batch(env, self.run, best, (self.config.seed, n_steps, 1))
+        env = CheckedEnv(env)
+        actor = _OptimisticActor(env, self.run, best, (self.config.seed, n_steps, 1))
         try:
             while n_steps < last and not is_interrupted():
                 drawn = np.random.SeedSequence((self.config.seed, number, 1)).generate_state(1)[0]
+                seed, most = int(drawn) >> 1, last - n_steps
+                limit = min(most, self.run.player.limit or most)
                 with locating(f"episode {number}"):
-                    length, terminated = batch.play_episode(int(drawn) >> 1, last - n_steps)
-                self.truncated_episodes += not terminated and length != last - n_steps
-                n_steps += length
+                    terminated, _ = play_episode(env, actor, seed=seed, max_steps=limit)
+                actor.recorder.end(terminated=terminated, truncated=not terminated)
+                self.truncated_episodes += not terminated and actor.steps != most
+                n_steps += actor.steps
                 number += 1
-        finally:  # keep the steps before a failure
-            played = batch.recorder.trace_set()
+        except TraceError:  # keep the steps before a failure
+            actor.recorder.truncate()
+            raise
+        finally:
+            played = actor.recorder.trace_set()
             if played.steps:
                 self.traces = TraceSet([*self.traces, *played])
 
 
-class _Batch:
-    """Episodes by the optimistic policy of a plan, with some random actions."""
+class _OptimisticActor:
+    """Follows the optimistic policy of a plan with some random actions; records the episodes."""
 
     def __init__(
         self, env: gym.Env[Any, Any], run: SolveRun, best: Plan, seed: tuple[int, ...]
     ) -> None:
-        encoder, preprocessor = run.player.encoder, best.machines.preprocessor
-        self.runner, self.limit, self.actions = SingleRunner(env), run.player.limit, encoder.actions
-        self.best, self.rng = best, np.random.default_rng(seed)
-        self.live = LivePreprocessor(env, preprocessor, None, None, encoder.observation_fn)
+        encoder, machines = run.player.encoder, best.machines
+        self.model, self.policy, self.actions = best.model, best.optimistic_policy, encoder.actions
+        self.rng, self.steps = np.random.default_rng(seed), 0
+        self.live = LivePreprocessor(env, machines.preprocessor, None, None, encoder.observation_fn)
         labeling_fn = encoder.labeling_fn or self.live.labeling_fn
         self.recorder = Recorder(env, labeling_fn, observation_fn=encoder.observation_fn)
+        self.tracker = StateTracker(acting_machines(machines))
 
-    def play_episode(self, seed: int, most: int) -> tuple[int, bool]:
-        """Play at most this number of steps; return their number, and whether it terminated."""
-        tracker = StateTracker(acting_machines(self.best.machines))
-        observation, info = self.runner.reset({0: seed})[0]
-        tracker.reset(self.recorder.begin(observation, info))
-        steps, terminated, truncated = 0, False, False
-        try:
-            while not (terminated or truncated or steps in (self.limit, most)):
-                action = self._action(observation, tracker.values)
-                with locating(f"step {steps}"):
-                    (step,) = self.runner.step([action])
-                observation, reward, terminated, truncated, info = step
-                tracker.step(self.recorder.step(action, observation, reward, info), terminated)
-                steps += 1
-        except TraceError:
-            self.recorder.truncate()
-            raise
-        self.recorder.end(terminated=terminated, truncated=not terminated)
-        return steps, terminated
+    def begin(self, observation: Any, info: dict[str, Any]) -> None:
+        self.tracker.reset(self.recorder.begin(observation, info))
+        self.steps = 0
 
-    def _action(self, observation: Any, states: tuple[int, ...]) -> Any:
-        model = self.best.model
-        row = model.find(self.live.observations(observation), *states)
+    def act(self, observation: Any) -> Any:
+        row = self.model.find(self.live.observations(observation), *self.tracker.values)
         action = self.actions[int(self.rng.integers(len(self.actions)))]
         if row is not None and self.rng.random() >= RANDOM_SHARE:
-            symbol = model.actions[int(self.best.optimistic_policy[row])]
-            action = self.live.actions.value(symbol)
+            action = self.live.actions.value(self.model.actions[int(self.policy[row])])
         return action
+
+    def observe(self, observation: Any, action: Any, step: Step) -> None:
+        next_observation, reward, terminated, _, info = step
+        label = self.recorder.step(action, next_observation, reward, info)
+        self.tracker.step(label, bool(terminated))
+        self.steps += 1

@@ -25,7 +25,7 @@ from resolvent._util.text import listed
 from resolvent._util.validation import check_arguments, check_at_least, needs_arguments, quoted
 from resolvent.errors import OptionError, ResolventError
 from resolvent.preprocess.labeling import LabelingFunction, as_labeling_function
-from resolvent.rl.env import AnyEnv, checked_reset, checked_step, env_errors, reported_label
+from resolvent.rl.env import AnyEnv, GuardedEnv, reported_label
 from resolvent.rl.rollout import (
     LabelPolicy,
     RolloutOptions,
@@ -114,7 +114,7 @@ def collect(
     )
     if on is not None:
         return _collect_on_workers(env, options, episodes, seed, on, progress)
-    with _opened(env) as opened:
+    with opened_environment(env, "collect") as opened:
         if not isinstance(opened, gym.vector.VectorEnv):
             return record_episodes(opened, options, range(episodes), seed, progress)
         if inner:
@@ -128,12 +128,12 @@ def collect(
 
 
 @contextmanager
-def _opened(env: AnyEnv | str | Callable[[], AnyEnv]) -> Iterator[AnyEnv]:
+def opened_environment(env: AnyEnv | str | Callable[[], AnyEnv], caller: str) -> Iterator[AnyEnv]:
     """Yield an environment, or a new one by its name or function, which is closed afterwards."""
     if isinstance(env, gym.Env | gym.vector.VectorEnv):
         yield env
         return
-    new_env = _maker(env)()
+    new_env = _maker(env, caller)()
     if not isinstance(new_env, gym.Env | gym.vector.VectorEnv):
         raise _not_an_environment(new_env, "it has to return a gymnasium.Env or VectorEnv")
     try:
@@ -142,7 +142,9 @@ def _opened(env: AnyEnv | str | Callable[[], AnyEnv]) -> Iterator[AnyEnv]:
         new_env.close()
 
 
-def _maker(env: gym.Env[Any, Any] | str | Callable[[], AnyEnv]) -> Callable[[], AnyEnv]:
+def _maker(
+    env: gym.Env[Any, Any] | str | Callable[[], AnyEnv], caller: str
+) -> Callable[[], AnyEnv]:
     """Return a function that makes or copies the environment."""
     if isinstance(env, gym.Env):
         return partial(copy.deepcopy, env)
@@ -150,10 +152,10 @@ def _maker(env: gym.Env[Any, Any] | str | Callable[[], AnyEnv]) -> Callable[[], 
         return NamedEnvironment(env)
     if not callable(env):
         raise OptionError(
-            f"collect needs a gymnasium.Env or VectorEnv, its name or a function that makes it, "
+            f"{caller} needs a gymnasium.Env or VectorEnv, its name or a function that makes it, "
             f"not a {type(env).__name__}: use gym.make"
         )
-    check_maker(env)
+    _check_maker(env)
     return env
 
 
@@ -221,10 +223,10 @@ class NamedEnvironment:
         if not isinstance(env, gym.Env):
             raise OptionError(f"environment '{self.name}' gave a {type(env).__name__}: {_WANTED}")
         is_ours = type(env.unwrapped).__module__.startswith("resolvent.")
-        return env if is_ours else _Guarded(env)
+        return env if is_ours else GuardedEnv(env)
 
 
-def check_maker(make: Any) -> None:
+def _check_maker(make: Any) -> None:
     """Raise `OptionError` if a function that makes environments needs arguments."""
     if callable(make) and needs_arguments(make):
         raise OptionError(
@@ -267,20 +269,6 @@ def _classes_hint(module: ModuleType) -> str:
     return f"or module:Class; '{module.__name__}' has {listed(classes[:5])}"
 
 
-class _Guarded(gym.Wrapper[Any, Any, Any, Any]):
-    """Turn an environment's mistakes into trace errors, which say where they happened."""
-
-    def reset(self, **options: Any) -> Any:
-        with env_errors("reset"):
-            returned = self.env.reset(**options)
-        return checked_reset(returned)
-
-    def step(self, action: Any) -> Any:
-        with env_errors("step"):
-            returned = self.env.step(action)
-        return checked_step(returned)
-
-
 # --- Shards of episodes on workers ----------------------------------------------------------------
 
 
@@ -308,7 +296,7 @@ def _collect_on_workers(
             progress(done / len(shards))
 
     with get_executor(on) as workers:
-        work = _Shard(_maker(env), options, episodes, seed, workers.name != "threads")
+        work = _Shard(_maker(env, "collect"), options, episodes, seed, workers.name != "threads")
         _check_copies(env, work, workers.name)
         return TraceSet.concatenate(workers.map(work, shards, called="collecting", report=report))
 

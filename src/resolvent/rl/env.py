@@ -310,6 +310,22 @@ def env_errors(method: str) -> Iterator[None]:
         raise TraceError(f"the environment's {method}() raised {error_text(error)}") from error
 
 
+class GuardedEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Turns an environment's mistakes into trace errors, which say where they happened."""
+
+    def reset(self, **options: Any) -> Any:
+        """Begin an episode."""
+        with env_errors("reset"):
+            returned = self.env.reset(**options)
+        return checked_reset(returned)
+
+    def step(self, action: Any) -> Any:
+        """Take a step."""
+        with env_errors("step"):
+            returned = self.env.step(action)
+        return checked_step(returned)
+
+
 def checked_reset(returned: Any) -> tuple[Any, dict[str, Any]]:
     """Return the result of `reset` if it is an observation and an info.
 

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from resolvent._util.validation import check_at_least, quoted
-from resolvent.errors import OptionError, locating
+from resolvent.errors import OptionError, TraceError, located, locating
 from resolvent.preprocess.labeling import LabelingFunction
 from resolvent.rl.env import (
     AnyEnv,
@@ -84,9 +84,12 @@ def play_episode(
     terminated = truncated = False
     while not (terminated or truncated):
         action = actor.act(observation)
-        step = checked_step(env.step(action))
-        terminated = checked_flag(step[2], "terminated")
-        truncated = checked_flag(step[3], "truncated")
+        try:
+            step = checked_step(env.step(action))
+            terminated = checked_flag(step[2], "terminated")
+            truncated = checked_flag(step[3], "truncated")
+        except TraceError as error:
+            raise located(f"step {steps}", error) from error
         actor.observe(observation, action, step)
         observation = step[0]
         steps += 1
@@ -228,9 +231,10 @@ class Recorder:
     def end(self, *, terminated: bool, truncated: bool) -> None:
         """Close the episode."""
         self._finished.add(self._episode, terminated=bool(terminated), truncated=bool(truncated))
+        self._episode = {ACTION: []}
 
     def truncate(self) -> None:
-        """Close an episode whose last step failed, without that step."""
+        """Close an episode whose last step failed, without that step; do nothing after a reset."""
         if self._episode[ACTION]:
             self.end(terminated=False, truncated=True)
 
