@@ -114,7 +114,10 @@ def test_plans_act_and_learners_train_in_them(run, lamps, tmp_path):
         ("{lamps}:PRICE", "environment '{lamps}:PRICE' is a int: name a class"),
         ("{lamps}:nothing", "environment '{lamps}:nothing' gave a NoneType: name a class"),
         ("{lamps}:Broken", "episode 0: step 0: the environment's step() raised KeyError: 'switch'"),
-        ("{lamps}:Old", "episode 0: step 0: the environment's step() has to return (observation, reward"),
+        (
+            "{lamps}:Old",
+            "episode 0: step 0: the environment's step() has to return (observation, reward",
+        ),
         ("{lamps}.py:Lamp", "is a file: write {lamps}, the module's name"),
         ("./{lamps}.py:Lamp", "is a file: write {lamps}, the module's name"),
         ("nowhere_at_all:Lamp", "cannot import module 'nowhere_at_all': give the name of a module"),
