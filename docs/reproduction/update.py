@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from resolvent.paper.report import compact, draw_baselines, draw_policy, section, with_section
-from resolvent.paper.store import Results
+from resolvent.paper.reproduce import Results
 
 HERE = Path(__file__).parent
 KEPT = HERE / "results.jsonl"

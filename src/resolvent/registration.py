@@ -19,9 +19,9 @@ WORLDS: dict[str, tuple[str, dict[str, object], int | None]] = {
     "OfficeMail": ("office:Office", {"task": "mail"}, 1_000),
     "OfficeBoth": ("office:Office", {"task": "both"}, 1_000),
     "OfficePatrol": ("office:Office", {"task": "patrol"}, 1_000),
-    "Cookie": ("cookie:Cookie", {}, 5_000),
-    "TwoKeys": ("two_keys:TwoKeys", {}, 5_000),
-    "Symbol": ("symbol:Symbol", {}, 5_000),
+    "Cookie": ("lrm_house:Cookie", {}, 5_000),
+    "TwoKeys": ("lrm_house:TwoKeys", {}, 5_000),
+    "Symbol": ("lrm_house:Symbol", {}, 5_000),
     "TMaze": ("t_maze:TMaze", {}, None),
 }
 """By name: the world's class, its arguments, and the step at which `gym.make` truncates."""

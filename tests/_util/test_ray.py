@@ -4,7 +4,6 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import asdict
 
 import pytest
 
@@ -15,9 +14,6 @@ from resolvent._util import ray as ray_backend
 from resolvent._util.ray import Ray
 from resolvent.inference.engine import merge, search_with_restarts
 from resolvent.inference.exact_search import minimal_automaton
-from resolvent.paper.reproduce import Settings, reproduce, settings
-from resolvent.paper.runs import Run
-from resolvent.paper.store import Store
 from resolvent.worlds import TMaze
 from shuffled_workers import ShuffledWorkers
 
@@ -161,19 +157,3 @@ def test_seeds_of_a_search():
 def test_episodes():
     traces = rs.collect(lambda: TMaze(length=4), episodes=40, seed=1, on="ray")
     assert traces == rs.collect(lambda: TMaze(length=4), episodes=40, seed=1, on="threads")
-
-
-class OneRun(Settings):
-    def runs(self, experiment):
-        if experiment == "baselines":  # a function that cannot be called like that
-            yield Run("baselines", "here", "fails", 0, "builtins:dict", {"value": 1})
-
-
-@pytest.mark.usefixtures("ray_of_two")
-@pytest.mark.slow
-def test_runs_of_a_reproduction(tmp_path):
-    chosen = OneRun(**asdict(settings(quick=True)))
-    (record,) = reproduce(Store(tmp_path, asdict(chosen), "it"), chosen, on=Ray()).records
-    assert record["status"] == "error"
-    assert record["error"].startswith("TypeError: 'Stopwatch' object is not iterable")
-    assert record["processor"]

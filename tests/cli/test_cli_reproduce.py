@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 import signal
@@ -15,6 +16,10 @@ from resolvent.paper.reproduce import Settings, settings
 from resolvent.paper.runs import Run as OneRun
 
 
+def misses_a_module(stopwatch):
+    importlib.import_module("no_such_module")
+
+
 class Grids(Settings):
     """Two methods on the smallest grid, one of which does not exist."""
 
@@ -23,7 +28,7 @@ class Grids(Settings):
             if run.setting == "3x3" and run.method in ("rpni", "edsm"):
                 yield run
         if experiment == "baselines":
-            yield OneRun("baselines", "3x3", "aalpy", 0, "no_such_module:method")
+            yield OneRun("baselines", "3x3", "aalpy", 0, misses_a_module)
 
 
 @pytest.fixture

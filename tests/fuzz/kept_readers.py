@@ -14,7 +14,7 @@ from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
 from resolvent._util.cache import Store, pack
 from resolvent._util.cache import unpack as unpack_value
-from resolvent.paper.store import Results
+from resolvent.paper.reproduce import Results
 from resolvent.preprocess.timing import LabelTiming
 
 KEY = "ab12" * 16

@@ -1,5 +1,6 @@
 """Methods that fail in many ways, and small experiments made of them."""
 
+import importlib
 import os
 import time
 from pathlib import Path
@@ -15,7 +16,7 @@ from resolvent.worlds import PhaseGrid
 
 
 def run(call: str, method: str = "fake", repetition: int = 0, **arguments: Any) -> Run:
-    return Run("tiny", "here", method, repetition, f"fake_methods:{call}", arguments)
+    return Run("tiny", "here", method, repetition, globals()[call], arguments)
 
 
 def answers(stopwatch: Stopwatch, *, value: int = 42, work: float = 0.0) -> dict[str, Any]:
@@ -43,6 +44,11 @@ def works(stopwatch: Stopwatch, *, seconds: float) -> dict[str, Any]:
         while time.process_time() < ends:
             pass
     return {"status": "found"}
+
+
+def misses_a_module(stopwatch: Stopwatch) -> dict[str, Any]:
+    importlib.import_module("no_such_solver")
+    return {}
 
 
 def keeps_its_limit(stopwatch: Stopwatch) -> dict[str, Any]:

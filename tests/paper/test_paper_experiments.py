@@ -1,25 +1,20 @@
 """Each experiment's own run, small and in this process."""
 
+import fake_methods
 import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.paper.experiments import METHODS, ablate, compare, learn, run_ours
+from resolvent.paper.experiments import METHODS, Method, ablate, compare, learn, run_ours
 from resolvent.paper.runs import Stopwatch
 from resolvent.worlds import PhaseGrid, RandomWorld
 from worlds import random_world
 
 
 @pytest.mark.parametrize(("method", "correctness"), [("truth", "exact"), ("forgetful", "wrong")])
-def test_results_are_compared_with_the_truth(method, correctness):
-    record = compare(
-        Stopwatch(10),
-        world="grid-3",
-        traces=20,
-        seed=3,
-        function=f"fake_methods:{method}",
-        options={},
-    )
+def test_results_are_compared_with_the_truth(method, correctness, monkeypatch):
+    monkeypatch.setitem(METHODS, "fake", Method("fake", getattr(fake_methods, method)))
+    record = compare(Stopwatch(10), world="grid-3", traces=20, seed=3, method="fake")
     seen = rs.collect(PhaseGrid(3), episodes=20, seed=3)
     assert record["correctness"] == correctness
     assert (record["traces"], record["steps"]) == (20, seen.steps)
@@ -28,15 +23,7 @@ def test_results_are_compared_with_the_truth(method, correctness):
 
 @pytest.mark.parametrize("name", ["rpni", "edsm", "hmm", "lrm-published"])
 def test_methods_get_their_options(name):
-    method = METHODS[name]
-    record = compare(
-        Stopwatch(30),
-        world="grid-3",
-        traces=275,
-        seed=0,
-        function=method.function,
-        options=method.options,
-    )
+    record = compare(Stopwatch(30), world="grid-3", traces=275, seed=0, method=name)
     assert record["status"] == "found"
     assert record["correctness"] == ("wrong" if name == "lrm-published" else "exact")
 

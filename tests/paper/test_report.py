@@ -18,7 +18,7 @@ from resolvent.paper.report import (
     with_section,
     write_report,
 )
-from resolvent.paper.store import Results
+from resolvent.paper.reproduce import Results
 from resolvent.paper.tables import ablation_table, baseline_table, policy_table, tables
 
 OURS = [compared("rpni", n, seconds=seconds) for n, seconds in enumerate((0.02, 0.01, 0.04))]

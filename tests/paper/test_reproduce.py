@@ -4,11 +4,8 @@ import pytest
 from fake_methods import run
 from tiny import tiny
 
-from resolvent._util.parallel import Processes
 from resolvent.paper.experiments import EXPERIMENTS
-from resolvent.paper.reproduce import reproduce, settings
-from resolvent.paper.store import Store
-from shuffled_workers import ShuffledWorkers
+from resolvent.paper.reproduce import Store, reproduce, settings
 
 
 def store_in(folder, chosen):
@@ -77,83 +74,14 @@ class Repeated(type(tiny())):
                 yield run("sleeps", "at times", repetition, seconds=60 * (repetition == 1))
 
 
-@pytest.mark.parametrize("on", [None, ShuffledWorkers(3)], ids=["alone", "side by side"])
-def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path, on):
+def test_what_hits_a_limit_the_first_time_is_not_repeated(tmp_path):
     chosen = Repeated(**asdict(tiny(time_limit=0.1)))
-    records = reproduce(store_in(tmp_path / "r", chosen), chosen, on=on).records
+    records = reproduce(store_in(tmp_path / "r", chosen), chosen).records
     assert {(one["method"], one["repetition"]) for one in records} == {
         ("slow", 0),
         *(("fast", repetition) for repetition in range(3)),
         *(("at times", repetition) for repetition in range(3)),
     }
     again = []
-    reproduce(
-        store_in(tmp_path / "r", chosen), chosen, on=on, finished=lambda *told: again.append(told)
-    )
+    reproduce(store_in(tmp_path / "r", chosen), chosen, finished=lambda *told: again.append(told))
     assert again == []
-
-
-# ---- over workers ----------------------------------------------------------
-
-
-def told_in(results):
-    """What records say but for what the clock says."""
-    timed = ("seconds", "processor_seconds", "memory_mb", "memory_before_mb", "processor")
-    return [
-        {name: value for name, value in record.items() if name not in timed}
-        for record in results.records
-    ]
-
-
-@pytest.mark.parametrize(
-    "workers", ["threads", "shuffled", pytest.param("processes", marks=pytest.mark.slow)]
-)
-def test_over_workers_the_records_are_the_same_but_for_the_clock(tmp_path, workers):
-    on = {"threads": "threads", "shuffled": ShuffledWorkers(1), "processes": Processes(2)}[workers]
-    told = []
-    try:
-        results = reproduce(
-            store_in(tmp_path / "side", tiny()),
-            tiny(),
-            on=on,
-            finished=lambda done, of, run, record: told.append((done, of)),
-        )
-    finally:
-        if workers == "processes":
-            on.close()
-    alone = reproduce(store_in(tmp_path / "alone", tiny()), tiny())
-    assert told_in(results) == told_in(alone)
-    assert all(one["processor"] for one in results.records)
-    assert told == [(1, 3), (2, 3), (3, 3)]
-
-
-def test_over_workers_what_is_done_is_kept_as_soon_as_it_is(tmp_path):
-    def stop(done, of, run, record):
-        if done == 2:
-            raise KeyboardInterrupt
-
-    store = store_in(tmp_path / "r", tiny())
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(store, tiny(), on=ShuffledWorkers(1), finished=stop)
-    told = []
-    results = reproduce(
-        store,
-        tiny(),
-        on=ShuffledWorkers(2),
-        finished=lambda done, of, run, record: told.append(done),
-    )
-    assert told == [3]
-    assert [one["status"] for one in results.records] == ["found", "error", "found"]
-
-
-def test_over_workers_limits_are_kept(tmp_path):
-    class Slow(type(tiny())):
-        def runs(self, experiment):
-            if experiment == "baselines":
-                yield run("sleeps", "slow", seconds=60)
-                yield run("answers", "fast")
-
-    chosen = Slow(**asdict(tiny(0.1)))
-    results = reproduce(store_in(tmp_path / "r", chosen), chosen, on="threads")
-    told = {one["method"]: one["status"] for one in results.records}
-    assert told == {"slow": "time limit", "fast": "found"}

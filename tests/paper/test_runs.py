@@ -1,4 +1,3 @@
-import dataclasses
 import time
 
 import pytest
@@ -25,7 +24,7 @@ def test_a_record_has_identity_result_and_costs():
     assert (record["status"], record["value"]) == ("found", 7)
     assert record["seconds"] >= 0.05
     assert record["processor_seconds"] >= 0
-    assert record["memory_mb"] >= record["memory_before_mb"] > 0
+    assert record["memory_mb"] > 0
 
 
 def test_a_method_that_works_past_its_limit_is_ended():
@@ -95,9 +94,8 @@ def test_output_of_solvers_is_discarded(capfd):
 
 
 def test_a_missing_package_is_named():
-    missing = dataclasses.replace(run("answers"), needs=("no_such_solver",), extra="solvers")
-    record = record_of(missing, Stopwatch(1.0))
-    assert record == {"status": "not installed", "error": 'pip install "resolvent[solvers]"'}
+    record = record_of(run("misses_a_module"), Stopwatch(1.0))
+    assert record == {"status": "not installed", "error": "No module named 'no_such_solver'"}
 
 
 def test_tick_is_called_while_a_run_works(tmp_path):

@@ -6,8 +6,8 @@ from fake_methods import run
 from tiny import tiny
 
 from resolvent.errors import ResolventError
-from resolvent.paper import store as store_module
-from resolvent.paper.store import Results, Store
+from resolvent.paper import reproduce
+from resolvent.paper.reproduce import Results, Store
 
 RUN = run("answers")
 
@@ -18,12 +18,12 @@ def opened(folder, time_limit=30.0):
 
 def test_a_record_is_one_file_and_comes_back(tmp_path):
     store = opened(tmp_path / "new" / "results")
-    assert not store.has(RUN)
+    assert store.needs(RUN)
     store.add(RUN, {"status": "found", "value": 7})
-    assert store.has(RUN)
+    assert not store.needs(RUN)
     path = tmp_path / "new/results/runs/tiny/here--fake--0.json"
     assert json.loads(path.read_text()) == {"status": "found", "value": 7, "arguments": {}}
-    assert opened(tmp_path / "new" / "results").results().records[0]["value"] == 7
+    assert Results.read(opened(tmp_path / "new" / "results").folder).records[0]["value"] == 7
 
 
 def test_the_folder_says_how_it_was_made_and_nothing_of_where(tmp_path):
@@ -73,7 +73,7 @@ def test_a_broken_record_is_named(tmp_path, content):
     store.add(RUN, {})
     (tmp_path / "results" / RUN.file).write_text(content, errors="surrogateescape")
     with pytest.raises(ResolventError, match=r"here--fake--0\.json: not a record.*delete it"):
-        store.results()
+        Results.read(store.folder)
 
 
 def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
@@ -83,10 +83,10 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
     def full(path):
         raise ResolventError(f"cannot write {path}: no space left on device")
 
-    monkeypatch.setattr(store_module, "atomic_write", full)
+    monkeypatch.setattr(reproduce, "atomic_write", full)
     with pytest.raises(ResolventError, match=r"no space left.*finished runs are kept.*to continue"):
         store.add(run("answers", "other"), {"value": 2})
-    assert [one["value"] for one in store.results().records] == [1]
+    assert [one["value"] for one in Results.read(store.folder).records] == [1]
 
 
 def test_a_folder_without_results_is_named(tmp_path):

@@ -4,9 +4,11 @@ Paper: "Efficiency Comparison with Baselines", "Ablation Study", and the learnin
 All methods get the same traces, and are compared with the true machines of the world.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from itertools import product
+from typing import Any, Final, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -14,11 +16,14 @@ import numpy as np
 from resolvent.inference.infer import infer
 from resolvent.inference.options import InferenceOptions
 from resolvent.machines import EdgeRewardMachine, MachinePair
-from resolvent.paper import baselines
+from resolvent.paper.baselines.aalpy import aalpy, import_merging
 from resolvent.paper.baselines.edge_machine import wrong_rewards
+from resolvent.paper.baselines.hmm import hmm
+from resolvent.paper.baselines.ilp import ilp, import_solver
+from resolvent.paper.baselines.lrm import lrm
 from resolvent.paper.baselines.outcome import Outcome, Status
 from resolvent.paper.correctness import compare_edges, compare_pair
-from resolvent.paper.runs import Run, Stopwatch, function_called
+from resolvent.paper.runs import Run, Stopwatch
 from resolvent.planning.model import Model
 from resolvent.rl.augment import AugmentObservation
 from resolvent.rl.collect import collect
@@ -39,14 +44,17 @@ RANDOM_WORLD: Final = "random-28"
 ABLATION_TRACES: Final = {"low": 1_000, "high": 10_000}
 """By setting of the ablation: the number of traces."""
 
-PARTS: Final[dict[str, dict[str, Any]]] = {
-    "full": {},
-    "no-supplement": {"supplement": False},
-    "keep-redundant": {"remove_redundant": False},
-    "keep-trivial": {"remove_trivial": False},
-    "keep-both": {"remove_redundant": False, "remove_trivial": False},
+PARTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "full": ("full pipeline", {}),
+    "no-supplement": ("without supplement", {"supplement": False}),
+    "keep-redundant": ("without removal of redundant α", {"remove_redundant": False}),
+    "keep-trivial": ("without removal of trivial β", {"remove_trivial": False}),
+    "keep-both": (
+        "without both removals",
+        {"remove_redundant": False, "remove_trivial": False},
+    ),
 }
-"""By name: the options that switch a part of the pipeline off."""
+"""By name: the title in tables, and the options that switch a part of the pipeline off."""
 
 STRATEGIES: Final = ("rpni", "edsm", "search")
 
@@ -64,142 +72,107 @@ _FRESH_TRACES = 1_000
 _FRESH_SEED = 1_000_000
 
 
-@dataclass(frozen=True)
-class Method:
-    """A method of the comparison: its title in tables, its function, and its requirements."""
+class Learner(NamedTuple):
+    """A learner: its title in tables, its options, and whether it observes the machines."""
 
     title: str
-    function: str
-    options: dict[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
-    extra: str | None = None
+    options: dict[str, Any]
+    machines: bool = True
 
 
-def _method(title: str, name: str, *needs: str, **options: Any) -> Method:
-    extra = {"aalpy": "aalpy", "highspy": "baselines"}.get(needs[0]) if needs else None
-    return Method(title, f"{__name__}:run_{name}", options, needs, extra)
+LEARNERS: Final = {
+    "machines": Learner("machines (the paper's schedule)", {}),
+    "observation": Learner("observation only", {}, machines=False),
+    "initial-value": Learner("machines, values begin at 1", {"initial_value": 1.0}),
+    "model": Learner(
+        "machines, counterfactual and shaping", {"counterfactual": True, "shaping": True}
+    ),
+}
+
+
+# --- Methods of the comparison -------------------------------------------------------------------
+
+
+def run_ours(
+    traces: TraceSet, *, states: int, seed: int, time_limit: float, strategy: str
+) -> Outcome:
+    """Infer the paper's two machines as `infer` does, with nothing else set but the strategy."""
+    result = infer(
+        traces,
+        outputs=("observation", "reward"),
+        strategy=strategy,
+        noise="none",
+        seed=seed,
+        time_limit=time_limit,
+    )
+    status: Status = "time limit" if result.unfinished else "found"
+    return Outcome(strategy, status, result.seconds["total"], result.machines.as_pair())
+
+
+def _run_aalpy(traces: TraceSet, *, states: int, seed: int, **options: Any) -> Outcome:
+    return aalpy(traces, **options)
+
+
+def _run_hmm(traces: TraceSet, *, states: int, **options: Any) -> Outcome:
+    return hmm(traces, states=states + 1, **options)  # it counts the end as a state
+
+
+def _run_ilp(traces: TraceSet, *, states: int, seed: int, **options: Any) -> Outcome:
+    return ilp(traces, **options)
+
+
+def _run_lrm(traces: TraceSet, *, states: int, **options: Any) -> Outcome:
+    return lrm(traces, **options)
+
+
+class Method(NamedTuple):
+    """A method of the comparison: its title in tables, and its function.
+
+    The function gets traces, the number of states of the task, a seed and a time limit.
+    `require` imports what the method needs, or raises `MissingExtra`.
+    """
+
+    title: str
+    function: Callable[..., Outcome]
+    require: Callable[[], object] | None = None
 
 
 OURS: Final = "rpni"
 """The paper's order of merging, which others are compared with."""
 
 METHODS: Final[dict[str, Method]] = {
-    OURS: _method("ours, rpni", "ours", strategy="rpni"),
-    "edsm": _method("ours, edsm", "ours", strategy="edsm"),
-    "aalpy": _method("AALpy, first fit", "aalpy", "aalpy", order="first-fit"),
-    "aalpy-edsm": _method("AALpy, EDSM", "aalpy", "aalpy", order="edsm"),
-    "hmm": _method("HMM", "hmm"),
-    "ilp-conflicts": _method("ILP, conflicts", "ilp", "highspy", mode="conflicts"),
-    "ilp": _method("ILP, all traces", "ilp", "highspy", mode="all"),
-    "lrm": _method("LRM, adapted", "lrm", first_counts=False),
-    "lrm-published": _method("LRM, published", "lrm", first_counts=True),
+    OURS: Method("ours, rpni", partial(run_ours, strategy="rpni")),
+    "edsm": Method("ours, edsm", partial(run_ours, strategy="edsm")),
+    "aalpy": Method("AALpy, first fit", partial(_run_aalpy, order="first-fit"), import_merging),
+    "aalpy-edsm": Method("AALpy, EDSM", partial(_run_aalpy, order="edsm"), import_merging),
+    "hmm": Method("HMM", _run_hmm),
+    "ilp-conflicts": Method("ILP, conflicts", partial(_run_ilp, mode="conflicts"), import_solver),
+    "ilp": Method("ILP, all traces", partial(_run_ilp, mode="all"), import_solver),
+    "lrm": Method("LRM, adapted", partial(_run_lrm, first_counts=False)),
+    "lrm-published": Method("LRM, published", partial(_run_lrm, first_counts=True)),
 }
-
-
-@dataclass(frozen=True)
-class Learner:
-    """A learner: its title in tables, whether it sees the machines, and its options."""
-
-    title: str
-    machines: bool = True
-    options: dict[str, Any] = field(default_factory=dict)
-
-
-LEARNERS: Final = {
-    "machines": Learner("machines (the paper's schedule)"),
-    "observation": Learner("observation only", machines=False),
-    "initial-value": Learner("machines, values begin at 1", options={"initial_value": 1.0}),
-    "model": Learner(
-        "machines, counterfactual and shaping", options={"counterfactual": True, "shaping": True}
-    ),
-}
-
-
-# --- Runs ----------------------------------------------------------------------------------------
-
-
-def baseline_runs(repetitions: int) -> Iterator[Run]:
-    """Yield all runs of the comparison; a repetition is a seed of the traces and of the method."""
-    for setting, (world, traces) in GRIDS.items():
-        for repetition in range(repetitions):
-            for name, method in METHODS.items():
-                arguments = {
-                    "world": world,
-                    "traces": traces,
-                    "seed": repetition,
-                    "function": method.function,
-                    "options": method.options,
-                }
-                yield Run(
-                    BASELINES,
-                    setting,
-                    name,
-                    repetition,
-                    f"{__name__}:compare",
-                    arguments,
-                    method.needs,
-                    method.extra,
-                )
-
-
-def ablation_runs(repetitions: int, strategies: tuple[str, ...] = STRATEGIES) -> Iterator[Run]:
-    """Yield all runs of the ablation; a repetition is a seed of the traces."""
-    for setting, traces in ABLATION_TRACES.items():
-        for repetition in range(repetitions):
-            for part in PARTS:
-                for strategy in strategies:
-                    arguments = {
-                        "world": RANDOM_WORLD,
-                        "traces": traces,
-                        "seed": repetition,
-                        "part": part,
-                        "strategy": strategy,
-                    }
-                    method = f"{part}--{strategy}"
-                    yield Run(
-                        ABLATION, setting, method, repetition, f"{__name__}:ablate", arguments
-                    )
-
-
-def policy_runs(seeds: int, episodes: int) -> Iterator[Run]:
-    """Yield all runs of learning; a repetition is a seed of the traces and of the learner."""
-    for repetition in range(seeds):
-        for name in LEARNERS:
-            arguments = {
-                "world": RANDOM_WORLD,
-                "learner": name,
-                "seed": repetition,
-                "episodes": episodes,
-            }
-            yield Run(POLICY, POLICY_SETTING, name, repetition, f"{__name__}:learn", arguments)
 
 
 # --- The work of a run ---------------------------------------------------------------------------
 
 
 def compare(
-    stopwatch: Stopwatch,
-    *,
-    world: str,
-    traces: int,
-    seed: int,
-    function: str,
-    options: dict[str, Any],
+    stopwatch: Stopwatch, *, world: str, traces: int, seed: int, method: str
 ) -> dict[str, Any]:
     """Run a method on traces of a world, and compare its result with the truth.
 
     All methods are given the number of states of the task, but only the hidden Markov models
     use it.
     """
+    _, function, require = METHODS[method]
+    if require is not None:
+        require()
     env = make_world(world)
     collected = collect(env, episodes=traces, seed=seed)
     description = _described(collected)
     states = env.machines().reward.states
-    method = function_called(function)
     with stopwatch:
-        outcome = method(
-            collected, states=states, seed=seed, time_limit=stopwatch.time_limit, **options
-        )
+        outcome = function(collected, states=states, seed=seed, time_limit=stopwatch.time_limit)
     return description | evaluate(outcome, env, seed)
 
 
@@ -223,17 +196,13 @@ def ablate(
                 noise="none",
                 refine=False,
                 time_limit=stopwatch.time_limit,
-                **PARTS[part],
+                **PARTS[part][1],
             ),
         )
     nodes = {name: getattr(result, name).prefix_tree_nodes for name in ("transition", "reward")}
-    outcome = Outcome(
-        strategy,
-        "found",
-        result.seconds["total"],
-        result.machines.as_pair(),
-        {"prefix_tree_nodes": nodes},
-    )
+    details = {"prefix_tree_nodes": nodes}
+    pair = result.machines.as_pair()
+    outcome = Outcome(strategy, "found", result.seconds["total"], pair, details)
     return description | evaluate(outcome, env, seed)
 
 
@@ -318,44 +287,35 @@ def evaluate(outcome: Outcome, world: World, seed: int) -> dict[str, Any]:
     }
 
 
-# --- The methods ---------------------------------------------------------------------------------
+# --- Runs ----------------------------------------------------------------------------------------
 
 
-def run_ours(
-    traces: TraceSet, *, states: int, seed: int, time_limit: float, strategy: str
-) -> Outcome:
-    """Infer the paper's two machines as `infer` does, with nothing else set but the strategy."""
-    result = infer(
-        traces,
-        outputs=("observation", "reward"),
-        strategy=strategy,
-        noise="none",
-        seed=seed,
-        time_limit=time_limit,
-    )
-    status: Status = "time limit" if result.unfinished else "found"
-    return Outcome(strategy, status, result.seconds["total"], result.machines.as_pair())
+def baseline_runs(repetitions: int) -> Iterator[Run]:
+    """Yield all runs of the comparison; a repetition is a seed of the traces and of the method."""
+    for (setting, (world, traces)), seed, method in product(
+        GRIDS.items(), range(repetitions), METHODS
+    ):
+        arguments = {"world": world, "traces": traces, "seed": seed, "method": method}
+        yield Run(BASELINES, setting, method, seed, compare, arguments)
 
 
-def run_aalpy(
-    traces: TraceSet, *, states: int, seed: int, time_limit: float, order: Any
-) -> Outcome:
-    """Infer both machines by AALpy."""
-    return baselines.aalpy(traces, order=order, time_limit=time_limit)
+def ablation_runs(repetitions: int, strategies: tuple[str, ...] = STRATEGIES) -> Iterator[Run]:
+    """Yield all runs of the ablation; a repetition is a seed of the traces."""
+    for (setting, traces), seed, part, strategy in product(
+        ABLATION_TRACES.items(), range(repetitions), PARTS, strategies
+    ):
+        arguments = {"world": RANDOM_WORLD, "traces": traces, "seed": seed}
+        arguments |= {"part": part, "strategy": strategy}
+        yield Run(ABLATION, setting, f"{part}--{strategy}", seed, ablate, arguments)
 
 
-def run_hmm(traces: TraceSet, *, states: int, seed: int, time_limit: float) -> Outcome:
-    """Learn the task as a hidden Markov model, which counts the end as a state."""
-    return baselines.hmm(traces, states=states + 1, seed=seed, time_limit=time_limit)
-
-
-def run_ilp(traces: TraceSet, *, states: int, seed: int, time_limit: float, mode: Any) -> Outcome:
-    """Find the smallest machine of the task by integer programming."""
-    return baselines.ilp(traces, mode=mode, time_limit=time_limit)
-
-
-def run_lrm(
-    traces: TraceSet, *, states: int, seed: int, time_limit: float, first_counts: bool
-) -> Outcome:
-    """Search for a machine that predicts the next label, by tabu search."""
-    return baselines.lrm(traces, seed=seed, first_counts=first_counts, time_limit=time_limit)
+def policy_runs(seeds: int, episodes: int) -> Iterator[Run]:
+    """Yield all runs of learning; a repetition is a seed of the traces and of the learner."""
+    for seed, learner in product(range(seeds), LEARNERS):
+        arguments = {
+            "world": RANDOM_WORLD,
+            "learner": learner,
+            "seed": seed,
+            "episodes": episodes,
+        }
+        yield Run(POLICY, POLICY_SETTING, learner, seed, learn, arguments)

@@ -1,11 +1,18 @@
-"""The three experiments, at full length or in a few minutes: settings → records of all runs."""
+"""The paper's experiments: settings → runs, whose records are kept in a folder of results."""
 
+import os
+import platform
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Final
 
-from resolvent._util.parallel import Workers, get_executor
-from resolvent.errors import OptionError
+import msgspec
+
+from resolvent._util.files import atomic_write, decode_json, read_json
+from resolvent.errors import ModelError, OptionError, ResolventError
 from resolvent.paper.experiments import (
     ABLATION,
     BASELINES,
@@ -16,9 +23,22 @@ from resolvent.paper.experiments import (
     policy_runs,
 )
 from resolvent.paper.runs import Run, run_apart
-from resolvent.paper.store import Results, Store, conditions
 
+FORMAT: Final = 1
 MEMORY_LIMIT_MB: Final = 8_192.0
+_ABOUT: Final = "about.json"
+_LIMITS: Final = ("time limit", "memory limit")
+"""Status of a run that was stopped."""
+_PACKAGES: Final = (
+    "aalpy",
+    "gymnasium",
+    "highspy",
+    "matplotlib",
+    "numpy",
+    "pyarrow",
+    "python-sat",
+    "resolvent",
+)
 
 Progress = Callable[[int, int, Run], object]
 """Called regularly with the number of finished runs, that of all runs, and the current run."""
@@ -29,9 +49,9 @@ Finished = Callable[[int, int, Run, dict[str, Any]], object]
 
 @dataclass(frozen=True)
 class Settings:
-    """Repetitions, limits and lengths; all results of a folder have the same settings.
+    """Limits, and numbers of repetitions, of seeds of the learning curve, and of its episodes.
 
-    `learners` is the number of seeds of the learning curve.
+    All results of a folder have the same settings.
     """
 
     quick: bool
@@ -75,23 +95,156 @@ def settings(
     )
 
 
+# --- The folder of results -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Results:
+    """The content of a folder: how it was made, and the records of all runs."""
+
+    about: dict[str, Any]
+    records: list[dict[str, Any]]
+
+    def of(self, experiment: str) -> list[dict[str, Any]]:
+        """Return the records of one experiment."""
+        return [record for record in self.records if record["experiment"] == experiment]
+
+    def lines(self) -> bytes:
+        """Write all of it as JSON lines, `about` first."""
+        return b"\n".join(map(msgspec.json.encode, (self.about, *self.records))) + b"\n"
+
+    @classmethod
+    def read(cls, folder: Path) -> "Results":
+        """Read all results of a folder."""
+        if not (folder / _ABOUT).exists():
+            raise ResolventError(f"{folder} has no results: make some with `resolvent reproduce`")
+        records = sorted((folder / "runs").rglob("[!.]*.json"))
+        return cls(_read(folder / _ABOUT), [_read(path) for path in records])
+
+    @classmethod
+    def from_lines(cls, content: bytes) -> "Results":
+        """Read results that `lines` wrote."""
+        try:
+            about, *records = (decode_json(line, dict[str, Any]) for line in content.splitlines())
+        except ValueError as error:
+            raise ModelError(f"these are no results, as lines of JSON: {error}") from error
+        return cls(about, records)
+
+
+class Store:
+    """A folder of results that runs are added to; created if missing.
+
+    Raises:
+        ResolventError: when the folder holds something else, or results of another
+            version, other settings or another machine.
+    """
+
+    def __init__(self, folder: Path, settings: dict[str, Any], command: str) -> None:
+        self.folder = folder
+        about = {
+            "format": FORMAT,
+            "settings": settings,
+            "machine": {
+                "processor": _processor(),
+                "cores": os.cpu_count(),
+                "system": platform.system(),
+                "architecture": platform.machine(),
+            },
+            "python": platform.python_version(),
+            "packages": {name: _version(name) for name in _PACKAGES},
+        }
+        path = folder / _ABOUT
+        if path.exists():
+            _check_same(folder, _read(path), about)
+            return
+        if folder.exists() and not folder.is_dir():
+            raise ResolventError(f"{folder} is a file: name a folder for the results with -o")
+        if folder.exists() and any(folder.iterdir()):
+            raise ResolventError(
+                f"{folder} has other files and no results: name an empty or new folder with -o"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(path, about | {"command": command})
+
+    def needs(self, run: Run) -> bool:
+        """Whether a run is neither done nor the repetition of one that reached a limit."""
+        if (self.folder / run.file).exists():
+            return False
+        first = self.folder / replace(run, repetition=0).file
+        return not (first.exists() and _read(first).get("status") in _LIMITS)
+
+    def add(self, run: Run, record: dict[str, Any]) -> None:
+        """Store the record of a run and its arguments atomically."""
+        path = self.folder / run.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, record | {"arguments": run.arguments})
+
+
+def _check_same(folder: Path, stored: dict[str, Any], wanted: dict[str, Any]) -> None:
+    if stored.get("format") != FORMAT:
+        raise ResolventError(f"{folder} has results in another format: name another folder with -o")
+    for name, ours in wanted.items():
+        theirs = stored.get(name)
+        if theirs == ours:
+            continue
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            key = next(key for key in (*ours, *theirs) if ours.get(key) != theirs.get(key))
+            name, ours, theirs = f"{name}: {key}", ours.get(key), theirs.get(key)
+        raise OptionError(
+            f"{folder} has results under other conditions ({name}, {theirs} there, {ours} here): "
+            f"repeat '{stored.get('command')}' to continue those, or name another folder with -o"
+        )
+
+
+def _processor() -> str:
+    """Return the name of the processor, where the system provides it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "unknown")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path, dict[str, Any], "a record of a run")
+    except ModelError as error:
+        raise ModelError(f"{error}; delete it and repeat the command") from error
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    try:
+        with atomic_write(path) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+    except ResolventError as error:
+        raise ResolventError(
+            f"{error}; finished runs are kept: make room and repeat the command to continue"
+        ) from error
+
+
+# --- Runs ----------------------------------------------------------------------------------------
+
+
 def reproduce(
     store: Store,
     settings: Settings,
     experiments: Iterable[str] = EXPERIMENTS,
     *,
     methods: Collection[str] | None = None,
-    on: str | Workers | None = None,
     progress: Progress = lambda done, of, run: None,
     finished: Finished = lambda done, of, run, record: None,
 ) -> Results:
-    """Execute the missing runs of some experiments, or of some methods in them.
+    """Execute the missing runs of some experiments, or of some methods in them, one after another.
 
-    Returns all results of the folder.
-
-    Runs are executed one by one, so that each has the machine to itself, or side by side with `on`
-    workers: then each record names the processor, and seconds are those of a busier machine.
-    A run that reaches a limit is not repeated.
+    Returns all results of the folder. A run that reaches a limit is not repeated.
     """
     runs = [
         run
@@ -99,57 +252,15 @@ def reproduce(
         for run in settings.runs(experiment)
         if methods is None or run.method in methods
     ]
-    execute = _Execute(settings.time_limit, settings.memory_limit_mb)
-    if on is not None:
-        _side_by_side(store, runs, execute, on, finished)
-        return store.results()
     for done, run in enumerate(runs):
         if not store.needs(run):
             continue
-
-        def tick(done: int = done, run: Run = run) -> object:
-            return progress(done, len(runs), run)
-
-        record = execute.record(run, tick)
+        record = run_apart(
+            run,
+            time_limit=settings.time_limit,
+            memory_limit_mb=settings.memory_limit_mb,
+            tick=partial(progress, done, len(runs), run),
+        )
         store.add(run, record)
         finished(done + 1, len(runs), run, record)
-    return store.results()
-
-
-@dataclass(frozen=True)
-class _Execute:
-    """Executes runs under limits.
-
-    Each has a separate process, also on a worker: workers have no limits, and a process that
-    had executed another run before would have its memory.
-    """
-
-    time_limit: float
-    memory_limit_mb: float
-
-    def record(self, run: Run, tick: Callable[[], object] = lambda: None) -> dict[str, Any]:
-        limits = {"time_limit": self.time_limit, "memory_limit_mb": self.memory_limit_mb}
-        return run_apart(run, tick=tick, **limits)
-
-    def __call__(self, run: Run) -> tuple[Run, dict[str, Any]]:
-        return run, self.record(run) | {"processor": conditions()["machine"]["processor"]}
-
-
-def _side_by_side(
-    store: Store, runs: list[Run], execute: _Execute, on: str | Workers, finished: Finished
-) -> None:
-    done = 0
-
-    def add(result: tuple[Run, dict[str, Any]]) -> bool:
-        nonlocal done
-        run, record = result
-        store.add(run, record)
-        done += 1
-        finished(done, len(runs), run, record)
-        return False  # all others are needed as well
-
-    with get_executor(on) as workers:
-        for repeats in (False, True):  # how the first ended decides whether a run is repeated
-            missing = [run for run in runs if bool(run.repetition) == repeats and store.needs(run)]
-            done = sum(map(store.has, runs))
-            workers.map_until(execute, missing, add, called="reproducing")
+    return Results.read(store.folder)

@@ -1,9 +1,5 @@
-"""A run → its record, from a separate process, so that limits hold whatever the run does.
+"""A run → its record, from a separate process, so that limits hold whatever the run does."""
 
-A run is one method in one setting, once: its call, as JSON values, and its name.
-"""
-
-import importlib
 import multiprocessing
 import os
 import resource
@@ -42,19 +38,16 @@ if _MARK in os.environ:  # a process of runs, which the process that started it 
 class Run:
     """One method in one setting, once.
 
-    `call` names a function as "module:function". It gets a `Stopwatch` and the arguments,
-    and returns JSON values; only its work under the stopwatch is measured. The modules in
-    `needs` are imported before that, and `extra` installs them.
+    `call` is a function of a module. It gets a `Stopwatch` and the arguments, and returns JSON
+    values; only its work under the stopwatch is measured.
     """
 
     experiment: str
     setting: str
     method: str
     repetition: int
-    call: str
+    call: Callable[..., dict[str, Any]]
     arguments: dict[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
-    extra: str | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -71,17 +64,6 @@ class Run:
         return f"{self.experiment}, {self.setting}, {self.method}, repetition {self.repetition}"
 
 
-def function_called(path: str) -> Callable[..., Any]:
-    """Return the function that "module:function" names.
-
-    >>> function_called("math:sqrt")(9)
-    3.0
-    """
-    module, _, name = path.partition(":")
-    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return function
-
-
 class Stopwatch:
     """Measures the work of a block: wall-clock seconds, CPU seconds, memory.
 
@@ -96,7 +78,6 @@ class Stopwatch:
         self._report = report
 
     def __enter__(self) -> None:
-        self.figures["memory_before_mb"] = _peak_mb()
         self._report(True)
         self._began = time.perf_counter(), time.process_time()
 
@@ -104,14 +85,9 @@ class Stopwatch:
         wall, processor = time.perf_counter() - self._began[0], time.process_time() - self._began[1]
         self.figures["seconds"] = round(wall, 6)
         self.figures["processor_seconds"] = round(processor, 6)
-        self.figures["memory_mb"] = _peak_mb()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        self.figures["memory_mb"] = round(peak / (1024**2 if sys.platform == "darwin" else 1024), 1)
         self._report(False)
-
-
-def _peak_mb() -> float:
-    """Return the peak memory of this process."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (1024 if sys.platform != "darwin" else 1024**2), 1)
 
 
 # --- In the process that waits -------------------------------------------------------------------
@@ -127,10 +103,9 @@ def run_apart(
     """Execute one run in a separate process and return its record, whatever happens.
 
     The record has a "status": that of the run ("found", "no solution", …), or "time limit",
-    "memory limit", "not installed", or "error" with the "error". The time limit is in
-    CPU seconds, so that it does not depend on the load of the machine. Preparations and
-    the evaluation of the result do not count. A method that does not stop is killed a little
-    later, and one that only waits after ten times the limit; `tick` is called meanwhile.
+    "memory limit", "not installed", or "error" with the "error". The time limit is in CPU seconds
+    under the stopwatch. A method that does not stop is killed a little later, and one that only
+    waits after ten times the limit; `tick` is called meanwhile.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
@@ -178,42 +153,43 @@ class _Usage:
 
     def note(self, begins: bool) -> None:
         """Note that the stopwatch was started or stopped."""
-        self._began = (time.monotonic(), self._processor_seconds()) if begins else None
+        self._began = (time.monotonic(), self._cpu_seconds()) if begins else None
 
     def exceeded(self) -> dict[str, Any] | None:
         """Return the record of a run that is over a limit, or None."""
         if self._began is None:
             return None
-        seconds = time.monotonic() - self._began[0]
-        processor = self._processor_seconds()
-        used = seconds
-        if processor is not None and self._began[1] is not None:
-            used = processor - self._began[1]
-        memory = self._memory_mb()
-        usage = {
-            "seconds": round(seconds, 6),
+        wall_start, cpu_start = self._began
+        wall = used = time.monotonic() - wall_start
+        if cpu_start is not None and (cpu := self._cpu_seconds()) is not None:
+            used = cpu - cpu_start
+        memory = self._peak_mb()
+        # Methods that know their limit end a little after it, perhaps with a machine.
+        margin = max(SECONDS_TO_STOP, self._time_limit / 20)
+        waits = wall > WALL_SECONDS_PER_SECOND * self._time_limit + margin
+        if memory is not None and memory > self._memory_limit_mb:
+            status = "memory limit"
+        elif waits or used > self._time_limit + margin:
+            status = "time limit"
+        else:
+            return None
+        return {
+            "status": status,
+            "seconds": round(wall, 6),
             "processor_seconds": round(used, 6),
             "memory_mb": memory,
             "ended_from_outside": True,
         }
-        if memory is not None and memory > self._memory_limit_mb:
-            return {"status": "memory limit", **usage}
-        # Methods that know their limit end a little after it, perhaps with a machine.
-        margin = max(SECONDS_TO_STOP, self._time_limit / 20)
-        waits = seconds > WALL_SECONDS_PER_SECOND * self._time_limit + margin
-        if waits or used > self._time_limit + margin:
-            return {"status": "time limit", **usage}
-        return None
 
-    def _processor_seconds(self) -> float | None:
-        """Return the CPU seconds it has used, where the system provides them."""
+    def _cpu_seconds(self) -> float | None:
+        """Return the CPU seconds of the process, where the system provides them."""
         with suppress(OSError):
             fields = (self._of_process / "stat").read_text().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return None
 
-    def _memory_mb(self) -> float | None:
-        """Return its peak memory, where the system provides it."""
+    def _peak_mb(self) -> float | None:
+        """Return the peak memory of the process, where the system provides it."""
         with suppress(OSError):
             for line in (self._of_process / "status").read_text(encoding="ascii").splitlines():
                 if line.startswith("VmHWM"):
@@ -262,17 +238,14 @@ def _end_with_parent() -> None:
 def record_of(run: Run, stopwatch: Stopwatch) -> dict[str, Any]:
     """Execute a run in this process and return its record, failures included."""
     try:
-        for module in run.needs:
-            importlib.import_module(module)
-        record = function_called(run.call)(stopwatch, **run.arguments)
+        record = run.call(stopwatch, **run.arguments)
         record = msgspec.json.decode(msgspec.json.encode(record))  # as it will be read from a file
     except TimeLimitReached:
         record = {"status": "time limit"}
     except MemoryError:
         record = {"status": "memory limit"}
     except (MissingExtra, ModuleNotFoundError) as error:
-        remedy = str(error) if run.extra is None else f'pip install "resolvent[{run.extra}]"'
-        record = {"status": "not installed", "error": remedy}
+        record = {"status": "not installed", "error": str(error)}
     except Exception as error:
         text = " ".join(str(error).split())
         record = {"status": "error", "error": f"{type(error).__name__}: {text}"}

@@ -4,7 +4,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from resolvent.paper.experiments import (
     ABLATION,
@@ -16,24 +16,23 @@ from resolvent.paper.experiments import (
     METHODS,
     OURS,
     PAPER_EPISODES,
+    PARTS,
     POLICY,
     POLICY_SETTING,
     STRATEGIES,
 )
-from resolvent.paper.store import Results
+from resolvent.paper.reproduce import Results
 
 Record = dict[str, Any]
 
+FINISHED: Final = ("found", "no solution")
+"""Status of a run that was neither stopped nor failed."""
+
+_WIDE = ("wrong on fresh traces", "memory")
+"""Columns that a terminal does not show."""
+
 _LAST = 4
 """Number of last bins that count as the end of a learning curve."""
-
-PARTS = {
-    "full": "full pipeline",
-    "no-supplement": "without supplement",
-    "keep-redundant": "without removal of redundant α",
-    "keep-trivial": "without removal of trivial β",
-    "keep-both": "without both removals",
-}
 
 # --- The paper's figures -------------------------------------------------------------------------
 
@@ -49,34 +48,23 @@ PAPER_SECONDS: Final[dict[str, dict[str, str]]] = {
 MEAN_LENGTHS: Final = {"3x3": 26.7, "4x4": 124.4, "5x5": 257.6}
 """Steps of a trace, on average, as the paper states them."""
 
-
-class AblationCell(NamedTuple):
-    """A cell of the paper's ablation table."""
-
-    tm_states: str
-    rm_states: str
-    seconds: str
-
-    def __str__(self) -> str:
-        return f"{self.tm_states} / {self.rm_states}, {self.seconds} s"
-
-
-PAPER_ABLATION: Final[dict[str, dict[str, AblationCell]]] = {
+PAPER_ABLATION: Final[dict[str, dict[str, str]]] = {
     "low": {
-        "full": AblationCell("7", "2", "412.2"),
-        "no-supplement": AblationCell("7", "218", "26,976.9"),
-        "keep-redundant": AblationCell("7", "2", "3,176.2"),
-        "keep-trivial": AblationCell("> 250", "–", "> 172,800"),
-        "keep-both": AblationCell("–", "–", "–"),
+        "full": "7 / 2, 412.2 s",
+        "no-supplement": "7 / 218, 26,976.9 s",
+        "keep-redundant": "7 / 2, 3,176.2 s",
+        "keep-trivial": "> 250 / –, > 172,800 s",
+        "keep-both": "– / –, – s",
     },
     "high": {
-        "full": AblationCell("7", "2", "4,174.6"),
-        "no-supplement": AblationCell("7", "15", "4,252.5"),
-        "keep-redundant": AblationCell("7", "2", "30,395.8"),
-        "keep-trivial": AblationCell("8", "2", "65,728.3"),
-        "keep-both": AblationCell("–", "–", "> 172,800"),
+        "full": "7 / 2, 4,174.6 s",
+        "no-supplement": "7 / 15, 4,252.5 s",
+        "keep-redundant": "7 / 2, 30,395.8 s",
+        "keep-trivial": "8 / 2, 65,728.3 s",
+        "keep-both": "– / –, > 172,800 s",
     },
 }
+"""States of TM / RM and seconds, by number of traces and part."""
 
 # --- Repetitions of a run ------------------------------------------------------------------------
 
@@ -90,17 +78,14 @@ class Summary:
     @classmethod
     def of(cls, records: Iterable[Record], setting: str, method: str) -> "Summary":
         """Select the records of a method in a setting."""
-        selected = (
-            record
-            for record in records
-            if (record["setting"], record["method"]) == (setting, method)
-        )
+        names = (setting, method)
+        selected = (run for run in records if (run["setting"], run["method"]) == names)
         return cls(sorted(selected, key=lambda record: int(record["repetition"])))
 
     @property
     def finished(self) -> list[Record]:
         """The records of finished runs."""
-        return [record for record in self.records if record["status"] in ("found", "no solution")]
+        return [record for record in self.records if record["status"] in FINISHED]
 
     @property
     def all_finished(self) -> bool:
@@ -125,11 +110,10 @@ class Summary:
             if len(seconds) > 1:
                 text += f" ({number(seconds[0])}–{number(seconds[-1])})"
             texts.append(text)
-        for status in dict.fromkeys(record["status"] for record in self.records):
+        statuses = dict.fromkeys(str(record["status"]) for record in self.records)
+        for status in (status for status in statuses if status not in FINISHED):
             failed = [record for record in self.records if record["status"] == status]
-            if status in ("found", "no solution"):
-                continue
-            text = str(status)
+            text = status
             if status == "time limit":
                 text = f"> {min(map(seconds_of, failed)):,.0f}"
             elif status == "memory limit":
@@ -185,8 +169,8 @@ class Summary:
 
     def value_after(self, episode: int) -> str:
         """Write the value of learned policies after a number of episodes."""
-        by_seed = [policy_values(record).get(episode) for record in self.finished]
-        values = [value for value in by_seed if value is not None]
+        by_seed = map(policy_values, self.finished)
+        values = [by_episode[episode] for by_episode in by_seed if episode in by_episode]
         if not values:
             return "–"
         return f"{statistics.mean(values):.1%} ± {statistics.pstdev(values):.1%}"
@@ -250,23 +234,17 @@ def small_percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a note, a header and rows; all columns but the first are right-aligned.
-
-    `brief` are the columns that a terminal shows, if not all.
-    """
+    """A title, a note, a header and rows; all columns but the first are right-aligned."""
 
     title: str
     note: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    brief: tuple[int, ...] | None = None
 
-    def for_terminals(self) -> "Table":
-        """Return it with only the columns that fit into a terminal."""
-        if self.brief is None:
-            return self
-        rows = [tuple(row[column] for column in self.brief) for row in (self.header, *self.rows)]
-        return Table(self.title, self.note, rows[0], tuple(rows[1:]))
+    def brief(self) -> list[tuple[str, ...]]:
+        """Return header and rows, with only the columns that fit into a terminal."""
+        kept = [column for column, name in enumerate(self.header) if name not in _WIDE]
+        return [tuple(row[column] for column in kept) for row in (self.header, *self.rows)]
 
     def markdown(self) -> str:
         """Write it as Markdown."""
@@ -277,14 +255,13 @@ class Table:
 
 def tables(results: Results) -> Iterator[Table]:
     """Yield the tables of all experiments with results."""
-    if records := results.of(BASELINES):
-        for setting in GRIDS:
-            if any(record["setting"] == setting for record in records):
-                yield baseline_table(records, setting)
-    if records := results.of(ABLATION):
-        for setting in ABLATION_TRACES:
-            if any(record["setting"] == setting for record in records):
-                yield ablation_table(records, setting)
+    of_grids, of_parts = results.of(BASELINES), results.of(ABLATION)
+    for setting in GRIDS:
+        if any(record["setting"] == setting for record in of_grids):
+            yield baseline_table(of_grids, setting)
+    for setting in ABLATION_TRACES:
+        if any(record["setting"] == setting for record in of_parts):
+            yield ablation_table(of_parts, setting)
     if records := results.of(POLICY):
         yield policy_table(records)
 
@@ -295,10 +272,8 @@ def baseline_table(records: list[Record], setting: str) -> Table:
     rows = []
     for name, method in METHODS.items():
         summary = Summary.of(records, setting, name)
-        if not summary.records:
-            continue
-        rows.append(
-            (
+        if summary.records:
+            row = (
                 method.title,
                 summary.seconds(),
                 summary.times(ours) if name != OURS else "1",
@@ -308,7 +283,7 @@ def baseline_table(records: list[Record], setting: str) -> Table:
                 summary.memory(),
                 PAPER_SECONDS[setting].get(name, ""),
             )
-        )
+            rows.append(row)
     here = [record for record in records if record["setting"] == setting and "steps" in record]
     steps = {record["repetition"]: record["steps"] / record["traces"] for record in here}
     length = f", {statistics.mean(steps.values()):.1f} steps long on average" if steps else ""
@@ -327,7 +302,6 @@ def baseline_table(records: list[Record], setting: str) -> Table:
             "the paper's seconds",
         ),
         tuple(rows),
-        brief=(0, 1, 2, 3, 4, 7),
     )
 
 
@@ -339,9 +313,9 @@ def ablation_table(records: list[Record], setting: str) -> Table:
         if any(record["method"].endswith(f"--{strategy}") for record in records)
     ]
     rows = []
-    for part, title in PARTS.items():
+    for part, (title, _) in PARTS.items():
         cells = [Summary.of(records, setting, f"{part}--{strategy}") for strategy in used]
-        rows.append((title, *map(_ablation_cell, cells), str(PAPER_ABLATION[setting][part])))
+        rows.append((title, *map(_ablation_cell, cells), PAPER_ABLATION[setting][part]))
     return Table(
         f"Ablation, {ABLATION_TRACES[setting]:,} traces",
         f"{_repetitions(records, setting)}. States of TM / RM, seconds, and the share of all "

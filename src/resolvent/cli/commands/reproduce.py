@@ -9,14 +9,14 @@ import typer
 
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
-from resolvent.cli.options import Json, OnIfAsked, choice, option
+from resolvent.cli.options import Json, choice, option
 from resolvent.cli.output import check_folder, command, name_text, option_words, print_json
 from resolvent.paper.experiments import EXPERIMENTS, METHODS
 from resolvent.paper.report import problems, write_report
+from resolvent.paper.reproduce import Store
 from resolvent.paper.reproduce import reproduce as run_all
 from resolvent.paper.reproduce import settings as chosen_settings
 from resolvent.paper.runs import Run
-from resolvent.paper.store import Store
 from resolvent.paper.tables import tables
 from resolvent.viz.terminal import Amount, ProgressBar, show, table
 
@@ -60,14 +60,13 @@ def reproduce(
         Path,
         option("FOLDER", "The folder for the results.", "--output", "-o"),
     ] = Path("results"),
-    on: OnIfAsked = None,
     json: Json = False,
 ) -> None:
     """Run the paper's experiments again, and compare the results with its figures.
 
     Each run is saved when it is done: after an interruption the same command continues. Runs that
     reach a limit, fail or are not installed are recorded as such; a run that reached a limit the
-    first time is not repeated. With --on runs share the machine, and take longer than alone.
+    first time is not repeated.
     """
     check_folder(output)
     settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
@@ -89,12 +88,11 @@ def reproduce(
                 settings,
                 dict.fromkeys(experiments or EXPERIMENTS),
                 methods=methods or None,
-                on=on,
                 progress=progress,
                 finished=finished,
             )
         except KeyboardInterrupt:
-            words += [*option_words({"method": methods, "on": on}), *(experiments or ())]
+            words += [*option_words({"method": methods}), *(experiments or ())]
             again = command("reproduce", *words, "-o", output)
             bar.clear()
             print(f"resolvent: finished runs are kept; to continue: {again}", file=sys.stderr)
@@ -106,9 +104,10 @@ def reproduce(
         figures["tables"] = [to_builtins(paper_table, names) for paper_table in tables(results)]
         print_json(figures | {"output": output, "files": written})
         return
-    for paper_table in (full.for_terminals() for full in tables(results)):
+    for paper_table in tables(results):
+        header, *rows = paper_table.brief()
         print(f"\n{paper_table.title}\n")
-        show(table(paper_table.header, paper_table.rows, right=range(1, len(paper_table.header))))
+        show(table(header, rows, right=range(1, len(header))))
     for line in problems(results):
         print(f"did not run: {line}")
     print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")

@@ -89,7 +89,7 @@ class _Run:
     """One inference in progress."""
 
     def __init__(self, traces: TraceSet, timing: LabelTiming, edsm: bool, clock: Clock) -> None:
-        self.merging = _import_merging()
+        self.merging = import_merging()
         self.traces, self.timing, self.edsm, self.clock = traces, timing, edsm, clock
         self.trivial = trivial_codes(traces.labels)
         self.histories = remove_trivial(Histories.of(traces, timing), self.trivial)
@@ -144,7 +144,7 @@ class _Run:
         return machine
 
 
-def _import_merging() -> Any:
+def import_merging() -> Any:
     """Import the module that needs AALpy, or name the missing extra."""
     try:
         return importlib.import_module("resolvent.paper.baselines.aalpy_merging")

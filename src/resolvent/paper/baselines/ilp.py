@@ -83,7 +83,7 @@ def ilp(
     if most_states < 1:
         raise OptionError(f"most_states={most_states}: a machine has at least one")
     check_not_empty(traces)
-    _import_solver()
+    import_solver()
     search = _Search(traces, most_states, Clock(time_limit))
     status: Status = "time limit"
     with suppress(TimeLimitReached):
@@ -363,7 +363,8 @@ class Solution:
     nodes: int = 0
 
 
-def _import_solver() -> Any:
+def import_solver() -> Any:
+    """Import the solver, or name the missing extra."""
     try:
         return importlib.import_module("highspy")
     except ImportError as error:
@@ -374,7 +375,7 @@ def _import_solver() -> Any:
 
 def solve(program: Program, clock: Clock) -> Solution:
     """Solve a program by HiGHS, within the time that the clock has left."""
-    highspy = _import_solver()
+    highspy = import_solver()
     highs = highspy.Highs()
     highs.silent()
     highs.setOptionValue("threads", 1)
