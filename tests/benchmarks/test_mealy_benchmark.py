@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import resolvent as rs
-from resolvent.inference import refinement, task
+from resolvent.inference import portfolio, refinement, task
 from resolvent.inference.engine import merge
 from resolvent.preprocess.reduction import Triviality, assess_labels
 from resolvent.preprocess.samples import Histories, output_samples
@@ -62,7 +62,7 @@ def test_inference_stops_at_too_many_states(mealy, monkeypatch, engine):
         asked.append((len(samples.alpha), limits.most_states))
         return merge(samples, order, engine, limits)
 
-    monkeypatch.setattr(task, "merge", noted)
+    monkeypatch.setattr(portfolio, "merge", noted)
     machine = mealy.Mealy.drawn(15, 0)
     traces = machine.traces(40_000, 0)
     result = infer(traces, trivial=[], engine=engine)
@@ -110,11 +110,12 @@ def test_testing_labels_takes_few_searches_in_large_trees(many_idle, monkeypatch
         searches.append(len(samples.histories.tree))
         return merge(samples, *rest)
 
-    monkeypatch.setattr(task, "merge", counted)
+    for module in (task, portfolio):
+        monkeypatch.setattr(module, "merge", counted)
     monkeypatch.setattr(task, "COMPARED_IN_ALL", 1)
     result = infer(traces)
     assert machine.is_found(result.machines["output"])
-    assert len(searches) <= 2
+    assert 1 <= len(searches) <= 2
 
 
 def test_walks_are_the_same_for_the_same_seed(mealy):

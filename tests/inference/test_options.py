@@ -26,7 +26,7 @@ SHAPING = st.fixed_dictionaries(
         "remove_redundant": st.booleans(),
         "reward_digits": st.one_of(st.none(), st.integers(0, 5)),
         "seed": st.integers(0, 2**63),
-        "effort": st.floats(0, 10),
+        "effort": st.floats(0, 10, exclude_min=True),
     },
 )
 
