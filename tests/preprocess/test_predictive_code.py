@@ -12,12 +12,12 @@ from resolvent.preprocess.predictive_code import PredictiveCode, Steps
 from resolvent.traces import Trace, TraceSet
 
 
-def sequential_bits(contexts, outcomes, kinds):
+def sequential_bits(contexts, outcomes, n_outcomes):
     """Bits of outcomes in order, each by what its context saw before: half a count more each."""
     seen, bits = defaultdict(Counter), 0.0
     for context, outcome in zip(contexts, outcomes, strict=True):
         counts = seen[context]
-        bits -= math.log2((counts[outcome] + 0.5) / (counts.total() + kinds / 2))
+        bits -= math.log2((counts[outcome] + 0.5) / (counts.total() + n_outcomes / 2))
         counts[outcome] += 1
     return bits
 
@@ -35,14 +35,14 @@ def test_bits_of_an_output_are_those_of_counting_step_by_step(steps):
     low = [number < 4 for number in numbers]
     lower_before = [None, *low[:-1]]
     rung = [None, *bells[:-1]]
-    kinds = len(set(bells))
+    n_outcomes = len(set(bells))
     candidates = [
         list(zip(pushes, low, strict=True)),
         list(zip(pushes, low, lower_before, strict=True)),
         list(zip(pushes, low, rung, strict=True)),
     ]
-    cheapest = min(sequential_bits(one, bells, kinds) for one in candidates)
-    assert code.outputs == pytest.approx(cheapest if kinds > 1 else 0)
+    cheapest = min(sequential_bits(one, bells, n_outcomes) for one in candidates)
+    assert code.outputs == pytest.approx(cheapest if n_outcomes > 1 else 0)
     assert code.numbers == 0
 
 
@@ -109,14 +109,14 @@ def test_each_number_before_at_and_after_a_step():
 def test_the_columns_besides_numbers():
     steps = Steps.of(days, [(0,)], ["reward", "observation", "terminated"], 10**6)
     assert len(steps) == 3
-    assert len(set(steps.rest.of_step.tolist())) == 3  # dusk, broken at dusk, night
-    assert steps.actions.of_step.tolist() == [1, 0, 1]
-    assert steps.labels.of_step.tolist() == [0, 1, 0]
+    assert len(set(steps.rest.codes.tolist())) == 3  # dusk, broken at dusk, night
+    assert steps.actions.codes.tolist() == [1, 0, 1]
+    assert steps.labels.codes.tolist() == [0, 1, 0]
     reward, ended, rest = steps.outputs
-    assert reward.of_step.tolist() == [0, 1, 1]
-    assert ended.of_step.tolist() == [0, 1, 0]
-    assert rest.of_step[1] == rest.of_step[2] != rest.of_step[0]
-    previous_outputs = steps.previous_outputs.of_step
+    assert reward.codes.tolist() == [0, 1, 1]
+    assert ended.codes.tolist() == [0, 1, 0]
+    assert rest.codes[1] == rest.codes[2] != rest.codes[0]
+    previous_outputs = steps.previous_outputs.codes
     assert previous_outputs[0] == previous_outputs[2] != previous_outputs[1]
 
 
@@ -128,6 +128,6 @@ def test_numeric_outputs_are_put_into_cells():
     pay = np.random.default_rng(0).normal(size=400)
     trace = Trace(np.arange(401.0).tolist(), [None] * 401, "a" * 400, pay.tolist())
     (output,) = Steps.of(TraceSet([trace]), [()], ["reward"], 10**6).outputs
-    assert output.kinds == 8
-    assert np.bincount(output.of_step).tolist() == [50] * 8
-    assert pay[output.of_step == 0].max() < pay[output.of_step == 1].min()
+    assert output.size == 8
+    assert np.bincount(output.codes).tolist() == [50] * 8
+    assert pay[output.codes == 0].max() < pay[output.codes == 1].min()

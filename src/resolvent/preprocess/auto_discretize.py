@@ -109,10 +109,9 @@ def cuts(values: Floats, most: int) -> Floats:
     if len(midpoints) <= most:
         return midpoints
     n_below = np.cumsum(counts)[:-1]
-    wanted = len(values) * np.arange(1, most + 1) / (most + 1)
-    edges: Floats
-    edges = midpoints[np.unique(np.searchsorted(n_below, wanted).clip(0, len(n_below) - 1))]
-    return edges
+    n_wanted = len(values) * np.arange(1, most + 1) / (most + 1)
+    nearest = np.searchsorted(n_below, n_wanted).clip(0, len(n_below) - 1)
+    return np.asarray(midpoints[np.unique(nearest)])
 
 
 class _Search:
@@ -154,14 +153,13 @@ class _Search:
 
     def prune(self) -> None:
         """Remove the edge with the smallest gain as long as one is not worth its price."""
-        while True:
-            losses = {
-                (number, edge): -self._gain(number, _without(edges, edge))
-                for number, edges in enumerate(self.edges)
-                for edge in edges
-            }
-            number, edge = least = min(losses, key=losses.__getitem__, default=(0, 0.0))
-            if not losses or losses[least] > PRICE:
+        while losses := {
+            (number, edge): -self._gain(number, _without(edges, edge))
+            for number, edges in enumerate(self.edges)
+            for edge in edges
+        }:
+            number, edge = least = min(losses, key=losses.__getitem__)
+            if losses[least] > PRICE:
                 return
             self._put(number, _without(self.edges[number], edge))
 
@@ -231,9 +229,5 @@ def _without(edges: Edges, removed: float) -> Edges:
 
 
 def _neighbors(edge: float, positions: Sequence[float]) -> tuple[float, float]:
-    """Return the nearest positions below and above an edge.
-
-    >>> _neighbors(3, [0, 2, 3, 7, 9])
-    (2, 7)
-    """
+    """Return the nearest positions below and above an edge."""
     return max(x for x in positions if x < edge), min(x for x in positions if x > edge)

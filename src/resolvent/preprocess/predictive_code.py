@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -36,11 +35,11 @@ OUTPUT_CELLS: Final = 8
 """Number of cells, with equally many steps in each."""
 
 
-class Codes(NamedTuple):
+class Column(NamedTuple):
     """A code for each step, and the number of possible codes."""
 
-    of_step: Ints
-    kinds: int
+    codes: Ints
+    size: int
 
 
 class StepNumber(NamedTuple):
@@ -69,11 +68,11 @@ class Steps:
     """
 
     numbers: tuple[StepNumber, ...]
-    actions: Codes
-    rest: Codes
-    labels: Codes
-    previous_outputs: Codes
-    outputs: tuple[Codes, ...]
+    actions: Column
+    rest: Column
+    labels: Column
+    previous_outputs: Column
+    outputs: tuple[Column, ...]
     encodes_numbers: bool
 
     @classmethod
@@ -82,15 +81,15 @@ class Steps:
         traces: TraceSet,
         positions: Sequence[Position],
         outputs: Sequence[str],
-        most: int,
+        max_steps: int,
         of: str = OBSERVATION,
     ) -> "Steps":
-        """Return at most `most` steps of traces, with the numbers at these positions.
+        """Return the first steps of traces, with the numbers at these positions.
 
         `outputs` are columns of steps, `"observation"` and `"terminated"`. `of` names the column
         with the numbers: observations or actions.
         """
-        rows = min(traces.steps, most)
+        rows = min(traces.steps, max_steps)
         is_first = np.zeros(traces.steps, bool)
         is_first[traces.offsets[:-1]] = True
         is_first = is_first[:rows]
@@ -98,60 +97,56 @@ class Steps:
         after = traces.after_step(traces.observation_codes)[:rows].astype(np.int64)
         actions = traces.action_codes[:rows].astype(np.int64)
         labels = traces.at_step(traces.label_codes)[:rows].astype(np.int64)
+        mask = Parts.of({path: Intervals(()) for path in positions}, {})  # all numbers are equal
         rest, action_rest = (
-            _distinct(_without_numbers(values, positions) if name == of else values)
+            _distinct(map(mask, values) if name == of else values)
             for name, values in ((OBSERVATION, traces.observations), (ACTION, traces.actions))
         )
         columns = [
             _output_codes(traces.column(name), rows) for name in outputs if name != OBSERVATION
         ]
-        all_outputs = together(Codes(np.zeros(rows, np.int64), 1), *columns)
-        if OBSERVATION in outputs and rest.kinds > 1:
-            columns.append(Codes(rest.of_step[after], rest.kinds))
+        all_outputs = together(Column(np.zeros(rows, np.int64), 1), *columns)
+        if OBSERVATION in outputs and rest.size > 1:
+            columns.append(Column(rest.codes[after], rest.size))
         at = (now, after) if of == OBSERVATION else (actions, np.roll(actions, -1))
         return cls(
             tuple(_step_number(traces.values[of], path, *at, is_first) for path in positions),
-            Codes(action_rest.of_step[actions], action_rest.kinds),
-            Codes(rest.of_step[now], rest.kinds),
-            Codes(labels, len(traces.labels)),
-            Codes(_before(all_outputs.of_step, is_first, all_outputs.kinds), all_outputs.kinds + 1),
+            Column(action_rest.codes[actions], action_rest.size),
+            Column(rest.codes[now], rest.size),
+            Column(labels, len(traces.labels)),
+            Column(_before(all_outputs.codes, is_first, all_outputs.size), all_outputs.size + 1),
             tuple(columns),
             encodes_numbers=OBSERVATION in outputs and of == OBSERVATION,
         )
 
     def __len__(self) -> int:
-        return len(self.actions.of_step)
+        return len(self.actions.codes)
 
 
-def together(*columns: Codes) -> Codes:
+def together(*columns: Column) -> Column:
     """Return a code for each combination of several codes.
 
-    >>> together(Codes(np.array([0, 1, 0]), 2), Codes(np.array([4, 0, 4]), 5))
-    Codes(of_step=array([0, 1, 0]), kinds=2)
+    >>> together(Column(np.array([0, 1, 0]), 2), Column(np.array([4, 0, 4]), 5))
+    Column(codes=array([0, 1, 0]), size=2)
     """
-    codes, kinds = columns[0]
-    for more_codes, more_kinds in columns[1:]:
-        pairs = codes * more_kinds + more_codes
-        if kinds * more_kinds > 8 * len(pairs):
+    codes, size = columns[0]
+    for column in columns[1:]:
+        pairs = codes * column.size + column.codes
+        if size * column.size > 8 * len(pairs):
             distinct, codes = np.unique(pairs, return_inverse=True)
-            kinds = len(distinct)
+            size = len(distinct)
         else:  # a table of all pairs is faster than sorting
-            occurs = np.zeros(kinds * more_kinds, bool)
+            occurs = np.zeros(size * column.size, bool)
             occurs[pairs] = True
-            codes, kinds = (np.cumsum(occurs) - 1)[pairs], int(occurs.sum())
-    return Codes(codes, kinds)
+            codes, size = (np.cumsum(occurs) - 1)[pairs], int(occurs.sum())
+    return Column(codes, size)
 
 
-def _without_numbers(values: Iterable[Symbol], positions: Sequence[Position]) -> Iterable[Symbol]:
-    """Return values whose numbers at these positions are all the same."""
-    return map(Parts.of({path: Intervals(()) for path in positions}, {}), values)
-
-
-def _distinct(values: Iterable[Symbol]) -> Codes:
-    """Return the code of each value: its number among the distinct ones."""
+def _distinct(values: Iterable[Symbol]) -> Column:
+    """Return the number of each value among the distinct ones."""
     number: dict[Symbol, int] = {}
     codes = [number.setdefault(value, len(number)) for value in values]
-    return Codes(np.array(codes, np.int64), len(number))
+    return Column(np.array(codes, np.int64), len(number))
 
 
 def _step_number(
@@ -166,14 +161,14 @@ def _step_number(
     return StepNumber(_before(values[now], is_first, math.nan), values[now], values[after])
 
 
-def _output_codes(column: StepColumn, rows: int) -> Codes:
+def _output_codes(column: StepColumn, rows: int) -> Column:
     """Return a column's codes; numbers of many different values are put into cells."""
     values, codes = column.values, column.codes[:rows].astype(np.int64)
     if len(values) <= MAX_OUTPUT_VALUES or not all(type(value) in (int, float) for value in values):
-        return Codes(codes, len(values))
+        return Column(codes, len(values))
     numbers = np.array(values, np.float64)[codes]
     edges = np.quantile(numbers, np.arange(1, OUTPUT_CELLS) / OUTPUT_CELLS)
-    return Codes(np.searchsorted(edges, numbers, side="right"), OUTPUT_CELLS)
+    return Column(np.searchsorted(edges, numbers, side="right"), OUTPUT_CELLS)
 
 
 def _before(values: NDArray[N], is_first: NDArray[np.bool_], missing: float) -> NDArray[N]:
@@ -198,20 +193,9 @@ class Bits(NamedTuple):
 class _Cells(NamedTuple):
     """The intervals of a number before, at and after each step."""
 
-    before: Codes
-    now: Codes
-    after: Codes
-
-
-class _Context(NamedTuple):
-    """The context of each step, and the number of steps in each."""
-
-    of_step: Ints
-    counts: Ints
-
-    @classmethod
-    def of(cls, codes: Codes) -> "_Context":
-        return cls(codes.of_step, _counts(codes.of_step))
+    before: Column
+    now: Column
+    after: Column
 
 
 class PredictiveCode:
@@ -224,7 +208,7 @@ class PredictiveCode:
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
-        n_halves = 2 * len(steps) + max([BINS + 2, *(output.kinds for output in steps.outputs)])
+        n_halves = 2 * len(steps) + max([BINS + 2, *(output.size for output in steps.outputs)])
         self._log_gamma = _log_gamma_of_halves(n_halves)
         # Edges of one number are varied at a time, and most parts stay as they are.
         keep = lru_cache(maxsize=2 * len(steps.numbers))
@@ -241,33 +225,27 @@ class PredictiveCode:
         cells = [self._cells_of(*row) for row in enumerate(edges)]
         rest, rest_before = self._rest_of(varied, (*edges[:varied], *edges[varied + 1 :]))
         observed = together(rest, cells[varied].now)
-        columns = [
+        contexts = [
             observed,
             together(observed, rest_before, cells[varied].before),
             together(observed, steps.previous_outputs),
         ]
-        if steps.labels.kinds > 1:
-            columns.append(together(observed, steps.labels))
-        contexts = [*map(_Context.of, columns)]
+        if steps.labels.size > 1:
+            contexts.append(together(observed, steps.labels))
         single_bits = [self._bits_of_single(*row) for row in enumerate(edges)]
-        outputs = sum(
-            min([self._min_bits(output, contexts), *(bits[index] for bits in single_bits)])
-            for index, output in enumerate(steps.outputs)
-        )
-        if not steps.encodes_numbers:
-            return Bits(outputs, 0.0)
+        numbers = [cell.after for cell in cells] if steps.encodes_numbers else []
+        min_bits = self._min_bits([*steps.outputs, *numbers], contexts)
+        bits_of_numbers = zip(min_bits[len(steps.outputs) :], numbers, strict=True)
         return Bits(
-            outputs,
-            sum(
-                self._min_bits(cell.after, contexts) - _frequency_bits(cell.after) for cell in cells
-            ),
+            sum(map(min, zip(min_bits, *single_bits, strict=False))),
+            sum((bits - _frequency_bits(number) for bits, number in bits_of_numbers), 0.0),
         )
 
     def _cells(self, number: int, edges: Edges) -> _Cells:
         values = self.steps.numbers[number]
         return _Cells(*(_cell_codes(x, edges) for x in (values.before, values.now, values.after)))
 
-    def _rest(self, varied: int, edges: tuple[Edges, ...]) -> tuple[Codes, Codes]:
+    def _rest(self, varied: int, edges: tuple[Edges, ...]) -> tuple[Column, Column]:
         """Return the action and observation without one number, and the latter before the step.
 
         `edges` are those of the other numbers.
@@ -275,7 +253,7 @@ class PredictiveCode:
         steps = self.steps
         numbers = (number for number in range(len(steps.numbers)) if number != varied)
         cells = [self._cells_of(*row) for row in zip(numbers, edges, strict=True)]
-        constant = Codes(np.zeros(len(steps), np.int64), 1)
+        constant = Column(np.zeros(len(steps), np.int64), 1)
         return (
             together(steps.actions, steps.rest, *(cell.now for cell in cells)),
             together(constant, *(cell.before for cell in cells)),
@@ -283,31 +261,30 @@ class PredictiveCode:
 
     def _single_bits(self, number: int, edges: Edges) -> list[float]:
         """Return the bits of each output by the action and one number, or the outputs before."""
-        cells = self._cells_of(number, edges)
-        codes = together(self.steps.actions, cells.now)
-        columns = [codes, together(codes, self.steps.previous_outputs)]
-        contexts = [*map(_Context.of, columns)]
-        return [self._min_bits(output, contexts) for output in self.steps.outputs]
+        observed = together(self.steps.actions, self._cells_of(number, edges).now)
+        contexts = [observed, together(observed, self.steps.previous_outputs)]
+        return self._min_bits(self.steps.outputs, contexts)
 
-    def _min_bits(self, output: Codes, contexts: Sequence[_Context]) -> float:
-        """Return the bits of an output in its cheapest context.
+    def _min_bits(self, outputs: Iterable[Column], contexts: Iterable[Column]) -> list[float]:
+        """Return the bits of each output in its cheapest context.
 
         Each context uses the estimator of Krichevsky and Trofimov: counts of the outputs so far,
         plus one half. The cost of learning a context is thus included.
         """
-        if output.kinds == 1:
-            return 0.0
         log_gamma_of_halves = self._log_gamma
-        bits = []
-        for context in contexts:
-            pairs = _counts(context.of_step * output.kinds + output.of_step)
-            learned = (
-                log_gamma_of_halves[2 * context.counts + output.kinds]
-                - log_gamma_of_halves[output.kinds]
-            )
-            predicted = log_gamma_of_halves[2 * pairs + 1] - log_gamma_of_halves[1]
-            bits.append(float(learned.sum() - predicted.sum()))
-        return min(bits)
+        counted = [(context.codes, _counts(context.codes)) for context in contexts]
+        min_bits = []
+        for output in outputs:
+            bits = []
+            for codes, counts in counted if output.size > 1 else ():
+                pairs = _counts(codes * output.size + output.codes)
+                learned = (
+                    log_gamma_of_halves[2 * counts + output.size] - log_gamma_of_halves[output.size]
+                )
+                predicted = log_gamma_of_halves[2 * pairs + 1] - log_gamma_of_halves[1]
+                bits.append(float(learned.sum() - predicted.sum()))
+            min_bits.append(min(bits, default=0.0))
+        return min_bits
 
 
 def _log_gamma_of_halves(n_halves: int) -> Floats:
@@ -316,15 +293,14 @@ def _log_gamma_of_halves(n_halves: int) -> Floats:
     >>> (_log_gamma_of_halves(8)[[2, 4, 6, 8]].round(9) + 0).tolist()  # of 1, 1, 2 and 6
     [0.0, 0.0, 1.0, 2.584962501]
     """
-    values = (log_gamma(half / 2) / log(2) for half in range(1, n_halves + 1))
-    return np.fromiter(chain([0.0], values), np.float64)
+    return np.concatenate([[0.0], log_gamma(np.arange(1, n_halves + 1) / 2) / log(2)])
 
 
-def _cell_codes(values: Floats, edges: Edges) -> Codes:
+def _cell_codes(values: Floats, edges: Edges) -> Column:
     codes = np.searchsorted(np.array(edges), values, side="right")
     is_missing = np.isnan(values)
     codes[is_missing] = len(edges) + 1
-    return Codes(codes, len(edges) + 1 + bool(is_missing.any()))
+    return Column(codes, len(edges) + 1 + bool(is_missing.any()))
 
 
 def _counts(numbers: Ints) -> Ints:
@@ -335,7 +311,7 @@ def _counts(numbers: Ints) -> Ints:
     return np.unique(numbers, return_counts=True)[1]
 
 
-def _frequency_bits(output: Codes) -> float:
+def _frequency_bits(output: Column) -> float:
     """Return the bits of encoding each value by its frequency."""
-    counts = _counts(output.of_step)
-    return float((counts * log2(len(output.of_step) / counts)).sum())
+    counts = _counts(output.codes)
+    return float((counts * log2(len(output.codes) / counts)).sum())
