@@ -6,11 +6,9 @@ Errors derive from `ResolventError`; the command line prints one line and return
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 from resolvent._util.text import short
-
-E = TypeVar("E", bound=Exception)
 
 MAX_CHARACTERS = 4_000
 """Maximum length of an error's message: names that users chose may be of any length."""
@@ -143,8 +141,8 @@ class ContradictoryTraces(ResolventError):  # noqa: N818
         return "transition" if self.output == "observation" else self.output
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are pickled by their positional arguments, here the message alone.
-        return _made_without_init, (type(self), self.args), vars(self)
+        # Without `__init__`, whose arguments are not those of the exception.
+        return type(self).__new__, (type(self), *self.args), vars(self)
 
 
 class TimeLimitReached(ResolventError):  # noqa: N818
@@ -169,10 +167,6 @@ class ResumeWarning(UserWarning):
 
 class SpaceWarning(UserWarning):
     """An environment is wrapped, but deep learners cannot read all of its observations."""
-
-
-def _made_without_init(kind: type[E], args: tuple[Any, ...]) -> E:
-    return kind.__new__(kind, *args)
 
 
 @contextmanager

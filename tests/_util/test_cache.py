@@ -187,7 +187,7 @@ def test_places_that_cannot_be_stores(tmp_path):
         Store(str(file))
     with pytest.raises(rs.OptionError, match="name a folder"):
         Store("")
-    with pytest.raises(rs.OptionError, match="cannot be made"):
+    with pytest.raises(rs.OptionError, match="cannot be created"):
         Store(str(file / "below")).put("ab", b"")
 
 

@@ -47,7 +47,7 @@ def test_there_has_to_be_something_to_go_on_from(run: Run, tmp_path: Path) -> No
 def test_a_folder_with_other_things_is_left_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     message = run(*HOUSE, "-o", tmp_path, "--budget", "20").error
-    assert "holds other things" in message
+    assert "contains other files" in message
 
 
 def test_what_comes_next_is_said_with_all_that_was_given(run: Run, tmp_path: Path) -> None:

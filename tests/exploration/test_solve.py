@@ -365,7 +365,7 @@ def test_a_folder_is_complete_or_missing(tmp_path, house, monkeypatch):
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path, house):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(rs.ResolventError, match="holds other things"):
+    with pytest.raises(rs.ResolventError, match="contains other files"):
         house.save(tmp_path)
 
 

@@ -90,8 +90,8 @@ def test_an_unknown_source_is_no_event_where_events_are_named():
 
 
 def test_labeling_functions_as_text():
-    assert str(LabelingFunction()) == "as given with each step"
-    assert str(LabelingFunction("action")) == "each action is an event of its own"
+    assert str(LabelingFunction()) == "as recorded with each step"
+    assert str(LabelingFunction("action")) == "each action is a separate event"
     assert str(LabelingFunction("observation", {})) == "no observation is an event"
     events = {("up", "attic"): "a", ("up", "loft"): "a", ("hall",): "b"}
     assert str(LabelingFunction("action+observation", events)).splitlines() == [
@@ -108,7 +108,9 @@ def test_an_unknown_origin_is_refused(word):
 
 
 def test_labels_and_labeling_fn_exclude_each_other():
-    with pytest.raises(OptionError, match="labels='observation' and labeling_fn both say"):
+    with pytest.raises(
+        OptionError, match="labels='observation' and labeling_fn both define labels"
+    ):
         collect(House(), episodes=1, labels="observation", labeling_fn=lambda room: room)
 
 

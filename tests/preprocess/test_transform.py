@@ -70,7 +70,7 @@ def test_machines_store_events_and_intervals(result, tmp_path):
     ("preprocessor", "says"),
     [
         ('{"labels": "smell"}', "labels='smell': use one of"),
-        ('{"labels": "given", "events": [["x", "y"]]}', "have no events to be made of"),
+        ('{"labels": "given", "events": [["x", "y"]]}', "given labels cannot have events"),
         ('{"labels": "action", "events": [["x", "y"], ["x", "z"]]}', "names an event twice"),
         ('{"labels": "action", "events": [[null, "y"]]}', "cannot be a symbol"),
         ('{"labels": "action", "eyes": 2}', "eyes"),

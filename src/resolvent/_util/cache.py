@@ -227,7 +227,7 @@ class Store:
         try:
             is_file = path.exists() and not path.is_dir()
         except (OSError, ValueError) as error:  # a name that is too long, say
-            raise OptionError(f"cache_dir: no folder can be there ({error})") from error
+            raise OptionError(f"cache_dir: this cannot be a folder ({error})") from error
         if is_file:
             raise OptionError(f"cache_dir: {path} is a file; name a folder for results")
         # Other processes may have another working directory.
@@ -256,8 +256,8 @@ class Store:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OptionError(
-                f"cache_dir: the folder {path.parent} cannot be made ({reason_of(error)}): name "
-                f"another one"
+                f"cache_dir: the folder {path.parent} cannot be created ({reason_of(error)}): name "
+                f"another folder"
             ) from error
         with atomic_write(path) as file:
             file.write(content)
@@ -267,8 +267,8 @@ class Store:
         name = self.location
         if is_address(name):
             name = without_secrets(name).rstrip("/")
-        why = "is damaged, or of another version, and is made again"
-        warnings.warn(f"{name}/{_name(key)} {why}", ResumeWarning, stacklevel=3)
+        what = "is damaged, or of another version, and is computed again"
+        warnings.warn(f"{name}/{_name(key)} {what}", ResumeWarning, stacklevel=3)
 
     def _read_file(self, key: str) -> bytes | None:
         path = Path(self.location) / _name(key)

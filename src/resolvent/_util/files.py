@@ -45,7 +45,7 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     '42'
     """
     path = Path(path)
-    with _plain_errors(path):
+    try:
         if path.is_dir():
             raise ResolventError(f"cannot write {path}: it is a folder; name a file")
         target = link_target(path)
@@ -66,6 +66,16 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
+    except OSError as error:
+        # Writing itself fails without a name (a full disk). A name that is not
+        # beside the target belongs to some other file the block was using.
+        if error.filename is not None and not _is_beside(Path(error.filename), path):
+            raise
+        if not path.parent.exists():
+            reason = f"the folder {path.parent} does not exist"
+        else:
+            reason = reason_of(error)
+        raise ResolventError(f"cannot write {path}: {reason}") from error
 
 
 def link_target(path: Path) -> Path:
@@ -80,24 +90,6 @@ def link_target(path: Path) -> Path:
         return path.resolve()
     except RuntimeError as error:  # in Python before 3.13
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
-
-
-@contextmanager
-def _plain_errors(path: Path) -> Iterator[None]:
-    """Turn the system's refusals to write this file into one clear line."""
-    try:
-        yield
-    except OSError as error:
-        # Writing itself fails without a name (a full disk). A name that is not
-        # beside the target belongs to some other file the block was using.
-        named = error.filename
-        if named is not None and not _is_beside(Path(named), path):
-            raise
-        if not path.parent.exists():
-            reason = f"the folder {path.parent} does not exist"
-        else:
-            reason = reason_of(error)
-        raise ResolventError(f"cannot write {path}: {reason}") from error
 
 
 def _is_beside(named: Path, path: Path) -> bool:
@@ -173,29 +165,27 @@ def atomic_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
             raise ResolventError(f"cannot write {folder}: it is a file; name a folder")
         if folder.is_dir() and any(path.name not in files for path in folder.iterdir()):
             raise ResolventError(
-                f"cannot write {folder}: it holds other things; name a new folder, or an empty one"
+                f"cannot write {folder}: it contains other files; name a new or empty folder"
             )
         recover(folder)
         target = folder.resolve()
+        mark = f"{os.getpid()}-{next(_numbers)}"
+        part = target.with_name(f".{target.name}.{mark}.part")
+        old = target.with_name(f".{target.name}.{mark}.old")
+        try:
+            part.mkdir(parents=True)
+            yield part
+            if target.exists():
+                target.rename(old)
+            part.rename(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+            elif old.exists():
+                old.rename(target)
     except OSError as error:
         raise ResolventError(f"cannot write {short(str(folder))}: {error.strerror}") from error
-    mark = f"{os.getpid()}-{next(_numbers)}"
-    part = target.with_name(f".{target.name}.{mark}.part")
-    old = target.with_name(f".{target.name}.{mark}.old")
-    try:
-        part.mkdir(parents=True)
-        yield part
-        if target.exists():
-            target.rename(old)
-        part.rename(target)
-    except OSError as error:
-        raise ResolventError(f"cannot write {folder}: {error.strerror}") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
-        elif old.exists():
-            old.rename(target)
 
 
 def recover(folder: Path) -> None:
@@ -250,7 +240,7 @@ def unchanged(path: Path) -> Iterator[None]:
     ...         size = path.write_text("ab")
     Traceback (most recent call last):
     resolvent.errors.TraceError: ...log.csv changed while it was read (it had 1 byte, and has 2): \
-read it again when nobody writes to it
+read it again when no process writes to it
     """
     before = _file_state(path)
     try:
@@ -281,7 +271,7 @@ def _change_error(path: Path, before: tuple[int, int, int] | None) -> TraceError
     else:
         change = "it was written again"
     return TraceError(
-        f"{path} changed while it was read ({change}): read it again when nobody writes to it"
+        f"{path} changed while it was read ({change}): read it again when no process writes to it"
     )
 
 

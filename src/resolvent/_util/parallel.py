@@ -20,7 +20,6 @@ from multiprocessing import get_context
 from threading import Lock, RLock
 from typing import Any, TypeAlias, TypeVar
 
-from resolvent._util.text import short
 from resolvent._util.validation import quoted
 from resolvent.errors import ClusterError, OptionError
 
@@ -49,6 +48,23 @@ TaskWarnings: TypeAlias = tuple[tuple[type[Warning], str], ...]
 # --- Workers ------------------------------------------------------------------------------------
 
 
+def fold(
+    function: Callable[[Item], Result],
+    combine: Callable[[Result, Result], Result] | None,
+    items: Iterable[Item],
+) -> tuple[Result, TaskWarnings]:
+    """Work on items one by one, on one core, and return the combined result and our warnings.
+
+    Without `combine` there must be one item.
+    """
+    with limit_cores(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        results = map(function, items)
+        result = next(results) if combine is None else reduce(combine, results)
+    ours = [warning for warning in caught if warning.category.__module__.startswith("resolvent.")]
+    return result, tuple((warning.category, str(warning.message)) for warning in ours)
+
+
 class Workers:
     """A pool that works on several items at a time.
 
@@ -58,6 +74,9 @@ class Workers:
 
     Workers of your own override `map`, `map_reduce` and `map_until`, and may override `close`.
     """
+
+    _task = staticmethod(fold)
+    """Works on a run of items, and combines the results."""
 
     @property
     def name(self) -> str:
@@ -135,16 +154,7 @@ class Workers:
 
     def _runs(self, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
         """Return runs of neighboring items, one for each task to combine."""
-        raise NotImplementedError
-
-    @staticmethod
-    def _task(
-        function: Callable[[Item], Result],
-        combine: Callable[[Result, Result], Result] | None,
-        items: Iterable[Item],
-    ) -> tuple[Result, TaskWarnings]:
-        """Work on a run of items, and combine the results."""
-        return fold(function, combine, items)
+        return [[item] for item in items]
 
     def _in_order(
         self,
@@ -201,9 +211,6 @@ class Threads(Workers):
             yield executor.submit, count + 1
         finally:
             executor.shutdown(cancel_futures=True)
-
-    def _runs(self, items: Sequence[Item]) -> Sequence[Sequence[Item]]:
-        return [[item] for item in items]
 
     @staticmethod
     def _task(
@@ -287,23 +294,6 @@ def split_evenly(items: Sequence[Item], slots: int) -> list[Sequence[Item]]:
     return [items[bounds[task] : bounds[task + 1]] for task in range(tasks)]
 
 
-def fold(
-    function: Callable[[Item], Result],
-    combine: Callable[[Result, Result], Result] | None,
-    items: Iterable[Item],
-) -> tuple[Result, TaskWarnings]:
-    """Work on items one by one, on one core, and return the combined result and our warnings.
-
-    Without `combine` there must be one item.
-    """
-    with limit_cores(1), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        results = map(function, items)
-        result = next(results) if combine is None else reduce(combine, results)
-    ours = [warning for warning in caught if warning.category.__module__.startswith("resolvent.")]
-    return result, tuple((warning.category, str(warning.message)) for warning in ours)
-
-
 def executor_named(on: str | Workers) -> Workers:
     """Return the workers of a name: "threads", "processes", "ray" or "ray:ADDRESS".
 
@@ -317,13 +307,14 @@ def executor_named(on: str | Workers) -> Workers:
     """
     if isinstance(on, Workers):
         return on
-    if not isinstance(on, str):
+    workers = _workers_by_name(on) if isinstance(on, str) else None
+    if workers is None:
         raise OptionError(f"on={quoted(on)}: choose threads, processes, ray or ray:ADDRESS")
-    return _workers_by_name(on)
+    return workers
 
 
 @cache
-def _workers_by_name(on: str) -> Workers:
+def _workers_by_name(on: str) -> Workers | None:
     backend, colon, address = on.partition(":")
     if backend == "ray" and (address.strip() or not colon):
         from resolvent._util.ray import Ray
@@ -331,9 +322,7 @@ def _workers_by_name(on: str) -> Workers:
         return Ray(address.strip() or None)
     if on == "threads":
         return Threads()
-    if on == "processes":
-        return Processes()
-    raise OptionError(f"on='{short(on)}': choose threads, processes, ray or ray:ADDRESS")
+    return Processes() if on == "processes" else None
 
 
 @contextmanager

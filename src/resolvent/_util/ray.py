@@ -12,7 +12,7 @@ import socket
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from importlib import metadata
@@ -192,8 +192,7 @@ class _Session:
 
     def submit(self, task: Any, function: Any, combine: Any, items: Any) -> "_Task":
         """Start a task."""
-        options = {"name": self._next_name(), "num_returns": 2}
-        remote = _remote(self.ray, fold).options(**options)
+        remote = _remote(self.ray, task).options(name=self._next_name(), num_returns=2)
         result, warned = remote.remote(self._ref(function), self._ref(combine), items)
         return _Task(self.ray, result, warned, stays_remote=combine is not None)
 
@@ -303,38 +302,27 @@ def _lost(called: str, error: Exception) -> ClusterError:
 
 
 def _connect(ray: Any, address: str | None = None) -> None:
-    """Connect to Ray, unless this process is already.
-
-    Raises:
-        ClusterError: when no cluster responds in time, or it is incompatible.
-    """
+    """Connect to Ray, unless this process is already."""
     global _connected_here
     if ray.is_initialized():
         return
     target = address or os.environ.get("RAY_ADDRESS") or "local"
     _check_reachable(target)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
     if target == "local":
-        quiet |= {
-            "num_cpus": CORES,
-            "include_dashboard": False,
-            "object_store_memory": _STORE_BYTES,
-        }
+        options |= {"num_cpus": CORES, "object_store_memory": _STORE_BYTES}
+        options["include_dashboard"] = False
     try:
         with warnings.catch_warnings(), safe_import_path():
             warnings.simplefilter("ignore")
-            ray.init(address=target, **quiet)
+            ray.init(address=target, **options)
     except Exception as error:  # Ray raises errors of many kinds
         raise ClusterError(_refused(target, error)) from error
     _connected_here = True
 
 
 def _check_nodes(ray: Any) -> None:
-    """Refuse nodes with another version of Resolvent or Python; each node once.
-
-    Raises:
-        ClusterError: with the node and the versions.
-    """
+    """Refuse nodes with another version of Resolvent or Python; each node once."""
     nodes = {
         node["NodeID"]: node["NodeManagerAddress"]
         for node in ray.nodes()
@@ -379,18 +367,14 @@ def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | Non
     # A function within another goes to the nodes as it is: they may not have this package.
     def report() -> dict[str, str | None]:
         import platform
+        from contextlib import suppress
         from importlib import import_module, metadata
 
-        installed: dict[str, str | None] = {
-            "Python": ".".join(platform.python_version_tuple()[:2]),
-            "resolvent": None,
-        }
-        try:
+        version = None
+        with suppress(ImportError):
             import_module("resolvent")
-            installed["resolvent"] = metadata.version("resolvent")
-        except ImportError:
-            pass
-        return installed
+            version = metadata.version("resolvent")
+        return {"Python": ".".join(platform.python_version_tuple()[:2]), "resolvent": version}
 
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -403,12 +387,10 @@ def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | Non
         for node in nodes
     ]
     ready, _ = ray.wait(refs, num_returns=len(refs), timeout=_VERSION_SECONDS)
-    reported: list[dict[str, str | None] | None] = []
-    for ref in refs:
-        try:
-            reported.append(ray.get(ref) if ref in ready else None)
-        except ray.exceptions.RayError:
-            reported.append(None)
+    reported: list[dict[str, str | None] | None] = [None] * len(nodes)
+    for number, ref in enumerate(refs):
+        with suppress(ray.exceptions.RayError):
+            reported[number] = ray.get(ref) if ref in ready else None
     if not any(reported):
         raise ClusterError(
             f"no node of the Ray cluster ran a task within {_VERSION_SECONDS:g} s: look at "

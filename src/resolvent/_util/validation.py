@@ -17,8 +17,6 @@ import numpy as np
 from resolvent._util.text import short
 from resolvent.errors import OptionError, OutOfMemory, TooLarge
 
-_MANY = (Iterable, Mapping)
-
 
 def check_arguments(
     function: Callable[..., object], arguments: Mapping[str, Any], *, leaving: Iterable[str] = ()
@@ -163,7 +161,6 @@ _TYPE_NAMES = {
     float: "a number",
     str: "a text",
     Path: "a path",
-    None: "None",
     NoneType: "None",
 }
 
@@ -181,7 +178,7 @@ def _words(kind: Any) -> list[str]:
         return [_TYPE_NAMES[kind]]
     if kind is None:
         return ["None"]
-    if origin is not None and issubclass(origin, _MANY):
+    if origin is not None and issubclass(origin, Iterable):
         inside = [word for part in get_args(kind) for word in _words(part)]
         return [f"a {'mapping' if issubclass(origin, Mapping) else 'list'} of {_either(inside)}"]
     named = origin if isinstance(origin, type) else kind
@@ -239,7 +236,7 @@ resolvent.config.Limits(labels=4)
         for name in _DEFAULTS:
             bound = getattr(self, name)
             if bound is not None and (type(bound) is not int or bound < 1):
-                raise OptionError(f"{name}={bound!r} is no limit: use a whole number from 1 on")
+                raise OptionError(f"{name}={bound!r} is no limit: use a whole number of at least 1")
 
     def __enter__(self) -> "Limits":
         _raised.append(self)
@@ -302,7 +299,7 @@ def check_expansion(name: str, held: int, size: int) -> None:
     >>> check_expansion("house.jsonl.gz", held=2 << 30, size=246_000)
     Traceback (most recent call last):
     resolvent.errors.TooLarge: house.jsonl.gz holds more than 1 GiB and than 200 times its own \
-size: it looks made to fill the memory; if that is meant, set \
+size: it may be made to exhaust memory; if that is meant, set \
 RESOLVENT_MAX_DECOMPRESSED_BYTES=8589934592 or use \
 resolvent.config.Limits(decompressed_bytes=8589934592)
     """
@@ -310,7 +307,7 @@ resolvent.config.Limits(decompressed_bytes=8589934592)
     if held > most and held > EXPANSION * size:
         raise TooLarge(
             f"{name} holds more than {bytes_text(most)} and than {EXPANSION} times its own size: "
-            f"it looks made to fill the memory; {how_to_raise('decompressed_bytes', 4 * held)}"
+            f"it may be made to exhaust memory; {how_to_raise('decompressed_bytes', 4 * held)}"
         )
 
 
@@ -332,10 +329,8 @@ the data; use less of it at once, or a machine with more memory
     """
     try:
         yield
-    except OutOfMemory:
-        raise
     except (MemoryError, OSError) as error:
-        if not ran_out_of_memory(error):
+        if isinstance(error, OutOfMemory) or not ran_out_of_memory(error):
             raise
         raise OutOfMemory(
             f"memory ran out while {work}: nothing is wrong with the data; use less of it at "

@@ -59,7 +59,7 @@ class Intervals:
     def __post_init__(self) -> None:
         edges = _finite_floats(self.edges, "edges")
         if any(low >= high for low, high in pairwise(edges)):
-            raise OptionError(f"edges must rise, and no two may be equal: {list(edges)} do not")
+            raise OptionError(f"edges must be strictly increasing: {list(edges)} are not")
         texts = [number_text(edge) for edge in edges]
         if not edges:
             names = [ANY_NUMBER]
@@ -90,7 +90,7 @@ class Intervals:
             return self.names[bisect_right(self.edges, value)]
         if isinstance(value, str):
             return value
-        raise TraceError(f"{value!r} is no number, and only numbers lie in intervals")
+        raise TraceError(f"{value!r} is not a number: only numbers lie in intervals")
 
 
 def number_text(number: float) -> str:

@@ -68,13 +68,10 @@ class LabelingFunction:
     events: Mapping[Symbol, str | Label] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reads, str) or self.reads not in LABEL_ORIGINS:
-            raise OptionError(
-                f"labels={quoted(self.reads)}: use one of {', '.join(map(repr, LABEL_ORIGINS))}"
-            )
+        _check_origin(self.reads, LABEL_ORIGINS)
         if self.events is not None:
-            if self.reads == "given":
-                raise OptionError("labels that are given have no events to be made of")
+            if self.is_given:
+                raise OptionError("given labels cannot have events: derive labels to name events")
             object.__setattr__(self, "events", _checked_events(self.events))
 
     def __hash__(self) -> int:
@@ -165,10 +162,10 @@ class LabelingFunction:
 
     def __str__(self) -> str:
         if self.is_given:
-            return "as given with each step"
+            return "as recorded with each step"
         noun, plural = _NOUNS[self.reads]
         if self.events is None:
-            return f"each {noun} is an event of its own"
+            return f"each {noun} is a separate event"
         if not self.events:
             return f"no {noun} is an event"
         names: dict[str, list[str]] = {}
@@ -236,6 +233,11 @@ def _checked_events(events: Any) -> dict[Symbol, str | Label]:
     return {source: checked[source] for source in sorted(checked, key=symbol_order)}
 
 
+def _check_origin(labels: object, choices: tuple[str, ...]) -> None:
+    if not isinstance(labels, str) or labels not in LABEL_ORIGINS:
+        raise OptionError(f"labels={quoted(labels)}: use one of {', '.join(map(repr, choices))}")
+
+
 AS_RECORDED = LabelingFunction()  # labels as recorded with the steps
 
 
@@ -254,12 +256,10 @@ def as_labeling_function(
 'action+observation'
     """
     if not isinstance(labels, LabelingFunction):
-        if not (isinstance(labels, str) and labels in LABEL_ORIGINS):
-            words = (*LABEL_ORIGINS, "auto") if allow_auto else LABEL_ORIGINS
-            raise OptionError(f"labels={quoted(labels)}: use one of {', '.join(map(repr, words))}")
+        _check_origin(labels, (*LABEL_ORIGINS, "auto") if allow_auto else LABEL_ORIGINS)
         labels = LabelingFunction(labels)  # type: ignore[arg-type]
     if labeling_fn is not None and not labels.is_given:
         raise OptionError(
-            f"labels={labels.reads!r} and labeling_fn both say how labels are made: leave out one"
+            f"labels={labels.reads!r} and labeling_fn both define labels: leave out one"
         )
     return labels

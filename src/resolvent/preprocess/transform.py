@@ -175,9 +175,7 @@ class Preprocessor:
             traces = self.rewards.transform(traces)
         return self.labeling.transform(traces)
 
-    def __call__(self, traces: TraceSet) -> TraceSet:
-        """Return the transformed traces."""
-        return self.transform(traces)
+    __call__ = transform
 
     def transform_source(self, source: TraceSource) -> TraceSource:
         """Return a source of the transformed traces; each shard is transformed when read."""
