@@ -110,11 +110,17 @@ def test_random_traces_have_the_finest_labels_as_their_only_candidate():
 
 def test_without_time_there_are_no_events():
     traces, _ = blank("House", 50)
-    groups = list(label_candidates(traces, BOTH, time_left=lambda: 0.0))
+    groups = list(label_candidates(traces, BOTH, in_time=lambda: False))
     assert [[candidate.labeling for candidate in group] for group in groups] == [
         [LabelingFunction("observation"), LabelingFunction("action")],
         [LabelingFunction("action+observation")],
     ]
+
+
+def test_the_time_limit_ends_the_search_for_events():
+    traces, _ = blank("House", 50)
+    assert rs.infer(traces, labels="auto").preprocessor.labeling.events is not None
+    assert rs.infer(traces, labels="auto", time_limit=1e-6).preprocessor.labeling.events is None
 
 
 @pytest.mark.parametrize(

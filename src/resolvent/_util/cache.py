@@ -41,9 +41,7 @@ _FORMAT = 3
 # --- Plain data as bytes ------------------------------------------------------------------------
 
 _PLAIN = {type(None), bool, float, str, bytes}
-_DTYPE = re.compile(r"[<>|][biufcSUV][0-9]{1,9}")
-"""NumPy's name for a type of numbers or texts."""
-
+_DTYPE = re.compile(r"[<>|][biufcSUV][0-9]{1,9}")  # NumPy's name for a type of numbers or texts
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _NameOf = Callable[[type], str]
 _registered: dict[str, tuple[type, Callable[[Any], Iterable[Any]], Callable[[list[Any]], Any]]] = {}
@@ -191,14 +189,9 @@ def _checked_dtype(descr: Any) -> Any:
 
 # --- Bytes under keys ---------------------------------------------------------------------------
 
-_MAGIC = b"resolvent cache 1\n"
-"""Beginning of a file. Its number is that of the layout of files, not of their content."""
-
-_DIGEST = 32
-"""Bytes of the digest in a file."""
-
-_OBJECT_STORES = ("s3", "gs", "gcs", "abfs", "abfss")
-"""Schemes of addresses where a file appears only once it is complete."""
+_MAGIC = b"resolvent cache 1\n"  # with the version of the layout of files, not of their content
+_DIGEST = 32  # bytes of the digest in a file
+_OBJECT_STORES = ("s3", "gs", "gcs", "abfs", "abfss")  # where only complete files appear
 
 
 @dataclass(frozen=True)

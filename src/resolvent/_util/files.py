@@ -36,13 +36,6 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     Until then the bytes are in a hidden file beside it, which any exception removes, Ctrl-C
     included. Leave the file open: it is flushed and closed here. A file that is replaced retains
     its permissions; a new one has those that the user's umask allows.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(Path(folder) / "out.txt") as file:
-    ...         written = file.write(b"42")
-    ...     (Path(folder) / "out.txt").read_text()
-    '42'
     """
     path = Path(path)
     try:
@@ -231,16 +224,6 @@ def unchanged(path: Path) -> Iterator[None]:
 
     Errors of the block are not reported then, because the change may be their cause. Pipes
     are read once and have nothing to compare.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "log.csv"
-    ...     size = path.write_text("a")
-    ...     with unchanged(path):
-    ...         size = path.write_text("ab")
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: ...log.csv changed while it was read (it had 1 byte, and has 2): \
-read it again when no process writes to it
     """
     before = _file_state(path)
     try:
@@ -287,12 +270,9 @@ def compression_of(start: bytes) -> str | None:
 # --- Storage ------------------------------------------------------------------------------------
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_CONTAINERS = ("abfs", "abfss")
-"""Schemes of Azure, whose addresses have a container instead of the user."""
-
+_CONTAINERS = ("abfs", "abfss")  # Azure's addresses have a container instead of the user
 _PUBLIC = "s3://anonymous@"
-_GCS_SECONDS = "30"
-"""Seconds to retry an address of Google that does not respond; PyArrow's default is 15 minutes."""
+_GCS_SECONDS = "30"  # to retry an address of Google that does not respond, instead of 15 minutes
 
 _DENIED = (
     *("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN"),

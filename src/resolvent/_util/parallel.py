@@ -29,12 +29,8 @@ Result = TypeVar("Result")
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Number of cores that this process may run on."""
 
-MAX_THREADS = 8
-"""Maximum number of items in threads at a time, since each takes memory. On more cores, each item
-uses several."""
-
-TASKS_PER_SLOT = 8
-"""Number of tasks per process. More of them balance better, and cost more to send."""
+MAX_THREADS = 8  # since each item takes memory; on more cores, each item uses several
+TASKS_PER_SLOT = 8  # more tasks balance better, and cost more to send
 
 Report: TypeAlias = Callable[[int], None]
 """Called with the number of items that are done; an exception that it raises stops the work."""

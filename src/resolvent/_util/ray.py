@@ -35,29 +35,15 @@ from resolvent.errors import ClusterError, MissingExtra, ResolventError, Storage
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-RETRIES = 5
-"""Number of times Ray tries a task again if its worker or node was lost, or storage failed."""
+RETRIES = 5  # of a task whose worker or node was lost, or whose storage failed
+FAN_IN = 8  # number of results that one task combines
+_AHEAD = 4  # number of tasks per processor that Ray holds at a time: one running, and the next ones
+_CONNECT_SECONDS = 10.0  # time limit for a connection to an address
+_VERSION_SECONDS = 60.0  # time limit for nodes to report their versions
+_STORE_BYTES = 512 << 20  # memory for results in a Ray of this machine alone; they are small
 
-FAN_IN = 8
-"""Number of results that one task combines."""
-
-_AHEAD = 4
-"""Number of tasks per processor that Ray holds at a time: one running, and the next ones."""
-
-_CONNECT_SECONDS = 10.0
-"""Time limit for a connection to an address."""
-
-_VERSION_SECONDS = 60.0
-"""Time limit for nodes to report their versions."""
-
-_STORE_BYTES = 512 << 20
-"""Memory for results in a Ray of this machine alone; they are small."""
-
-_connected_here = False
-"""Whether `_connect` made the connection: one that a user made is left open."""
-
-_compatible: set[str] = set()
-"""IDs of nodes with the same versions as this process."""
+_connected_here = False  # whether `_connect` made the connection: one that a user made is left open
+_compatible: set[str] = set()  # IDs of nodes with the same versions as this process
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def _infer_events(context: InferenceContext, shards: TraceSource) -> InferenceRe
         outputs_of(options, traces),
         seed=options.seed,
         effort=options.effort,
-        time_left=context.time_left,
+        in_time=context.in_time,
     )
     conflicts: list[Conflict] = []
     for group in groups:

@@ -17,24 +17,12 @@ from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION, TERMINATED, default_outputs
 from resolvent.traces.trace_set import TraceSet
 
-MOST_STEPS: Final = 20_000
-"""Maximum number of steps used; more hardly improve edges."""
-
-STEPS_OF_NUMBERS: Final = 40_000
-"""Number of steps used, times the number of numbers to discretize."""
-
-LEAST_STEPS: Final = 5_000
-"""Minimum number of steps used, if there are that many."""
-
-COARSE: Final = 32
-"""Number of cells with equally many values between which edges are searched first."""
-
-FINE: Final = 8
-"""Number of cells within a cell, again and again until no value lies within."""
-
-PRICE: Final = log2(COARSE * FINE)
-"""Bits that an edge has to save: those of its position."""
-
+MOST_STEPS: Final = 20_000  # maximum number of steps used; more hardly improve edges
+STEPS_OF_NUMBERS: Final = 40_000  # number of steps used, times the number of numbers
+LEAST_STEPS: Final = 5_000  # minimum number of steps used, if there are that many
+COARSE: Final = 32  # number of cells with equally many values between which edges are tried first
+FINE: Final = 8  # number of cells within a cell, repeatedly until no value lies within
+PRICE: Final = log2(COARSE * FINE)  # bits that an edge has to save: those of its position
 PRICE_A_STEP: Final = 0.1
 """Further bits that an edge has to save at each step if it only predicts numbers.
 

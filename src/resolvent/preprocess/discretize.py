@@ -34,12 +34,8 @@ from resolvent.traces.trace_set import TraceSet, with_column
 EXPLICIT: Final = "given"
 AUTO: Final = "auto"
 
-MOST_NUMBERS: Final = 64
-"""Maximum length of a row of numbers; longer rows are pictures or signals."""
-
-_SYMBOL_TYPES: Final = (float, tuple, str, int)
-"""Types of values that are symbols already, so that live observations are read fast."""
-
+MOST_NUMBERS: Final = 64  # maximum length of a row of numbers; longer ones are signals or pictures
+_SYMBOL_TYPES: Final = (float, tuple, str, int)  # these are symbols already: a fast path
 _OPTIONS: Final = ("method", "bins", "columns", "ints", "of")
 
 

@@ -4,7 +4,7 @@ For each output, `event_search` finds a transition table over the sources of lab
 change a state are events, and those that act alike get the same label.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent.errors import OptionError, TraceError
-from resolvent.preprocess.event_search import SearchLimits, best_table
+from resolvent.preprocess.event_search import SearchOptions, best_table
 from resolvent.preprocess.event_steps import (
     EventSteps,
     Table,
-    TimeLeft,
     distinct_traces,
     event_steps,
-    is_over,
 )
 from resolvent.preprocess.labeling import LabelingFunction, LabelOrigin
 from resolvent.preprocess.samples import Histories, find_contradiction, output_samples
@@ -33,8 +31,7 @@ SOURCES: Final[tuple[LabelOrigin, ...]] = ("observation", "action", "action+obse
 """Sources of labels, in the order of trial."""
 
 UNREAD: Final = -1  # next state of a source that was never read in a state
-_MAX_LETTERS: Final = 24
-"""Maximum length of the names of two members for the name of a class to contain both."""
+_MAX_LETTERS: Final = 24  # maximum length of two members' names for a class named after both
 
 
 class LabelCandidate(NamedTuple):
@@ -55,7 +52,7 @@ def label_candidates(
     *,
     seed: int = 0,
     effort: float = 1.0,
-    time_left: TimeLeft = lambda: None,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> Iterator[list[LabelCandidate]]:
     """Yield groups of labelings with which machines may explain all outputs, the best groups first.
 
@@ -83,7 +80,7 @@ def label_candidates(
     timing = LabelTiming.CURRENT_WITH_INITIAL
     finest = LabelCandidate(LabelingFunction("action+observation"), timing)
     if not _contradict(finest.labeling.transform(traces), outputs):  # else fewer labels do, too
-        for candidate in event_candidates(traces, outputs, SearchLimits(seed, effort, time_left)):
+        for candidate in event_candidates(traces, outputs, SearchOptions(seed, effort, in_time)):
             yield [candidate]
         yield [
             LabelCandidate(LabelingFunction(reads), timing)
@@ -101,19 +98,19 @@ def _contradict(traces: TraceSet, outputs: Sequence[str]) -> bool:
 
 
 def event_candidates(
-    traces: TraceSet, outputs: Sequence[str], limits: SearchLimits
+    traces: TraceSet, outputs: Sequence[str], options: SearchOptions
 ) -> Iterator[LabelCandidate]:
     """Yield events among observations, among actions, and among pairs of both."""
     distinct = distinct_traces(traces)
     for reads in SOURCES:
         if not _varies(distinct, reads):
             continue
-        tables = _tables(distinct, LabelingFunction(reads), outputs, limits)
+        tables = _tables(distinct, LabelingFunction(reads), outputs, options)
         if tables is not None:
             labeling, timing = events_of(distinct, LabelingFunction(reads), tables)
             states = [table.shape[1] for _, table in tables]
             yield LabelCandidate(labeling, timing, dict(zip(outputs, states, strict=True)))
-        if is_over(limits.time_left):
+        if not options.in_time():
             break
 
 
@@ -124,16 +121,19 @@ def _varies(traces: TraceSet, reads: LabelOrigin) -> bool:
 
 
 def _tables(
-    traces: TraceSet, labeling: LabelingFunction, outputs: Sequence[str], limits: SearchLimits
+    traces: TraceSet,
+    labeling: LabelingFunction,
+    outputs: Sequence[str],
+    options: SearchOptions,
 ) -> list[tuple[EventSteps, Table]] | None:
     """Find a table for each output; None if some output is not explained."""
     tables: list[tuple[EventSteps, Table]] = []
     observed: Codes | None = None
     for predicts in outputs:
         steps = event_steps(traces, labeling, predicts, observed)
-        table = _table_of_earlier_events(steps, tables, limits)
+        table = _table_of_earlier_events(steps, tables, options)
         if table is None:
-            table = best_table(steps, limits)
+            table = best_table(steps, options)
         if steps.count_unexplained(table):
             return None
         tables.append((steps, table))
@@ -146,7 +146,7 @@ def _tables(
 
 
 def _table_of_earlier_events(
-    steps: EventSteps, tables: Sequence[tuple[EventSteps, Table]], limits: SearchLimits
+    steps: EventSteps, tables: Sequence[tuple[EventSteps, Table]], options: SearchOptions
 ) -> Table | None:
     """Explain an output by the classes of events of an earlier one; None if that fails."""
     for earlier, earlier_table in tables:
@@ -154,7 +154,7 @@ def _table_of_earlier_events(
         n_classes = int(classes.max(initial=-1)) + 1
         if not n_classes or not steps.n_outputs:
             continue
-        of_classes = best_table(steps.read_as(classes), limits)
+        of_classes = best_table(steps.read_as(classes), options)
         stay = np.arange(of_classes.shape[1])
         of_classes = np.concatenate([of_classes, stay[None]])  # the last row is that of `NONE`
         of_starts = np.where(classes == NONE, NONE, classes + n_classes)

@@ -8,7 +8,7 @@ class is a distribution of targets for each state. In the end each source has it
 and each class one row of the table.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Final, NamedTuple, TypeAlias
@@ -23,8 +23,6 @@ from resolvent.preprocess.event_steps import (
     DescriptionLength,
     EventSteps,
     Table,
-    TimeLeft,
-    is_over,
 )
 from resolvent.preprocess.timing import NONE
 
@@ -65,12 +63,12 @@ _CONVERGED: Final = 1e-4  # maximum relative rise of the log likelihood at conve
 Probabilities: TypeAlias = NDArray[np.float64]
 
 
-class SearchLimits(NamedTuple):
-    """The seed of a search and the limits of its work and time."""
+class SearchOptions(NamedTuple):
+    """The seed of a search, its effort, and a function that returns whether time is left."""
 
     seed: int
     effort: float
-    time_left: TimeLeft
+    in_time: Callable[[], bool]
 
 
 class Candidate(NamedTuple):
@@ -90,7 +88,7 @@ class _Transition(NamedTuple):
     target: int
 
 
-def best_table(steps: EventSteps, limits: SearchLimits) -> Table:
+def best_table(steps: EventSteps, options: SearchOptions) -> Table:
     """Return the table with the shortest description found."""
     best = np.zeros((steps.n_sources, 1), np.int64)
     if not steps.n_outputs:
@@ -102,7 +100,7 @@ def best_table(steps: EventSteps, limits: SearchLimits) -> Table:
     description = DescriptionLength(steps)
     best_length = np.inf
     for method in methods:
-        for table in method(steps, limits):
+        for table in method(steps, options):
             length = description.of(table, steps.output_counts(table))
             if length < best_length:
                 best, best_length = table, length
@@ -111,16 +109,16 @@ def best_table(steps: EventSteps, limits: SearchLimits) -> Table:
     return best
 
 
-def _grown_tables(steps: EventSteps, limits: SearchLimits) -> Iterator[Table]:
+def _grown_tables(steps: EventSteps, options: SearchOptions) -> Iterator[Table]:
     """Grow tables on some traces; grow the best on all if it does not explain all of them."""
     is_small = steps.n_sources <= FEW_SOURCES
     attempts = 1 if is_small else _ATTEMPTS
-    work = int(limits.effort * _WORK) // (_ATTEMPTS if is_small else 1)
+    work = int(options.effort * _WORK) // (_ATTEMPTS if is_small else 1)
     sample = steps.first(_GROWN_STEPS)
     tables = []
     for attempt in range(attempts):
-        seed = _ATTEMPTS * limits.seed + attempt
-        tables.append(grown_table(sample, seed=seed, work=work, time_left=limits.time_left))
+        seed = _ATTEMPTS * options.seed + attempt
+        tables.append(grown_table(sample, seed=seed, work=work, in_time=options.in_time))
         if not sample.count_unexplained(tables[-1].table):
             break
         yield tables[-1].table
@@ -128,21 +126,21 @@ def _grown_tables(steps: EventSteps, limits: SearchLimits) -> Iterator[Table]:
     yield best
     if len(sample.offsets) < len(steps.offsets):
         yield grown_table(
-            steps, seed=limits.seed, work=work, start=best, time_left=limits.time_left
+            steps, seed=options.seed, work=work, start=best, in_time=options.in_time
         ).table
 
 
-def _mixture_tables(steps: EventSteps, limits: SearchLimits) -> Iterator[Table]:
+def _mixture_tables(steps: EventSteps, options: SearchOptions) -> Iterator[Table]:
     """Fit mixtures on some traces, and then on all."""
-    rounds = max(1, int(limits.effort * _ROUNDS))
+    rounds = max(1, int(options.effort * _ROUNDS))
     sample = steps.first(_MIXTURE_STEPS)
     for states, classes in _MIXTURE_SIZES:
-        random = np.random.default_rng(limits.seed)
+        random = np.random.default_rng(options.seed)
         mixture = first_mixture(sample, states=states, classes=classes, random=random)
-        mixture = fit_mixture(sample, mixture, rounds, time_left=limits.time_left)
+        mixture = fit_mixture(sample, mixture, rounds, in_time=options.in_time)
         yield mixture.table
         if len(sample.offsets) < len(steps.offsets):
-            mixture = fit_mixture(steps, mixture, rounds, warm_up=0, time_left=limits.time_left)
+            mixture = fit_mixture(steps, mixture, rounds, warm_up=0, in_time=options.in_time)
             yield mixture.table
 
 
@@ -152,13 +150,13 @@ def grown_table(
     seed: int,
     work: int,
     start: Table | None = None,
-    time_left: TimeLeft = lambda: None,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> Candidate:
     """Grow a table with a short description, from `start` or from one state.
 
     `work` limits the number of steps evaluated, summed over all tables tried.
     """
-    search = _Growth(steps, np.random.default_rng(seed), work, time_left)
+    search = _Growth(steps, np.random.default_rng(seed), work, in_time)
     first = np.zeros((steps.n_sources, 1), np.int64) if start is None else start
     starts = [search.evaluate(first)]
     best = search.trimmed(search.climb(starts[0]))
@@ -185,7 +183,7 @@ class _Growth:
     steps: EventSteps
     random: np.random.Generator
     max_work: int
-    time_left: TimeLeft
+    in_time: Callable[[], bool]
     work_done: int = 0
     description: DescriptionLength = field(init=False)
 
@@ -194,7 +192,7 @@ class _Growth:
 
     @property
     def is_spent(self) -> bool:
-        return self.work_done >= self.max_work or is_over(self.time_left)
+        return self.work_done >= self.max_work or not self.in_time()
 
     def evaluate(self, table: Table) -> Candidate:
         counts = self.steps.output_counts(table)
@@ -446,7 +444,7 @@ def fit_mixture(
     rounds: int,
     *,
     warm_up: int = _WARM_UP,
-    time_left: TimeLeft = lambda: None,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> Mixture:
     """Maximize the likelihood of all outputs in at most this number of rounds."""
     last = -np.inf
@@ -456,7 +454,7 @@ def fit_mixture(
             power = min(1.0, _FIRST_POWER + (1.0 - _FIRST_POWER) * number / warm_up)
         log_likelihood, counts = mixture.expect(steps, power)
         mixture = counts.normalized(steps.query_of)
-        if is_over(time_left):
+        if not in_time():
             break
         if number > warm_up and number % _CHECK_INTERVAL == 0:
             rise = log_likelihood - last

@@ -6,7 +6,6 @@ table and of all outputs given it, the better it explains the steps.
 """
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -27,17 +26,7 @@ Table: TypeAlias = NDArray[np.int64]
 
 Counts: TypeAlias = NDArray[np.int64]
 
-TimeLeft: TypeAlias = Callable[[], float | None]
-"""Returns the number of seconds left; None if there is no limit."""
-
-_PRIOR_COUNT: Final = 0.1
-"""Count of each output before any step is described: low, for outputs seldom vary."""
-
-
-def is_over(time_left: TimeLeft) -> bool:
-    """Return whether no time is left."""
-    seconds = time_left()
-    return seconds is not None and seconds <= 0
+_PRIOR_COUNT: Final = 0.1  # count of each output before the first step: outputs seldom vary
 
 
 @dataclass(frozen=True, eq=False)

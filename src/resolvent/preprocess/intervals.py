@@ -34,8 +34,7 @@ ANY_NUMBER = "any number"  # name of the only interval of a number without edges
 LARGEST = 1e300  # largest absolute value; the distances of larger ones may be too large for a float
 MOVED = 0.01  # largest share of an interval's values that may change sides when edges are rounded
 SHIFTED = 0.05  # largest share of an interval's width by which rounding may shift its edges
-MOST_CLUSTERED = 20_000
-"""Maximum number of values for k-means; a larger set is sampled evenly in sorted order."""
+MOST_CLUSTERED = 20_000  # maximum number of values for k-means; more are sampled evenly, sorted
 
 
 @dataclass(frozen=True)
@@ -199,11 +198,7 @@ def rounded(edges: Floats, values: Floats) -> Floats:
 
 
 def _rounded_centers(centers: Floats) -> Floats:
-    """Round centers to the fewest decimals that change none by over a tenth of the least gap.
-
-    >>> _rounded_centers(np.array([0.1234, 0.5678])).tolist()
-    [0.1, 0.6]
-    """
+    """Round centers to the fewest decimals that change none by over a tenth of the least gap."""
     gap = float(np.diff(centers).min())
     for decimals in range(-magnitude(gap), 18):
         shorter = np.round(centers, decimals) + 0.0

@@ -25,14 +25,9 @@ Ints: TypeAlias = NDArray[np.int64]
 Edges: TypeAlias = tuple[float, ...]
 N = TypeVar("N", bound=np.generic)
 
-BINS: Final = 12
-"""Maximum number of intervals of a number."""
-
-MAX_OUTPUT_VALUES: Final = 32
-"""Maximum number of different numbers in an output; more are put into cells."""
-
-OUTPUT_CELLS: Final = 8
-"""Number of cells, with equally many steps in each."""
+BINS: Final = 12  # maximum number of intervals of a number
+MAX_OUTPUT_VALUES: Final = 32  # maximum number of different numbers in an output; more are grouped
+OUTPUT_CELLS: Final = 8  # number of such groups, with equally many steps in each
 
 
 class Column(NamedTuple):
@@ -162,7 +157,7 @@ def _step_number(
 
 
 def _output_codes(column: StepColumn, rows: int) -> Column:
-    """Return a column's codes; numbers of many different values are put into cells."""
+    """Return a column's codes; numbers of many different values are grouped."""
     values, codes = column.values, column.codes[:rows].astype(np.int64)
     if len(values) <= MAX_OUTPUT_VALUES or not all(type(value) in (int, float) for value in values):
         return Column(codes, len(values))

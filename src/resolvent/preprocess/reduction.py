@@ -11,7 +11,7 @@ dropped only if its deletion made histories equal and their outputs agreed
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +26,12 @@ from resolvent.traces.symbols import NO_EVENT, Label, label_text
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes, Vocabulary
 
-MIN_EVIDENCE_BITS: Final = 64.0
-"""Least evidence, in bits, in every common context for a label to be dropped."""
-
+MIN_EVIDENCE_BITS: Final = 64.0  # least evidence in every common context for dropping a label
 COMMON_CONTEXT: Final = 0.02  # least share of a label's occurrences for a common context
-MAX_LABELS: Final = 16
-"""Number of labels tested together, most frequent first; each costs a pass over the tree.
+MAX_LABELS: Final = 16  # number of labels tested together; each costs a pass over the tree
+_MAX_LABELS_NAMED: Final = 20  # maximum number of labels that an error lists
 
-The next labels are tested only if one of these was dropped.
-"""
-
-_MAX_LABELS_NAMED: Final = 20
-"""Maximum number of labels that an error lists."""
-
-Location = tuple[int, int]
-"""Trace and step."""
+Location: TypeAlias = tuple[int, int]  # trace and step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,6 +261,7 @@ class _LabelDeletion:
         # Distinct histories are counted, so that repeated traces change nothing.
         count = np.bincount(read[1:], minlength=len(self.samples.labels))
         order = sorted(np.flatnonzero(count).tolist(), key=lambda code: (-count[code], code))
+        # The next labels are tested only if one of these was dropped.
         for first in range(0, len(order), MAX_LABELS):
             n_trivial = len(self.trivial)
             undecided = order[first : first + MAX_LABELS]
