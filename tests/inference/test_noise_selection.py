@@ -12,8 +12,8 @@ from noisy_labels import with_label_noise
 from noisy_worlds import Slips, disturbed, same, slipped, two_moods
 from resolvent.evaluation.diagnosis.diagnose import rare_transitions
 from resolvent.inference.context import InferenceContext
+from resolvent.inference.noise_fits import predicts_held_out
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.outlier_exclusion import predicts_held_out
 from resolvent.inference.refinement import refine
 from resolvent.inference.summary import noise_lines
 from resolvent.preprocess.transform import Preprocessor

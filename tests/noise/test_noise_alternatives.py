@@ -10,7 +10,7 @@ from noisy_samples import noisy_samples, sample_set
 
 from resolvent import _core
 from resolvent.noise import fit_likely_machine, marginal_likelihood
-from resolvent.noise.alternatives import compare_transitions, improve_transitions
+from resolvent.noise.outputs import compare_transitions, improve_transitions
 
 TABLE = [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
 OUTPUTS = [[0, 1, 2, 0], [1, 1, 0, 2], [2, 0, 1, 0]]

@@ -11,8 +11,8 @@ from picture_machines import random_machine
 
 import resolvent as rs
 from resolvent.errors import MissingExtra, ResolventError
-from resolvent.viz import graphviz as layouts
-from resolvent.viz.graphviz import Size, lay_out
+from resolvent.viz import dot as layouts
+from resolvent.viz.dot import Size, lay_out
 from resolvent.viz.svg import to_svg
 
 MACHINE = random_machine(7, "012", seed=1)

@@ -8,10 +8,10 @@ import resolvent as rs
 from resolvent.errors import OptionError
 from resolvent.evaluation.collection import collect_evidence
 from resolvent.traces.symbols import as_symbol
-from resolvent.viz.report import gallery as galleries
+from resolvent.viz import thumbnails as galleries
 from resolvent.viz.report.contents import contents
-from resolvent.viz.report.gallery import Gallery
 from resolvent.viz.report.learning import policy
+from resolvent.viz.thumbnails import Gallery
 
 OFF, ON = map(as_symbol, lamps())
 

@@ -8,8 +8,8 @@ import resolvent as rs
 from resolvent.planning.plan_io import PlanFile, Row
 from resolvent.rl.q_table import Curve
 from resolvent.viz.report import learning
-from resolvent.viz.report.gallery import Gallery
 from resolvent.viz.report.learning import curve, read_policy, read_returns
+from resolvent.viz.thumbnails import Gallery
 
 EMPTY = Curve(np.zeros(0), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
 

@@ -29,7 +29,7 @@ from resolvent.evaluation.separation import (
 from resolvent.machines import Machine
 from resolvent.machines.compare import label_sequence_text
 from resolvent.machines.tables import AlternativeTransitions, look_up
-from resolvent.noise.alternatives import OPEN_LOG_ODDS
+from resolvent.noise.outputs import OPEN_LOG_ODDS
 from resolvent.replay import CountTable, StepQueries
 from resolvent.traces import Label, label_text
 

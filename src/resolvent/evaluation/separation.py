@@ -30,8 +30,7 @@ from resolvent.evaluation.observed import (
 )
 from resolvent.machines import Machine
 from resolvent.machines.tables import AlternativeTransitions, look_up
-from resolvent.noise.alternatives import OPEN_LOG_ODDS
-from resolvent.noise.outputs import SUBSAMPLE_ROWS
+from resolvent.noise.outputs import OPEN_LOG_ODDS, SUBSAMPLE_ROWS
 from resolvent.replay import CountTable, StepQueries
 from resolvent.traces import NO_EVENT, Codes, Label, label_text, symbol_text
 
@@ -379,7 +378,7 @@ def _propagate(machine: Machine, columns: dict[str, NDArray[Any]]) -> None:
 
 
 def weigh_transitions(steps: StepQueries, offsets: Numbers) -> AlternativeTransitions:
-    """Weigh each transition against other targets, as `resolvent.noise.alternatives` does.
+    """Weigh each transition against other targets, as `resolvent.noise.outputs` does.
 
     Steps are those of `weighable`, in traces that begin at `offsets`.
     """

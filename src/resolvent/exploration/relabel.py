@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 from resolvent.exploration.state import LearnerState
 from resolvent.exploration.tables import TransitionTables
 from resolvent.inference.conflict import Conflict
+from resolvent.inference.context import ACTION_OBSERVATION
 from resolvent.inference.infer import try_infer
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.preprocessing import ACTION_OBSERVATION
 from resolvent.inference.result import InferenceResult
 from resolvent.preprocess.event_discovery import LabelCandidate, label_candidates
 from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction

@@ -17,8 +17,14 @@ from resolvent.inference.portfolio import find_candidate
 from resolvent.inference.task import Task, TrainingSet, reduce_task
 from resolvent.machines import Machine, decisions_of, machine_name, machines_of
 from resolvent.machines.build import automaton_of_transitions
-from resolvent.noise.alternatives import alternatives, compare_transitions, improve_transitions
-from resolvent.noise.outputs import SearchLimits, fit_likely_machine, machine_log_evidence
+from resolvent.noise.outputs import (
+    SearchLimits,
+    alternatives,
+    compare_transitions,
+    fit_likely_machine,
+    improve_transitions,
+    machine_log_evidence,
+)
 from resolvent.noise.rewards import assign_reward_levels
 from resolvent.preprocess.samples import ContradictoryRows, ObservationColumn, supplement
 from resolvent.replay import states_at_steps

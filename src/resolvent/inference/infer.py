@@ -21,10 +21,15 @@ from resolvent._util.text import described_by
 from resolvent._util.validation import explain_memory_errors, quoted
 from resolvent.errors import OptionError, TraceError
 from resolvent.inference.conflict import Conflict
-from resolvent.inference.context import InferenceContext, outputs_of
+from resolvent.inference.context import (
+    InferenceContext,
+    first_traces,
+    fit_preprocessor,
+    fit_reward_levels,
+    outputs_of,
+)
 from resolvent.inference.noise_selection import extend_result, select_noise_model
 from resolvent.inference.options import InferenceOptions
-from resolvent.inference.preprocessing import first_traces, fit_preprocessor, fit_reward_levels
 from resolvent.inference.result import InferenceResult
 from resolvent.inference.strategy import STRATEGIES, Strategy
 from resolvent.machines import Machines

@@ -17,8 +17,7 @@ from resolvent.evaluation.diagnosis.diagnose import rare_transitions
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext, outputs_of
 from resolvent.inference.fit import OriginalTraces
-from resolvent.inference.label_denoising import denoise_recorded_labels
-from resolvent.inference.outlier_exclusion import Inliers, exclude_outliers
+from resolvent.inference.noise_fits import Inliers, denoise_recorded_labels, exclude_outliers
 from resolvent.inference.refinement import fit_noisy, refine, refine_further
 from resolvent.inference.result import InferenceResult
 from resolvent.noise.labels import DenoisedLabels

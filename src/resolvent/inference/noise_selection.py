@@ -18,7 +18,6 @@ from resolvent.evaluation.diagnosis.diagnose import DAMAGED_FILES, damaged_files
 from resolvent.evaluation.diagnosis.findings import Finding
 from resolvent.inference.conflict import Conflict
 from resolvent.inference.context import InferenceContext
-from resolvent.inference.label_denoising import with_labels
 from resolvent.inference.noise_candidates import (
     CANDIDATES,
     DENOISED_LABELS,
@@ -27,6 +26,7 @@ from resolvent.inference.noise_candidates import (
     Selection,
     reason_against_noise,
 )
+from resolvent.inference.noise_fits import with_labels
 from resolvent.inference.noise_messages import (
     LABEL_NOISE,
     NOISE,

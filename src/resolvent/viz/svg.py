@@ -15,7 +15,7 @@ from resolvent._util.html import panel
 from resolvent._util.validation import check_arguments
 from resolvent.errors import MissingExtra, OptionError, ResolventError
 from resolvent.machines.machine import Machine
-from resolvent.viz.graphviz import START_DOT, Curve, Layout, Point, Size, lay_out
+from resolvent.viz.dot import START_DOT, Curve, Layout, Point, Size, lay_out
 from resolvent.viz.picture import (
     LABEL_SIZE,
     MOST_STATES,

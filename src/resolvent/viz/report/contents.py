@@ -9,9 +9,9 @@ from resolvent.inference.strategy import STRATEGIES
 from resolvent.machines import Machine, Machines, Score
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.replay import score_of
-from resolvent.viz.report.gallery import Gallery, event_text
 from resolvent.viz.report.machine import about_machine
 from resolvent.viz.report.traces import grid_map, replays
+from resolvent.viz.thumbnails import Gallery, event_text
 
 _TIMING = {
     LabelTiming.CURRENT: "up to this one, except the first",

@@ -17,7 +17,7 @@ from resolvent.planning.plan import Plan
 from resolvent.planning.plan_io import PlanFile, Row
 from resolvent.rl import q_table
 from resolvent.rl.q_table import QTable, name_of_number, observation_text, observed
-from resolvent.viz.report.gallery import Gallery, value_text
+from resolvent.viz.thumbnails import Gallery, value_text
 
 _MOST_POINTS, _MOST_ROWS = 400, 300
 

@@ -12,8 +12,8 @@ from resolvent.evaluation.observed import query_of
 from resolvent.evaluation.separation import Separation
 from resolvent.machines import Machine, MachineScore, MergeDecision
 from resolvent.machines.compare import label_sequence_text
-from resolvent.viz.report.gallery import Caption, Gallery, event_text
 from resolvent.viz.text import main_share, output_name, short_name
+from resolvent.viz.thumbnails import Caption, Gallery, event_text
 
 MOST_STATES = 300
 MOST_IN_MATRIX = 60

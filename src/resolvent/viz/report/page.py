@@ -27,9 +27,9 @@ from resolvent.replay import Corpus
 from resolvent.traces import TraceDataset, TraceSet
 from resolvent.traces.io.formats import as_traces
 from resolvent.viz.report.contents import contents
-from resolvent.viz.report.gallery import DrawOf, Gallery
 from resolvent.viz.svg import SCREEN_STYLE, to_svg
 from resolvent.viz.text import to_text
+from resolvent.viz.thumbnails import DrawOf, Gallery
 
 if TYPE_CHECKING:
     from resolvent.planning.plan import Plan

@@ -14,7 +14,7 @@ from resolvent.preprocess.timing import labels_read
 from resolvent.replay import StepQueries, states_at_steps, step_queries
 from resolvent.traces import Codes, Symbol, TraceSet
 from resolvent.traces.vocabulary import distinct_pairs
-from resolvent.viz.report.gallery import Caption, Gallery, event_text, value_text
+from resolvent.viz.thumbnails import Caption, Gallery, event_text, value_text
 
 MOST_STEPS = 2000
 """Maximum number of steps shown of a trace."""
