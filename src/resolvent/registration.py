@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 WORLDS: dict[str, tuple[str, dict[str, object], int | None]] = {
     "House": ("house:House", {"goal": "sofa"}, None),
     "HouseInterference": ("house:House", {"goal": "cyanroom"}, None),
-    "PhaseGrid3": ("phase_grid:PhaseGrid", {"size": 3}, None),
-    "PhaseGrid4": ("phase_grid:PhaseGrid", {"size": 4}, None),
-    "PhaseGrid5": ("phase_grid:PhaseGrid", {"size": 5}, None),
+    "PhaseGrid3": ("grids:PhaseGrid", {"size": 3}, None),
+    "PhaseGrid4": ("grids:PhaseGrid", {"size": 4}, None),
+    "PhaseGrid5": ("grids:PhaseGrid", {"size": 5}, None),
     "RandomWorld": ("random_world:RandomWorld", {}, None),
-    "OfficeCoffee": ("office:Office", {"task": "coffee"}, 1_000),
-    "OfficeMail": ("office:Office", {"task": "mail"}, 1_000),
-    "OfficeBoth": ("office:Office", {"task": "both"}, 1_000),
-    "OfficePatrol": ("office:Office", {"task": "patrol"}, 1_000),
+    "OfficeCoffee": ("grids:Office", {"task": "coffee"}, 1_000),
+    "OfficeMail": ("grids:Office", {"task": "mail"}, 1_000),
+    "OfficeBoth": ("grids:Office", {"task": "both"}, 1_000),
+    "OfficePatrol": ("grids:Office", {"task": "patrol"}, 1_000),
     "Cookie": ("lrm_house:Cookie", {}, 5_000),
     "TwoKeys": ("lrm_house:TwoKeys", {}, 5_000),
     "Symbol": ("lrm_house:Symbol", {}, 5_000),
-    "TMaze": ("t_maze:TMaze", {}, None),
+    "TMaze": ("grids:TMaze", {}, None),
 }
 """By name: the world's class, its arguments, and the step at which `gym.make` truncates."""
 

@@ -5,12 +5,10 @@ Importing this package registers them with Gymnasium.
 
 from resolvent.registration import register
 from resolvent.worlds.env import World
+from resolvent.worlds.grids import Office, PhaseGrid, TMaze
 from resolvent.worlds.house import House
 from resolvent.worlds.lrm_house import Cookie, Symbol, TwoKeys
-from resolvent.worlds.office import Office
-from resolvent.worlds.phase_grid import PhaseGrid
 from resolvent.worlds.random_world import RandomWorld
-from resolvent.worlds.t_maze import TMaze
 
 __all__ = [
     "Cookie",

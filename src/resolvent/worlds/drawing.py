@@ -246,21 +246,20 @@ def _as_pixels(picture: Picture) -> Pixels:
     bottom, right = _MARGIN + grid_height, left + grid_width
     image[_MARGIN - line : bottom + line, left - line : right + line] = _WALL  # the frame
     _draw_grid(image[_MARGIN:bottom, left:right], picture, size, line)
-    rows = inner[grid_height + _MARGIN :]
+    top = grid_height + _MARGIN
     for names in legend:
-        _draw_legend(rows, picture, names)
-        rows = rows[_LINE:]
+        _draw_legend(inner[top:], picture, names)
+        top += _LINE
     for caption in picture.captions:
-        _draw_text(rows, caption, _INK, _DOT)
-        rows = rows[_LINE:]
+        _draw_text(inner[top:], caption, _INK, _DOT)
+        top += _LINE
     return image
 
 
 def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:
-    for row in range(picture.rows):
-        for column in range(picture.columns):
-            top, left = row * size, column * size
-            _draw_cell(image[top : top + size, left : left + size], picture, (row, column))
+    for row, column in product(range(picture.rows), range(picture.columns)):
+        top, left = row * size, column * size
+        _draw_cell(image[top : top + size, left : left + size], picture, (row, column))
     half = line // 2
     for first, second in map(sorted, picture.walls):
         top, left = second[0] * size, second[1] * size
@@ -282,10 +281,10 @@ def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
         if not solid:
             edge = max(1, size // 14)
             image[edge:-edge, edge:-edge] = color
-        letter, dot = picture.legend[name], max(1, size // 10)
-        glyph = text_pixels(letter, dot)
-        room = image[(size - glyph.shape[0]) // 2 :, (size - glyph.shape[1]) // 2 :]
         if cell != picture.agent:
+            letter, dot = picture.legend[name], max(1, size // 10)
+            height, width = text_pixels(letter, dot).shape
+            room = image[(size - height) // 2 :, (size - width) // 2 :]
             _draw_text(room, letter, color if solid else _darker(color), dot)
     if cell == picture.agent:
         _draw_disc(image, size * 0.36, _PAPER)
@@ -295,14 +294,10 @@ def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
 def _legend_lines(picture: Picture, width: int) -> list[list[str]]:
     """Spread the legend over as few lines as it takes."""
     lines: list[list[str]] = []
-    used = width
     for name in picture.legend:
-        length = _entry_width(name)
-        if used + length > width:
+        if not lines or sum(map(_entry_width, [*lines[-1], name])) > width:
             lines.append([])
-            used = 0
         lines[-1].append(name)
-        used += length
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -16,20 +16,11 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
+from resolvent.worlds.drawing import Picture
 from resolvent.worlds.mechanics import Mechanics
 
 Code = int | np.int64
 """An observation or action: steps give ints, Discrete spaces draw np.int64."""
-
-
-class Drawable(Protocol):
-    """Something that can be rendered as text or as pixels."""
-
-    def ansi(self) -> str:
-        """Return it as text."""
-
-    def rgb_array(self) -> NDArray[np.uint8]:
-        """Return it as an array of height × width × 3."""
 
 
 class World(gym.Env[Code, Code]):
@@ -168,7 +159,7 @@ class World(gym.Env[Code, Code]):
         picture = self.picture(state)
         return picture.ansi() if self.render_mode == "ansi" else picture.rgb_array()
 
-    def picture(self, state: int) -> Drawable:
+    def picture(self, state: int) -> Picture:
         """Return the drawing of a true state."""
         raise NotImplementedError
 

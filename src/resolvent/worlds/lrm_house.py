@@ -1,13 +1,13 @@
 """The cookie, two-keys and symbol worlds: three rooms and a hallway.
 
-Toro Icarte, Waldie, Klassen, Valenzano, Castro and McIlraith, "Learning Reward
-Machines for Partially Observable Reinforcement Learning" (2019). There a step
-slips with probability 5%, to one of the other three directions, and objects are placed at
-random; here only if `slip` and `published` say so.
+Toro Icarte, Waldie, Klassen, Valenzano, Castro and McIlraith, "Learning Reward Machines for
+Partially Observable Reinforcement Learning" (2019). There a step slips with probability 5%, to one
+of the other three directions, and objects are placed at random; here only if arguments say so.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any, Final, NamedTuple
 
@@ -31,6 +31,7 @@ CORNERS: Final[dict[str, Cell]] = {
 """The corners of the two small rooms, where cookies and keys lie."""
 
 _DIRECTIONS: Final = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+ACTIONS: Final = tuple(_DIRECTIONS)
 
 _ROOMS = {
     "north": set(product(range(1, 4), range(1, 4))),
@@ -44,12 +45,10 @@ ROOM_OF: Final = {cell: room for room, cells in _ROOMS.items() for cell in cells
 _WALLS: Final = frozenset(product(range(ROWS), range(COLUMNS))) - ROOM_OF.keys()
 
 
-class _HouseRules(Rules[Any]):
-    actions = tuple(_DIRECTIONS)
-
-
-class _DetectorRules(_HouseRules):
+class _DetectorRules(Rules[Any]):
     """Rules with the published labels: the room and its contents, whenever they change."""
+
+    actions = ACTIONS
 
     @abstractmethod
     def move(self, state: Any, action: int) -> tuple[Any, float, bool]:
@@ -89,24 +88,12 @@ def _named(corner: str, thing: str) -> str:
 
 def _next_cell(cell: Cell, action: int) -> Cell:
     """Return the neighboring cell, or the same one at a wall."""
-    down, right = list(_DIRECTIONS.values())[action]
+    down, right = _DIRECTIONS[ACTIONS[action]]
     target = cell[0] + down, cell[1] + right
     return target if target in ROOM_OF else cell
 
 
-def _event(name: str) -> Label:
-    return frozenset({name}) if name else NO_EVENT
-
-
-def _draw(
-    agent: Cell,
-    things: Mapping[Cell, str],
-    legend: Mapping[str, str],
-    *captions: str,
-    inner_walls: frozenset[Cell] = frozenset(),
-) -> Picture:
-    solid = _WALLS | inner_walls
-    return Picture(ROWS, COLUMNS, agent, things, legend, solid=solid, captions=captions)
+_draw = partial(Picture, ROWS, COLUMNS, solid=_WALLS)
 
 
 # --- Cookies -------------------------------------------------------------------------------------
@@ -117,19 +104,18 @@ _ORDER = tuple(CORNERS)
 
 
 class _CookieState(NamedTuple):
-    """The agent's cell, the corner of the last cookie, and whether it still lies there.
-
-    `left` is the number of cookies until the episode ends, if it does.
-    """
+    """The agent's cell, the corner of the last cookie, and whether it still lies there."""
 
     cell: Cell
     corner: str
     is_there: bool
-    left: int | None
+    left: int | None  # cookies until the episode ends
     event: str = ""
 
 
-class _CookieRules(_HouseRules):
+class _CookieRules(Rules[_CookieState]):
+    actions = ACTIONS
+
     def __init__(self, cookies: int | None) -> None:
         self.cookies = cookies
 
@@ -155,27 +141,20 @@ class _CookieRules(_HouseRules):
         return _view(state.cell, seen)
 
     def label(self, state: _CookieState) -> Label:
-        return _event(state.event)
+        return frozenset({state.event} - {""})
 
     def transition_memory(self, state: _CookieState) -> tuple[str, bool]:
         return state.corner, state.is_there
 
 
 class _PublishedCookieState(NamedTuple):
-    """The agent's cell, the cookie's corner, and the rooms that may hold it given all observations.
-
-    `rooms` is "" if there is no cookie, and "north or south" after a press.
-    """
+    """The agent's cell, the cookie's corner, and the rooms where it may be by all observations."""
 
     cell: Cell
     corner: str = ""
-    rooms: str = ""
+    rooms: str = ""  # "north or south" after a press
     event: str = ""
     has_changed: bool = False
-
-    @property
-    def is_seen(self) -> bool:
-        return self.corner != "" and _seen_from(self.cell, self.corner)
 
 
 class _PublishedCookieRules(_DetectorRules):
@@ -198,11 +177,14 @@ class _PublishedCookieRules(_DetectorRules):
         return after, float(event == "cookie eaten"), False
 
     def observation(self, state: _PublishedCookieState) -> str:
-        return _view(state.cell, [_named(state.corner, "cookie")] if state.is_seen else [])
+        return _view(state.cell, [_named(state.corner, "cookie")] if self._sees(state) else [])
+
+    def _sees(self, state: _PublishedCookieState) -> bool:
+        return state.corner != "" and _seen_from(state.cell, state.corner)
 
     def detected(self, state: _PublishedCookieState) -> Label:
-        seen = {"cookie"} if state.is_seen else set()
-        return frozenset({ROOM_OF[state.cell]} | seen | _event(state.event))
+        cookie = "cookie" if self._sees(state) else ""
+        return frozenset({ROOM_OF[state.cell], state.event, cookie} - {""})
 
     def transition_memory(self, state: _PublishedCookieState) -> str:
         return state.rooms
@@ -261,7 +243,7 @@ class Cookie(World):
             things[CORNERS[now.corner]] = "cookie"
         if isinstance(now, _CookieState) and now.left is not None:
             captions.append(f"{now.left} left to eat")
-        return _draw(now.cell, things, {"button": "B", "cookie": "C"}, *captions)
+        return _draw(now.cell, things, {"button": "B", "cookie": "C"}, captions=tuple(captions))
 
 
 # --- Two keys ------------------------------------------------------------------------------------
@@ -294,7 +276,9 @@ class _KeysState(NamedTuple):
         return sum(key.startswith(room) for key in self.keys_left)
 
 
-class _TwoKeysRules(_HouseRules):
+class _TwoKeysRules(Rules[_KeysState]):
+    actions = ACTIONS
+
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
 
@@ -303,11 +287,10 @@ class _TwoKeysRules(_HouseRules):
 
     def step(self, state: _KeysState, action: int) -> tuple[_KeysState, float, bool]:
         cell = _next_cell(state.cell, action)
-        if cell in _INNER_WALLS:
-            cell = state.cell
-        if cell in DOORS[state.n_open :]:
-            if state.has_key:
-                return _KeysState(cell, state.keys_left, False, "door"), 0.0, False
+        closed = DOORS[state.n_open :]
+        if cell in closed and state.has_key:
+            return _KeysState(cell, state.keys_left, False, "door"), 0.0, False
+        if cell in _INNER_WALLS or cell in closed:
             cell = state.cell
         for corner in state.keys_left:
             if cell == CORNERS[corner] and not state.has_key:
@@ -327,7 +310,7 @@ class _TwoKeysRules(_HouseRules):
         return _view(state.cell, seen)
 
     def label(self, state: _KeysState) -> Label:
-        return _event(state.event)
+        return frozenset({state.event} - {""})
 
     def transition_memory(self, state: _KeysState) -> frozenset[str]:
         return state.keys_left  # with the hand, which is observed, they also determine the doors
@@ -432,7 +415,7 @@ class TwoKeys(World):
             things[door] = "open door" if number < now.n_open else "closed door"
         legend = {"key": "K", "closed door": "D", "open door": "O", "goal": "G"}
         caption = f"in hand: {'a key' if now.has_key else 'nothing'}"
-        return _draw(now.cell, things, legend, caption, inner_walls=_INNER_WALLS)
+        return _draw(now.cell, things, legend, captions=(caption,), solid=_WALLS | _INNER_WALLS)
 
 
 # --- Symbols -------------------------------------------------------------------------------------
@@ -451,8 +434,6 @@ _SYMBOL_AT: Final = {
 
 
 class _SearchState(NamedTuple):
-    """The agent's cell, the text of the sign, and whether it has been read."""
-
     cell: Cell
     symbol: str
     arrow: str
@@ -516,4 +497,4 @@ class Symbol(World):
         legend = {"club": "C", "diamond": "D", "spade": "S"}
         is_read = "read" if now.has_read else "not read"
         caption = f"the sign, {is_read}: {now.symbol}, {now.arrow}"
-        return _draw(now.cell, _SYMBOL_AT, legend, caption)
+        return _draw(now.cell, _SYMBOL_AT, legend, captions=(caption,))

@@ -18,12 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.machines import MachinePair
+from resolvent.errors import ModelError
+from resolvent.machines import (
+    MachinePair,
+    RewardMachine,
+    Termination,
+    TransitionMachine,
+    Vocabularies,
+    machine_of_tables,
+)
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label, Symbol, label_order, symbol_order
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes
-from resolvent.worlds.true_machines import true_pair
+from resolvent.traces.vocabulary import Codes, Vocabulary, distinct_pairs
 
 S = TypeVar("S", bound=Hashable)
 
@@ -118,12 +125,10 @@ class Mechanics:
         for target, _, _ in steps:
             number.setdefault(target, len(number))
         states = list(number)
+        for state in states[len(live) :]:  # where episodes are over
+            steps += [(state, 0.0, True)] * len(realized_actions)
+        targets, rewards, ends = zip(*steps, strict=True)
         shape = (len(states), len(realized_actions))
-        next_state = np.repeat(np.arange(len(states), dtype=np.int32), shape[1])
-        reward_of, ends = np.zeros(len(next_state)), np.ones(len(next_state), np.bool_)
-        next_state[: len(steps)] = [number[target] for target, _, _ in steps]
-        reward_of[: len(steps)] = [reward for _, reward, _ in steps]
-        ends[: len(steps)] = [ended for _, _, ended in steps]
         observations, observation_of = _coded(states, rules.observation, symbol_order)
         labels, label_of = _coded(states, rules.label, label_order)
         return cls(
@@ -132,9 +137,9 @@ class Mechanics:
             actions=tuple(rules.actions),
             observation_of=observation_of,
             label_of=label_of,
-            next_state=next_state.reshape(shape),
-            reward=reward_of.reshape(shape),
-            ends=ends.reshape(shape),
+            next_state=np.array([number[target] for target in targets], np.int32).reshape(shape),
+            reward=np.array(rewards, float).reshape(shape),
+            ends=np.array(ends, bool).reshape(shape),
             starts=np.array([number[state] for state in starts], np.int32),
             transition_memory=_coded(states, rules.transition_memory)[1],
             reward_memory=_coded(states, rules.reward_memory)[1],
@@ -150,8 +155,13 @@ class Mechanics:
         return len(self.observation_of)
 
     def machines(self, timing: LabelTiming = LabelTiming.CURRENT) -> MachinePair:
-        """Return the true machines of the world, as complete traces would show them."""
-        return true_pair(self, timing)
+        """Return the true machines of the world, as complete traces would show them.
+
+        States are the memory that the rules define; it is an error if outputs do not follow from
+        it. With slips, machines describe steps without; if `uncertain`, they give the most
+        frequent output over all true states and chances.
+        """
+        return _true_pair(self, timing)
 
     @property
     def draws(self) -> int:
@@ -217,11 +227,10 @@ class Mechanics:
     ) -> TraceSet:
         """Walk at random from the given states until each episode ends.
 
-        Actions come from the generator one after another, as `Discrete.sample` draws them,
-        and their slips from `chance`, so that stepping an environment with both gives the same
-        traces; `chance` is left as if exactly these steps had been made. Gymnasium's
-        `time_limit` calls an episode truncated even when it also ends in its last step;
-        `max_steps` does not.
+        Actions come from the generator as `Discrete.sample` draws them, and slips from `chance`, so
+        that stepping an environment with both gives the same traces; `chance` is left as if exactly
+        these steps had been made. Gymnasium's `time_limit` calls an episode truncated even when it
+        also ends in its last step; `max_steps` does not.
         """
         if chance is None:
             chance = np.random.default_rng(0)
@@ -282,3 +291,132 @@ def _coded(
         distinct.sort(key=order)
     code = {value: number for number, value in enumerate(distinct)}
     return tuple(distinct), np.array([code[value] for value in values], np.int32)
+
+
+# --- True machines -------------------------------------------------------------------------------
+
+_Column = tuple[Vocabulary[Any], Codes]
+"""Values, and their codes by state, or by state and realized action."""
+
+
+def _true_pair(world: Mechanics, timing: LabelTiming) -> MachinePair:
+    """Read both machines off a world; the Reward Machine is supplemented."""
+    if timing.lag:
+        raise ModelError("a world's true machines cannot read labels late: use another timing")
+    observations = Vocabulary(world.observations)
+    observed = observations, world.observation_of
+    output = observations, world.observation_of[world.next_state]
+    memory = world.transition_memory
+    transition, q = _machine(TransitionMachine, world, timing, memory, observed, output)
+    # Where episodes are over the state is −1, and there are no queries.
+    seen = world.observation_of[: world.live]
+    sizes = len(world.observations), transition.states
+    pair_keys, paired = distinct_pairs(seen, q[: world.live], *sizes)
+    pairs = (divmod(key, transition.states) for key in pair_keys.tolist())
+    rewards, reward_codes = world.reward_codes
+    observed = Vocabulary((world.observations[o], state) for o, state in pairs), paired
+    output = Vocabulary(rewards), reward_codes
+    reward, u = _machine(RewardMachine, world, timing, world.reward_memory, observed, output)
+    return MachinePair(transition, reward, timing, termination=_termination(world, q, u))
+
+
+def _machine(
+    kind: type[Any],
+    world: Mechanics,
+    timing: LabelTiming,
+    memory: Codes,
+    observed: _Column,
+    output: _Column,
+) -> tuple[Any, Codes]:
+    """Return a machine, and its state in every true state from which episodes continue."""
+    live, actions = slice(world.live), len(world.actions)
+    continues = ~world.ends[live]
+    reached = world.next_state[live][continues]
+    read, targets = _function(
+        f"the {kind.name} memory",
+        np.repeat(memory[live], continues.sum(axis=1)).astype(np.int64) * len(world.labels)
+        + world.label_of[reached],
+        memory[reached],
+    )
+    table = np.full((int(memory.max()) + 1, len(world.labels)), -1, np.int32)
+    table.ravel()[read] = targets
+    table, initial = _with_initial(table, world, timing, memory)
+    action_of = np.arange(world.next_state.shape[1]) // world.chances
+    query = observed[1][live, None].astype(np.int64) * actions + action_of
+    n_queries = len(observed[0]) * actions
+    samples = (memory[live, None] * n_queries + query).ravel(), output[1][live].ravel()
+    keys, outputs = (
+        _most_frequent(*samples)
+        if world.uncertain
+        else _function(f"the output of the {kind.name} machine", *samples)
+    )
+    machine, number = machine_of_tables(
+        kind,
+        Vocabularies(Vocabulary(world.labels), observed[0], Vocabulary(world.actions), output[0]),
+        table,
+        (keys // n_queries, keys % n_queries, outputs),
+        initial=initial,
+        trivial=_trivial(table, world),
+        **({"supplemented": True} if kind is RewardMachine else {}),
+    )
+    return machine, number[memory]
+
+
+def _function(what: str, keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys, each with its only value."""
+    distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if np.any(values[first][inverse] != values):
+        raise ModelError(f"{what} does not follow from the memory that this world defines")
+    return distinct, values[first]
+
+
+def _most_frequent(keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys, each with its most frequent value, the lowest in a tie."""
+    pairs, counts = np.unique(np.stack([keys, values]), axis=1, return_counts=True)
+    order = np.lexsort((pairs[1], -counts, pairs[0]))
+    distinct, first = np.unique(pairs[0][order], return_index=True)
+    return distinct, pairs[1][order][first].astype(np.int32)
+
+
+def _with_initial(
+    table: Codes, world: Mechanics, timing: LabelTiming, memory: Codes
+) -> tuple[Codes, int]:
+    """Return the table, with the first labels if the timing reads them, and the initial state."""
+    starts = np.unique(world.starts)
+    if timing.first > 0:
+        if len(distinct := np.unique(memory[starts])) > 1:
+            raise ModelError("episodes begin with different memories: read their first labels")
+        return table, int(distinct[0])
+    # No query comes before the first label, so the initial state may be any that fits.
+    grown = np.vstack([table, np.full((1, table.shape[1]), -1, np.int32)])
+    for initial in range(len(grown)):
+        trial = grown.copy()
+        labels, targets = world.label_of[starts], memory[starts]
+        free = (trial[initial, labels] == -1) | (trial[initial, labels] == targets)
+        trial[initial, labels] = targets
+        if free.all() and np.array_equal(trial[initial, labels], targets):
+            return trial, initial
+    raise ModelError("episodes that begin with the same label have different memories")
+
+
+def _trivial(table: Codes, world: Mechanics) -> tuple[int, ...]:
+    """Return the code of "no event" if it never changes a state."""
+    states = np.arange(len(table))
+    return tuple(
+        code
+        for code, label in enumerate(world.labels)
+        if label == NO_EVENT and np.all((table[:, code] == -1) | (table[:, code] == states))
+    )
+
+
+def _termination(world: Mechanics, q: Codes, u: Codes) -> Termination:
+    ended: dict[Any, set[bool]] = {}
+    by_action = world.ends.reshape(world.states, len(world.actions), world.chances)
+    for state, action in np.ndindex(world.live, len(world.actions)):
+        observation = world.observations[int(world.observation_of[state])]
+        key = (observation, int(q[state]), int(u[state]), world.actions[action])
+        ended.setdefault(key, set()).update(by_action[state, action].tolist())
+    return Termination(
+        frozenset(key for key, seen in ended.items() if seen == {True}),
+        frozenset(key for key, seen in ended.items() if len(seen) > 1),
+    )

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from resolvent.errors import OptionError
 from resolvent.traces.vocabulary import Codes
 from resolvent.worlds.env import World, find_start
+from resolvent.worlds.grids import Office, PhaseGrid, TMaze
 from resolvent.worlds.house import House
 from resolvent.worlds.lrm_house import Cookie, Symbol, TwoKeys
-from resolvent.worlds.office import Office
-from resolvent.worlds.phase_grid import PhaseGrid
 from resolvent.worlds.random_world import RandomWorld
-from resolvent.worlds.t_maze import TMaze
 
 Batch = NDArray[Any]
 
