@@ -1,4 +1,4 @@
-// Columns in and out of Python: checked when they come in, not copied when they go out.
+// Columns to and from Python: checked on the way in, not copied on the way out.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -19,8 +19,8 @@ using namespace nb::literals;
 using resolvent::Id;
 using resolvent::Row;
 
-// A one-dimensional, contiguous NumPy array of exactly this type. Its type
-// is looked at before nanobind is: importing some others (dates, say) crashes.
+// A one-dimensional, contiguous NumPy array of exactly this type. The type is checked before nanobind
+// imports the array, which crashes for some types, such as dates.
 template <typename T>
 struct Column {
   using Array = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -45,12 +45,12 @@ struct nb::detail::type_caster<Column<T>> {
  private:
   static bool has_type(handle source) noexcept {
     static_assert(std::endian::native == std::endian::little || std::endian::native == std::endian::big);
-    const char wanted[] = {std::endian::native == std::endian::little ? '<' : '>',
-                           std::is_floating_point_v<T> ? 'f' : 'i', sizeof(T) == 4 ? '4' : '8', '\0'};
+    const char type_name[] = {std::endian::native == std::endian::little ? '<' : '>',
+                              std::is_floating_point_v<T> ? 'f' : 'i', sizeof(T) == 4 ? '4' : '8', '\0'};
     PyObject* type = PyObject_GetAttrString(source.ptr(), "dtype");
     PyObject* name = type == nullptr ? nullptr : PyObject_GetAttrString(type, "str");
     const bool same =
-        name != nullptr && PyUnicode_Check(name) != 0 && PyUnicode_CompareWithASCIIString(name, wanted) == 0;
+        name != nullptr && PyUnicode_Check(name) != 0 && PyUnicode_CompareWithASCIIString(name, type_name) == 0;
     Py_XDECREF(name);
     Py_XDECREF(type);
     PyErr_Clear();
@@ -61,8 +61,6 @@ struct nb::detail::type_caster<Column<T>> {
 using Ids = Column<Id>;
 using Rows = Column<Row>;
 using Reals = Column<double>;
-
-// ---- what comes in ---------------------------------------------------------
 
 template <typename T>
 std::span<const T> span_of(const Column<T>& column) {
@@ -82,7 +80,7 @@ inline void check_ids(std::span<const Id> ids, const char* what) {
 // Every code must be at least `least` and below `size`.
 inline void check_codes(std::span<const Id> codes, std::int64_t size, Id least) {
   require(size >= 0, "the size must be at least 0");
-  // As unsigned numbers from `least` on, one comparison finds those on either side.
+  // As unsigned differences from `least`, one comparison covers both bounds.
   const auto allowed = static_cast<std::uint32_t>(std::min<std::int64_t>(size, std::int64_t{1} << 31) - least);
   std::uint32_t outside = 0;
   for (const Id code : codes)
@@ -90,7 +88,7 @@ inline void check_codes(std::span<const Id> codes, std::int64_t size, Id least) 
   require(outside == 0, "a column holds a code that is out of range");
 }
 
-// The number of states of a machine: rows of `labels` targets, each of which must exist.
+// Return the number of states; transitions have rows of `labels` targets, each of which must exist.
 inline std::size_t checked_states(std::span<const Id> transitions, Id labels) {
   require(labels >= 0, "labels must be at least 0");
   require(labels == 0 ? transitions.empty() : transitions.size() % static_cast<std::size_t>(labels) == 0,
@@ -105,20 +103,19 @@ inline std::size_t checked_states(std::span<const Id> transitions, Id labels) {
 
 inline void check_offsets(std::span<const Row> offsets, std::size_t rows) {
   require(!offsets.empty() && offsets.front() == 0, "offsets must begin with 0");
-  for (std::size_t at = 1; at < offsets.size(); ++at)
-    require(offsets[at - 1] <= offsets[at], "offsets must not fall");
+  for (std::size_t at = 1; at < offsets.size(); ++at) require(offsets[at - 1] <= offsets[at], "offsets must not fall");
   require(static_cast<std::size_t>(offsets.back()) == rows, "offsets must end with the number of rows");
 }
 
 template <typename T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> array(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* held) noexcept { delete static_cast<std::vector<T>*>(held); });
-  return {kept->data(), {kept->size()}, owner};
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* pointer) noexcept { delete static_cast<std::vector<T>*>(pointer); });
+  return {owned->data(), {owned->size()}, owner};
 }
 
 template <typename Record, typename Field>
-auto column(const std::vector<Record>& records, Field Record::*field) {
+auto column(const std::vector<Record>& records, Field Record::* field) {
   std::vector<Field> values;
   values.reserve(records.size());
   for (const Record& record : records) values.push_back(record.*field);

@@ -1,5 +1,5 @@
-// Memory of large arrays, taken up again once nobody has them: going through shards, the system
-// would have to make the same pages anew for each, which takes longer than to fill them.
+// Memory of large arrays, reused once they are freed: allocating the same pages again for each shard would
+// take longer than filling them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Blocks {
     std::size_t bytes;
   };
 
-  // The ones of the whole process, which never end: arrays may be let go of after everything else.
+  // The process-wide blocks, which are never destroyed, since arrays may be freed after everything else.
   static Blocks& shared() {
     static auto* const blocks = new Blocks;
     return *blocks;
@@ -28,10 +28,10 @@ class Blocks {
       const std::scoped_lock lock(mutex_);
       for (std::size_t at = free_.size(); at-- > 0;) {
         if (free_[at].bytes < bytes || free_[at].bytes > 2 * bytes) continue;
-        const Block found = free_[at];
+        const Block block = free_[at];
         free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(at));
-        kept_ -= found.bytes;
-        return found;
+        saved_ -= block.bytes;
+        return block;
       }
     }
     return {new std::byte[bytes], bytes};
@@ -40,9 +40,9 @@ class Blocks {
   void give_back(Block block) noexcept {
     if (block.bytes >= small) {
       const std::scoped_lock lock(mutex_);
-      if (kept_ + block.bytes <= most_kept && free_.size() < free_.capacity()) {
+      if (saved_ + block.bytes <= most_kept && free_.size() < free_.capacity()) {
         free_.push_back(block);
-        kept_ += block.bytes;
+        saved_ += block.bytes;
         return;
       }
     }
@@ -57,10 +57,10 @@ class Blocks {
 
   std::mutex mutex_;
   std::vector<Block> free_;
-  std::size_t kept_ = 0;
+  std::size_t saved_ = 0;
 };
 
-// An array that is filled and then given to Python.
+// An array that is filled and then handed to Python.
 class CodeBlock {
  public:
   explicit CodeBlock(std::size_t size) : block_(Blocks::shared().take(size * sizeof(Id))), size_(size) {}
@@ -72,11 +72,11 @@ class CodeBlock {
 
   [[nodiscard]] std::span<Id> codes() const { return {data(), size_}; }
 
-  // Needs the interpreter's lock; the block is Python's from then on.
+  // Needs the GIL; Python owns the block from then on.
   nb::object to_python() {
-    auto* const kept = new Blocks::Block(block_);
-    nb::capsule owner(kept, [](void* held) noexcept {
-      auto* const block = static_cast<Blocks::Block*>(held);
+    auto* const owned = new Blocks::Block(block_);
+    nb::capsule owner(owned, [](void* pointer) noexcept {
+      auto* const block = static_cast<Blocks::Block*>(pointer);
       Blocks::shared().give_back(*block);
       delete block;
     });

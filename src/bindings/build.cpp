@@ -1,4 +1,4 @@
-// How this core was built, for people who ask why it is slow or odd.
+// How this core was built.
 
 #include <nanobind/nanobind.h>
 

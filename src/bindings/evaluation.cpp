@@ -1,4 +1,4 @@
-// What tells states apart, and which histories leave only one open, for Python.
+// Distinguishing sequences and convergence for Python.
 
 #include <limits>
 #include <utility>
@@ -9,21 +9,23 @@
 
 namespace {
 
-resolvent::Shown checked_shown(const Ids& query, const Ids& state, const Ids& output, Id states, Id queries) {
-  const resolvent::Shown shown{span_of(query), span_of(state), span_of(output)};
-  require(shown.state.size() == shown.query.size() && shown.output.size() == shown.query.size(),
+resolvent::ObservedOutputs checked_outputs(const Ids& query, const Ids& state, const Ids& output, Id states,
+                                           Id queries) {
+  const resolvent::ObservedOutputs observed{span_of(query), span_of(state), span_of(output)};
+  require(observed.state.size() == observed.query.size() && observed.output.size() == observed.query.size(),
           "the columns must be equally long");
-  require(shown.state.size() < static_cast<std::size_t>(std::numeric_limits<Id>::max()), "there are too many answers");
-  check_codes(shown.query, queries, 0);
-  check_codes(shown.state, states, 0);
-  for (std::size_t at = 1; at < shown.query.size(); ++at)
-    require(shown.query[at - 1] < shown.query[at] ||
-                (shown.query[at - 1] == shown.query[at] && shown.state[at - 1] < shown.state[at]),
+  require(observed.state.size() < static_cast<std::size_t>(std::numeric_limits<Id>::max()),
+          "there are too many answers");
+  check_codes(observed.query, queries, 0);
+  check_codes(observed.state, states, 0);
+  for (std::size_t at = 1; at < observed.query.size(); ++at)
+    require(observed.query[at - 1] < observed.query[at] ||
+                (observed.query[at - 1] == observed.query[at] && observed.state[at - 1] < observed.state[at]),
             "answers must stand by query, then by state, each once");
-  return shown;
+  return observed;
 }
 
-resolvent::Leads checked_leads(const Ids& transitions, Id states, Id labels) {
+resolvent::TransitionTable checked_table(const Ids& transitions, Id states, Id labels) {
   require(states >= 1 && labels >= 0, "a machine needs at least one state");
   require(transitions.size() == static_cast<std::size_t>(states) * static_cast<std::size_t>(labels),
           "transitions must hold one row of `labels` targets per state");
@@ -33,46 +35,48 @@ resolvent::Leads checked_leads(const Ids& transitions, Id states, Id labels) {
 
 nb::dict separate(const Ids& query, const Ids& state, const Ids& output, const Rows& count, const Rows& step,
                   const Ids& transitions, Id states, Id labels, const nb::object& progress) {
-  const resolvent::Leads leads = checked_leads(transitions, states, labels);
-  const resolvent::Shown shown = checked_shown(query, state, output, states, std::numeric_limits<Id>::max());
+  const resolvent::TransitionTable table = checked_table(transitions, states, labels);
+  const resolvent::ObservedOutputs observed =
+      checked_outputs(query, state, output, states, std::numeric_limits<Id>::max());
   require(count.size() == query.size() && step.size() == query.size(), "the columns must be equally long");
-  resolvent::Pulse pulse(listener(progress), 0);
-  resolvent::Separations found;
+  resolvent::Watch watch(listener(progress), 0);
+  resolvent::Separations result;
   {
     nb::gil_scoped_release no_gil;
-    found = resolvent::separate(shown, span_of(count), span_of(step), leads, pulse);
+    result = resolvent::separate(observed, span_of(count), span_of(step), table, watch);
   }
   nb::dict out;
-  out["depth"] = array(std::move(found.depth));
-  out["label"] = array(std::move(found.label));
-  out["queries"] = array(std::move(found.queries));
-  out["support"] = array(std::move(found.support));
-  out["lower"] = array(std::move(found.lower));
-  out["higher"] = array(std::move(found.higher));
+  out["depth"] = array(std::move(result.depth));
+  out["label"] = array(std::move(result.label));
+  out["queries"] = array(std::move(result.queries));
+  out["support"] = array(std::move(result.support));
+  out["lower"] = array(std::move(result.lower));
+  out["higher"] = array(std::move(result.higher));
   return out;
 }
 
-// Histories, how many of them converge, and of the first that does not its node,
-// its state and another.
-nb::tuple converge(const resolvent::HistoryTree& histories, const Ids& asked, const Ids& answered, const Ids& query,
-                   const Ids& state, const Ids& output, Id queries, const Ids& transitions, Id states, Id labels, const nb::object& progress) {
-  const resolvent::Leads leads = checked_leads(transitions, states, labels);
-  const resolvent::Shown shown = checked_shown(query, state, output, states, queries);
-  require(asked.size() == histories.node_of_row.size() && answered.size() == asked.size(),
+// Return the number of label sequences, of those that converge, and for the first that does not, its node,
+// its state and another state.
+nb::tuple converge(const resolvent::HistoryTree& histories, const Ids& row_query, const Ids& row_output,
+                   const Ids& query, const Ids& state, const Ids& output, Id queries, const Ids& transitions, Id states,
+                   Id labels, const nb::object& progress) {
+  const resolvent::TransitionTable table = checked_table(transitions, states, labels);
+  const resolvent::ObservedOutputs observed = checked_outputs(query, state, output, states, queries);
+  require(row_query.size() == histories.node_of_row.size() && row_output.size() == row_query.size(),
           "asked, answered and beta must be equally long");
-  check_codes(span_of(asked), queries, resolvent::none);
-  resolvent::Pulse pulse(listener(progress), 0);
-  resolvent::Convergence found;
+  check_codes(span_of(row_query), queries, resolvent::none);
+  resolvent::Watch watch(listener(progress), 0);
+  resolvent::Convergence result;
   {
     nb::gil_scoped_release no_gil;
-    found = resolvent::converge(histories, span_of(asked), span_of(answered), shown, queries, leads, pulse);
+    result = resolvent::converge(histories, span_of(row_query), span_of(row_output), observed, queries, table, watch);
   }
-  return nb::make_tuple(found.histories, found.converging, found.node, found.state, found.other);
+  return nb::make_tuple(result.histories, result.converging, result.node, result.state, result.other);
 }
 
 }  // namespace
 
-void bind_separation(nb::module_& module) {
+void bind_evaluation(nb::module_& module) {
   module.def("separate", &separate, "query"_a, "state"_a, "output"_a, nb::kw_only(), "count"_a, "step"_a,
              "transitions"_a, "states"_a, "labels"_a, "progress"_a.none() = nb::none());
   module.def("converge", &converge, "histories"_a, "asked"_a, "answered"_a, nb::kw_only(), "query"_a, "state"_a,

@@ -1,4 +1,4 @@
-// The door to what the exact search computes natively.
+// Native parts of the exact search for Python.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
-#include "answer_tree.hpp"
 #include "learning.hpp"
+#include "output_tree.hpp"
 #include "red_blue.hpp"
 
 namespace {
 
-// How many states a table of transitions has; its targets must exist.
+// Return the number of states of a table; its targets must exist.
 Id states_of(std::span<const Id> table, Id labels, Id least) {
   require(labels == 0 ? table.empty() : !table.empty() && table.size() % static_cast<std::size_t>(labels) == 0,
           "the table must hold one row of `labels` targets per state");
@@ -23,57 +23,57 @@ Id states_of(std::span<const Id> table, Id labels, Id least) {
   return states;
 }
 
-resolvent::PrefixTree prefix_tree(const resolvent::HistoryTree& histories, const resolvent::Answers& answers) {
-  auto built = resolvent::build_prefix_tree(histories, answers);
+resolvent::PrefixTree prefix_tree(const resolvent::HistoryTree& histories, const resolvent::Outputs& outputs) {
+  auto built = resolvent::build_prefix_tree(histories, outputs);
   require(std::holds_alternative<resolvent::PrefixTree>(built), "the samples contradict each other");
   return std::get<resolvent::PrefixTree>(std::move(built));
 }
 
-resolvent::AnswerTree answer_tree(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
-                                      Id labels) {
-  const resolvent::Answers answers = checked_answers(alpha, output, histories);
+resolvent::OutputTree output_tree(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
+                                  Id labels) {
+  const resolvent::Outputs outputs = checked_outputs(alpha, output, histories);
   for (const Id label : histories.label) require(label < labels, "a history reads an unknown label");
   nb::gil_scoped_release no_gil;
-  return resolvent::evidence_of(prefix_tree(histories, answers), labels);
+  return resolvent::output_tree(prefix_tree(histories, outputs), labels);
 }
 
-nb::object settle(const resolvent::AnswerTree& tree, const Ids& table) {
+nb::object canonical(const resolvent::OutputTree& tree, const Ids& table) {
   states_of(span_of(table), tree.labels, 0);
-  return nb::cast(array(resolvent::settle(tree, span_of(table))));
+  return nb::cast(array(resolvent::canonical(tree, span_of(table))));
 }
 
-std::optional<std::pair<Row, Row>> first_clash(const Ids& table, Id labels, const Ids& alpha, const Ids& output,
-                                               const Ids& beta, const Rows& offsets) {
+std::optional<std::pair<Row, Row>> first_conflict(const Ids& table, Id labels, const Ids& alpha, const Ids& output,
+                                                  const Ids& beta, const Rows& offsets) {
   states_of(span_of(table), labels, 0);
   const resolvent::Labels read = checked_labels(beta, offsets);
   check_codes(read.beta, labels, resolvent::none);
   require(alpha.size() == beta.size() && output.size() == beta.size(), "alpha, output and beta must be equally long");
   check_ids(span_of(alpha), "alpha holds an id below -1");
   nb::gil_scoped_release no_gil;
-  const auto clash = resolvent::first_clash(span_of(table), labels, read, {span_of(alpha), span_of(output)});
-  if (!clash) return std::nullopt;
-  return std::pair(clash->first, clash->second);
+  const auto conflict = resolvent::first_conflict(span_of(table), labels, read, {span_of(alpha), span_of(output)});
+  if (!conflict) return std::nullopt;
+  return std::pair(conflict->first, conflict->second);
 }
 
-// The automaton that a settled table is on these samples, as a dict of columns.
+// Return the automaton of a canonical table on these samples, as a dict of columns.
 nb::dict merge_as(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output, const Ids& table,
                   Id labels) {
   states_of(span_of(table), labels, resolvent::none);
   for (const Id label : histories.label) require(label < labels, "a history reads an unknown label");
-  const nb::object nobody = nb::none();
-  const auto merge = [&](const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
-    return resolvent::merge_as(tree, resolvent::states_under(histories, span_of(table), labels), pulse);
+  const nb::object no_progress = nb::none();
+  const auto merge = [&](const resolvent::PrefixTree& tree, resolvent::Watch& watch) {
+    return resolvent::merge_as(tree, resolvent::states_under(histories, span_of(table), labels), watch);
   };
-  return learn_with(merge, histories, alpha, output, 0, nobody);
+  return learn_with(merge, histories, alpha, output, 0, no_progress);
 }
 
 }  // namespace
 
 void bind_exact(nb::module_& module) {
-  nb::class_<resolvent::AnswerTree>(module, "AnswerTree")
-      .def("__len__", &resolvent::AnswerTree::size)
-      .def("settle", &settle, "table"_a);
-  module.def("answer_tree", &answer_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
-  module.def("first_clash", &first_clash, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
+  nb::class_<resolvent::OutputTree>(module, "AnswerTree")
+      .def("__len__", &resolvent::OutputTree::size)
+      .def("settle", &canonical, "table"_a);
+  module.def("answer_tree", &output_tree, "histories"_a, "alpha"_a, "output"_a, "labels"_a);
+  module.def("first_clash", &first_conflict, "table"_a, "labels"_a, "alpha"_a, "output"_a, "beta"_a, "offsets"_a);
   module.def("merge_as", &merge_as, "histories"_a, "alpha"_a, "output"_a, "table"_a, "labels"_a);
 }

@@ -1,4 +1,4 @@
-// What exploring asks of all steps at once.
+// Conflict checks of exploration for Python.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
@@ -7,14 +7,14 @@
 #include <tuple>
 
 #include "arrays.hpp"
-#include "clashes.hpp"
+#include "conflicts.hpp"
 
 namespace {
 
-// Holds on to the arrays, and to what was checked about them.
-class AskedSteps {
+// Holds references to the arrays, and what was checked about them.
+class QueriedSteps {
  public:
-  AskedSteps(Ids read, Rows offsets, Ids query, std::int64_t queries)
+  QueriedSteps(Ids read, Rows offsets, Ids query, std::int64_t queries)
       : read_(std::move(read)),
         offsets_(std::move(offsets)),
         query_(std::move(query)),
@@ -27,20 +27,20 @@ class AskedSteps {
     check_codes(span_of(query_), queries, 0);
   }
 
-  // How many steps clash, how many are in no state, the first that clashes and the one before it.
-  std::tuple<Row, Row, Row, Row> clashes(const Ids& transitions, Id labels, const Ids& answer, const Ids& beside,
-                                         std::int64_t besides, Row enough) {
+  // Return the number of conflicts, of steps without a state, the first conflict and the step before it.
+  std::tuple<Row, Row, Row, Row> conflicts(const Ids& transitions, Id labels, const Ids& output, const Ids& condition,
+                                           std::int64_t condition_states, Row enough) {
     const auto states = static_cast<std::int64_t>(checked_states(span_of(transitions), labels));
-    require(answer.size() == read_.size() && (beside.size() == 0 || beside.size() == read_.size()),
+    require(output.size() == read_.size() && (condition.size() == 0 || condition.size() == read_.size()),
             "the columns must be equally long");
-    require(besides >= 1, "the other machine needs at least one state");
-    check_codes(span_of(beside), besides, resolvent::none);
+    require(condition_states >= 1, "the other machine needs at least one state");
+    check_codes(span_of(condition), condition_states, resolvent::none);
     const auto most = std::numeric_limits<std::int64_t>::max() / std::max<std::int64_t>(queries_, 1);
-    require(states <= most / besides, "there are too many possible queries");
-    // Others wait: it keeps what it found first, and is done soon.
-    const auto found = steps_.clashes(span_of(transitions), labels, span_of(answer),
-                                      {span_of(beside), static_cast<std::size_t>(besides)}, enough);
-    return {found.count, found.lost, found.bad, found.witness};
+    require(states <= most / condition_states, "there are too many possible queries");
+    // Keeps the GIL, since it changes the object and is fast.
+    const auto result = steps_.conflicts(span_of(transitions), labels, span_of(output),
+                                         {span_of(condition), static_cast<std::size_t>(condition_states)}, enough);
+    return {result.count, result.lost, result.bad, result.witness};
   }
 
  private:
@@ -48,14 +48,14 @@ class AskedSteps {
   Rows offsets_;
   Ids query_;
   std::int64_t queries_;
-  resolvent::AskedSteps steps_;
+  resolvent::QueriedSteps steps_;
 };
 
 }  // namespace
 
-void bind_exploring(nb::module_& module) {
-  nb::class_<AskedSteps>(module, "AskedSteps")
+void bind_exploration(nb::module_& module) {
+  nb::class_<QueriedSteps>(module, "AskedSteps")
       .def(nb::init<Ids, Rows, Ids, std::int64_t>(), "read"_a, "offsets"_a, "query"_a, "queries"_a)
-      .def("clashes", &AskedSteps::clashes, "transitions"_a, "labels"_a, "answer"_a, "beside"_a, "besides"_a,
+      .def("clashes", &QueriedSteps::conflicts, "transitions"_a, "labels"_a, "answer"_a, "beside"_a, "besides"_a,
            "enough"_a);
 }

@@ -1,4 +1,4 @@
-// Samples in, an automaton out: what all ways of learning one share.
+// Samples → automaton: shared by all inference methods.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 
 #include "arrays.hpp"
 #include "prefix_tree.hpp"
-#include "pulse.hpp"
 #include "red_blue.hpp"
+#include "watch.hpp"
 
 inline resolvent::Labels checked_labels(const Ids& beta, const Rows& offsets) {
   check_offsets(span_of(offsets), beta.size());
@@ -15,30 +15,31 @@ inline resolvent::Labels checked_labels(const Ids& beta, const Rows& offsets) {
   return {span_of(beta), span_of(offsets)};
 }
 
-inline resolvent::Answers checked_answers(const Ids& alpha, const Ids& output, const resolvent::HistoryTree& histories) {
-  const resolvent::Answers answers{span_of(alpha), span_of(output)};
-  require(answers.alpha.size() == histories.node_of_row.size() && answers.output.size() == answers.alpha.size(),
+inline resolvent::Outputs checked_outputs(const Ids& alpha, const Ids& output,
+                                          const resolvent::HistoryTree& histories) {
+  const resolvent::Outputs outputs{span_of(alpha), span_of(output)};
+  require(outputs.alpha.size() == histories.node_of_row.size() && outputs.output.size() == outputs.alpha.size(),
           "alpha, output and beta must be equally long");
-  check_ids(answers.alpha, "alpha holds an id below -1");
-  bool answered = true;
-  for (std::size_t row = 0; row < answers.alpha.size(); ++row)
-    answered &= answers.alpha[row] == resolvent::none || answers.output[row] >= 0;
-  require(answered, "a row with an alpha needs an output of at least 0");
-  return answers;
+  check_ids(outputs.alpha, "alpha holds an id below -1");
+  bool valid = true;
+  for (std::size_t row = 0; row < outputs.alpha.size(); ++row)
+    valid &= outputs.alpha[row] == resolvent::none || outputs.output[row] >= 0;
+  require(valid, "a row with an alpha needs an output of at least 0");
+  return outputs;
 }
 
-inline resolvent::Answers checked_rows(const Ids& alpha, const Ids& output, const Ids& beta) {
+inline resolvent::Outputs checked_rows(const Ids& alpha, const Ids& output, const Ids& beta) {
   require(alpha.size() == output.size() && alpha.size() == beta.size(), "alpha, output and beta must be equally long");
   check_ids(span_of(alpha), "alpha holds an id below -1");
-  bool answered = true;
+  bool valid = true;
   for (std::size_t row = 0; row < alpha.size(); ++row)
-    answered &= alpha.data()[row] == resolvent::none || output.data()[row] >= 0;
-  require(answered, "a row with an alpha needs an output of at least 0");
+    valid &= alpha.data()[row] == resolvent::none || output.data()[row] >= 0;
+  require(valid, "a row with an alpha needs an output of at least 0");
   return {span_of(alpha), span_of(output)};
 }
 
-// Lets Ctrl-C through and tells `progress` (if it is not None) how far it is.
-inline resolvent::Pulse::Listener listener(const nb::object& progress) {
+// Let Ctrl-C interrupt, and report to `progress` unless it is None.
+inline resolvent::Watch::Listener listener(const nb::object& progress) {
   return [&progress](const resolvent::Progress& now) {
     nb::gil_scoped_acquire gil;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -47,9 +48,9 @@ inline resolvent::Pulse::Listener listener(const nb::object& progress) {
   };
 }
 
-inline nb::dict learned(const resolvent::Automaton& automaton) {
+inline nb::dict automaton_columns(const resolvent::Automaton& automaton) {
   using resolvent::Event;
-  using resolvent::Output;
+  using resolvent::StateOutput;
   using resolvent::Transition;
   nb::dict out;
   out["access"] = array(std::vector(automaton.access));
@@ -57,10 +58,10 @@ inline nb::dict learned(const resolvent::Automaton& automaton) {
   out["transition_label"] = column(automaton.transitions, &Transition::label);
   out["transition_target"] = column(automaton.transitions, &Transition::target);
   out["transition_count"] = column(automaton.transitions, &Transition::count);
-  out["output_state"] = column(automaton.outputs, &Output::state);
-  out["output_alpha"] = column(automaton.outputs, &Output::alpha);
-  out["output_value"] = column(automaton.outputs, &Output::output);
-  out["output_count"] = column(automaton.outputs, &Output::count);
+  out["output_state"] = column(automaton.outputs, &StateOutput::state);
+  out["output_alpha"] = column(automaton.outputs, &StateOutput::alpha);
+  out["output_value"] = column(automaton.outputs, &StateOutput::output);
+  out["output_count"] = column(automaton.outputs, &StateOutput::count);
   out["event_red"] = column(automaton.events, &Event::red);
   out["event_blue"] = column(automaton.events, &Event::blue);
   out["event_score"] = column(automaton.events, &Event::score);
@@ -71,37 +72,38 @@ inline nb::dict learned(const resolvent::Automaton& automaton) {
   return out;
 }
 
-using Learner = std::function<resolvent::Automaton(const resolvent::PrefixTree&, resolvent::Pulse&)>;
+using Learner = std::function<resolvent::Automaton(const resolvent::PrefixTree&, resolvent::Watch&)>;
 
-// A dict of columns with the work it took, or the two rows that contradict each other, or
-// the progress made when time ran out, or that it was given up.
+// Return a dict of columns with the work, or the two rows of a contradiction, or the progress at the time
+// limit, or the limit that was exceeded.
 inline nb::dict learn_with(const Learner& learner, const resolvent::HistoryTree& histories, const Ids& alpha,
-                    const Ids& output, double time_limit, const nb::object& progress, std::int64_t most_work = 0) {
+                           const Ids& output, double time_limit, const nb::object& progress,
+                           std::int64_t most_work = 0) {
   using Result = std::variant<resolvent::Automaton, resolvent::Contradiction, resolvent::TimeLimitReached,
-                              resolvent::TooManyStates, resolvent::TooMuchWork>;
-  const resolvent::Answers answers = checked_answers(alpha, output, histories);
-  resolvent::Pulse pulse(listener(progress), time_limit, most_work);
+                              resolvent::StateLimitExceeded, resolvent::WorkLimitReached>;
+  const resolvent::Outputs outputs = checked_outputs(alpha, output, histories);
+  resolvent::Watch watch(listener(progress), time_limit, most_work);
   const Result result = [&]() -> Result {
     nb::gil_scoped_release no_gil;
     try {
-      const auto built = resolvent::build_prefix_tree(histories, answers);
+      const auto built = resolvent::build_prefix_tree(histories, outputs);
       if (const auto* contradiction = std::get_if<resolvent::Contradiction>(&built)) return *contradiction;
-      return learner(std::get<resolvent::PrefixTree>(built), pulse);
+      return learner(std::get<resolvent::PrefixTree>(built), watch);
     } catch (const resolvent::TimeLimitReached& reached) {
       return reached;
-    } catch (const resolvent::TooManyStates& given_up) {
-      return given_up;
-    } catch (const resolvent::TooMuchWork& given_up) {
-      return given_up;
+    } catch (const resolvent::StateLimitExceeded& reached) {
+      return reached;
+    } catch (const resolvent::WorkLimitReached& reached) {
+      return reached;
     }
   }();
   nb::dict out;
   if (const auto* automaton = std::get_if<resolvent::Automaton>(&result)) {
-    out = learned(*automaton);
-    out["work"] = pulse.work();
-  } else if (std::holds_alternative<resolvent::TooManyStates>(result)) {
+    out = automaton_columns(*automaton);
+    out["work"] = watch.work();
+  } else if (std::holds_alternative<resolvent::StateLimitExceeded>(result)) {
     out["given_up"] = "states";
-  } else if (std::holds_alternative<resolvent::TooMuchWork>(result)) {
+  } else if (std::holds_alternative<resolvent::WorkLimitReached>(result)) {
     out["given_up"] = "work";
   } else if (const auto* rows = std::get_if<resolvent::Contradiction>(&result)) {
     out["contradiction"] = nb::make_tuple(rows->first, rows->second);

@@ -1,5 +1,4 @@
-// The door between Python and the core: checks what comes in, releases the GIL,
-// hands arrays out without copying them.
+// The Python module: checks arguments, releases the GIL, and returns arrays without copying.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -23,49 +22,46 @@
 #include "folding.hpp"
 #include "learning.hpp"
 #include "prefix_tree.hpp"
-#include "pulse.hpp"
 #include "red_blue.hpp"
-#include "state_walk.hpp"
+#include "replay.hpp"
 #include "samples.hpp"
+#include "watch.hpp"
 
-void bind_arithmetic(nb::module_& module);
+void bind_util(nb::module_& module);
 void bind_baum_welch(nb::module_& module);
 void bind_build(nb::module_& module);
-void bind_control(nb::module_& module);
-void bind_exploring(nb::module_& module);
+void bind_rollout(nb::module_& module);
+void bind_exploration(nb::module_& module);
 void bind_replay(nb::module_& module);
 void bind_exact(nb::module_& module);
-void bind_events(nb::module_& module);
 void bind_noise(nb::module_& module);
-void bind_hidden(nb::module_& module);
+void bind_latent(nb::module_& module);
 void bind_q_learning(nb::module_& module);
 void bind_repair(nb::module_& module);
 void bind_search(nb::module_& module);
-void bind_separation(nb::module_& module);
+void bind_evaluation(nb::module_& module);
 void bind_traces(nb::module_& module);
-void bind_trivial(nb::module_& module);
+void bind_preprocess(nb::module_& module);
 
 namespace {
 
 resolvent::Order order_named(const std::string& name) {
   if (name == "rpni") return resolvent::Order::rpni;
   if (name == "edsm") return resolvent::Order::edsm;
-  if (name == "telling") return resolvent::Order::telling;
-  if (name == "rethink") return resolvent::Order::rethink;
+  if (name == "telling") return resolvent::Order::likelihood;
+  if (name == "rethink") return resolvent::Order::backtracking;
   throw nb::value_error("order must be 'rpni', 'edsm', 'telling' or 'rethink'");
 }
 
-// ---- the functions ---------------------------------------------------------
-
 resolvent::HistoryTree build_history_tree(const Ids& beta, const Rows& offsets) {
   const resolvent::Labels labels = checked_labels(beta, offsets);
-  const nb::object nobody = nb::none();
-  resolvent::Pulse pulse(listener(nobody), 0);
+  const nb::object no_progress = nb::none();
+  resolvent::Watch watch(listener(no_progress), 0);
   nb::gil_scoped_release no_gil;
-  return resolvent::build_history_tree(labels, pulse);
+  return resolvent::build_history_tree(labels, watch);
 }
 
-// The labels on the way from the root to a node.
+// Return the label sequence of a node.
 std::vector<Id> history(const resolvent::HistoryTree& tree, Id node) {
   require(node >= 0 && node < tree.size(), "there is no such node");
   std::vector<Id> labels;
@@ -78,14 +74,14 @@ std::vector<Id> history(const resolvent::HistoryTree& tree, Id node) {
 nb::dict learn(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output,
                const std::string& order_name, double time_limit, const nb::object& progress,
                std::optional<std::size_t> most_states, std::int64_t most_work) {
-  const auto learner = [order = order_named(order_name), most = most_states.value_or(resolvent::any_number)](
-                           const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
-    return resolvent::merge_states(tree, order, pulse, most);
+  const auto learner = [order = order_named(order_name), most = most_states.value_or(resolvent::unlimited_states)](
+                           const resolvent::PrefixTree& tree, resolvent::Watch& watch) {
+    return resolvent::merge_states(tree, order, watch, most);
   };
   return learn_with(learner, histories, alpha, output, time_limit, progress, most_work);
 }
 
-// An automaton of states that merging found until it was cut short.
+// Return an automaton from the states of interrupted merging.
 nb::dict complete(const resolvent::HistoryTree& histories, const Ids& alpha, const Ids& output, const Ids& access,
                   const Ids& settled) {
   const auto state_of = span_of(settled);
@@ -97,7 +93,7 @@ nb::dict complete(const resolvent::HistoryTree& histories, const Ids& alpha, con
     require(state_of[node] == resolvent::none ||
                 state_of[static_cast<std::size_t>(histories.parent[node])] != resolvent::none,
             "what is above a settled node must be settled");
-  const auto completing = [&](const resolvent::PrefixTree& tree, resolvent::Pulse&) {
+  const auto completing = [&](const resolvent::PrefixTree& tree, resolvent::Watch&) {
     resolvent::Automaton so_far;
     so_far.access.assign(span_of(access).begin(), span_of(access).end());
     return resolvent::completed(tree, std::move(so_far), state_of);
@@ -107,9 +103,9 @@ nb::dict complete(const resolvent::HistoryTree& histories, const Ids& alpha, con
 
 std::optional<std::pair<Row, Row>> find_contradiction(const resolvent::HistoryTree& histories, const Ids& alpha,
                                                       const Ids& output) {
-  const resolvent::Answers answers = checked_answers(alpha, output, histories);
+  const resolvent::Outputs outputs = checked_outputs(alpha, output, histories);
   nb::gil_scoped_release no_gil;
-  const auto built = resolvent::build_prefix_tree(histories, answers);
+  const auto built = resolvent::build_prefix_tree(histories, outputs);
   const auto* rows = std::get_if<resolvent::Contradiction>(&built);
   if (rows == nullptr) return std::nullopt;
   return std::pair(rows->first, rows->second);
@@ -146,17 +142,17 @@ nb::object distinct_pairs(const Ids& first, const Ids& second, std::int64_t firs
     pairs = resolvent::distinct_pairs(span_of(first), span_of(second), static_cast<std::size_t>(firsts),
                                       static_cast<std::size_t>(seconds));
   }
-  return nb::make_tuple(array(std::move(pairs.distinct)), array(std::move(pairs.place)));
+  return nb::make_tuple(array(std::move(pairs.distinct)), array(std::move(pairs.position)));
 }
 
 nb::object numbered(const Rows& values) {
   require(values.size() <= static_cast<std::size_t>(std::numeric_limits<Id>::max()), "there are too many rows");
-  resolvent::Numbered found;
+  resolvent::Numbered result;
   {
     nb::gil_scoped_release no_gil;
-    found = resolvent::numbered(span_of(values));
+    result = resolvent::numbered(span_of(values));
   }
-  return nb::make_tuple(array(std::move(found.first)), array(std::move(found.number)));
+  return nb::make_tuple(array(std::move(result.first)), array(std::move(result.number)));
 }
 
 nb::object recode(const Ids& codes, const Ids& table) {
@@ -182,13 +178,13 @@ nb::object walk_states(const Ids& transitions, Id labels, const Ids& beta, const
   return nb::cast(array(std::move(out)));
 }
 
-// A prefix tree that can be folded step by step, for tests of the fold itself.
+// A prefix tree folded step by step, to test folds.
 class SteppedFolding {
  public:
   SteppedFolding(const Ids& alpha, const Ids& output, const Ids& beta, const Rows& offsets)
-      : pulse_(nullptr, 0),
-        histories_(resolvent::build_history_tree(checked_labels(beta, offsets), pulse_)),
-        tree_(build(checked_answers(alpha, output, histories_))),
+      : watch_(nullptr, 0),
+        histories_(resolvent::build_history_tree(checked_labels(beta, offsets), watch_)),
+        tree_(build(checked_outputs(alpha, output, histories_))),
         folding_(tree_) {
     folding_.make_red(0);
   }
@@ -205,7 +201,7 @@ class SteppedFolding {
     require(blue >= 0 && blue < folding_.size(), "blue is not a blue state");
     keep();
     require(folding_.is_blue(blue), "blue is not a blue state");
-    const auto score = folding_.try_fold(red, blue, pulse_);
+    const auto score = folding_.try_fold(red, blue, watch_);
     can_undo_ = score.has_value();
     return score;
   }
@@ -216,36 +212,36 @@ class SteppedFolding {
     can_undo_ = false;
   }
 
-  // For each tree node: what it was merged into, its children, its answers.
+  // For each tree node: the node it was merged into, its children, its outputs.
   auto snapshot() const {
     using Symbols = std::vector<std::pair<Id, Id>>;
     std::vector<std::tuple<Id, Symbols, Symbols>> nodes;
     std::vector<resolvent::Child> children;
-    std::vector<resolvent::Answer> answers;
+    std::vector<resolvent::Output> outputs;
     for (Id node = 0; node < folding_.size(); ++node) {
       folding_.children(node, children);
-      folding_.answers(node, answers);
-      auto& [into, edges, outputs] = nodes.emplace_back(folding_.merged_into(node), Symbols{}, Symbols{});
+      folding_.outputs(node, outputs);
+      auto& [into, edges, pairs] = nodes.emplace_back(folding_.merged_into(node), Symbols{}, Symbols{});
       for (const auto& child : children) edges.emplace_back(child.label, child.state);
-      for (const auto& answer : answers) outputs.emplace_back(answer.alpha, answer.output);
+      for (const auto& output : outputs) pairs.emplace_back(output.alpha, output.output);
     }
     return nodes;
   }
 
  private:
-  // A fold that was not undone before the next step stays.
+  // A fold that was not undone before the next step is kept.
   void keep() {
     if (can_undo_) folding_.keep();
     can_undo_ = false;
   }
 
-  resolvent::PrefixTree build(const resolvent::Answers& answers) const {
-    auto built = resolvent::build_prefix_tree(histories_, answers);
+  resolvent::PrefixTree build(const resolvent::Outputs& outputs) const {
+    auto built = resolvent::build_prefix_tree(histories_, outputs);
     require(std::holds_alternative<resolvent::PrefixTree>(built), "the samples contradict each other");
     return std::get<resolvent::PrefixTree>(std::move(built));
   }
 
-  resolvent::Pulse pulse_;
+  resolvent::Watch watch_;
   resolvent::HistoryTree histories_;
   resolvent::PrefixTree tree_;
   resolvent::FoldingTree folding_;
@@ -268,28 +264,26 @@ NB_MODULE(_core, module) {
   module.def("find_contradiction", &find_contradiction, "histories"_a, "alpha"_a, "output"_a);
   module.def("tally_outputs", &tally_outputs, "alpha"_a, "output"_a, "alphas"_a);
   module.def("used_codes", &used_codes, "codes"_a, "size"_a);
-  module.def("distinct_pairs", &distinct_pairs, "first"_a, "second"_a, "firsts"_a,
-             "seconds"_a);
+  module.def("distinct_pairs", &distinct_pairs, "first"_a, "second"_a, "firsts"_a, "seconds"_a);
   module.def("numbered", &numbered, "values"_a);
   module.def("recode", &recode, "codes"_a, "table"_a);
   module.def("walk_states", &walk_states, "transitions"_a, "labels"_a, "beta"_a, "offsets"_a);
 
-  bind_arithmetic(module);
+  bind_util(module);
   bind_baum_welch(module);
   bind_build(module);
-  bind_control(module);
-  bind_exploring(module);
+  bind_rollout(module);
+  bind_exploration(module);
   bind_replay(module);
   bind_exact(module);
-  bind_events(module);
   bind_noise(module);
-  bind_hidden(module);
+  bind_latent(module);
   bind_q_learning(module);
   bind_repair(module);
   bind_search(module);
-  bind_separation(module);
+  bind_evaluation(module);
   bind_traces(module);
-  bind_trivial(module);
+  bind_preprocess(module);
 
   nb::class_<SteppedFolding>(module, "SteppedFolding")
       .def(nb::init<const Ids&, const Ids&, const Ids&, const Rows&>(), "alpha"_a, "output"_a, "beta"_a, "offsets"_a)

@@ -1,4 +1,6 @@
-// Q-learning: one step at a time from Python, or whole episodes in a world of tables.
+// Q-learning for Python: single steps, or whole episodes in a tabular environment.
+
+#include "q_learning.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
@@ -11,15 +13,14 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "lessons.hpp"
-#include "q_learning.hpp"
+#include "tabular_trainer.hpp"
 
 namespace {
 
 using resolvent::KnownSteps;
-using resolvent::Lessons;
 using resolvent::Outcome;
 using resolvent::QLearner;
+using resolvent::TabularTrainer;
 
 template <typename T>
 std::vector<T> copied(const Column<T>& column) {
@@ -31,8 +32,8 @@ void check_finite(std::span<const double> values) {
   for (const double value : values) require(std::isfinite(value), "a column holds a value that is not finite");
 }
 
-void check_situation(const QLearner& learner, Id situation) {
-  require(situation >= 0 && situation < learner.situations(), "there is no such situation");
+void check_state(const QLearner& learner, Id state) {
+  require(state >= 0 && state < learner.states(), "there is no such situation");
 }
 
 void check_action(const QLearner& learner, Id action) {
@@ -41,31 +42,32 @@ void check_action(const QLearner& learner, Id action) {
 
 // ---- one step at a time ----------------------------------------------------
 
-void make_learner(QLearner* place, Id actions, double alpha, double gamma, std::uint64_t seed, double initial) {
+void make_learner(QLearner* memory, Id actions, double alpha, double gamma, std::uint64_t seed, double initial) {
   require(actions >= 1, "a learner needs at least one action");
-  new (place) QLearner(actions, alpha, gamma, seed, initial);
+  new (memory) QLearner(actions, alpha, gamma, seed, initial);
 }
 
-void put(QLearner& learner, Id situation, const Reals& values) {
-  check_situation(learner, situation);
+void put(QLearner& learner, Id state, const Reals& values) {
+  check_state(learner, state);
   require(values.size() == static_cast<std::size_t>(learner.actions()), "there must be a value for every action");
   check_finite(span_of(values));
-  learner.put(situation, span_of(values));
+  learner.put(state, span_of(values));
 }
 
-Id choose(QLearner& learner, Id situation, double epsilon) {
-  check_situation(learner, situation);
-  return learner.choose(situation, epsilon);
+Id choose(QLearner& learner, Id state, double epsilon) {
+  check_state(learner, state);
+  return learner.choose(state, epsilon);
 }
 
-void update(QLearner& learner, Id situation, Id action, double reward, Id next, bool ended) {
-  check_situation(learner, situation);
-  check_situation(learner, next);
+void update(QLearner& learner, Id state, Id action, double reward, Id next, bool ended) {
+  check_state(learner, state);
+  check_state(learner, next);
   check_action(learner, action);
-  learner.update(situation, action, reward, next, ended);
+  learner.update(state, action, reward, next, ended);
 }
 
-// `observation` and the rest go by situation; `outcome` is 0 unknown, 1 goes on, 2 ends.
+// `observation` and the rest are by augmented state; `outcome` is 0 for unknown, 1 if the episode
+// continues, 2 if it ends.
 KnownSteps known_steps(const Ids& observation, Id observations, const Ids& following, const Reals& reward,
                        const Ids& outcome, Id actions) {
   require(actions >= 1 && observations >= 0, "there must be an action");
@@ -88,18 +90,18 @@ KnownSteps known_steps(const Ids& observation, Id observations, const Ids& follo
   return known;
 }
 
-void imagine(QLearner& learner, const KnownSteps& known, Id observation, Id action, Id real) {
-  require(known.actions == learner.actions() && known.situations() <= learner.situations(),
+void learn_counterfactual(QLearner& learner, const KnownSteps& known, Id observation, Id action, Id real) {
+  require(known.actions == learner.actions() && known.states() <= learner.states(),
           "the learner does not have these situations");
   require(observation >= 0 && observation < static_cast<Id>(known.among.size()), "there is no such observation");
   check_action(learner, action);
-  resolvent::imagine(learner, known, observation, action, real);
+  resolvent::learn_counterfactual(learner, known, observation, action, real);
 }
 
 // ---- whole episodes --------------------------------------------------------
 
-resolvent::Scene checked_scene(const Ids& following, const Ids& ends, Id actions, const Reals& reward,
-                               const Ids& observation_of, const Ids& label_of, Id labels) {
+resolvent::TabularEnv checked_env(const Ids& following, const Ids& ends, Id actions, const Reals& reward,
+                                  const Ids& observation_of, const Ids& label_of, Id labels) {
   require(actions >= 1 && following.size() == observation_of.size() * static_cast<std::size_t>(actions) &&
               ends.size() == following.size() && reward.size() == following.size() &&
               label_of.size() == observation_of.size(),
@@ -116,22 +118,27 @@ resolvent::Scene checked_scene(const Ids& following, const Ids& ends, Id actions
           copied(label_of)};
 }
 
-std::vector<Id> checked_moves(const Ids& table, Id labels) {
+std::vector<Id> checked_transitions(const Ids& table, Id labels) {
   require(labels >= 1 && table.size() % static_cast<std::size_t>(labels) == 0 && table.size() > 0,
           "a machine's table must hold one row of `labels` targets per state");
   check_codes(span_of(table), static_cast<std::int64_t>(table.size()) / labels, resolvent::none);
   return copied(table);
 }
 
-// `stack` is 0 for the view that the machines give, else the number of observations.
-std::unique_ptr<Lessons> lessons(const Ids& following, const Ids& ends, Id actions, const Reals& reward,
-                                 const Ids& observation_of, const Ids& label_of, Id labels, const Ids& transition,
-                                 const Ids& reward_moves, bool reads_first, bool lags, Id stack,
-                                 const KnownSteps* known, const Ids& known_observation, const Reals& potential) {
+// `stack` is 0 for augmented observations, else the number of stacked observations.
+std::unique_ptr<TabularTrainer> tabular_trainer(const Ids& following, const Ids& ends, Id actions, const Reals& reward,
+                                                const Ids& observation_of, const Ids& label_of, Id labels,
+                                                const Ids& transition, const Ids& reward_transitions, bool reads_first,
+                                                bool lags, Id stack, const KnownSteps* known,
+                                                const Ids& known_observation, const Reals& potential) {
   require(stack >= 0, "stack must be at least 0");
-  auto scene = checked_scene(following, ends, actions, reward, observation_of, label_of, labels);
-  resolvent::Machines machines{checked_moves(transition, labels), checked_moves(reward_moves, labels), labels,
-                               static_cast<Id>(reward_moves.size()) / labels, reads_first, lags};
+  auto env = checked_env(following, ends, actions, reward, observation_of, label_of, labels);
+  resolvent::Machines machines{checked_transitions(transition, labels),
+                               checked_transitions(reward_transitions, labels),
+                               labels,
+                               static_cast<Id>(reward_transitions.size()) / labels,
+                               reads_first,
+                               lags};
   const auto joint = (machines.transition.size() / static_cast<std::size_t>(labels)) *
                      static_cast<std::size_t>(machines.reward_states);
   require(potential.size() == 0 || (potential.size() == joint && stack == 0),
@@ -144,51 +151,49 @@ std::unique_ptr<Lessons> lessons(const Ids& following, const Ids& ends, Id actio
               "known_observation must have an entry for every observation");
     check_codes(span_of(known_observation), static_cast<std::int64_t>(known->among.size()), resolvent::none);
   }
-  return std::make_unique<Lessons>(std::move(scene), std::move(machines), static_cast<std::size_t>(stack),
-                                   known == nullptr ? KnownSteps{} : *known,
-                                   known == nullptr ? std::vector<Id>{} : copied(known_observation),
-                                   copied(potential));
+  return std::make_unique<TabularTrainer>(
+      std::move(env), std::move(machines), static_cast<std::size_t>(stack), known == nullptr ? KnownSteps{} : *known,
+      known == nullptr ? std::vector<Id>{} : copied(known_observation), copied(potential));
 }
 
-void check_same(const Lessons& taught, const QLearner& learner) {
-  require(learner.actions() == taught.scene().world.actions &&
-              learner.situations() == taught.situations().size(),
+void check_same(const TabularTrainer& trainer, const QLearner& learner) {
+  require(learner.actions() == trainer.env().world.actions && learner.states() == trainer.augmented_states().size(),
           "the learner does not belong to these lessons");
 }
 
-// Situations that the learner has already, one row of codes each.
-void expect(Lessons& taught, const Ids& codes) {
-  const std::size_t width = taught.situations().width();
+// Augmented states that the learner has already, one row of codes each.
+void expect(TabularTrainer& trainer, const Ids& codes) {
+  const std::size_t width = trainer.augmented_states().width();
   require(codes.size() % width == 0, "codes must hold whole rows");
-  for (std::size_t at = 0; at < codes.size(); at += width) taught.expect(span_of(codes).subspan(at, width));
+  for (std::size_t at = 0; at < codes.size(); at += width) trainer.expect(span_of(codes).subspan(at, width));
 }
 
-void begin(Lessons& taught, QLearner& learner, Id state) {
-  check_same(taught, learner);
-  require(state >= 0 && static_cast<std::size_t>(state) < taught.scene().observation_of.size(),
+void begin(TabularTrainer& trainer, QLearner& learner, Id state) {
+  check_same(trainer, learner);
+  require(state >= 0 && static_cast<std::size_t>(state) < trainer.env().observation_of.size(),
           "there is no such state");
-  taught.begin(learner, state);
+  trainer.begin(learner, state);
 }
 
 // Return whether the episode is over.
-bool run(Lessons& taught, QLearner& learner, double epsilon, Row steps) {
-  check_same(taught, learner);
+bool run(TabularTrainer& trainer, QLearner& learner, double epsilon, Row steps) {
+  check_same(trainer, learner);
   nb::gil_scoped_release no_gil;
-  taught.run(learner, epsilon, steps);
-  return taught.played().over;
+  trainer.run(learner, epsilon, steps);
+  return trainer.result().ended;
 }
 
-nb::tuple worth(const Lessons& taught, const Ids& policy, double gamma, const Ids& starts) {
-  require(policy.size() == static_cast<std::size_t>(taught.situations().size()),
+nb::tuple value_of(const TabularTrainer& trainer, const Ids& policy, double gamma, const Ids& starts) {
+  require(policy.size() == static_cast<std::size_t>(trainer.augmented_states().size()),
           "the policy must have an action for every situation");
-  check_codes(span_of(policy), taught.scene().world.actions, 0);
-  check_codes(span_of(starts), static_cast<std::int64_t>(taught.scene().observation_of.size()), 0);
-  Lessons::Worth found;
+  check_codes(span_of(policy), trainer.env().world.actions, 0);
+  check_codes(span_of(starts), static_cast<std::int64_t>(trainer.env().observation_of.size()), 0);
+  TabularTrainer::PolicyValue result;
   {
     nb::gil_scoped_release no_gil;
-    found = taught.worth(span_of(policy), gamma, span_of(starts));
+    result = trainer.value_of(span_of(policy), gamma, span_of(starts));
   }
-  return nb::make_tuple(array(std::move(found.value)), array(std::move(found.ends)));
+  return nb::make_tuple(array(std::move(result.value)), array(std::move(result.ends)));
 }
 
 }  // namespace
@@ -196,27 +201,28 @@ nb::tuple worth(const Lessons& taught, const Ids& policy, double gamma, const Id
 void bind_q_learning(nb::module_& module) {
   nb::class_<QLearner>(module, "QLearner")
       .def("__init__", &make_learner, "actions"_a, "alpha"_a, "gamma"_a, "seed"_a, "initial"_a = 0.0)
-      .def_prop_ro("situations", &QLearner::situations)
+      .def_prop_ro("situations", &QLearner::states)
       .def("add", &QLearner::add, "potential"_a = 0.0)
       .def("put", &put, "situation"_a, "values"_a)
       .def("choose", &choose, "situation"_a, "epsilon"_a)
       .def("update", &update, "situation"_a, "action"_a, "reward"_a, "following"_a, "ended"_a)
-      .def("imagine", &imagine, "known"_a, "observation"_a, "action"_a, "real"_a)
+      .def("imagine", &learn_counterfactual, "known"_a, "observation"_a, "action"_a, "real"_a)
       .def("values", [](const QLearner& learner) { return array(std::vector<double>(learner.values())); });
   nb::class_<KnownSteps>(module, "KnownSteps");
   module.def("known_steps", &known_steps, "observation"_a, "observations"_a, "following"_a, "reward"_a, "outcome"_a,
              "actions"_a);
-  nb::class_<Lessons>(module, "Lessons")
+  nb::class_<TabularTrainer>(module, "Lessons")
       .def("expect", &expect, "codes"_a)
       .def("begin", &begin, "learner"_a, "state"_a)
       .def("run", &run, "learner"_a, "epsilon"_a, "steps"_a)
-      .def("worth", &worth, "policy"_a, "gamma"_a, "starts"_a)
-      .def("codes", [](const Lessons& taught) { return array(std::vector<Id>(taught.situations().codes())); })
-      .def_prop_ro("played", [](const Lessons& taught) {
-        const auto& played = taught.played();
-        return std::tuple(played.total, played.discounted, played.steps);
+      .def("worth", &value_of, "policy"_a, "gamma"_a, "starts"_a)
+      .def("codes",
+           [](const TabularTrainer& trainer) { return array(std::vector<Id>(trainer.augmented_states().codes())); })
+      .def_prop_ro("played", [](const TabularTrainer& trainer) {
+        const auto& result = trainer.result();
+        return std::tuple(result.total, result.discounted, result.steps);
       });
-  module.def("lessons", &lessons, "following"_a, "ends"_a, "actions"_a, "reward"_a, "observation_of"_a, "label_of"_a,
-             "labels"_a, nb::kw_only(), "transition"_a, "reward_moves"_a, "reads_first"_a, "lags"_a, "stack"_a,
-             "known"_a.none(), "known_observation"_a, "potential"_a);
+  module.def("lessons", &tabular_trainer, "following"_a, "ends"_a, "actions"_a, "reward"_a, "observation_of"_a,
+             "label_of"_a, "labels"_a, nb::kw_only(), "transition"_a, "reward_moves"_a, "reads_first"_a, "lags"_a,
+             "stack"_a, "known"_a.none(), "known_observation"_a, "potential"_a);
 }

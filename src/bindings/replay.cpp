@@ -1,4 +1,6 @@
-// Traces as columns that are checked once and replayed often.
+// Trace columns for Python: checked once, replayed often.
+
+#include "replay.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -10,27 +12,25 @@
 #include <tuple>
 
 #include "arrays.hpp"
-#include "key_residues.hpp"
-#include "replay.hpp"
 
 namespace {
 
-using resolvent::AnswerSeen;
-using resolvent::MoveSeen;
-using resolvent::Place;
+using resolvent::Location;
+using resolvent::OutputCount;
 using resolvent::ReplayedMachine;
+using resolvent::TransitionCount;
 
-// A machine as Python gives it: transitions, the column it answers with, whether it is supplemented.
-using GivenMachine = std::tuple<Ids, Id, bool>;
+// Transitions, output column, whether the machine is supplemented.
+using MachineArguments = std::tuple<Ids, Id, bool>;
 
 template <typename T>
 std::vector<std::span<const T>> spans_of(const std::vector<Column<T>>& columns) {
   std::vector<std::span<const T>> out;
-  for (const Column<T>& one : columns) out.push_back(span_of(one));
+  for (const Column<T>& machine : columns) out.push_back(span_of(machine));
   return out;
 }
 
-// Holds on to the arrays, and to what was checked about them.
+// Holds references to the arrays, and what was checked about them.
 class TraceColumns {
  public:
   TraceColumns(Ids observation, Ids label, Ids action, std::vector<Ids> outputs, Rows offsets, Ids ended,
@@ -41,8 +41,15 @@ class TraceColumns {
         outputs_(std::move(outputs)),
         offsets_(std::move(offsets)),
         ended_(std::move(ended)),
-        columns_{span_of(observation_), span_of(label_), span_of(action_), spans_of(outputs_), span_of(offsets_),
-                 span_of(ended_),       observations,    labels,           actions},
+        columns_{span_of(observation_),
+                 span_of(label_),
+                 span_of(action_),
+                 spans_of(outputs_),
+                 span_of(offsets_),
+                 span_of(ended_),
+                 observations,
+                 labels,
+                 actions},
         sizes_(std::move(sizes)) {
     check_offsets(columns_.offsets, columns_.action.size());
     const std::size_t traces = columns_.traces();
@@ -78,76 +85,78 @@ class TraceColumns {
     return nb::cast(array(std::move(out)));
   }
 
-  nb::dict replay(const std::vector<GivenMachine>& machines, const Ids& rank, Id first, Id lag, bool answers,
-                  bool situations, bool unknown_states, bool earliest, bool states, unsigned threads) const {
-    require(first >= 0 && first <= 1 && lag >= 0 && lag <= 1, "a reading starts at label 0 or 1, at most one step late");
+  nb::dict replay(const std::vector<MachineArguments>& machines, const Ids& rank, Id first, Id lag, bool outputs,
+                  bool augmented_states, bool unknown_states, bool earliest, bool states, unsigned threads) const {
+    require(first >= 0 && first <= 1 && lag >= 0 && lag <= 1,
+            "a reading starts at label 0 or 1, at most one step late");
     require(rank.size() == 0 || rank.size() == columns_.traces(), "each trace needs its rank");
-    const std::vector<ReplayedMachine> checked = checked_machines(machines, answers && situations);
-    resolvent::Replay found;
+    const std::vector<ReplayedMachine> checked = checked_machines(machines, outputs && augmented_states);
+    resolvent::Replay result;
     {
       nb::gil_scoped_release no_gil;
-      found = resolvent::replay(columns_, span_of(rank), {first, lag}, checked, 
-                                {answers, answers && situations, unknown_states, earliest, states},
-                                threads);
+      result = resolvent::replay(columns_, span_of(rank), {first, lag}, checked,
+                                 {outputs, outputs && augmented_states, unknown_states, earliest, states}, threads);
     }
-    nb::list shown;
-    for (resolvent::MachineReplay& one : found.machines) shown.append(columns_of(std::move(one), earliest));
+    nb::list machine_columns;
+    for (resolvent::MachineReplay& machine : result.machines)
+      machine_columns.append(columns_of(std::move(machine), earliest));
     nb::dict out;
-    out["machines"] = shown;
-    using resolvent::Situation;
-    out["situation_number"] = column(found.situations, &Situation::number);
-    out["situation_count"] = column(found.situations, &Situation::count);
-    out["situation_ended"] = column(found.situations, &Situation::ended);
-    out["counted"] = resolvent::answers_count_situations(checked);
+    out["machines"] = machine_columns;
+    using resolvent::AugmentedState;
+    out["situation_number"] = column(result.augmented_states, &AugmentedState::number);
+    out["situation_count"] = column(result.augmented_states, &AugmentedState::count);
+    out["situation_ended"] = column(result.augmented_states, &AugmentedState::ended);
+    out["counted"] = resolvent::outputs_count_augmented_states(checked);
     return out;
   }
 
  private:
   static std::size_t size(Id count) { return static_cast<std::size_t>(count); }
 
-  [[nodiscard]] std::vector<ReplayedMachine> checked_machines(const std::vector<GivenMachine>& machines,
+  [[nodiscard]] std::vector<ReplayedMachine> checked_machines(const std::vector<MachineArguments>& machines,
                                                               bool numbered) const {
     require(!machines.empty(), "there is no machine to replay");
     std::vector<ReplayedMachine> out;
-    std::int64_t situations = std::int64_t{columns_.observations} * std::int64_t{columns_.actions};
-    for (const auto& [transitions, answers_with, supplemented] : machines) {
+    std::int64_t augmented_states = std::int64_t{columns_.observations} * std::int64_t{columns_.actions};
+    for (const auto& [transitions, output_column, supplemented] : machines) {
       const auto table = span_of(transitions);
       require(columns_.labels > 0 && !table.empty() && table.size() % size(columns_.labels) == 0,
               "transitions must hold one row of targets per state");
       const auto states = static_cast<Id>(table.size() / size(columns_.labels));
       check_codes(table, states, resolvent::none);
-      require(answers_with >= resolvent::whether_terminated && answers_with < static_cast<Id>(sizes_.size()),
+      require(output_column >= resolvent::whether_terminated && output_column < static_cast<Id>(sizes_.size()),
               "a machine answers with a column that is not there");
       require(!supplemented || !out.empty(), "the first machine cannot be supplemented");
-      require(!numbered || situations <= std::numeric_limits<std::int64_t>::max() / states,
+      require(!numbered || augmented_states <= std::numeric_limits<std::int64_t>::max() / states,
               "there are too many situations");
-      if (numbered) situations *= states;
-      out.push_back({table, states, answers_with, supplemented});
+      if (numbered) augmented_states *= states;
+      out.push_back({table, states, output_column, supplemented});
     }
     return out;
   }
 
-  static nb::dict columns_of(resolvent::MachineReplay&& shown, bool earliest) {
+  static nb::dict columns_of(resolvent::MachineReplay&& machine_columns, bool earliest) {
     nb::dict out;
-    add_answers(out, "answer", shown.answers, earliest);
-    add_answers(out, "clash", shown.clashes, earliest);
-    out["move_state"] = column(shown.moves, &MoveSeen::state);
-    out["move_label"] = column(shown.moves, &MoveSeen::label);
-    add_seen(out, "move", shown.moves, earliest);
-    out["unasked"] = shown.unasked;
-    out["states"] = array(std::move(shown.states));
+    add_outputs(out, "answer", machine_columns.outputs, earliest);
+    add_outputs(out, "clash", machine_columns.conflicts, earliest);
+    out["move_state"] = column(machine_columns.transitions, &TransitionCount::state);
+    out["move_label"] = column(machine_columns.transitions, &TransitionCount::label);
+    add_occurrences(out, "move", machine_columns.transitions, earliest);
+    out["unasked"] = machine_columns.unqueried;
+    out["states"] = array(std::move(machine_columns.states));
     return out;
   }
 
-  static void add_answers(nb::dict& out, const std::string& name, const std::vector<AnswerSeen>& answers,
+  static void add_outputs(nb::dict& out, const std::string& name, const std::vector<OutputCount>& outputs,
                           bool earliest) {
-    out[(name + "_state").c_str()] = column(answers, &AnswerSeen::state);
-    out[(name + "_query").c_str()] = column(answers, &AnswerSeen::query);
-    add_seen(out, name, answers, earliest);
+    out[(name + "_state").c_str()] = column(outputs, &OutputCount::state);
+    out[(name + "_query").c_str()] = column(outputs, &OutputCount::query);
+    add_occurrences(out, name, outputs, earliest);
   }
 
   template <typename Record>
-  static void add_seen(nb::dict& out, const std::string& name, const std::vector<Record>& records, bool earliest) {
+  static void add_occurrences(nb::dict& out, const std::string& name, const std::vector<Record>& records,
+                              bool earliest) {
     std::vector<Id> output;
     std::vector<Row> count;
     for (const Record& record : records) {
@@ -156,18 +165,19 @@ class TraceColumns {
     }
     out[(name + "_output").c_str()] = array(std::move(output));
     out[(name + "_count").c_str()] = array(std::move(count));
-    add_places(out, name + "_", records, [](const Record& one) { return one.seen.place; });
-    if (earliest) add_places(out, name + "_early_", records, [](const Record& one) { return one.seen.earliest; });
+    add_locations(out, name + "_", records, [](const Record& machine) { return machine.seen.location; });
+    if (earliest)
+      add_locations(out, name + "_early_", records, [](const Record& machine) { return machine.seen.earliest; });
   }
 
   template <typename Record, typename Which>
-  static void add_places(nb::dict& out, const std::string& name, const std::vector<Record>& records, Which which) {
+  static void add_locations(nb::dict& out, const std::string& name, const std::vector<Record>& records, Which which) {
     std::vector<Id> trace;
     std::vector<Id> step;
     for (const Record& record : records) {
-      const Place place = which(record);
-      trace.push_back(place.trace);
-      step.push_back(place.step);
+      const Location location = which(record);
+      trace.push_back(location.trace);
+      step.push_back(location.step);
     }
     out[(name + "trace").c_str()] = array(std::move(trace));
     out[(name + "step").c_str()] = array(std::move(step));
@@ -180,7 +190,7 @@ class TraceColumns {
   Rows offsets_;
   Ids ended_;
   resolvent::TraceColumns columns_;
-  std::vector<Id> sizes_;  // how many codes each column of outputs has
+  std::vector<Id> sizes_;  // number of codes of each column of outputs
 };
 
 }  // namespace
@@ -190,19 +200,18 @@ void bind_replay(nb::module_& module) {
   module.attr("WHETHER_TERMINATED") = resolvent::whether_terminated;
   module.def(
       "key_residues",
-      [](const Rows& keys, std::uint64_t base, std::uint64_t other_base) {
+      [](const Rows& keys, std::uint64_t base, std::uint64_t second_base) {
         constexpr std::uint64_t modulus = (std::uint64_t{1} << 61) - 1;
-        require(base < modulus && other_base < modulus, "a base must be below 2^61 - 1");
+        require(base < modulus && second_base < modulus, "a base must be below 2^61 - 1");
         nb::gil_scoped_release no_gil;
-        return resolvent::key_residues(span_of(keys), base, other_base);
+        return resolvent::key_residues(span_of(keys), base, second_base);
       },
       "keys"_a, "base"_a, "other_base"_a);
   nb::class_<TraceColumns>(module, "TraceColumns")
       .def(nb::init<Ids, Ids, Ids, std::vector<Ids>, Rows, Ids, Id, Id, Id, std::vector<Id>>(), nb::kw_only(),
            "observation"_a, "label"_a, "action"_a, "outputs"_a, "offsets"_a, "ended"_a, "observations"_a, "labels"_a,
            "actions"_a, "output_sizes"_a)
-      .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a,
-           "threads"_a)
-      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "rank"_a, "first"_a, "lag"_a,
-           "answers"_a, "situations"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
+      .def("keys", &TraceColumns::keys, nb::kw_only(), "observation"_a, "label"_a, "action"_a, "outputs"_a, "threads"_a)
+      .def("replay", &TraceColumns::replay, "machines"_a, nb::kw_only(), "rank"_a, "first"_a, "lag"_a, "answers"_a,
+           "situations"_a, "unknown_states"_a, "earliest"_a, "states"_a, "threads"_a);
 }

@@ -1,4 +1,4 @@
-// The search for the smallest machine, as Python sees it.
+// The search for the smallest machine for Python.
 
 #include "search.hpp"
 
@@ -6,9 +6,8 @@
 
 #include <optional>
 
-#include "answer_tree.hpp"
-
 #include "learning.hpp"
+#include "output_tree.hpp"
 
 namespace {
 
@@ -27,8 +26,8 @@ nb::dict search(const resolvent::HistoryTree& histories, const Ids& alpha, const
     for (const Id label : histories.label) require(label < labels, "a history reads an unknown label");
     options.known = resolvent::states_under(histories, table, labels);
   }
-  const auto learner = [&](const resolvent::PrefixTree& tree, resolvent::Pulse& pulse) {
-    return resolvent::search_states(tree, options, pulse);
+  const auto learner = [&](const resolvent::PrefixTree& tree, resolvent::Watch& watch) {
+    return resolvent::search_states(tree, options, watch);
   };
   return learn_with(learner, histories, alpha, output, time_limit, progress);
 }
@@ -37,6 +36,6 @@ nb::dict search(const resolvent::HistoryTree& histories, const Ids& alpha, const
 
 void bind_search(nb::module_& module) {
   module.def("search", &search, "histories"_a, "alpha"_a, "output"_a, nb::kw_only(), "seed"_a, "budget"_a,
-             "time_limit"_a = 0.0, "progress"_a.none() = nb::none(), "known"_a.none() = nb::none(),
-             "labels"_a = 0, "merges"_a = true);
+             "time_limit"_a = 0.0, "progress"_a.none() = nb::none(), "known"_a.none() = nb::none(), "labels"_a = 0,
+             "merges"_a = true);
 }

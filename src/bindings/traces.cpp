@@ -1,4 +1,4 @@
-// Columns of tables on their way to traces.
+// Columns of tables for Python.
 
 #include <nanobind/stl/vector.h>
 
@@ -12,9 +12,9 @@ namespace {
 
 std::vector<std::span<const Row>> checked(const std::vector<Rows>& columns, std::size_t rows) {
   std::vector<std::span<const Row>> out;
-  for (const Rows& one : columns) {
-    require(one.size() == rows, "the columns must be equally long");
-    out.push_back(span_of(one));
+  for (const Rows& column : columns) {
+    require(column.size() == rows, "the columns must be equally long");
+    out.push_back(span_of(column));
   }
   return out;
 }
@@ -32,20 +32,20 @@ nb::object starts_in_order(const std::vector<Rows>& episode, const std::vector<R
 
 nb::object distinct_integers(const Rows& numbers, std::size_t most) {
   CodeBlock codes(numbers.size());
-  std::optional<std::vector<Row>> found;
+  std::optional<std::vector<Row>> distinct;
   {
     nb::gil_scoped_release no_gil;
-    found = resolvent::distinct_integers(span_of(numbers), most, codes.codes());
+    distinct = resolvent::distinct_integers(span_of(numbers), most, codes.codes());
   }
-  if (!found) return nb::none();
-  return nb::make_tuple(array(std::move(*found)), codes.to_python());
+  if (!distinct) return nb::none();
+  return nb::make_tuple(array(std::move(*distinct)), codes.to_python());
 }
 
 nb::object recode_with_inserted(const Ids& codes, const Ids& table, const Rows& at, Id inserted) {
   Row before = 0;
-  for (const Row place : span_of(at)) {
-    require(place >= before && place <= static_cast<Row>(codes.size()), "places must not fall, and lie within");
-    before = place;
+  for (const Row position : span_of(at)) {
+    require(position >= before && position <= static_cast<Row>(codes.size()), "places must not fall, and lie within");
+    before = position;
   }
   CodeBlock out(codes.size() + at.size());
   {

@@ -1,8 +1,7 @@
-// The core's own logarithms and their kin, of one number and of many.
+// Reproducible arithmetic for Python, for single numbers and for arrays.
 
+#include "arithmetic.hpp"
 #include "arrays.hpp"
-#include "elementary.hpp"
-#include "table_product.hpp"
 
 namespace {
 
@@ -28,7 +27,7 @@ nb::ndarray<nb::numpy, double, nb::ndim<1>> product(const Reals& left, const Rea
 
 }  // namespace
 
-void bind_arithmetic(nb::module_& module) {
+void bind_util(nb::module_& module) {
   module.def("natural_log", &resolvent::natural_log, "x"_a);
   module.def("log_one_plus", &resolvent::log_one_plus, "x"_a);
   module.def("binary_log", &resolvent::binary_log, "x"_a);

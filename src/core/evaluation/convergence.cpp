@@ -15,44 +15,45 @@ constexpr std::size_t word_bits = 64;
 
 Word bit(Id state) { return Word{1} << (index(state) % word_bits); }
 
-// For each query and output the states that answer otherwise. Outputs that no
-// state shows come last of each query, as one.
-class Otherwise {
+// For each query and output, the set of states with another output. Outputs that no state has share one
+// last entry per query.
+class ContradictedBy {
  public:
-  Otherwise(const Shown& shown, Id queries, std::size_t words) : words_(words), first_(index(queries) + 1, 0) {
+  ContradictedBy(const ObservedOutputs& observed, Id queries, std::size_t words)
+      : words_(words), first_(index(queries) + 1, 0) {
     std::size_t at = 0;
     for (std::size_t query = 0; query < index(queries); ++query) {
       first_[query] = outputs_.size();
       const std::size_t start = at;
-      while (at < shown.query.size() && index(shown.query[at]) == query)
-        outputs_.push_back(shown.output[at++]);
+      while (at < observed.query.size() && index(observed.query[at]) == query)
+        outputs_.push_back(observed.output[at++]);
       const auto begin = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[query]);
       std::sort(begin, outputs_.end());
       outputs_.erase(std::unique(begin, outputs_.end()), outputs_.end());
       first_[query + 1] = outputs_.size();
-      fill(shown, query, start, at);
+      fill(observed, query, start, at);
     }
   }
 
   [[nodiscard]] std::size_t number(Id query, Id output) const {
     const auto begin = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[index(query)]);
     const auto end = outputs_.begin() + static_cast<std::ptrdiff_t>(first_[index(query) + 1]);
-    const auto found = std::lower_bound(begin, end, output);
-    const auto place = found != end && *found == output ? found : end;
-    return first_[index(query)] + index(query) + static_cast<std::size_t>(place - begin);
+    const auto match = std::lower_bound(begin, end, output);
+    const auto position = match != end && *match == output ? match : end;
+    return first_[index(query)] + index(query) + static_cast<std::size_t>(position - begin);
   }
 
   [[nodiscard]] const Word* states(std::size_t number) const { return &masks_[number * words_]; }
 
  private:
-  void fill(const Shown& shown, std::size_t query, std::size_t start, std::size_t stop) {
+  void fill(const ObservedOutputs& observed, std::size_t query, std::size_t start, std::size_t stop) {
     std::vector<Word> all(words_, 0);
-    for (std::size_t at = start; at < stop; ++at) all[index(shown.state[at]) / word_bits] |= bit(shown.state[at]);
-    const std::size_t kinds = first_[query + 1] - first_[query] + 1;
-    for (std::size_t kind = 0; kind < kinds; ++kind) masks_.insert(masks_.end(), all.begin(), all.end());
+    for (std::size_t at = start; at < stop; ++at) all[index(observed.state[at]) / word_bits] |= bit(observed.state[at]);
+    const std::size_t masks = first_[query + 1] - first_[query] + 1;
+    for (std::size_t mask = 0; mask < masks; ++mask) masks_.insert(masks_.end(), all.begin(), all.end());
     for (std::size_t at = start; at < stop; ++at) {
-      const std::size_t one = number(static_cast<Id>(query), shown.output[at]);
-      masks_[one * words_ + index(shown.state[at]) / word_bits] &= ~bit(shown.state[at]);
+      const std::size_t mask = number(static_cast<Id>(query), observed.output[at]);
+      masks_[mask * words_ + index(observed.state[at]) / word_bits] &= ~bit(observed.state[at]);
     }
   }
 
@@ -62,49 +63,49 @@ class Otherwise {
   std::vector<Word> masks_;
 };
 
-// What was answered at each node, as numbers of `Otherwise`.
-struct Answered {
-  std::vector<std::size_t> first;  // of a node; one more than there are nodes
-  std::vector<std::size_t> what;
+// The observed outputs of each node, as numbers of `ContradictedBy`.
+struct NodeOutputs {
+  std::vector<std::size_t> first;  // by node, with one entry past the end
+  std::vector<std::size_t> mask;
 
-  Answered(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
-           const Otherwise& otherwise)
+  NodeOutputs(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
+              const ContradictedBy& contradicted_by)
       : first(index(tree.size()) + 1, 0) {
     for (std::size_t row = 0; row < query.size(); ++row)
       if (query[row] != none) ++first[index(tree.node_of_row[row])];
     std::size_t total = 0;
     for (std::size_t& entry : first) entry = total += entry;
-    what.resize(total);
+    mask.resize(total);
     for (std::size_t row = 0; row < query.size(); ++row)
       if (query[row] != none)
-        what[--first[index(tree.node_of_row[row])]] = otherwise.number(query[row], output[row]);
+        mask[--first[index(tree.node_of_row[row])]] = contradicted_by.number(query[row], output[row]);
   }
 };
 
-class Converging {
+class ConvergenceSearch {
  public:
-  Converging(const HistoryTree& tree, const Otherwise& otherwise, const Answered& answered, const Leads& leads,
-             std::size_t words)
-      : tree_(tree), otherwise_(otherwise), answered_(answered), leads_(leads), words_(words) {
-    // By label and then by state: the states of a node are looked up for one label at a time.
-    by_label_.resize(leads.target.size());
-    for (std::size_t state = 0; state < index(leads.states); ++state)
-      for (std::size_t label = 0; label < index(leads.labels); ++label)
-        by_label_[label * index(leads.states) + state] = leads.target[state * index(leads.labels) + label];
+  ConvergenceSearch(const HistoryTree& tree, const ContradictedBy& contradicted_by, const NodeOutputs& node_outputs,
+                    const TransitionTable& table, std::size_t words)
+      : tree_(tree), contradicted_by_(contradicted_by), node_outputs_(node_outputs), table_(table), words_(words) {
+    // By label, then by state: the states of a node are looked up for one label at a time.
+    by_label_.resize(table.target.size());
+    for (std::size_t state = 0; state < index(table.states); ++state)
+      for (std::size_t label = 0; label < index(table.labels); ++label)
+        by_label_[label * index(table.states) + state] = table.target[state * index(table.labels) + label];
     every_state_.assign(words, 0);
-    for (Id state = 0; state < leads.states; ++state) every_state_[index(state) / word_bits] |= bit(state);
+    for (Id state = 0; state < table.states; ++state) every_state_[index(state) / word_bits] |= bit(state);
     states_.assign(index(tree.size()), 0);
     for (std::size_t node = 1; node < states_.size(); ++node) {
       const Id above = states_[index(tree.parent[node])];
       const Id label = tree.label[node];
-      states_[node] = above == none || label >= leads.labels ? none : of_label(label)[index(above)];
+      states_[node] = above == none || label >= table.labels ? none : of_label(label)[index(above)];
     }
   }
 
-  Convergence run(Pulse& pulse) {
-    std::vector<Id> level{0, 1};  // where nodes of each depth begin
+  Convergence run(Watch& watch) {
+    std::vector<Id> level{0, 1};  // first node of each depth
     while (level.back() < tree_.size()) level.push_back(tree_.first_child[index(level.back())]);
-    pulse.progress.nodes = tree_.size();
+    watch.progress.nodes = tree_.size();
     std::vector<Word> below;
     std::vector<Word> here;
     for (std::size_t depth = level.size() - 1; depth-- > 0;) {
@@ -112,9 +113,9 @@ class Converging {
       for (Id node = level[depth + 1]; node-- > level[depth];) {
         Word* open = &here[index(node - level[depth]) * words_];
         narrow(node, open, below.data(), level[depth + 1]);
-        judge(node, open);
-        ++pulse.progress.settled;
-        pulse.beat();
+        count(node, open);
+        ++watch.progress.settled;
+        watch.tick();
       }
       std::swap(here, below);
     }
@@ -122,34 +123,35 @@ class Converging {
   }
 
  private:
-  [[nodiscard]] const Id* of_label(Id label) const { return &by_label_[index(label) * index(leads_.states)]; }
+  [[nodiscard]] const Id* of_label(Id label) const { return &by_label_[index(label) * index(table_.states)]; }
 
-  // Find the states that are open at a node: its own answers rule out some, and a
-  // child those that its label leads to a state which is not open there.
+  // Find the states that are consistent with a node: its own outputs exclude some, and a child excludes
+  // those whose successor is inconsistent with it.
   void narrow(Id node, Word* open, const Word* below, Id first_below) const {
     std::ranges::copy(every_state_, open);
-    for (std::size_t at = answered_.first[index(node)]; at < answered_.first[index(node) + 1]; ++at) {
-      const Word* other = otherwise_.states(answered_.what[at]);
-      for (std::size_t word = 0; word < words_; ++word) open[word] &= ~other[word];
+    for (std::size_t at = node_outputs_.first[index(node)]; at < node_outputs_.first[index(node) + 1]; ++at) {
+      const Word* mask = contradicted_by_.states(node_outputs_.mask[at]);
+      for (std::size_t word = 0; word < words_; ++word) open[word] &= ~mask[word];
     }
     for (Id child = tree_.first_child[index(node)]; child < tree_.first_child[index(node) + 1]; ++child) {
       const Id label = tree_.label[index(child)];
-      if (label < leads_.labels) narrow_by(of_label(label), open, below + index(child - first_below) * words_);
+      if (label < table_.labels) narrow_by_child(of_label(label), open, below + index(child - first_below) * words_);
     }
   }
 
-  void narrow_by(const Id* leads, Word* open, const Word* there) const {
+  void narrow_by_child(const Id* table, Word* open, const Word* there) const {
     for (std::size_t word = 0; word < words_; ++word) {
       for (Word left = open[word]; left != 0; left &= left - 1) {
-        const auto place = static_cast<std::size_t>(std::countr_zero(left));
-        const Id led = leads[word * word_bits + place];
-        if (led != none && (there[index(led) / word_bits] & bit(led)) == 0) open[word] &= ~(Word{1} << place);
+        const auto position = static_cast<std::size_t>(std::countr_zero(left));
+        const Id target = table[word * word_bits + position];
+        if (target != none && (there[index(target) / word_bits] & bit(target)) == 0)
+          open[word] &= ~(Word{1} << position);
       }
     }
   }
 
-  // Nodes come from the last to the first, so the first one open is judged last.
-  void judge(Id node, const Word* open) {
+  // Nodes are visited from last to first, so the reported node is the first one that does not converge.
+  void count(Id node, const Word* open) {
     const Id state = states_[index(node)];
     if (state == none) return;
     ++out_.histories;
@@ -166,9 +168,9 @@ class Converging {
   }
 
   const HistoryTree& tree_;
-  const Otherwise& otherwise_;
-  const Answered& answered_;
-  Leads leads_;
+  const ContradictedBy& contradicted_by_;
+  const NodeOutputs& node_outputs_;
+  TransitionTable table_;
   std::size_t words_;
   std::vector<Word> every_state_;
   std::vector<Id> by_label_;
@@ -179,11 +181,11 @@ class Converging {
 }  // namespace
 
 Convergence converge(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
-                     const Shown& shown, Id queries, const Leads& leads, Pulse& pulse) {
-  const std::size_t words = (index(leads.states) + word_bits - 1) / word_bits;
-  const Otherwise otherwise(shown, queries, words);
-  const Answered answered(tree, query, output, otherwise);
-  return Converging(tree, otherwise, answered, leads, words).run(pulse);
+                     const ObservedOutputs& observed, Id queries, const TransitionTable& table, Watch& watch) {
+  const std::size_t words = (index(table.states) + word_bits - 1) / word_bits;
+  const ContradictedBy contradicted_by(observed, queries, words);
+  const NodeOutputs node_outputs(tree, query, output, contradicted_by);
+  return ConvergenceSearch(tree, contradicted_by, node_outputs, table, words).run(watch);
 }
 
 }  // namespace resolvent

@@ -1,19 +1,19 @@
-// Prefix tree + a machine's answers as the traces show them → for how many label
-// histories the evidence at and below them leaves only one state open.
+// Prefix tree + observed outputs of a machine → the number of label sequences after which the outputs at
+// and below them are consistent with one state only.
 #pragma once
 
 #include <span>
 
 #include "prefix_tree.hpp"
-#include "pulse.hpp"
 #include "samples.hpp"
 #include "separation.hpp"
+#include "watch.hpp"
 
 namespace resolvent {
 
-// Of the histories that lead to a known state: how many there are, how many leave
-// no other state open; of the first that does, its node, its state and the lowest
-// other state that it leaves open, all `none` where there is none such.
+// Counts over the label sequences that lead to a known state. `node`, `state` and `other` describe the
+// first sequence that does not converge, with the lowest other state that is consistent with it; `none` if
+// all converge.
 struct Convergence {
   Row histories = 0;
   Row converging = 0;
@@ -22,11 +22,10 @@ struct Convergence {
   Id other = none;
 };
 
-// Rows answer `query` with `output`, or nothing where the query is `none`;
-// queries are below `queries`. Labels of the tree that `leads` does not have
-// lead nowhere. Needs a bit for each state at the nodes of two depths at a time,
-// and for each state at each pair of query and output shown.
+// Row i has `query[i]` and `output[i]`; a query of `none` is skipped. Queries are below `queries`. Labels
+// that are not in `table` have no target. Memory: one bit per state for each node of two consecutive
+// depths, and for each observed pair of query and output.
 Convergence converge(const HistoryTree& tree, std::span<const Id> query, std::span<const Id> output,
-                     const Shown& shown, Id queries, const Leads& leads, Pulse& pulse);
+                     const ObservedOutputs& observed, Id queries, const TransitionTable& table, Watch& watch);
 
 }  // namespace resolvent

@@ -8,14 +8,14 @@ namespace resolvent {
 namespace {
 
 struct Pair {
-  Id one;
-  Id other;
+  Id first;
+  Id second;
 };
 
-class Separating {
+class SeparationSearch {
  public:
-  Separating(const Leads& leads, Pulse& pulse) : leads_(leads), pulse_(pulse) {
-    const std::size_t pairs = index(leads.states) * (index(leads.states) - 1) / 2;
+  SeparationSearch(const TransitionTable& table, Watch& watch) : table_(table), watch_(watch) {
+    const std::size_t pairs = index(table.states) * (index(table.states) - 1) / 2;
     out_.depth.assign(pairs, none);
     out_.label.assign(pairs, none);
     out_.queries.assign(pairs, 0);
@@ -24,15 +24,15 @@ class Separating {
     out_.higher.assign(pairs, none);
   }
 
-  void ask(const Shown& shown, std::span<const Row> count, std::span<const Row> step) {
+  void compare_outputs(const ObservedOutputs& observed, std::span<const Row> count, std::span<const Row> step) {
     std::vector<Row> steps(out_.depth.size(), std::numeric_limits<Row>::max());
-    pulse_.progress.nodes = static_cast<Row>(shown.query.size());
-    for (std::size_t first = 0, last = 0; first < shown.query.size(); first = last) {
-      while (last < shown.query.size() && shown.query[last] == shown.query[first]) ++last;
+    watch_.progress.nodes = static_cast<Row>(observed.query.size());
+    for (std::size_t first = 0, last = 0; first < observed.query.size(); first = last) {
+      while (last < observed.query.size() && observed.query[last] == observed.query[first]) ++last;
       for (std::size_t a = first; a < last; ++a) {
         for (std::size_t b = a + 1; b < last; ++b) {
-          if (shown.output[a] == shown.output[b]) continue;
-          const std::size_t pair = number(shown.state[a], shown.state[b]);
+          if (observed.output[a] == observed.output[b]) continue;
+          const std::size_t pair = number(observed.state[a], observed.state[b]);
           ++out_.queries[pair];
           out_.support[pair] += count[a] + count[b];
           if (step[a] + step[b] >= steps[pair]) continue;
@@ -40,73 +40,72 @@ class Separating {
           out_.lower[pair] = static_cast<Id>(a);
           out_.higher[pair] = static_cast<Id>(b);
         }
-        ++pulse_.progress.settled;
-        pulse_.beat();
+        ++watch_.progress.settled;
+        watch_.tick();
       }
     }
     for (std::size_t pair = 0; pair < out_.depth.size(); ++pair)
       if (out_.queries[pair] > 0) out_.depth[pair] = 0;
   }
 
-  // Breadth first, from the pairs told apart at once: those that one label leads
-  // to them, then those that one label leads to these, and so on.
-  void read() {
-    std::vector<Pair> found = one_label_before();
-    if (!found.empty()) index_sources();
-    for (Id depth = 1; !found.empty(); ++depth) {
-      for (const Pair pair : found) settle(pair, depth);
-      found = before(found);
+  // Search breadth first, backwards from the pairs with different outputs for the same query.
+  void extend() {
+    std::vector<Pair> pairs = one_label_before();
+    if (!pairs.empty()) index_sources();
+    for (Id depth = 1; !pairs.empty(); ++depth) {
+      for (const Pair pair : pairs) set_depth(pair, depth);
+      pairs = before(pairs);
     }
   }
 
   Separations take() { return std::move(out_); }
 
  private:
-  [[nodiscard]] std::size_t number(Id one, Id other) const { return pair_number(one, other, leads_.states); }
-  [[nodiscard]] Id target(Id state, Id label) const {
-    return leads_.target[index(state) * index(leads_.labels) + index(label)];
+  [[nodiscard]] std::size_t number(Id first, Id second) const { return pair_number(first, second, table_.states); }
+  [[nodiscard]] Id target_of(Id state, Id label) const {
+    return table_.target[index(state) * index(table_.labels) + index(label)];
   }
   [[nodiscard]] std::size_t source(Id label, Id state) const {
-    return index(label) * index(leads_.states) + index(state);
+    return index(label) * index(table_.states) + index(state);
   }
 
-  // Where a label leads a pair, or the number of pairs where to none.
+  // Return the number of the pair that a label leads to, or the number of pairs if there is none.
   [[nodiscard]] std::size_t after(Pair pair, Id label) const {
-    const Id one = target(pair.one, label);
-    const Id other = target(pair.other, label);
-    return one == none || other == none || one == other ? out_.depth.size() : number(one, other);
+    const Id first = target_of(pair.first, label);
+    const Id second = target_of(pair.second, label);
+    return first == none || second == none || first == second ? out_.depth.size() : number(first, second);
   }
 
   std::vector<Pair> one_label_before() {
-    std::vector<Pair> found;
-    for (Id one = 0; one < leads_.states; ++one) {
-      for (Id other = one + 1; other < leads_.states; ++other) {
-        const std::size_t pair = number(one, other);
-        for (Id label = 0; out_.depth[pair] == none && label < leads_.labels; ++label) {
-          const std::size_t led = after({one, other}, label);
-          pulse_.beat();
-          if (led == out_.depth.size() || out_.depth[led] != 0) continue;
+    std::vector<Pair> pairs;
+    for (Id first = 0; first < table_.states; ++first) {
+      for (Id second = first + 1; second < table_.states; ++second) {
+        const std::size_t pair = number(first, second);
+        for (Id label = 0; out_.depth[pair] == none && label < table_.labels; ++label) {
+          const std::size_t target = after({first, second}, label);
+          watch_.tick();
+          if (target == out_.depth.size() || out_.depth[target] != 0) continue;
           out_.label[pair] = label;
-          found.push_back({one, other});
+          pairs.push_back({first, second});
           break;
         }
       }
     }
-    return found;
+    return pairs;
   }
 
-  // The states that each label leads to each state from, one list after another.
+  // For each label and target, list the source states.
   void index_sources() {
-    first_source_.assign(index(leads_.labels) * index(leads_.states) + 1, 0);
+    first_source_.assign(index(table_.labels) * index(table_.states) + 1, 0);
     for (int pass = 0; pass < 2; ++pass) {
-      for (Id state = leads_.states; state-- > 0;) {
-        for (Id label = 0; label < leads_.labels; ++label) {
-          const Id led = target(state, label);
-          if (led == none) continue;
+      for (Id state = table_.states; state-- > 0;) {
+        for (Id label = 0; label < table_.labels; ++label) {
+          const Id target = target_of(state, label);
+          if (target == none) continue;
           if (pass == 0)
-            ++first_source_[source(label, led)];
+            ++first_source_[source(label, target)];
           else
-            sources_[--first_source_[source(label, led)]] = state;
+            sources_[--first_source_[source(label, target)]] = state;
         }
       }
       if (pass > 0) continue;
@@ -121,36 +120,36 @@ class Separating {
     return std::span(sources_).subspan(first_source_[at], first_source_[at + 1] - first_source_[at]);
   }
 
-  std::vector<Pair> before(const std::vector<Pair>& led) {
-    std::vector<Pair> found;
-    for (const Pair pair : led) {
-      for (Id label = 0; label < leads_.labels; ++label) {
-        pulse_.beat();
-        for (const Id one : sources(label, pair.one)) {
-          for (const Id other : sources(label, pair.other)) {
-            const std::size_t at = number(one, other);
+  std::vector<Pair> before(const std::vector<Pair>& targets) {
+    std::vector<Pair> pairs;
+    for (const Pair pair : targets) {
+      for (Id label = 0; label < table_.labels; ++label) {
+        watch_.tick();
+        for (const Id first : sources(label, pair.first)) {
+          for (const Id second : sources(label, pair.second)) {
+            const std::size_t at = number(first, second);
             if (out_.depth[at] != none) continue;
-            if (out_.label[at] == none) found.push_back({one, other});
+            if (out_.label[at] == none) pairs.push_back({first, second});
             if (out_.label[at] == none || label < out_.label[at]) out_.label[at] = label;
           }
         }
       }
     }
-    return found;
+    return pairs;
   }
 
-  void settle(Pair pair, Id depth) {
-    const std::size_t at = number(pair.one, pair.other);
-    const std::size_t led = after(pair, out_.label[at]);
+  void set_depth(Pair pair, Id depth) {
+    const std::size_t at = number(pair.first, pair.second);
+    const std::size_t target = after(pair, out_.label[at]);
     out_.depth[at] = depth;
-    out_.queries[at] = out_.queries[led];
-    out_.support[at] = out_.support[led];
-    out_.lower[at] = out_.lower[led];
-    out_.higher[at] = out_.higher[led];
+    out_.queries[at] = out_.queries[target];
+    out_.support[at] = out_.support[target];
+    out_.lower[at] = out_.lower[target];
+    out_.higher[at] = out_.higher[target];
   }
 
-  Leads leads_;
-  Pulse& pulse_;
+  TransitionTable table_;
+  Watch& watch_;
   Separations out_;
   std::vector<std::size_t> first_source_;
   std::vector<Id> sources_;
@@ -158,18 +157,18 @@ class Separating {
 
 }  // namespace
 
-std::size_t pair_number(Id one, Id other, Id states) {
-  const std::size_t lower = index(std::min(one, other));
-  const std::size_t higher = index(std::max(one, other));
+std::size_t pair_number(Id first, Id second, Id states) {
+  const std::size_t lower = index(std::min(first, second));
+  const std::size_t higher = index(std::max(first, second));
   return lower * (2 * index(states) - lower - 1) / 2 + higher - lower - 1;
 }
 
-Separations separate(const Shown& shown, std::span<const Row> count, std::span<const Row> step, const Leads& leads,
-                     Pulse& pulse) {
-  Separating separating(leads, pulse);
-  separating.ask(shown, count, step);
-  separating.read();
-  return separating.take();
+Separations separate(const ObservedOutputs& observed, std::span<const Row> count, std::span<const Row> step,
+                     const TransitionTable& table, Watch& watch) {
+  SeparationSearch search(table, watch);
+  search.compare_outputs(observed, count, step);
+  search.extend();
+  return search.take();
 }
 
 }  // namespace resolvent

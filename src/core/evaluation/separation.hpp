@@ -1,40 +1,37 @@
-// A machine's answers as the traces show them → for every pair of its states what
-// tells them apart: a query, or labels to read first and then a query.
+// Observed outputs of a machine → for each pair of states the shortest label sequence and the query that
+// distinguish them.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
-#include "pulse.hpp"
 #include "samples.hpp"
+#include "watch.hpp"
 
 namespace resolvent {
 
-// One entry for each state and query, by query and then by state.
-struct Shown {
+// One entry per state and query, sorted by query, then by state.
+struct ObservedOutputs {
   std::span<const Id> query;
   std::span<const Id> state;
   std::span<const Id> output;
 };
 
-// `target[state * labels + label]` is the next state, or `none` where the label
-// leads nowhere.
-struct Leads {
+// `target[state * labels + label]` is the next state, or `none`.
+struct TransitionTable {
   std::span<const Id> target;
   Id states;
   Id labels;
 };
 
-// Pairs are numbered (0, 1), (0, 2), … (1, 2), …: this is the number of a pair, in
-// whichever order its states are given.
-std::size_t pair_number(Id one, Id other, Id states);
+// Number of an unordered pair in the order (0, 1), (0, 2), … (1, 2), …
+std::size_t pair_number(Id first, Id second, Id states);
 
-// One entry for each pair. `depth` is how many labels have to be read, `none`
-// where nothing tells the states apart; `label` is the first of them. What the two
-// states that they lead to answer differently: how many queries, how often they
-// were asked, and the entries of a witness, of the lower state and of the higher
-// one. A witness has the fewest steps before it, then the first query.
+// One entry per pair. `depth` is the length of a shortest distinguishing label sequence, `none` if the
+// states are not distinguished; `label` is its first label. For the states at its end: `queries` counts the
+// queries with different outputs, `support` their observations, and `lower` and `higher` are the entries of
+// a witness, the one after the fewest steps, then of the lowest query.
 struct Separations {
   std::vector<Id> depth;
   std::vector<Id> label;
@@ -44,9 +41,8 @@ struct Separations {
   std::vector<Id> higher;
 };
 
-// `count` and `step` say of each entry how often it was seen, and after how many
-// steps first.
-Separations separate(const Shown& shown, std::span<const Row> count, std::span<const Row> step, const Leads& leads,
-                     Pulse& pulse);
+// `count` and `step` have the number of observations of each entry, and the step of the earliest.
+Separations separate(const ObservedOutputs& observed, std::span<const Row> count, std::span<const Row> step,
+                     const TransitionTable& table, Watch& watch);
 
 }  // namespace resolvent

@@ -12,10 +12,10 @@
 namespace resolvent {
 namespace {
 
-// Time is over when this begins: so many nodes may be looked at in all, so that it takes
-// about a tenth of a second, and so many for one state that may be the target of a move.
-constexpr std::int64_t looks_in_all = 10'000'000;
-constexpr std::int64_t looks_for_one = 64;
+// The time limit has passed when this begins: the limit on visited nodes in all keeps it to about a tenth
+// of a second; the other is for each possible target of a transition.
+constexpr std::int64_t most_looks = 10'000'000;
+constexpr std::int64_t most_looks_per_state = 64;
 
 class Completion {
  public:
@@ -23,7 +23,7 @@ class Completion {
       : tree_(tree), states_(static_cast<Id>(so_far.access.size())), automaton_(std::move(so_far)) {
     state_of_.assign(settled.begin(), settled.end());
     for (Id node = 0; node < tree.size(); ++node)
-      if (settled[index(node)] != none) know(node, settled[index(node)]);
+      if (settled[index(node)] != none) note(node, settled[index(node)]);
   }
 
   Automaton run() {
@@ -32,7 +32,7 @@ class Completion {
       const Id source = state_of_[index(tree_.histories.parent[index(node)])];  // parents come first
       const Id label = tree_.histories.label[index(node)];
       if (state != none) continue;
-      state = moves_.find(source, label);
+      state = transitions_.find(source, label);
       if (state == none) state = settle(node, source, label);
       if (const Id event = event_of_.find(source, label); event != none) ++automaton_.events[index(event)].folded;
     }
@@ -42,55 +42,57 @@ class Completion {
   }
 
  private:
-  // Takes what a settled node answers, and the way to it, as what its states answer and do.
-  void know(Id node, Id state) {
+  // Record the outputs and the transition of a node whose state is known.
+  void note(Id node, Id state) {
     if (node > 0)
-      moves_.at(state_of_[index(tree_.histories.parent[index(node)])], tree_.histories.label[index(node)]) = state;
-    for (auto at = tree_.first_answer[index(node)]; at < tree_.first_answer[index(node) + 1]; ++at)
-      answers_.at(state, tree_.answers[at].alpha) = tree_.answers[at].output;
+      transitions_.at(state_of_[index(tree_.histories.parent[index(node)])], tree_.histories.label[index(node)]) =
+          state;
+    for (auto at = tree_.first_output[index(node)]; at < tree_.first_output[index(node) + 1]; ++at)
+      outputs_.at(state, tree_.outputs[at].alpha) = tree_.outputs[at].output;
   }
 
-  // Chooses where a move leads, and notes that.
+  // Choose the target of a transition, and record it.
   Id settle(Id node, Id source, Id label) {
     Id best = 0;
     std::int64_t most = agreement(node, 0);
-    for (Id state = 1; state < states_ && looks_ < looks_in_all; ++state)
-      if (const auto found = agreement(node, state); found > most) {
-        most = found;
+    for (Id state = 1; state < states_ && looks_ < most_looks; ++state)
+      if (const auto agreement_of = agreement(node, state); agreement_of > most) {
+        most = agreement_of;
         best = state;
       }
-    moves_.at(source, label) = best;
+    transitions_.at(source, label) = best;
     event_of_.at(source, label) = static_cast<Id>(automaton_.events.size());
     automaton_.events.push_back({automaton_.access[index(best)], node, std::max<std::int64_t>(most, 0), 0});
     return best;
   }
 
-  // How many answers at and below a node agree with a state's, less those that do not.
+  // Number of outputs at and below a node that agree with those of a state, less those that do not.
   std::int64_t agreement(Id node, Id state) {
-    std::int64_t found = 0;
+    std::int64_t agreement_of = 0;
     ahead_.assign(1, {node, state});
-    for (std::size_t at = 0; at < ahead_.size() && static_cast<std::int64_t>(at) < looks_for_one; ++at, ++looks_) {
+    for (std::size_t at = 0; at < ahead_.size() && static_cast<std::int64_t>(at) < most_looks_per_state;
+         ++at, ++looks_) {
       const auto [below, as] = ahead_[at];
-      for (auto seen = tree_.first_answer[index(below)]; seen < tree_.first_answer[index(below) + 1]; ++seen) {
-        const Id known = answers_.find(as, tree_.answers[seen].alpha);
-        if (known != none) found += known == tree_.answers[seen].output ? 1 : -1;
+      for (auto seen = tree_.first_output[index(below)]; seen < tree_.first_output[index(below) + 1]; ++seen) {
+        const Id known = outputs_.find(as, tree_.outputs[seen].alpha);
+        if (known != none) agreement_of += known == tree_.outputs[seen].output ? 1 : -1;
       }
       const HistoryTree& histories = tree_.histories;
       for (Id child = histories.first_child[index(below)]; child < histories.first_child[index(below) + 1]; ++child)
-        if (const Id target = moves_.find(as, histories.label[index(child)]); target != none)
+        if (const Id target = transitions_.find(as, histories.label[index(child)]); target != none)
           ahead_.push_back({child, target});
     }
-    return found;
+    return agreement_of;
   }
 
-  // Sums what the nodes saw over their states, and takes the main answer of each query.
+  // Sum the counts of the nodes by state, and choose the most frequent output of each query.
   void count() {
     const HistoryTree& histories = tree_.histories;
     PairMap transition_at;
     PairMap query_at;
-    PairMap answer_at;  // (query, output) → place in `given`
-    std::vector<Output> given;
-    std::vector<Output> queries;
+    PairMap output_at;  // (query, output) → index in `totals`
+    std::vector<StateOutput> totals;
+    std::vector<StateOutput> queries;
     for (Id node = 0; node < tree_.size(); ++node) {
       const Id state = state_of_[index(node)];
       if (node > 0) {
@@ -102,34 +104,34 @@ class Completion {
         }
         automaton_.transitions[index(at)].count += histories.visits[index(node)];
       }
-      for (auto seen = tree_.first_answer[index(node)]; seen < tree_.first_answer[index(node) + 1]; ++seen) {
-        const auto [alpha, output] = tree_.answers[seen];
+      for (auto seen = tree_.first_output[index(node)]; seen < tree_.first_output[index(node) + 1]; ++seen) {
+        const auto [alpha, output] = tree_.outputs[seen];
         Id& query = query_at.at(state, alpha);
         if (query == none) {
           query = static_cast<Id>(queries.size());
           queries.push_back({state, alpha, none, 0});
         }
-        const Id asked = query;
-        Id& at = answer_at.at(asked, output);
+        const Id query_number = query;
+        Id& at = output_at.at(query_number, output);
         if (at == none) {
-          at = static_cast<Id>(given.size());
-          given.push_back({asked, alpha, output, 0});  // by query instead of state
+          at = static_cast<Id>(totals.size());
+          totals.push_back({query_number, alpha, output, 0});  // by query instead of state
         }
-        given[index(at)].count += tree_.counts[seen];
+        totals[index(at)].count += tree_.counts[seen];
         automaton_.wrong += tree_.counts[seen];
       }
     }
-    for (const Output& one : given) {
-      Output& main = queries[index(one.state)];
-      if (std::tuple(-one.count, one.output) < std::tuple(-main.count, main.output)) {
-        main.output = one.output;
-        main.count = one.count;
+    for (const StateOutput& output : totals) {
+      StateOutput& main = queries[index(output.state)];
+      if (std::tuple(-output.count, output.output) < std::tuple(-main.count, main.output)) {
+        main.output = output.output;
+        main.count = output.count;
       }
     }
-    for (const Output& main : queries) automaton_.wrong -= main.count;
+    for (const StateOutput& main : queries) automaton_.wrong -= main.count;
     automaton_.outputs = std::move(queries);
     std::ranges::sort(automaton_.transitions, {}, [](const Transition& t) { return std::tuple(t.state, t.label); });
-    std::ranges::sort(automaton_.outputs, {}, [](const Output& o) { return std::tuple(o.state, o.alpha); });
+    std::ranges::sort(automaton_.outputs, {}, [](const StateOutput& o) { return std::tuple(o.state, o.alpha); });
   }
 
   struct Ahead {
@@ -141,9 +143,9 @@ class Completion {
   Id states_;
   Automaton automaton_;
   std::vector<Id> state_of_;
-  PairMap moves_;     // (state, label) → target
-  PairMap answers_;   // (state, alpha) → output
-  PairMap event_of_;  // (state, label) → the event that chose the target here
+  PairMap transitions_;  // (state, label) → target
+  PairMap outputs_;      // (state, alpha) → output
+  PairMap event_of_;     // (state, label) → the event that chose the target
   std::vector<Ahead> ahead_;
   std::int64_t looks_ = 0;
 };

@@ -1,4 +1,4 @@
-// Merging that was cut short → an automaton all the same, which may answer some rows wrongly.
+// Interrupted merging → a complete automaton, which may have wrong outputs for some rows.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace resolvent {
 
-// Sends what is not settled yet to the states with which it agrees most, in one cheap pass.
-// `so_far` has the states found and the events; `settled` gives the state of each node, or
-// none. The nodes above a settled one are settled. States then answer with what they answered
-// most often, and of equals the lowest; `wrong` counts the rows that are answered otherwise.
+// Merge each undecided node into the state with which it agrees most, in one cheap pass. `so_far` has the
+// states and events so far; `settled` has the state of each node, or none, and the ancestors of a settled
+// node are settled. The output of a state is the most frequent one, of equals the lowest; `wrong` counts
+// the rows with another output.
 Automaton completed(const PrefixTree& tree, Automaton so_far, std::span<const Id> settled);
 
 }  // namespace resolvent

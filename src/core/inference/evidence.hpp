@@ -1,6 +1,6 @@
-// What an agreement tells, and what is usual: the two halves of the score by which the
-// orders `telling` and `rethink` merge. All of it is counted in 256ths of a bit, in
-// integers, so that both engines agree to the last digit.
+// Information in outputs and likelihood of transitions, the two parts of the score of the orders
+// `likelihood` and `backtracking`. In 256ths of a bit, as integers, so that both engines agree to the last
+// digit.
 #pragma once
 
 #include <cstdint>
@@ -14,81 +14,81 @@ namespace resolvent {
 
 inline constexpr std::int64_t one_bit = 256;
 
-// A fit that is so much better than the next best is as good as the only one.
+// A lead over the second-best merge beyond which merges count as equally certain.
 inline constexpr std::int64_t sure_enough = 5 * one_bit;
 
-// The logarithm of a number above 0, rounded down.
+// Logarithm of a positive number, rounded down.
 std::int64_t bits(std::uint64_t number);
 
-// How much an answer tells: the rarer it is among the answers to its query, over
-// the nodes of the tree, the more. Each node counts once, however often it was visited.
-class Worth {
+// Information content of outputs: the rarer an output for its alpha, the higher. Each node counts once,
+// however often it was visited.
+class OutputInformation {
  public:
-  explicit Worth(const PrefixTree& tree);
+  explicit OutputInformation(const PrefixTree& tree);
 
-  [[nodiscard]] std::int64_t of(Answer answer) const { return worth_.find(answer.alpha, answer.output); }
+  [[nodiscard]] std::int64_t of(Output output) const { return information_.find(output.alpha, output.output); }
 
-  // How many different answers a query has.
-  [[nodiscard]] std::int64_t kinds(Id alpha) const { return kinds_.find(alpha, 0); }
+  // Number of different outputs of an alpha.
+  [[nodiscard]] std::int64_t distinct_outputs(Id alpha) const { return distinct_outputs_.find(alpha, 0); }
 
-  // Answers further away from a merge tell less of it, because machines forget where they
-  // began: with each label by two fifths.
+  // Outputs further from a merge are weaker evidence, since machines forget their past: two fifths less
+  // with each label.
   static constexpr std::int64_t nearest = 1 << 16;
-  static constexpr std::int64_t further(std::int64_t weight) { return weight * 3 / 5; }
+  static constexpr std::int64_t at_next_distance(std::int64_t weight) { return weight * 3 / 5; }
 
  private:
-  PairMap worth_;  // (alpha, output)
-  PairMap kinds_;  // (alpha, 0)
+  PairMap information_;       // (alpha, output)
+  PairMap distinct_outputs_;  // (alpha, 0)
 };
 
-// Where labels usually lead, learned from the moves that were decided: back to the same
-// state, or to which other one. Labels are told apart by the answer just before them.
-class Habits {
+// Distribution of transitions, learned from the decided ones: loops, or some targets more often than
+// others. Labels are distinguished by the output just before them.
+class TransitionModel {
  public:
-  struct Move {
+  struct Decision {
     Id label;
-    Id lead;  // the answer just before the label
-    Id from;
-    Id to;  // none: a new state
+    Id last_output;  // output just before the label
+    Id source;
+    Id target;  // none for a new state
   };
 
-  // How much likelier a move is than among so many states any other, or less likely if negative.
-  [[nodiscard]] std::int64_t favour(const Move& move, std::size_t states) const;
+  // Log-likelihood ratio of a transition over a uniformly random target.
+  [[nodiscard]] std::int64_t gain(const Decision& decision, std::size_t states) const;
 
-  // How many bits it takes to tell a move to somebody who knows the habits so far.
-  [[nodiscard]] std::int64_t cost(const Move& move, std::size_t states) const;
+  // Code length of a transition under the distribution so far.
+  [[nodiscard]] std::int64_t cost(const Decision& decision, std::size_t states) const;
 
-  void see(const Move& move);
+  void learn(const Decision& decision);
 
  private:
   struct Count {
-    std::int64_t moves = 0;
+    std::int64_t transitions = 0;
     std::int64_t loops = 0;
   };
 
-  [[nodiscard]] static Count count(const PairMap& numbers, const std::vector<Count>& counts, Id label, Id lead);
-  static Count& counted(PairMap& numbers, std::vector<Count>& counts, Id label, Id lead);
+  [[nodiscard]] static Count count(const PairMap& numbers, const std::vector<Count>& counts, Id label, Id last_output);
+  static Count& count_of(PairMap& numbers, std::vector<Count>& counts, Id label, Id last_output);
 
   PairMap label_numbers_;   // (label, 0)
-  PairMap answer_numbers_;  // (label, lead)
-  PairMap reached_;         // (number of label and lead, state): how often
+  PairMap output_numbers_;  // (label, last output)
+  PairMap reached_;         // (number of label and last output, state): count
   std::vector<Count> of_labels_;
-  std::vector<Count> of_answers_;
+  std::vector<Count> of_outputs_;
 };
 
-// What it takes to tell the answers of all states, each query's by how often other
-// states gave them.
-class AnswerCost {
+// Code length of the outputs of all states; each output is coded by how often earlier states have it for
+// the same alpha.
+class OutputCost {
  public:
-  explicit AnswerCost(const Worth& worth) : worth_(worth) {}
+  explicit OutputCost(const OutputInformation& information) : information_(information) {}
 
-  void add(Answer answer);
+  void add(Output output);
   [[nodiscard]] std::int64_t total() const { return total_; }
 
  private:
-  const Worth& worth_;
-  PairMap asked_;  // (alpha, 0)
-  PairMap given_;  // (alpha, output)
+  const OutputInformation& information_;
+  PairMap states_with_alpha_;   // (alpha, 0)
+  PairMap states_with_output_;  // (alpha, output)
   std::int64_t total_ = 0;
 };
 

@@ -11,9 +11,8 @@
 namespace resolvent {
 namespace {
 
-// A tree whose nodes are numbered as they were first met. Most traces soon go
-// ways of their own, so most nodes are made right after their parents and have
-// one child: children hang in a list, and only nodes with many get a hash table.
+// A tree with nodes numbered by first visit. Most traces diverge early, so most nodes directly follow their
+// parents and have one child: children are a linked list, and only nodes with many get a hash table.
 class Sketch {
  public:
   struct Node {
@@ -56,8 +55,8 @@ class Sketch {
   PairMap crowded_;
 };
 
-// Grows the sketch; returns the node that each row is at.
-std::vector<Id> grow(const Labels& labels, Sketch& sketch, Pulse& pulse) {
+// Grow the sketch; return the node of each row.
+std::vector<Id> grow(const Labels& labels, Sketch& sketch, Watch& watch) {
   std::vector<Id> node_of_row(labels.beta.size());
   for (std::size_t trace = 0; trace + 1 < labels.offsets.size(); ++trace) {
     Id node = 0;
@@ -65,7 +64,7 @@ std::vector<Id> grow(const Labels& labels, Sketch& sketch, Pulse& pulse) {
     const auto end = static_cast<std::size_t>(labels.offsets[trace + 1]);
     for (auto row = static_cast<std::size_t>(labels.offsets[trace]); row < end; ++row) {
       if (const Id label = labels.beta[row]; label != none) {
-        pulse.beat();
+        watch.tick();
         const Id child = sketch.child(node, label);
         node = child != none ? child : sketch.add(node, label);
         ++sketch.nodes[index(node)].visits;
@@ -76,47 +75,46 @@ std::vector<Id> grow(const Labels& labels, Sketch& sketch, Pulse& pulse) {
   return node_of_row;
 }
 
-// The first row that answers `alpha` at a node, and the first after it that
-// answers it otherwise.
-Contradiction find_rows(const HistoryTree& histories, const Answers& answers, Id node, Id alpha) {
+// Return the first row with `alpha` at a node, and the first one after it with another output.
+Contradiction find_rows(const HistoryTree& histories, const Outputs& outputs, Id node, Id alpha) {
   std::optional<std::size_t> first;
-  for (std::size_t row = 0; row < answers.alpha.size(); ++row) {
-    if (histories.node_of_row[row] != node || answers.alpha[row] != alpha) continue;
+  for (std::size_t row = 0; row < outputs.alpha.size(); ++row) {
+    if (histories.node_of_row[row] != node || outputs.alpha[row] != alpha) continue;
     if (!first)
       first = row;
-    else if (answers.output[row] != answers.output[*first])
+    else if (outputs.output[row] != outputs.output[*first])
       return {static_cast<Row>(*first), static_cast<Row>(row)};
   }
   throw std::logic_error("the rows of a contradiction are gone");
 }
 
-// The output of the row before each node is reached, where all traces agree on it.
-std::vector<Id> leads(const HistoryTree& histories, const Answers& answers) {
+// Return the output of the row before each node, where all traces agree on it.
+std::vector<Id> last_outputs(const HistoryTree& histories, const Outputs& outputs) {
   constexpr Id not_met = -2;
-  std::vector<Id> lead(histories.parent.size(), not_met);
+  std::vector<Id> last_output(histories.parent.size(), not_met);
   for (std::size_t trace = 0; trace + 1 < histories.offsets.size(); ++trace) {
     Id node = 0;
-    Id said = none;
+    Id last = none;
     const auto end = static_cast<std::size_t>(histories.offsets[trace + 1]);
     for (auto row = static_cast<std::size_t>(histories.offsets[trace]); row < end; ++row) {
       if (histories.node_of_row[row] != node) {
         node = histories.node_of_row[row];
-        Id& known = lead[index(node)];
-        known = known == not_met || known == said ? said : none;
+        Id& known = last_output[index(node)];
+        known = known == not_met || known == last ? last : none;
       }
-      said = answers.alpha[row] == none ? none : answers.output[row];
+      last = outputs.alpha[row] == none ? none : outputs.output[row];
     }
   }
-  std::ranges::replace(lead, not_met, none);
-  return lead;
+  std::ranges::replace(last_output, not_met, none);
+  return last_output;
 }
 
 }  // namespace
 
-HistoryTree build_history_tree(const Labels& labels, Pulse& pulse) {
+HistoryTree build_history_tree(const Labels& labels, Watch& watch) {
   Sketch sketch;
   HistoryTree tree;
-  tree.node_of_row = grow(labels, sketch, pulse);
+  tree.node_of_row = grow(labels, sketch, watch);
   tree.offsets.assign(labels.offsets.begin(), labels.offsets.end());
 
   // Number the nodes in shortlex order: breadth first, children in label order.
@@ -146,43 +144,42 @@ HistoryTree build_history_tree(const Labels& labels, Pulse& pulse) {
   return tree;
 }
 
-std::variant<PrefixTree, Contradiction> build_prefix_tree(const HistoryTree& histories, const Answers& answers) {
-  // Answers grouped by node.
+std::variant<PrefixTree, Contradiction> build_prefix_tree(const HistoryTree& histories, const Outputs& outputs) {
+  // Outputs grouped by node.
   const auto nodes = static_cast<std::size_t>(histories.size());
-  const std::size_t rows = answers.alpha.size();
+  const std::size_t rows = outputs.alpha.size();
   std::vector<std::size_t> start(nodes + 1, 0);
   for (std::size_t row = 0; row < rows; ++row)
-    if (answers.alpha[row] != none) ++start[index(histories.node_of_row[row]) + 1];
+    if (outputs.alpha[row] != none) ++start[index(histories.node_of_row[row]) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
-  std::vector<Answer> grouped(start.back());
+  std::vector<Output> grouped(start.back());
   {
     std::vector<std::size_t> next(start.begin(), start.end() - 1);
     for (std::size_t row = 0; row < rows; ++row)
-      if (answers.alpha[row] != none)
-        grouped[next[index(histories.node_of_row[row])]++] = {answers.alpha[row], answers.output[row]};
+      if (outputs.alpha[row] != none)
+        grouped[next[index(histories.node_of_row[row])]++] = {outputs.alpha[row], outputs.output[row]};
   }
 
-  // Equal alphas of a node become one answer and a count.
-  PrefixTree tree{histories, {}, {}, {}, leads(histories, answers)};
-  tree.first_answer.reserve(nodes + 1);
-  tree.answers.reserve(grouped.size());
+  // Equal alphas of a node become one output and a count.
+  PrefixTree tree{histories, {}, {}, {}, last_outputs(histories, outputs)};
+  tree.first_output.reserve(nodes + 1);
+  tree.outputs.reserve(grouped.size());
   tree.counts.reserve(grouped.size());
   for (std::size_t node = 0; node < nodes; ++node) {
-    tree.first_answer.push_back(tree.answers.size());
+    tree.first_output.push_back(tree.outputs.size());
     const auto begin = grouped.begin() + static_cast<std::ptrdiff_t>(start[node]);
     const auto end = grouped.begin() + static_cast<std::ptrdiff_t>(start[node + 1]);
-    if (end - begin > 1) std::sort(begin, end, [](Answer a, Answer b) { return a.alpha < b.alpha; });
+    if (end - begin > 1) std::sort(begin, end, [](Output a, Output b) { return a.alpha < b.alpha; });
     for (auto group = begin; group != end;) {
       auto next = group;
       for (; next != end && next->alpha == group->alpha; ++next)
-        if (next->output != group->output)
-          return find_rows(histories, answers, static_cast<Id>(node), group->alpha);
-      tree.answers.push_back(*group);
+        if (next->output != group->output) return find_rows(histories, outputs, static_cast<Id>(node), group->alpha);
+      tree.outputs.push_back(*group);
       tree.counts.push_back(next - group);
       group = next;
     }
   }
-  tree.first_answer.push_back(tree.answers.size());
+  tree.first_output.push_back(tree.outputs.size());
   return tree;
 }
 

@@ -15,71 +15,69 @@
 #include "completion.hpp"
 #include "evidence.hpp"
 #include "folding.hpp"
-#include "red_answers.hpp"
+#include "red_outputs.hpp"
 #include "staleness.hpp"
 
 namespace resolvent {
 namespace {
 
-// A red state that a blue one fits, as far as was looked.
+// A red state that a blue state fits, within the horizon.
 struct Fit {
   std::size_t red;  // its number
   std::int64_t score;
-  std::int64_t stamp;  // when the score was counted
-  bool watched;        // told when the score is stale; if not, the next merge makes it so
+  std::int64_t stamp;  // when the score was computed
+  bool watched;        // `Staleness` reports when the score becomes stale; otherwise the next merge makes it stale
   bool stale = false;
 };
 
-// Blue states are taken by how sure their best fit is, then by its score.
+// Blue states are decided by the certainty of their best fit, then by its score.
 struct Rank {
-  std::int64_t margin;  // to the next best fit, as far as that matters
+  std::int64_t margin;  // over the second-best fit, up to a limit
   std::int64_t score;
 
-  // The better one comes first.
-  friend bool operator<(const Rank& one, const Rank& other) {
-    return std::tie(other.margin, other.score) < std::tie(one.margin, one.score);
+  // Better ranks come first.
+  friend bool operator<(const Rank& first, const Rank& second) {
+    return std::tie(second.margin, second.score) < std::tie(first.margin, first.score);
   }
 };
 
-// What is known of one blue state. A refuted pair stays refuted, because states only
-// ever gain answers, so that only what fits is kept.
+// The fits of a blue state. A refuted pair stays refuted, since states only gain outputs, so that only fits
+// are stored.
 struct Blue {
-  std::vector<Fit> fits;   // by red state
-  std::size_t judged = 0;  // the red states looked at, the first ones
+  std::vector<Fit> fits;     // by red state
+  std::size_t compared = 0;  // number of red states compared so far
   std::optional<Rank> ranked;
-
 };
 
-// Pairs of a red and a blue state that are not merged, whatever they agree on.
+// Pairs of a red and a blue state that are never merged.
 using Apart = std::set<std::pair<Id, Id>>;
 
-// The red-blue framework. Each order settles blue states its own way; what it
-// means to promote or to merge is the same for all.
+// The red-blue framework. Orders choose the next decision; promotion and merging are the same for all.
 class RedBlue {
  public:
-  // What answers are worth is given to orders that weigh them.
-  RedBlue(const PrefixTree& tree, Pulse& pulse, const Worth* worth = nullptr, Apart apart = {})
-      : pulse_(pulse), tree_(tree), folding_(tree, worth), worth_(worth), apart_(std::move(apart)) {
-    pulse_.progress = {.nodes = tree.size()};
+  // `information` is given for orders that use it in their score.
+  RedBlue(const PrefixTree& tree, Watch& watch, const OutputInformation* information = nullptr, Apart apart = {})
+      : watch_(watch), tree_(tree), folding_(tree, information), information_(information), apart_(std::move(apart)) {
+    watch_.progress = {.nodes = tree.size()};
     red_numbers_.emplace(0, 0);
-    folding_.answers(0, blue_answers_);
-    for (const Answer answer : blue_answers_) red_answers_.add(0, answer);
+    folding_.outputs(0, blue_outputs_);
+    for (const Output output : blue_outputs_) red_outputs_.add(0, output);
     make_red(0);
   }
 
   [[nodiscard]] bool done() const { return blue_.empty(); }
 
-  // Settles one blue state, or learns that two states conflict.
+  // Decide one blue state, or find that two states conflict.
   void step(Order order) {
     if (order == Order::rpni)
-      settle_first();
+      decide_first_fit();
     else
-      settle_surest();
-    pulse_.progress.red = static_cast<Id>(automaton.access.size());
-    pulse_.progress.blue = static_cast<Id>(blue_.size());
+      decide_best_first();
+    watch_.progress.red = static_cast<Id>(automaton.access.size());
+    watch_.progress.blue = static_cast<Id>(blue_.size());
   }
 
-  // Merges what a known machine takes to the same state.
+  // Merge nodes that have the same state in a known machine.
   void run(std::span<const Id> known) {
     // A machine may have more states than the tree has nodes.
     std::vector<Id> red_as(index(std::ranges::max(known)) + 1, none);
@@ -98,7 +96,7 @@ class RedBlue {
     }
   }
 
-  // Decides again as it was decided before.
+  // Repeat earlier decisions.
   void repeat(std::span<const Event> events) {
     for (const Event& event : events)
       if (event.red == none)
@@ -109,25 +107,25 @@ class RedBlue {
         throw std::logic_error("a merge that was made before conflicts");
   }
 
-  // How many 256ths of a bit it takes to tell all moves decided so far, and the answers of
-  // all states; only if answers are weighed.
+  // Description length in 256ths of a bit, of all transitions decided so far and of the outputs of all
+  // states. Needs `information`.
   [[nodiscard]] std::int64_t description() const {
-    AnswerCost cost(*worth_);
-    std::vector<Answer> answers;
+    OutputCost cost(*information_);
+    std::vector<Output> outputs;
     for (const Id state : automaton.access) {
-      folding_.answers(state, answers);
-      for (const Answer answer : answers) cost.add(answer);
+      folding_.outputs(state, outputs);
+      for (const Output output : outputs) cost.add(output);
     }
-    return cost_of_moves_ + cost.total();
+    return cost_of_transitions_ + cost.total();
   }
-  [[nodiscard]] std::int64_t cost_of_moves() const { return cost_of_moves_; }
+  [[nodiscard]] std::int64_t cost_of_transitions() const { return cost_of_transitions_; }
 
   [[nodiscard]] Id state_of(Id node) const {
     while (!folding_.is_red(node)) node = folding_.merged_into(node);
     return node;
   }
 
-  // The number of the state that each node became; none while that is open.
+  // Number of the state that each node became; none if undecided.
   [[nodiscard]] std::vector<Id> settled() const {
     std::vector<Id> number(index(folding_.size()), none);
     for (std::size_t state = 0; state < automaton.access.size(); ++state)
@@ -144,42 +142,41 @@ class RedBlue {
   Automaton automaton;
 
  private:
-  // Takes the first blue state to the first red one that it fits.
-  void settle_first() {
+  // Merge the first blue state into the first red state that it fits, or promote it.
+  void decide_first_fit() {
     const Id blue = blue_.begin()->first;
-    folding_.answers(blue, blue_answers_);
+    folding_.outputs(blue, blue_outputs_);
     for (std::size_t number = 0; number < automaton.access.size(); ++number) {
       const std::size_t looked_at = number;
-      number = red_answers_.first_without_conflict(number, automaton.access.size(), blue_answers_);
+      number = red_outputs_.first_without_conflict(number, automaton.access.size(), blue_outputs_);
       automaton.attempts += static_cast<std::int64_t>(number - looked_at);
       if (number == automaton.access.size()) break;
       const Id red = automaton.access[number];
       if (const auto score = try_fold(red, blue)) {
-        folding_.each_gain([&](bool answered, Id state, Id alpha) {
-          if (answered && folding_.is_red(state))
-            red_answers_.add(red_numbers_.at(state), {alpha, folding_.red_output(state, alpha)});
+        folding_.each_gain([&](bool is_output, Id state, Id alpha) {
+          if (is_output && folding_.is_red(state))
+            red_outputs_.add(red_numbers_.at(state), {alpha, folding_.red_output(state, alpha)});
         });
         return merged(red, blue, *score);
       }
     }
-    for (const Answer answer : blue_answers_) red_answers_.add(automaton.access.size(), answer);
+    for (const Output output : blue_outputs_) red_outputs_.add(automaton.access.size(), output);
     red_numbers_.emplace(blue, automaton.access.size());
     promote(blue);
   }
 
-  // Promotes the first blue state that fits no red one; if there is none,
-  // merges the pair on which most answers agree. Only blue states in doubt are looked
-  // at: the others fit some red state, and another red state does not change that.
-  void settle_surest() {
+  // Promote the first blue state that fits no red state; otherwise merge the best pair. Only blue states in
+  // doubt are checked: others fit a red state, and a new red state does not change that.
+  void decide_best_first() {
     while (!in_doubt_.empty()) {
       const Id blue = *in_doubt_.begin();
-      if (!judge(blue)) return promote(blue);
+      if (!update_fits(blue)) return promote(blue);
       in_doubt_.erase(in_doubt_.begin());
     }
-    if (all_judged_ < automaton.access.size()) {
+    if (all_compared_ < automaton.access.size()) {
       for (auto& [blue, known] : blue_)
-        if (known.judged < automaton.access.size()) judge(blue);
-      all_judged_ = automaton.access.size();
+        if (known.compared < automaton.access.size()) update_fits(blue);
+      all_compared_ = automaton.access.size();
     }
     rank_anew();
     const Id blue = ranking_.begin()->second;
@@ -192,27 +189,26 @@ class RedBlue {
     in_doubt_.insert(blue);
   }
 
-  // Brings up to date what a blue state fits; whether it fits any red state.
-  bool judge(Id blue) {
+  // Update the fits of a blue state; return whether there are any.
+  bool update_fits(Id blue) {
     Blue& known = blue_.at(blue);
     unrank(blue, known);
     std::erase_if(known.fits, [&](Fit& fit) { return fit.stale && !count(fit, blue); });
-    for (; known.judged < automaton.access.size(); ++known.judged)
-      if (Fit fit{known.judged, 0, 0, false}; count(fit, blue)) known.fits.push_back(fit);
+    for (; known.compared < automaton.access.size(); ++known.compared)
+      if (Fit fit{known.compared, 0, 0, false}; count(fit, blue)) known.fits.push_back(fit);
     if (std::ranges::any_of(known.fits, [](const Fit& fit) { return !fit.watched; })) unwatched_.insert(blue);
     rank(blue, known);
     return !known.fits.empty();
   }
 
-  // Counts the answers that agree if a blue state is merged into a red one; false if
-  // some do not.
+  // Score the merge of a blue state into a red one; return false if they conflict.
   bool count(Fit& fit, Id blue) {
     const Id red = automaton.access[fit.red];
     if (!apart_.empty() && apart_.contains({red, blue})) return false;
     const auto agreeing = try_fold(red, blue, evidence_horizon);
     if (!agreeing) return false;
     if (staleness_.full()) stop_watching();
-    const std::int64_t score = worth_ == nullptr ? *agreeing : folding_.evidence();
+    const std::int64_t score = information_ == nullptr ? *agreeing : folding_.evidence();
     fit = {fit.red, score, ++clock_, Staleness::can_watch(folding_)};
     if (fit.watched) staleness_.watch(folding_, {red, blue, fit.stamp});
     folding_.undo();
@@ -228,35 +224,34 @@ class RedBlue {
       }
   }
 
-  // Takes a score as not counted, unless it has been counted anew since.
-  void forget(const Staleness::Score& score) {
-    const auto found = blue_.find(score.blue);
-    if (found == blue_.end()) return;
-    for (Fit& fit : found->second.fits)
+  // Mark a score as stale unless it was computed again since.
+  void mark_stale(const Staleness::Score& score) {
+    const auto match = blue_.find(score.blue);
+    if (match == blue_.end()) return;
+    for (Fit& fit : match->second.fits)
       if (fit.stamp == score.stamp) {
         fit.stale = true;
         in_doubt_.insert(score.blue);
       }
   }
 
-  void forget_unwatched(Id blue, Blue& known) {
+  void mark_unwatched_stale(Id blue, Blue& known) {
     for (Fit& fit : known.fits) fit.stale |= !fit.watched;
     in_doubt_.insert(blue);
   }
 
-  void forget_all(Id blue, Blue& known) {
+  void mark_all_stale(Id blue, Blue& known) {
     for (Fit& fit : known.fits) fit.stale = true;
     in_doubt_.insert(blue);
   }
 
-  // The best fit, the earlier red state of equals, and how it ranks. Counted answers
-  // have no margin: what else fits matters only to those who weigh.
+  // Return the best fit, of equals the earliest red state, and its rank. Plain counts have no margin.
   [[nodiscard]] std::pair<const Fit*, Rank> best_of(Id blue, const Blue& known) const {
     const Fit* best = nullptr;
-    const std::int64_t most = worth_ == nullptr ? 0 : sure_enough;
+    const std::int64_t most = information_ == nullptr ? 0 : sure_enough;
     Rank rank{most, 0};
     for (const Fit& fit : known.fits) {
-      const std::int64_t score = fit.score + usual(automaton.access[fit.red], blue);
+      const std::int64_t score = fit.score + gain_of(automaton.access[fit.red], blue);
       if (best == nullptr) {
         rank.score = score;
         best = &fit;
@@ -270,28 +265,28 @@ class RedBlue {
     return {best, rank};
   }
 
-  [[nodiscard]] Habits::Move move_of(Id blue, Id target) const {
+  [[nodiscard]] TransitionModel::Decision transition_of(Id blue, Id target) const {
     const auto node = index(blue);
-    return {tree_.histories.label[node], tree_.lead[node], folding_.above(blue), target};
+    return {tree_.histories.label[node], tree_.last_output[node], folding_.above(blue), target};
   }
 
-  [[nodiscard]] std::int64_t usual(Id red, Id blue) const {
-    return worth_ == nullptr ? 0 : habits_.favour(move_of(blue, red), automaton.access.size());
+  [[nodiscard]] std::int64_t gain_of(Id red, Id blue) const {
+    return information_ == nullptr ? 0 : model_.gain(transition_of(blue, red), automaton.access.size());
   }
 
-  // Learns from a move that is decided, and ranks anew what that makes more or less usual.
-  void learn(const Habits::Move& move, Id target, std::size_t states_after) {
-    if (worth_ == nullptr) return;
+  // Learn from a decided transition, and mark the ranks that it changes.
+  void learn(const TransitionModel::Decision& decision, Id target, std::size_t states_after) {
+    if (information_ == nullptr) return;
     const std::size_t states = automaton.access.size();
-    cost_of_moves_ += habits_.cost(move, states);
-    habits_.see({move.label, move.lead, move.from, target});
-    // A new state changes what is usual only where the number of states gets another digit.
+    cost_of_transitions_ += model_.cost(decision, states);
+    model_.learn({decision.label, decision.last_output, decision.source, target});
+    // A new state changes the gain of transitions only if the bit width of the number of states changes.
     rank_all_ |= std::bit_width(states) != std::bit_width(states_after);
-    moved_.insert(move.label);
+    moved_.insert(decision.label);
   }
 
   void rank_anew() {
-    if (worth_ == nullptr) return;
+    if (information_ == nullptr) return;
     for (auto& [blue, known] : blue_)
       if (known.ranked && (rank_all_ || moved_.contains(tree_.histories.label[index(blue)]))) {
         unrank(blue, known);
@@ -315,29 +310,29 @@ class RedBlue {
 
   std::optional<std::int64_t> try_fold(Id red, Id blue, std::size_t within = FoldingTree::unlimited) {
     ++automaton.attempts;
-    return folding_.try_fold(red, blue, pulse_, within);
+    return folding_.try_fold(red, blue, watch_, within);
   }
 
   void merged(Id red, Id blue, std::int64_t score) {
-    learn(move_of(blue, red), red, automaton.access.size());
+    learn(transition_of(blue, red), red, automaton.access.size());
     folding_.keep();
     take_out(blue);
-    staleness_.merged(folding_, blue, [&](const Staleness::Score& stale) { forget(stale); });
+    staleness_.merged(folding_, blue, [&](const Staleness::Score& stale) { mark_stale(stale); });
     folding_.each_target([&](Id state) {
-      if (const auto found = folding_.is_red(state) ? blue_.end() : blue_.find(state); found != blue_.end())
-        forget_all(state, found->second);
+      if (const auto match = folding_.is_red(state) ? blue_.end() : blue_.find(state); match != blue_.end())
+        mark_all_stale(state, match->second);
     });
-    for (const Id other : unwatched_) forget_unwatched(other, blue_.at(other));
+    for (const Id second : unwatched_) mark_unwatched_stale(second, blue_.at(second));
     unwatched_.clear();
     folding_.each_new_blue([&](Id state) { add(state); });
     automaton.events.push_back({red, blue, score, folding_.folded()});
-    pulse_.progress.settled += folding_.folded();
+    watch_.progress.settled += folding_.folded();
   }
 
   void promote(Id blue) {
-    learn(move_of(blue, none), blue, automaton.access.size() + 1);
+    learn(transition_of(blue, none), blue, automaton.access.size() + 1);
     take_out(blue);
-    staleness_.promoted(blue, [&](const Staleness::Score& stale) { forget(stale); });
+    staleness_.promoted(blue, [&](const Staleness::Score& stale) { mark_stale(stale); });
     make_red(blue);
     automaton.events.push_back({none, blue, 0, 0});
   }
@@ -349,7 +344,7 @@ class RedBlue {
     folding_.children(state, children);
     for (const Child child : children)
       if (!folding_.is_red(child.state)) add(child.state);
-    ++pulse_.progress.settled;
+    ++watch_.progress.settled;
   }
 
   void add(Id blue) {
@@ -357,37 +352,37 @@ class RedBlue {
   }
 
   void take_out(Id blue) {
-    const auto found = blue_.find(blue);
-    unrank(blue, found->second);
-    blue_.erase(found);
+    const auto match = blue_.find(blue);
+    unrank(blue, match->second);
+    blue_.erase(match);
     in_doubt_.erase(blue);
     unwatched_.erase(blue);
   }
 
-  Pulse& pulse_;
+  Watch& watch_;
   const PrefixTree& tree_;
   FoldingTree folding_;
-  const Worth* worth_;
+  const OutputInformation* information_;
   Apart apart_;
-  Habits habits_;
-  std::int64_t cost_of_moves_ = 0;
-  std::set<Id> moved_;     // labels whose habits changed since blue states were ranked
+  TransitionModel model_;
+  std::int64_t cost_of_transitions_ = 0;
+  std::set<Id> moved_;  // labels whose distribution changed since blue states were ranked
   bool rank_all_ = false;
-  std::map<Id, Blue> blue_;  // in shortlex order
-  std::set<Id> in_doubt_;    // blue states that are new, or of which a score is stale
-  std::set<Id> unwatched_;   // blue states with a score that the next merge makes stale
-  std::set<std::pair<Rank, Id>> ranking_;  // blue states, the surest first
-  std::size_t all_judged_ = 0;  // the red states that every blue one was held against
+  std::map<Id, Blue> blue_;                // in shortlex order
+  std::set<Id> in_doubt_;                  // blue states that are new or have a stale score
+  std::set<Id> unwatched_;                 // blue states with a score that the next merge makes stale
+  std::set<std::pair<Rank, Id>> ranking_;  // blue states by rank
+  std::size_t all_compared_ = 0;           // number of red states that all blue states were compared with
   Staleness staleness_;
   std::int64_t clock_ = 0;
 
-  // Of the order that takes the first fit.
-  RedAnswers red_answers_;
+  // For the order `rpni`.
+  RedOutputs red_outputs_;
   std::unordered_map<Id, std::size_t> red_numbers_;  // of the states in `automaton.access`
-  std::vector<Answer> blue_answers_;
+  std::vector<Output> blue_outputs_;
 };
 
-// Sums what the tree's nodes saw over the states that they became.
+// Sum the counts of the tree's nodes by state.
 Automaton summary(const PrefixTree& tree, const RedBlue& result) {
   Automaton automaton = result.automaton;
   const HistoryTree& histories = tree.histories;
@@ -411,52 +406,52 @@ Automaton summary(const PrefixTree& tree, const RedBlue& result) {
       }
       automaton.transitions[index(at)].count += histories.visits[index(node)];
     }
-    for (auto seen = tree.first_answer[index(node)]; seen < tree.first_answer[index(node) + 1]; ++seen) {
-      const Answer answer = tree.answers[seen];
-      Id& at = output_at.at(state, answer.alpha);
+    for (auto seen = tree.first_output[index(node)]; seen < tree.first_output[index(node) + 1]; ++seen) {
+      const Output output = tree.outputs[seen];
+      Id& at = output_at.at(state, output.alpha);
       if (at == none) {
         at = static_cast<Id>(automaton.outputs.size());
-        automaton.outputs.push_back({state, answer.alpha, answer.output, 0});
+        automaton.outputs.push_back({state, output.alpha, output.output, 0});
       }
       automaton.outputs[index(at)].count += tree.counts[seen];
     }
   }
   std::ranges::sort(automaton.transitions, {}, [](const Transition& t) { return std::tuple(t.state, t.label); });
-  std::ranges::sort(automaton.outputs, {}, [](const Output& o) { return std::tuple(o.state, o.alpha); });
+  std::ranges::sort(automaton.outputs, {}, [](const StateOutput& o) { return std::tuple(o.state, o.alpha); });
   return automaton;
 }
 
-// Goes through the merges in the order in which they were made, and decides again without
-// each of them: what is shorter to describe is kept. So on until a whole pass changes nothing.
-Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states) {
-  const Worth worth(tree);
-  auto best = std::make_unique<RedBlue>(tree, pulse, &worth);
+// Repeat all later decisions without each merge in turn, and keep what has the shorter description, until a
+// whole pass changes nothing.
+Automaton backtracking(const PrefixTree& tree, Watch& watch, std::size_t most_states) {
+  const OutputInformation information(tree);
+  auto best = std::make_unique<RedBlue>(tree, watch, &information);
   try {
-    while (!best->done()) best->step(Order::telling);
+    while (!best->done()) best->step(Order::likelihood);
   } catch (const TimeLimitReached&) {
     return completed(tree, best->automaton, best->settled());
   }
   std::int64_t shortest = best->description();
   std::int64_t attempts = best->automaton.attempts;
   Apart apart;
-  std::int64_t budget = rethinking_budget;
+  std::int64_t budget = backtracking_budget;
 
-  // Whether it is shorter without a merge; then that is the best.
+  // Whether the description is shorter without a merge; then it becomes the best.
   const auto shorter_without = [&](std::size_t at) {
     const std::span<const Event> events = best->automaton.events;
     Apart without = apart;
     without.insert({events[at].red, events[at].blue});
-    auto other = std::make_unique<RedBlue>(tree, pulse, &worth, without);
-    other->repeat(events.first(at));
-    while (!other->done() && other->automaton.access.size() <= best->automaton.access.size() &&
-           other->cost_of_moves() < shortest)
-      other->step(Order::telling);
-    attempts += other->automaton.attempts;
-    const std::size_t anew = other->automaton.events.size() - at;
-    budget -= tree.size() + static_cast<std::int64_t>(anew * other->automaton.access.size());
-    if (!other->done() || other->description() >= shortest) return false;
-    shortest = other->description();
-    best = std::move(other);
+    auto second = std::make_unique<RedBlue>(tree, watch, &information, without);
+    second->repeat(events.first(at));
+    while (!second->done() && second->automaton.access.size() <= best->automaton.access.size() &&
+           second->cost_of_transitions() < shortest)
+      second->step(Order::likelihood);
+    attempts += second->automaton.attempts;
+    const std::size_t repeated = second->automaton.events.size() - at;
+    budget -= tree.size() + static_cast<std::int64_t>(repeated * second->automaton.access.size());
+    if (!second->done() || second->description() >= shortest) return false;
+    shortest = second->description();
+    best = std::move(second);
     apart = std::move(without);
     return true;
   };
@@ -469,24 +464,25 @@ Automaton rethink(const PrefixTree& tree, Pulse& pulse, std::size_t most_states)
                shorter_without(at))
           changed = true;
     }
-  } catch (const TimeLimitReached&) {  // the best so far explains all, too
-  } catch (const TooMuchWork&) {
+  } catch (const TimeLimitReached&) {  // the best attempt so far explains all samples, too
+  } catch (const WorkLimitReached&) {
   }
-  if (best->automaton.access.size() > most_states) throw TooManyStates();
+  if (best->automaton.access.size() > most_states) throw StateLimitExceeded();
   best->automaton.attempts = attempts;
   return summary(tree, *best);
 }
 
 }  // namespace
 
-Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states) {
-  if (order == Order::rethink) return rethink(tree, pulse, most_states);
-  const std::optional<Worth> worth = order == Order::telling ? std::optional<Worth>(tree) : std::nullopt;
-  RedBlue red_blue(tree, pulse, worth ? &*worth : nullptr);
+Automaton merge_states(const PrefixTree& tree, Order order, Watch& watch, std::size_t most_states) {
+  if (order == Order::backtracking) return backtracking(tree, watch, most_states);
+  const std::optional<OutputInformation> information =
+      order == Order::likelihood ? std::optional<OutputInformation>(tree) : std::nullopt;
+  RedBlue red_blue(tree, watch, information ? &*information : nullptr);
   try {
     while (!red_blue.done()) {
       red_blue.step(order);
-      if (red_blue.automaton.access.size() > most_states) throw TooManyStates();
+      if (red_blue.automaton.access.size() > most_states) throw StateLimitExceeded();
     }
   } catch (const TimeLimitReached&) {
     return completed(tree, red_blue.automaton, red_blue.settled());
@@ -494,9 +490,9 @@ Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::s
   return summary(tree, red_blue);
 }
 
-std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& pulse, std::size_t states,
+std::optional<Automaton> merge_states_within(const PrefixTree& tree, Watch& watch, std::size_t states,
                                              std::int64_t attempts) {
-  RedBlue red_blue(tree, pulse);
+  RedBlue red_blue(tree, watch);
   try {
     while (!red_blue.done()) {
       red_blue.step(Order::edsm);
@@ -508,8 +504,8 @@ std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& puls
   return summary(tree, red_blue);
 }
 
-Automaton merge_as(const PrefixTree& tree, std::span<const Id> state_of, Pulse& pulse) {
-  RedBlue red_blue(tree, pulse);
+Automaton merge_as(const PrefixTree& tree, std::span<const Id> state_of, Watch& watch) {
+  RedBlue red_blue(tree, watch);
   red_blue.run(state_of);
   return summary(tree, red_blue);
 }

@@ -9,37 +9,35 @@
 #include <vector>
 
 #include "prefix_tree.hpp"
-#include "pulse.hpp"
 #include "samples.hpp"
+#include "watch.hpp"
 
 namespace resolvent {
 
 enum class Order : std::uint8_t {
-  // Blue states in shortlex order, each into the first red state that it fits.
+  // The first blue state in shortlex order, into the first red state that it fits.
   rpni,
-  // The pair on which most answers agree, among the first `evidence_horizon`
-  // that its fold looks at; any blue state that fits no red one as far as that
-  // is promoted first. Ties go to the earlier blue, then to the earlier red.
+  // The pair with most agreeing outputs among the first `evidence_horizon` of its fold. A blue state that
+  // fits no red state within the horizon is promoted first. Ties go to the earlier blue state, then to the
+  // earlier red state.
   edsm,
-  // The pair whose agreement tells most and whose move is most usual, as far as that
-  // horizon; otherwise as `edsm`.
-  telling,
-  // The same, and then each merge is asked whether the machine is shorter without it.
-  rethink,
+  // As `edsm`, by the information in the agreeing outputs and the likelihood of the transition.
+  likelihood,
+  // As `likelihood`; then each merge is undone in turn, and the shorter description is kept.
+  backtracking,
 };
 
-// Far enough to rank merges as well as whole folds do, near enough that ranking
-// costs little on large trees (docs/decisions/inference.md).
+// Ranks merges as well as whole folds do, at little cost on large trees (docs/decisions/inference.md).
 inline constexpr std::size_t evidence_horizon = 1024;
 
-// How much is tried by `rethink` at most: for each try the nodes of the tree, and for each
-// decision made anew the states that it chose among.
-inline constexpr std::int64_t rethinking_budget = 6'000'000;
+// Work limit of `backtracking`: for each try the nodes of the tree, and for each repeated decision the
+// number of states.
+inline constexpr std::int64_t backtracking_budget = 6'000'000;
 
 struct Event {
-  Id red;   // none: `blue` was promoted
+  Id red;  // none: `blue` was promoted
   Id blue;
-  std::int64_t score;   // answers that agreed
+  std::int64_t score;   // number of outputs that agree
   std::int64_t folded;  // tree nodes merged away
 };
 
@@ -47,43 +45,42 @@ struct Transition {
   Id state;
   Id label;
   Id target;
-  Row count;  // how often it was taken
+  Row count;  // number of times it was taken
 };
 
-struct Output {
+struct StateOutput {
   Id state;
   Id alpha;
   Id output;
-  Row count;  // how often it was seen
+  Row count;  // number of observations
 };
 
-// States are numbered in the order in which they were promoted.
+// States are numbered in order of promotion.
 struct Automaton {
-  std::vector<Id> access;               // the tree node that each state began as
+  std::vector<Id> access;               // the node of the prefix tree that became each state
   std::vector<Transition> transitions;  // by state, then label
-  std::vector<Output> outputs;          // by state, then alpha
+  std::vector<StateOutput> outputs;     // by state, then alpha
   std::vector<Event> events;
-  std::int64_t attempts = 0;  // folds tried
-  std::int64_t wrong = 0;     // rows answered otherwise, where time ran out
-  bool finished = true;       // false where it did
+  std::int64_t attempts = 0;  // number of folds tried
+  std::int64_t wrong = 0;     // rows with another output, if the time limit was reached
+  bool finished = true;       // false if the time limit was reached
 };
 
-// Thrown when more states are found than somebody wants to know of.
-struct TooManyStates {};
+// Thrown above `most_states`.
+struct StateLimitExceeded {};
 
-inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
+inline constexpr std::size_t unlimited_states = std::numeric_limits<std::size_t>::max();
 
-// When time is up, what is left is settled cheaply (completion.hpp), and some rows may be
-// answered wrongly.
-Automaton merge_states(const PrefixTree& tree, Order order, Pulse& pulse, std::size_t most_states = any_number);
+// After the time limit, undecided nodes are merged by completion.hpp, and some rows may have wrong outputs.
+Automaton merge_states(const PrefixTree& tree, Order order, Watch& watch, std::size_t most_states = unlimited_states);
 
-// The same in the order `edsm`, unless that takes long and leads nowhere: nothing
-// once more than `states` are found by more than `attempts` folds.
-std::optional<Automaton> merge_states_within(const PrefixTree& tree, Pulse& pulse, std::size_t states,
+// The same in the order `edsm`, but nullopt once there are more than `states` states after more than
+// `attempts` folds.
+std::optional<Automaton> merge_states_within(const PrefixTree& tree, Watch& watch, std::size_t states,
                                              std::int64_t attempts);
 
-// Merges the nodes that a known machine takes to the same state: blue states in
-// shortlex order. `state_of` gives the state of each node, below `tree.size()`.
-Automaton merge_as(const PrefixTree& tree, std::span<const Id> state_of, Pulse& pulse);
+// Merge nodes with the same state in a known machine, blue states in shortlex order. `state_of` has the
+// state of each node, below `tree.size()`.
+Automaton merge_as(const PrefixTree& tree, std::span<const Id> state_of, Watch& watch);
 
 }  // namespace resolvent

@@ -4,25 +4,25 @@
 #include <cmath>
 #include <utility>
 
-#include "elementary.hpp"
+#include "arithmetic.hpp"
 
 namespace resolvent {
 namespace {
 
 constexpr double thousandths = 1000.0;
 
-// Nodes of one conflict that are told.
+// Maximum number of nodes returned per conflict.
 constexpr std::size_t most_nodes = 64;
 
 }  // namespace
 
-ReplayedTable::ReplayedTable(const ClashTree& tree, Targets table, Id labels)
+ReplayedTable::ReplayedTable(const ConflictTree& tree, Targets table, Id labels)
     : tree_(tree),
       table_(std::move(table)),
       labels_(labels),
       states_(static_cast<Id>(table_.size() / index(labels))),
       parent_(tree.size(), none),
-      answer_node_(tree.answers.size()),
+      node_of_seen_(tree.seen.size()),
       outputs_of_alpha_(index(tree.alphas)),
       state_of_(tree.size(), none),
       nodes_in_(index(states_), 0),
@@ -30,28 +30,28 @@ ReplayedTable::ReplayedTable(const ClashTree& tree, Targets table, Id labels)
       first_edge_(table_.size(), none),
       next_edge_(tree.size(), none),
       edge_before_(tree.size(), none),
-      answered_(index(states_) * index(tree.alphas), 0),
-      distinct_(answered_.size(), 0),
-      answered_as_(index(states_) * index(tree.outputs), 0),
-      first_answer_(answered_as_.size(), none),
-      next_answer_(tree.answers.size(), none),
-      answer_before_(tree.answers.size(), none),
-      conflict_at_(answered_.size(), -1) {
-  std::vector<Id> answers(index(tree.alphas), 0);
+      alpha_count_(index(states_) * index(tree.alphas), 0),
+      distinct_(alpha_count_.size(), 0),
+      output_count_(index(states_) * index(tree.outputs), 0),
+      first_seen_(output_count_.size(), none),
+      next_seen_(tree.seen.size(), none),
+      seen_before_(tree.seen.size(), none),
+      conflict_at_(alpha_count_.size(), -1) {
+  std::vector<Id> counts(index(tree.alphas), 0);
   std::vector<Id> alpha_of(index(tree.outputs), 0);
-  for (const auto [alpha, output] : tree.answers) {
-    ++answers[index(alpha)];
+  for (const auto [alpha, output] : tree.seen) {
+    ++counts[index(alpha)];
     alpha_of[index(output)] = alpha;
   }
   for (Id output = 0; output < tree.outputs; ++output)
     outputs_of_alpha_[index(alpha_of[index(output)])].push_back(output);
   std::vector<Id> equal(index(tree.outputs), 0);
-  for (const auto [alpha, output] : tree.answers) ++equal[index(output)];
+  for (const auto [alpha, output] : tree.seen) ++equal[index(output)];
   for (Id output = 0; output < tree.outputs; ++output)
-    surprise_of_.push_back(std::llround(
-        thousandths * natural_log(static_cast<double>(answers[index(alpha_of[index(output)])]) / equal[index(output)])));
-  // n answers of which n_i are equal weigh n log n - sum of n_i log n_i.
-  const Id most = answers.empty() ? 0 : *std::ranges::max_element(answers);
+    information_of_.push_back(std::llround(
+        thousandths * natural_log(static_cast<double>(counts[index(alpha_of[index(output)])]) / equal[index(output)])));
+  // The weight of n outputs of which n_i are equal is n log n - sum of n_i log n_i.
+  const Id most = counts.empty() ? 0 : *std::ranges::max_element(counts);
   const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * natural_log(n)); };
   for (Id n = 0; n < most; ++n) weight_.push_back(weight(n + 1) - weight(n));
 
@@ -59,13 +59,13 @@ ReplayedTable::ReplayedTable(const ClashTree& tree, Targets table, Id labels)
     for (auto next = tree.nodes[at].first_child; next < tree.nodes[at + 1].first_child; ++next)
       parent_[index(tree.children[next])] = static_cast<Id>(at);
   for (std::size_t at = 0; at < tree.size(); ++at)
-    for (auto answer = tree.nodes[at].first_answer; answer < tree.nodes[at + 1].first_answer; ++answer)
-      answer_node_[answer] = static_cast<Id>(at);
-  place(0, 0);
+    for (auto seen = tree.nodes[at].first_seen; seen < tree.nodes[at + 1].first_seen; ++seen)
+      node_of_seen_[seen] = static_cast<Id>(at);
+  add(0, 0);
   for (Id node = 1; index(node) < tree.size(); ++node) {
     const std::size_t edge = entry(state_of_[index(parent_[index(node)])], tree.nodes[index(node)].label);
     link_edge(node, edge);
-    place(node, table_[edge]);
+    add(node, table_[edge]);
   }
 }
 
@@ -100,54 +100,54 @@ void ReplayedTable::unlink_edge(Id node, std::size_t at) {
   --traffic_[at];
 }
 
-// Puts a node's answers into a state.
-void ReplayedTable::place(Id node, Id state) {
+// Count a node's outputs in a state.
+void ReplayedTable::add(Id node, Id state) {
   state_of_[index(node)] = state;
   ++nodes_in_[index(state)];
-  const auto end = tree_.nodes[index(node) + 1].first_answer;
-  for (auto at = tree_.nodes[index(node)].first_answer; at < end; ++at) {
-    const auto [alpha, output] = tree_.answers[at];
+  const auto end = tree_.nodes[index(node) + 1].first_seen;
+  for (auto at = tree_.nodes[index(node)].first_seen; at < end; ++at) {
+    const auto [alpha, output] = tree_.seen[at];
     const std::size_t cell = index(state) * index(tree_.alphas) + index(alpha);
     const std::size_t as = index(state) * index(tree_.outputs) + index(output);
-    disagreement_ += weight_[index(answered_[cell]++)] - weight_[index(answered_as_[as])];
-    if (answered_as_[as]++ == 0) {
-      surprise_ += surprise_of_[index(output)];
+    disagreement_ += weight_[index(alpha_count_[cell]++)] - weight_[index(output_count_[as])];
+    if (output_count_[as]++ == 0) {
+      information_ += information_of_[index(output)];
       note_conflict(cell, ++distinct_[cell] > 1);
     }
-    const Id next = first_answer_[as];
-    next_answer_[at] = next;
-    answer_before_[at] = none;
-    if (next != none) answer_before_[index(next)] = static_cast<Id>(at);
-    first_answer_[as] = static_cast<Id>(at);
+    const Id next = first_seen_[as];
+    next_seen_[at] = next;
+    seen_before_[at] = none;
+    if (next != none) seen_before_[index(next)] = static_cast<Id>(at);
+    first_seen_[as] = static_cast<Id>(at);
   }
 }
 
-void ReplayedTable::take_away(Id node) {
+void ReplayedTable::remove(Id node) {
   const Id state = state_of_[index(node)];
   --nodes_in_[index(state)];
-  const auto end = tree_.nodes[index(node) + 1].first_answer;
-  for (auto at = tree_.nodes[index(node)].first_answer; at < end; ++at) {
-    const auto [alpha, output] = tree_.answers[at];
+  const auto end = tree_.nodes[index(node) + 1].first_seen;
+  for (auto at = tree_.nodes[index(node)].first_seen; at < end; ++at) {
+    const auto [alpha, output] = tree_.seen[at];
     const std::size_t cell = index(state) * index(tree_.alphas) + index(alpha);
     const std::size_t as = index(state) * index(tree_.outputs) + index(output);
-    disagreement_ -= weight_[index(--answered_[cell])] - weight_[index(--answered_as_[as])];
-    if (answered_as_[as] == 0) {
-      surprise_ -= surprise_of_[index(output)];
+    disagreement_ -= weight_[index(--alpha_count_[cell])] - weight_[index(--output_count_[as])];
+    if (output_count_[as] == 0) {
+      information_ -= information_of_[index(output)];
       note_conflict(cell, --distinct_[cell] > 1);
     }
-    const Id next = next_answer_[at];
-    const Id before = answer_before_[at];
-    (before == none ? first_answer_[as] : next_answer_[index(before)]) = next;
-    if (next != none) answer_before_[index(next)] = before;
+    const Id next = next_seen_[at];
+    const Id before = seen_before_[at];
+    (before == none ? first_seen_[as] : next_seen_[index(before)]) = next;
+    if (next != none) seen_before_[index(next)] = before;
   }
 }
 
-// Takes a node to another state, and its children to that state's transitions.
+// Move a node to another state, and its child edges to that state's transitions.
 void ReplayedTable::move_node(Id node, Id to) {
   ++visits_;
   const Id from = state_of_[index(node)];
-  take_away(node);
-  place(node, to);
+  remove(node);
+  add(node, to);
   for (auto at = tree_.nodes[index(node)].first_child; at < tree_.nodes[index(node) + 1].first_child; ++at) {
     const Id child = tree_.children[at];
     const Id label = tree_.nodes[index(child)].label;
@@ -192,18 +192,18 @@ void ReplayedTable::nodes_in_conflict(std::size_t conflict, bool rarest, std::ve
   const std::size_t cell = conflicted_[conflict];
   const std::size_t state = cell / index(tree_.alphas);
   Id chosen = none;
-  Id count = 0;
+  Id rarest_count = 0;
   for (const Id output : outputs_of_alpha_[cell % index(tree_.alphas)]) {
-    const Id times = answered_as_[state * index(tree_.outputs) + index(output)];
-    if (times > 0 && (chosen == none || (rarest ? times < count : times >= count))) {
+    const Id times = output_count_[state * index(tree_.outputs) + index(output)];
+    if (times > 0 && (chosen == none || (rarest ? times < rarest_count : times >= rarest_count))) {
       chosen = output;
-      count = times;
+      rarest_count = times;
     }
   }
   nodes.clear();
-  for (Id at = first_answer_[state * index(tree_.outputs) + index(chosen)]; at != none && nodes.size() < most_nodes;
-       at = next_answer_[index(at)])
-    nodes.push_back(answer_node_[index(at)]);
+  for (Id at = first_seen_[state * index(tree_.outputs) + index(chosen)]; at != none && nodes.size() < most_nodes;
+       at = next_seen_[index(at)])
+    nodes.push_back(node_of_seen_[index(at)]);
 }
 
 }  // namespace resolvent

@@ -4,20 +4,19 @@
 #include <array>
 #include <cmath>
 
-#include "elementary.hpp"
+#include "arithmetic.hpp"
 
 namespace resolvent {
 namespace {
 
 constexpr double thousandths = 1000.0;
 
-// How far beyond what is acceptable a change may go on its way, in temperatures.
-// Two make a change five times as cheap and are seldom wrong
-// (docs/decisions/inference.md).
+// Allowed disagreement beyond the limit during a change, in temperatures. Two makes a change five times as
+// cheap and is rarely wrong (docs/decisions/inference.md).
 constexpr double slack = 2.0;
 
-// How much worse a change may be, at temperature 1: minus the logarithm of a
-// random number, from a table so that all machines round it alike.
+// Allowed increase at temperature 1: minus the logarithm of a random number, from a table, so that rounding
+// is the same on all machines.
 class Tolerance {
  public:
   Tolerance() {
@@ -33,7 +32,7 @@ class Tolerance {
   std::array<double, size> values_{};
 };
 
-// Sets the temperature, a few moves at a time.
+// Sets the temperature, for a few moves at a time.
 class Thermostat {
  public:
   Thermostat(std::int64_t moves, Cooling cooling)
@@ -71,57 +70,57 @@ class Thermostat {
 
 }  // namespace
 
-inline void TableAnnealing::gain_answers(Id node) {
+inline void TableAnnealing::add_outputs(Id node) {
   const Id state = state_of_[index(node)];
-  Id* const alphas = answered_.data() + index(state) * index(tree_.alphas);
-  Id* const outputs = answered_as_.data() + index(state) * index(tree_.outputs);
-  const auto end = tree_.nodes[index(node) + 1].first_answer;
-  for (auto at = tree_.nodes[index(node)].first_answer; at < end; ++at) {
-    const auto [alpha, output] = tree_.answers[at];
+  Id* const alphas = alpha_count_.data() + index(state) * index(tree_.alphas);
+  Id* const outputs = output_count_.data() + index(state) * index(tree_.outputs);
+  const auto end = tree_.nodes[index(node) + 1].first_seen;
+  for (auto at = tree_.nodes[index(node)].first_seen; at < end; ++at) {
+    const auto [alpha, output] = tree_.seen[at];
     Id& all = alphas[alpha];
     Id& same = outputs[output];
     disagreement_ += weight_[index(all)] - weight_[index(same)];
-    if (same == 0) surprise_ += surprise_of_[index(output)];
+    if (same == 0) information_ += information_of_[index(output)];
     ++all;
     ++same;
   }
 }
 
-inline void TableAnnealing::lose_answers(Id node) {
+inline void TableAnnealing::remove_outputs(Id node) {
   const Id state = state_of_[index(node)];
-  Id* const alphas = answered_.data() + index(state) * index(tree_.alphas);
-  Id* const outputs = answered_as_.data() + index(state) * index(tree_.outputs);
-  const auto end = tree_.nodes[index(node) + 1].first_answer;
-  for (auto at = tree_.nodes[index(node)].first_answer; at < end; ++at) {
-    const auto [alpha, output] = tree_.answers[at];
+  Id* const alphas = alpha_count_.data() + index(state) * index(tree_.alphas);
+  Id* const outputs = output_count_.data() + index(state) * index(tree_.outputs);
+  const auto end = tree_.nodes[index(node) + 1].first_seen;
+  for (auto at = tree_.nodes[index(node)].first_seen; at < end; ++at) {
+    const auto [alpha, output] = tree_.seen[at];
     Id& all = alphas[alpha];
     Id& same = outputs[output];
     --all;
     --same;
-    if (same == 0) surprise_ -= surprise_of_[index(output)];
+    if (same == 0) information_ -= information_of_[index(output)];
     disagreement_ -= weight_[index(all)] - weight_[index(same)];
   }
 }
 
-TableAnnealing::TableAnnealing(const ClashTree& tree, Id states, Id labels)
+TableAnnealing::TableAnnealing(const ConflictTree& tree, Id states, Id labels)
     : tree_(tree),
       states_(states),
       labels_(labels),
-      surprise_of_(index(tree.outputs), 0),
+      information_of_(index(tree.outputs), 0),
       moved_at_(tree.size(), 0) {
-  std::vector<Id> answers(index(tree.alphas), 0);
+  std::vector<Id> counts(index(tree.alphas), 0);
   std::vector<Id> equal(index(tree.outputs), 0);
-  for (const auto [alpha, output] : tree.answers) {
-    ++answers[index(alpha)];
+  for (const auto [alpha, output] : tree.seen) {
+    ++counts[index(alpha)];
     ++equal[index(output)];
   }
-  // n answers of which n_i are equal weigh n log n - sum of n_i log n_i.
-  const Id most = answers.empty() ? 0 : *std::ranges::max_element(answers);
+  // The weight of n outputs of which n_i are equal is n log n - sum of n_i log n_i.
+  const Id most = counts.empty() ? 0 : *std::ranges::max_element(counts);
   const auto weight = [](Id n) { return n == 0 ? 0 : std::llround(thousandths * n * natural_log(n)); };
   for (Id n = 0; n < most; ++n) weight_.push_back(weight(n + 1) - weight(n));
-  for (const auto [alpha, output] : tree.answers)
-    surprise_of_[index(output)] =
-        std::llround(thousandths * natural_log(static_cast<double>(answers[index(alpha)]) / equal[index(output)]));
+  for (const auto [alpha, output] : tree.seen)
+    information_of_[index(output)] =
+        std::llround(thousandths * natural_log(static_cast<double>(counts[index(alpha)]) / equal[index(output)]));
 }
 
 void TableAnnealing::start(Random& random) {
@@ -133,13 +132,13 @@ void TableAnnealing::start(Random& random) {
 void TableAnnealing::start(Targets table) {
   table_ = std::move(table);
   state_of_.assign(tree_.size(), 0);
-  answered_.assign(index(states_) * index(tree_.alphas), 0);
-  answered_as_.assign(index(states_) * index(tree_.outputs), 0);
+  alpha_count_.assign(index(states_) * index(tree_.alphas), 0);
+  output_count_.assign(index(states_) * index(tree_.outputs), 0);
   disagreement_ = 0;
-  surprise_ = 0;
+  information_ = 0;
   for (std::size_t at = 0; at < tree_.size(); ++at) {
     const auto node = static_cast<Id>(at);
-    gain_answers(node);
+    add_outputs(node);
     for (auto next = tree_.nodes[at].first_child; next < tree_.nodes[at + 1].first_child; ++next) {
       const Id child = tree_.children[next];
       state_of_[index(child)] = table_[index(state_of_[at] * labels_ + tree_.nodes[index(child)].label)];
@@ -148,12 +147,12 @@ void TableAnnealing::start(Targets table) {
   visits_ += static_cast<std::int64_t>(tree_.size());
 }
 
-std::int64_t TableAnnealing::anneal(std::int64_t moves, Cooling cooling, Random& random, Pulse& pulse) {
+std::int64_t TableAnnealing::anneal(std::int64_t moves, Cooling cooling, Random& random, Watch& watch) {
   static const Tolerance tolerance;
   Thermostat thermostat(moves, cooling);
   for (std::int64_t move = 0; move < moves; ++move) {
     if (disagreement_ == 0) return move;
-    beat(pulse);
+    tick(watch);
     const double temperature = thousandths * thermostat.temperature(move);
     const Id state = random.below(states_);
     const Id label = random.below(labels_);
@@ -165,31 +164,31 @@ std::int64_t TableAnnealing::anneal(std::int64_t moves, Cooling cooling, Random&
   return moves;
 }
 
-// Once for the last change, and more often if that was much work.
-void TableAnnealing::beat(Pulse& pulse) {
-  constexpr std::int64_t visits_per_beat = 256;
-  do pulse.beat();
-  while ((visits_told_ += visits_per_beat) < visits_);
-  visits_told_ = std::min(visits_told_, visits_);
+// Once per change, and more often if that was much work.
+void TableAnnealing::tick(Watch& watch) {
+  constexpr std::int64_t visits_per_tick = 256;
+  do watch.tick();
+  while ((visits_reported_ += visits_per_tick) < visits_);
+  visits_reported_ = std::min(visits_reported_, visits_);
 }
 
 double TableAnnealing::agreement() const {
   Disagreement all = 0;
-  for (const ClashTree::Answer& answer : tree_.answers) all += surprise_of_[index(answer.output)];
-  return static_cast<double>(all - surprise_) / thousandths;
+  for (const ConflictTree::Output& seen : tree_.seen) all += information_of_[index(seen.output)];
+  return static_cast<double>(all - information_) / thousandths;
 }
 
-void TableAnnealing::settle(Pulse& pulse) {
+void TableAnnealing::settle(Watch& watch) {
   for (bool better = true; better;) {
     better = false;
     for (Id state = 0; state < states_; ++state)
       for (Id label = 0; label < labels_; ++label)
         for (Id target = 0; target < states_; ++target) {
-          beat(pulse);
+          tick(watch);
           const Id before = table_[index(state * labels_ + label)];
-          const auto surprise = surprise_;
+          const auto information = information_;
           if (target == before || !try_change(state, label, target, 0, 0)) continue;
-          if (surprise_ < surprise || (surprise_ == surprise && target < before))
+          if (information_ < information || (information_ == information && target < before))
             better = true;
           else
             take_back(state, label, before);
@@ -206,7 +205,7 @@ bool TableAnnealing::try_change(Id state, Id label, Id target, Disagreement limi
   const auto& edges = tree_.edges[index(label)];
   visits_ += static_cast<std::int64_t>(edges.size());
   for (const auto [parent, child] : edges) {
-    // Below a node that has moved, all that follows has been dealt with.
+    // The nodes below a moved node were moved with it.
     if (state_of_[index(parent)] != state || moved_at_[index(parent)] == changes_) continue;
     std::size_t next = moved_.size();
     move_node(child, target);
@@ -230,18 +229,18 @@ bool TableAnnealing::try_change(Id state, Id label, Id target, Disagreement limi
 void TableAnnealing::move_node(Id node, Id to) {
   moved_.push_back({node, state_of_[index(node)]});
   moved_at_[index(node)] = changes_;
-  lose_answers(node);
+  remove_outputs(node);
   state_of_[index(node)] = to;
-  gain_answers(node);
+  add_outputs(node);
 }
 
-// Undoes the last change.
+// Undo the last change.
 void TableAnnealing::take_back(Id state, Id label, Id target) {
   table_[index(state * labels_ + label)] = target;
   for (const auto [node, before] : moved_) {
-    lose_answers(node);
+    remove_outputs(node);
     state_of_[index(node)] = before;
-    gain_answers(node);
+    add_outputs(node);
   }
 }
 

@@ -1,51 +1,62 @@
-// How likely noisy answers are, given the machine whose states give them.
+// Log evidence of a machine with noisy outputs.
 //
-// A row is a state and a query. One of the k answers that the query ever had is its main
-// answer, hidden, and drawn in advance with the shares w of the answers in all rows of the
-// query. Given the main answer y, the answers of the row are Dirichlet-multinomial around
-// strength * ((1 - share) [j = y] + share / k): most answers are the main one, and rows differ
-// in how many are. Strength and share are those under which all answers are the most likely.
+// A row is a state and a query. One of the k outputs of the query is the main output of the row: latent,
+// with the shares of outputs over all rows of the query as prior. Given the main output y, the outputs of
+// the row are Dirichlet-multinomial around strength * ((1 - share) [j = y] + share/k): most outputs are the
+// main one, and rows differ in their noise. Strength and share maximize the likelihood.
 #pragma once
 
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "answer_cells.hpp"
-#include "row_weights.hpp"
+#include "arithmetic.hpp"
+#include "output_cells.hpp"
+#include "row_likelihood.hpp"
 #include "samples.hpp"
 
 namespace resolvent {
 
-// Moves of a machine: state * labels + label → state, or none where a label is never read.
-using Moves = std::vector<Id>;
+// Transitions of a machine: state * labels + label → state, or none if the label is never read.
+using Transitions = std::vector<Id>;
 
 struct MachineEvidence {
-  double log_evidence = 0.0;  // of the answers and of the moves
+  double log_evidence = 0.0;  // of outputs and transitions
   NoiseShape noise;
-  std::vector<std::uint8_t> read;  // state * labels + label: whether it was ever read
+  std::vector<std::uint8_t> read;  // state * labels + label: whether it is ever read
 };
 
-// ln of how likely the moves are in advance: each that is read stays in its state with one
-// unknown probability, and otherwise leads to any other state. States but the initial one have
-// no names, so it counts all orders of them.
-double log_moves(std::int64_t states, std::int64_t read, std::int64_t staying);
+// Log prior probability of the transitions: each one that is read is a loop with one unknown probability,
+// and otherwise leads to any other state. All orders of the states but the initial one count as the same
+// machine.
+double log_transitions(std::int64_t states, std::int64_t read, std::int64_t staying);
 
-// ln of how likely all answers are. `counts` is [state, cell].
-double log_answers(const AnswerCells& cells, std::span<const Id> counts, const NoiseShape& noise);
+// Log-likelihood of all outputs. `counts` is [state, cell].
+double log_outputs(const OutputCells& cells, std::span<const Id> counts, const NoiseShape& noise);
 
-// The same for the noise that makes it greatest on a grid, climbing from `noise`, which is changed.
-double fitted_log_answers(const AnswerCells& cells, std::span<const Id> counts, NoiseShape& noise);
+// The same, maximized over a grid of noise by climbing from `noise`, which is updated.
+double fitted_log_outputs(const OutputCells& cells, std::span<const Id> counts, NoiseShape& noise);
 
-// How often each state gave each answer: [state, cell]. Rows in no state (none) do not count.
-std::vector<Id> count_answers(const AnswerCells& cells, std::span<const Id> state, Id states);
+// Output counts by [state, cell]. Rows without a state (none) are not counted.
+std::vector<Id> count_outputs(const OutputCells& cells, std::span<const Id> state, Id states);
 
-// Reads all labels with a machine and weighs all answers. `noise` is where fitting begins.
-MachineEvidence weigh_machine(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states,
+// Read all labels with a machine and compute its evidence. Fitting starts from `noise`.
+MachineEvidence weigh_machine(const OutputCells& cells, const Labels& labels, const Transitions& transitions, Id states,
                               const NoiseShape& noise);
 
-// The share of answers that are not the most frequent one of their row.
-double share_off_main(const AnswerCells& cells, const Labels& labels, const Moves& moves, Id states);
+// Share of outputs that differ from the most frequent one of their row.
+double deviating_share(const OutputCells& cells, const Labels& labels, const Transitions& transitions, Id states);
+
+// Index of the grid value with the smallest ratio to a value.
+template <std::size_t Size>
+std::size_t nearest(const std::array<double, Size>& grid, double value) {
+  std::size_t best = 0;
+  for (std::size_t at = 1; at < Size; ++at)
+    if (std::abs(natural_log(grid[at] / value)) < std::abs(natural_log(grid[best] / value))) best = at;
+  return best;
+}
 
 }  // namespace resolvent

@@ -1,43 +1,42 @@
-// The steps of a search among tables of moves: one state more, one state less, single moves.
+// Search steps on tables of transitions: split a state, join two states, change single transitions.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "answer_cells.hpp"
 #include "log_evidence.hpp"
+#include "output_cells.hpp"
 #include "prefix_tree.hpp"
-#include "pulse.hpp"
 #include "random.hpp"
 #include "table_replay.hpp"
+#include "watch.hpp"
 
 namespace resolvent {
 
-// Holds one table and changes it. The histories must outlive it.
+// Holds one table. The tree of label sequences must outlive it.
 class TableSearch {
  public:
-  // `telling` are the answers to look at, `noise` how much of it they are taken to have.
-  TableSearch(const HistoryTree& histories, AnswerCells telling, Id labels, const NoiseShape& noise, Pulse& pulse);
+  // `informative` has the outputs to score, `noise` the assumed noise.
+  TableSearch(const HistoryTree& histories, OutputCells informative, Id labels, const NoiseShape& noise, Watch& watch);
 
-  // Looks at a table in which every label leads somewhere.
-  void start(const Moves& moves) { replay_.start(moves, pulse_); }
-  // One state more: a state is split along a move that leads into it. False if there is none
-  // that is made twice.
+  // Start from a complete table.
+  void start(const Transitions& transitions) { replay_.start(transitions, watch_); }
+  // Split a state along a transition into it. Return false if no transition is used twice.
   bool split();
-  // One state less: all that led to a state leads to another. There must be two.
+  // Join two states. There must be two.
   void join();
-  void polish() { replay_.polish(pulse_); }
-  // Keeps what it was if annealing finds nothing better.
+  void polish() { replay_.polish(watch_); }
+  // Keep the present table unless annealing finds a better one.
   void anneal(double heat, Random& random);
 
   [[nodiscard]] double score() const { return replay_.score(); }
-  [[nodiscard]] const Moves& moves() const { return replay_.moves(); }
+  [[nodiscard]] const Transitions& transitions() const { return replay_.transitions(); }
 
  private:
   struct Candidate {
-    Moves moves;
-    Id one = none;  // states to settle between, if any
-    Id other = none;
+    Transitions transitions;
+    Id first = none;  // the states to settle between, if any
+    Id second = none;
     double score = 0.0;
   };
 
@@ -45,11 +44,11 @@ class TableSearch {
   void in_turn(std::vector<Candidate>& candidates, Work work);
   void take_best(std::vector<Candidate> candidates, std::size_t most_polished);
 
-  AnswerCells telling_;
+  OutputCells informative_;
   NoisyTree tree_;
   SearchScore score_;
   TableReplay replay_;
-  Pulse& pulse_;
+  Watch& watch_;
 };
 
 }  // namespace resolvent

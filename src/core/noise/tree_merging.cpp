@@ -6,16 +6,21 @@
 namespace resolvent {
 namespace {
 
-constexpr double contradiction = 6.0;  // a merge that costs more makes a state instead
+constexpr double contradiction = 6.0;  // a merge that costs more creates a state instead
 
 }  // namespace
 
-TreeMerging::TreeMerging(const NoisyTree& tree, const NoiseShape& noise, Pulse& pulse)
-    : tree_(tree), score_(tree.cells, noise), pulse_(pulse), rows_(tree.histories.parent.size()),
-      children_(tree.histories.parent.size()), kept_at_(tree.histories.parent.size()) {
+TreeMerging::TreeMerging(const NoisyTree& tree, const NoiseShape& noise, Watch& watch)
+    : tree_(tree),
+      score_(tree.cells, noise),
+      watch_(watch),
+      rows_(tree.histories.parent.size()),
+      children_(tree.histories.parent.size()),
+      saved_at_(tree.histories.parent.size()) {
   for (std::size_t node = 0; node < rows_.size(); ++node) {
-    for (std::size_t at = tree.first_answer[node]; at < tree.first_answer[node + 1]; ++at) {
-      if (rows_[node].empty() || rows_[node].back().cell != tree.answer[at]) rows_[node].push_back({tree.answer[at], 0});
+    for (std::size_t at = tree.first_output[node]; at < tree.first_output[node + 1]; ++at) {
+      if (rows_[node].empty() || rows_[node].back().cell != tree.output[at])
+        rows_[node].push_back({tree.output[at], 0});
       ++rows_[node].back().times;
     }
     for (Id below = tree.histories.first_child[node]; below < tree.histories.first_child[node + 1]; ++below)
@@ -24,87 +29,87 @@ TreeMerging::TreeMerging(const NoisyTree& tree, const NoiseShape& noise, Pulse& 
   }
 }
 
-// What the answers to one query are worth.
-double TreeMerging::worth(const Count* first, const Count* last) const {
+// Score of the outputs of one query.
+double TreeMerging::score_of(const Count* first, const Count* last) const {
   const auto query = index(tree_.cells.query[index(first->cell)]);
   double total = 0.0;
   double main = -std::numeric_limits<double>::infinity();
-  Id asked = 0;
+  Id queried = 0;
   for (const Count* each = first; each != last; ++each) {
     total += score_.others(index(each->cell), each->times);
-    asked += each->times;
+    queried += each->times;
     main = std::max(main, score_.main(index(each->cell), each->times));
   }
   for (auto cell = index(tree_.cells.first[query]); cell < index(tree_.cells.first[query + 1]); ++cell)
     main = std::max(main, score_.main(cell, 0));
-  return total + main - score_.anys(asked);
+  return total + main - score_.anys(queried);
 }
 
-double TreeMerging::pour(Row& into, const Row& from) const {
+double TreeMerging::merge_rows(Row& into, const Row& from) const {
   if (from.empty()) return 0.0;
-  const auto query = [&](const Count& count) { return tree_.cells.query[index(count.cell)]; };
+  const auto query_of = [&](const Count& count) { return tree_.cells.query[index(count.cell)]; };
   Row both;
   both.reserve(into.size() + from.size());
-  double gained = 0.0;
+  double gain = 0.0;
   auto at = into.begin();
-  for (auto given = from.begin(); given != from.end();) {
-    const Id asked = query(*given);
-    while (at != into.end() && query(*at) < asked) both.push_back(*at++);
+  for (auto from_at = from.begin(); from_at != from.end();) {
+    const Id query = query_of(*from_at);
+    while (at != into.end() && query_of(*at) < query) both.push_back(*at++);
     const auto before = at;
-    while (at != into.end() && query(*at) == asked) ++at;
-    const auto begin = given;
-    while (given != from.end() && query(*given) == asked) ++given;
+    while (at != into.end() && query_of(*at) == query) ++at;
+    const auto begin = from_at;
+    while (from_at != from.end() && query_of(*from_at) == query) ++from_at;
     if (before == at) {
-      both.insert(both.end(), begin, given);
+      both.insert(both.end(), begin, from_at);
       continue;
     }
     const std::size_t start = both.size();
-    std::merge(before, at, begin, given, std::back_inserter(both),
-               [](const Count& one, const Count& other) { return one.cell < other.cell; });
-    std::size_t kept = start;
+    std::merge(before, at, begin, from_at, std::back_inserter(both),
+               [](const Count& first, const Count& second) { return first.cell < second.cell; });
+    std::size_t last = start;
     for (std::size_t next = start + 1; next < both.size(); ++next) {
-      if (both[next].cell == both[kept].cell)
-        both[kept].times += both[next].times;
+      if (both[next].cell == both[last].cell)
+        both[last].times += both[next].times;
       else
-        both[++kept] = both[next];
+        both[++last] = both[next];
     }
-    both.resize(kept + 1);
-    gained += worth(&both[start], &both[0] + both.size()) - worth(&*before, &*before + (at - before)) -
-              worth(&*begin, &*begin + (given - begin));
+    both.resize(last + 1);
+    gain += score_of(&both[start], &both[0] + both.size()) - score_of(&*before, &*before + (at - before)) -
+            score_of(&*begin, &*begin + (from_at - begin));
   }
   both.insert(both.end(), at, into.end());
   into = std::move(both);
-  return gained;
+  return gain;
 }
 
 Id& TreeMerging::child(Id node, Id label) {
   auto& children = children_[index(node)];
-  const auto place = std::lower_bound(children.begin(), children.end(), std::pair<Id, Id>{label, none});
-  if (place != children.end() && place->first == label) return place->second;
-  return children.insert(place, {label, none})->second;
+  const auto position = std::lower_bound(children.begin(), children.end(), std::pair<Id, Id>{label, none});
+  if (position != children.end() && position->first == label) return position->second;
+  return children.insert(position, {label, none})->second;
 }
 
-void TreeMerging::keep(Id node) {
-  if (kept_at_[index(node)] == folds_) return;
-  kept_at_[index(node)] = folds_;
-  kept_.push_back({node, rows_[index(node)], children_[index(node)]});
+void TreeMerging::save(Id node) {
+  if (saved_at_[index(node)] == folds_) return;
+  saved_at_[index(node)] = folds_;
+  saved_.push_back({node, rows_[index(node)], children_[index(node)]});
 }
 
 double TreeMerging::fold(Id red, Id parent, Id label, bool undo) {
   ++folds_;
-  kept_.clear();
-  keep(parent);
+  saved_.clear();
+  save(parent);
   const Id blue = child(parent, label);
   child(parent, label) = red;
-  double gained = 0.0;
+  double gain = 0.0;
   std::vector<std::pair<Id, Id>> pairs{{red, blue}};
-  // Below a blue node everything is still a tree, so each node of it is met once.
+  // Below a blue node the graph is still a tree, so each node is visited once.
   for (std::size_t next = 0; next < pairs.size(); ++next) {
     const auto [into, from] = pairs[next];
-    pulse_.beat();
+    watch_.tick();
     ++work_;
-    keep(into);
-    gained += pour(rows_[index(into)], rows_[index(from)]);
+    save(into);
+    gain += merge_rows(rows_[index(into)], rows_[index(from)]);
     for (const auto& [read, below] : children_[index(from)]) {
       Id& target = child(into, read);
       if (target == none)
@@ -114,14 +119,14 @@ double TreeMerging::fold(Id red, Id parent, Id label, bool undo) {
     }
   }
   if (undo)
-    for (Kept& each : kept_) {
+    for (Saved& each : saved_) {
       rows_[index(each.node)] = std::move(each.row);
       children_[index(each.node)] = std::move(each.children);
     }
-  return gained;
+  return gain;
 }
 
-std::optional<Moves> TreeMerging::run(Id most_states, std::int64_t most_work) {
+std::optional<Transitions> TreeMerging::run(Id most_states, std::int64_t most_work) {
   std::vector<Id> red{0};
   std::vector<Id> number(rows_.size(), none);
   number[0] = 0;
@@ -129,11 +134,11 @@ std::optional<Moves> TreeMerging::run(Id most_states, std::int64_t most_work) {
     Id red = none;
     Id parent = none;
     Id label = none;
-    double gained = -std::numeric_limits<double>::infinity();
+    double gain = -std::numeric_limits<double>::infinity();
   };
   while (true) {
-    Choice merge;                                                  // the one that gains most
-    Choice fresh{none, none, none, -contradiction};  // the blue node that fits worst where it fits best
+    Choice merge;                                        // with the highest gain
+    Choice new_state{none, none, none, -contradiction};  // the blue node whose best merge is worst
     for (const Id parent : red) {
       const Children below = children_[index(parent)];
       for (const auto& [label, blue] : below) {
@@ -141,31 +146,31 @@ std::optional<Moves> TreeMerging::run(Id most_states, std::int64_t most_work) {
         Choice best;
         for (const Id into : red) {
           if (work_ > most_work) return std::nullopt;
-          const double gained = fold(into, parent, label, true);
-          if (gained > best.gained) best = {into, parent, label, gained};
+          const double gain = fold(into, parent, label, true);
+          if (gain > best.gain) best = {into, parent, label, gain};
         }
-        if (best.gained > merge.gained) merge = best;
-        if (best.gained < fresh.gained) fresh = best;
+        if (best.gain > merge.gain) merge = best;
+        if (best.gain < new_state.gain) new_state = best;
       }
     }
     if (merge.parent == none) break;
-    if (fresh.parent != none) {
+    if (new_state.parent != none) {
       if (static_cast<Id>(red.size()) == most_states) return std::nullopt;
-      const Id state = child(fresh.parent, fresh.label);
+      const Id state = child(new_state.parent, new_state.label);
       number[index(state)] = static_cast<Id>(red.size());
       red.push_back(state);
     } else {
       fold(merge.red, merge.parent, merge.label, false);
     }
   }
-  Moves moves(red.size() * index(tree_.labels));
+  Transitions transitions(red.size() * index(tree_.labels));
   for (std::size_t state = 0; state < red.size(); ++state) {
     for (Id label = 0; label < tree_.labels; ++label)
-      moves[state * index(tree_.labels) + index(label)] = static_cast<Id>(state);
+      transitions[state * index(tree_.labels) + index(label)] = static_cast<Id>(state);
     for (const auto& [label, to] : children_[index(red[state])])
-      moves[state * index(tree_.labels) + index(label)] = number[index(to)];
+      transitions[state * index(tree_.labels) + index(label)] = number[index(to)];
   }
-  return moves;
+  return transitions;
 }
 
 }  // namespace resolvent

@@ -1,5 +1,5 @@
-// A machine made from the tree of label histories, by merging its nodes: finds memory of many
-// states that is of no use before all of them are there, as splitting does not.
+// A machine by merging the nodes of the tree of label sequences. Unlike splitting, this finds memory that
+// only helps once all its states exist.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "log_evidence.hpp"
-#include "pulse.hpp"
 #include "table_replay.hpp"
+#include "watch.hpp"
 
 namespace resolvent {
 
-// Red nodes are states; blue ones hang below them and are to be merged into a state, or to become
-// one. The answers of a merged node are weighed as in table_replay.hpp.
+// Red nodes are states; blue nodes are their children, to be merged into a state or to become one. The
+// outputs of merged nodes are scored as in table_replay.hpp.
 class TreeMerging {
  public:
   // The tree must outlive it.
-  TreeMerging(const NoisyTree& tree, const NoiseShape& noise, Pulse& pulse);
+  TreeMerging(const NoisyTree& tree, const NoiseShape& noise, Watch& watch);
 
-  // The table in which every node of the tree is in a state, or nothing if that would take more
-  // than `most_states` states or `most_work` merged nodes.
-  std::optional<Moves> run(Id most_states, std::int64_t most_work);
+  // Return the table in which every node has a state, or nullopt if that needs more than `most_states`
+  // states or `most_work` merged nodes.
+  std::optional<Transitions> run(Id most_states, std::int64_t most_work);
 
  private:
   struct Count {
@@ -33,15 +33,15 @@ class TreeMerging {
   using Row = std::vector<Count>;
   using Children = std::vector<std::pair<Id, Id>>;  // label, node
 
-  // What two rows gain if they are one. `into` then holds both.
-  double pour(Row& into, const Row& from) const;
-  [[nodiscard]] double worth(const Count* first, const Count* last) const;
-  // What it gains to merge the tree below a blue node into a red one; with `undo` nothing changes.
+  // Merge `from` into `into`; return the gain.
+  double merge_rows(Row& into, const Row& from) const;
+  [[nodiscard]] double score_of(const Count* first, const Count* last) const;
+  // Merge the tree below a blue node into a red one; return the gain. With `undo`, nothing changes.
   double fold(Id red, Id parent, Id label, bool undo);
   Id& child(Id node, Id label);
-  void keep(Id node);
+  void save(Id node);
 
-  struct Kept {
+  struct Saved {
     Id node;
     Row row;
     Children children;
@@ -49,11 +49,11 @@ class TreeMerging {
 
   const NoisyTree& tree_;
   SearchScore score_;
-  Pulse& pulse_;
-  std::vector<Row> rows_;          // by node
+  Watch& watch_;
+  std::vector<Row> rows_;           // by node
   std::vector<Children> children_;  // by node, by label
-  std::vector<Kept> kept_;          // what a fold changed
-  std::vector<std::int64_t> kept_at_;
+  std::vector<Saved> saved_;        // the nodes that a fold changed
+  std::vector<std::int64_t> saved_at_;
   std::int64_t folds_ = 0;
   std::int64_t work_ = 0;
 };

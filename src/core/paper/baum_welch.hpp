@@ -1,4 +1,4 @@
-// The expectation step of Baum-Welch for a hidden layer beside a place that is seen.
+// Expectation step of Baum-Welch for a latent layer beside an observed position.
 #pragma once
 
 #include <span>
@@ -7,27 +7,27 @@
 
 namespace resolvent {
 
-// Traces of moves. All moves of a trace but a last one that is paid say from where
-// to where it went; a paid one leads to the end, in which there is one layer only.
-struct Moves {
-  std::span<const Id> move;      // its code, or for a paid one the code among those
-  std::span<const Row> offsets;  // trace i owns moves offsets[i] .. offsets[i + 1]
-  std::span<const Id> paid;      // by trace: 1 where the last move is paid
+// Traces of steps. The code of a step has the positions before and after it; the last step of a trace may
+// be a rewarded one, which leads to the end, with a single layer.
+struct LayerSteps {
+  std::span<const Id> step;      // code of the step, or for a rewarded one its code among those
+  std::span<const Row> offsets;  // trace i owns steps offsets[i] .. offsets[i + 1]
+  std::span<const Id> rewarded;  // by trace: 1 if the last step is rewarded
 };
 
-// By move, the layer before it and, but for paid moves, the layer after it.
+// By step, layer before it and, except for rewarded steps, layer after it.
 template <typename Number>
 struct LayerTables {
-  std::span<Number> onward;  // move * layers * layers + before * layers + after
-  std::span<Number> paid;    // move * layers + before
+  std::span<Number> onward;    // step * layers * layers + before * layers + after
+  std::span<Number> rewarded;  // step * layers + before
 };
 
-// Every trace begins in layer 0. Given the probability of each move and the layer
-// after it, adds to `counts` how often each is expected to have been made, and
-// returns the logarithm of the probability of all traces.
+// Every trace begins in layer 0. Given the probability of each step and the layer after it, add the
+// expected number of each to `counts`, and return the log-likelihood of all traces.
 //
-// Scaled forward and backward passes; only the layers that fit what was seen are
-// looked at, so a move costs the square of their number.
-double expect(const Moves& moves, Id layers, LayerTables<const double> probabilities, LayerTables<double> counts);
+// Scaled forward and backward passes over the layers of the observed positions only, so that a step costs
+// the square of their number.
+double expect_layers(const LayerSteps& steps, Id layers, LayerTables<const double> probabilities,
+                     LayerTables<double> counts);
 
 }  // namespace resolvent

@@ -1,6 +1,5 @@
-// What the learner is given: one row per answer, the rows of a trace one after
-// another. A row says "read `beta`, then answer `alpha` with `output`"; either
-// half may be absent (`none`).
+// Samples as columns: one row per output, trace by trace. A row reads the label `beta`, then has `output`
+// for the query `alpha`; either half may be absent (`none`).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@ using Row = std::int64_t;
 
 inline constexpr Id none = -1;
 
-// An id as the place in an array that it stands for.
+// Return an id as an array index.
 constexpr std::size_t index(Id id) { return static_cast<std::size_t>(id); }
 
 struct Labels {
@@ -22,7 +21,7 @@ struct Labels {
   std::span<const Row> offsets;  // trace i owns rows offsets[i] .. offsets[i + 1]
 };
 
-struct Answers {
+struct Outputs {
   std::span<const Id> alpha;
   std::span<const Id> output;
 };

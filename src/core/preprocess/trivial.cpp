@@ -5,139 +5,140 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "elementary.hpp"
+#include "arithmetic.hpp"
 #include "pair_map.hpp"
 
 namespace resolvent {
 namespace {
 
-// Most labels that are needed show it near the root: so many nodes, the first ones, are
-// looked at before all are.
+// Conflicts of nontrivial labels usually appear near the root, so this number of nodes is checked first.
 constexpr std::size_t top = 4096;
 
-// Where each of the first nodes comes to lie in the tree without the label; numbered as met.
-std::vector<Id> nodes_without(const HistoryTree& tree, Id label, std::size_t nodes_looked_at) {
-  std::vector<Id> moved(nodes_looked_at, 0);
-  PairMap children(moved.size());
+// Number the nodes of the tree without a label, for the first nodes.
+std::vector<Id> nodes_without(const HistoryTree& tree, Id label, std::size_t first_nodes) {
+  std::vector<Id> new_node(first_nodes, 0);
+  PairMap children(new_node.size());
   Id nodes = 1;
-  for (Id node = 1; index(node) < moved.size(); ++node) {
-    const Id above = moved[index(tree.parent[index(node)])];
+  for (Id node = 1; index(node) < new_node.size(); ++node) {
+    const Id above = new_node[index(tree.parent[index(node)])];
     if (tree.label[index(node)] == label) {
-      moved[index(node)] = above;
+      new_node[index(node)] = above;
       continue;
     }
     Id& child = children.at(above, tree.label[index(node)]);
     if (child == none) child = nodes++;
-    moved[index(node)] = child;
+    new_node[index(node)] = child;
   }
-  return moved;
+  return new_node;
 }
 
-// What an answer says, in bits: the rarer it is among those to its alpha, the
-// more. An alpha that has one answer throughout says nothing.
-class Surprise {
+// Information content of outputs in bits: the rarer an output for its alpha, the higher; 0 if the alpha has
+// a single output.
+class Information {
  public:
-  explicit Surprise(const PrefixTree& tree) {
-    for (const Answer& answer : tree.answers) {
-      if (index(answer.alpha) >= asked_.size()) asked_.resize(index(answer.alpha) + 1, 0);
-      ++asked_[index(answer.alpha)];
-      Id& given = given_.at(answer.alpha, answer.output);
-      given = given == none ? 1 : given + 1;
+  explicit Information(const PrefixTree& tree) {
+    for (const Output& output : tree.outputs) {
+      if (index(output.alpha) >= count_of_alpha_.size()) count_of_alpha_.resize(index(output.alpha) + 1, 0);
+      ++count_of_alpha_[index(output.alpha)];
+      Id& count = count_of_output_.at(output.alpha, output.output);
+      count = count == none ? 1 : count + 1;
     }
   }
 
-  [[nodiscard]] double bits(Answer answer) const {
-    return binary_log(static_cast<double>(asked_[index(answer.alpha)]) /
-                     static_cast<double>(given_.find(answer.alpha, answer.output)));
+  [[nodiscard]] double bits(Output output) const {
+    return binary_log(static_cast<double>(count_of_alpha_[index(output.alpha)]) /
+                      static_cast<double>(count_of_output_.find(output.alpha, output.output)));
   }
 
  private:
-  std::vector<Id> asked_;
-  PairMap given_;
+  std::vector<Id> count_of_alpha_;
+  PairMap count_of_output_;
 };
 
-struct Told {
-  Answer answer;
+struct NodeOutput {
+  Output output;
   Id node;
 };
 
-Row first_row(const HistoryTree& tree, const Answers& answers, const Told& told) {
-  for (std::size_t row = 0; row < answers.alpha.size(); ++row)
-    if (tree.node_of_row[row] == told.node && answers.alpha[row] == told.answer.alpha) return static_cast<Row>(row);
-  throw std::logic_error("the row of an answer is gone");
+Row first_row(const HistoryTree& tree, const Outputs& outputs, const NodeOutput& seen) {
+  for (std::size_t row = 0; row < outputs.alpha.size(); ++row)
+    if (tree.node_of_row[row] == seen.node && outputs.alpha[row] == seen.output.alpha) return static_cast<Row>(row);
+  throw std::logic_error("the row of an output is missing");
 }
 
-// Looks at the first `nodes` only; parents come before their children.
-Deletion delete_label(const PrefixTree& tree, std::size_t nodes, const Answers& answers, const Surprise& surprise,
+// Considers the first `nodes` only; parents precede their children.
+Deletion delete_label(const PrefixTree& tree, std::size_t nodes, const Outputs& outputs, const Information& information,
                       Id label, Id labels) {
   const HistoryTree& histories = tree.histories;
-  const std::vector<Id> moved = nodes_without(histories, label, nodes);
+  const std::vector<Id> new_node = nodes_without(histories, label, nodes);
 
-  // By node: the label read last, the deleted one left out, and what it was
-  // when the label was last deleted.
+  // By node: the last label other than the deleted one, and its value at the last deletion.
   std::vector<Id> last(nodes, none);
   std::vector<Id> deleted_after(nodes, none);
-  Deletion found;
-  found.bits.resize(index(labels) + 1, 0.0);
-  found.occurrences.resize(index(labels) + 1, 0);
+  Deletion deletion;
+  deletion.bits.resize(index(labels) + 1, 0.0);
+  deletion.occurrences.resize(index(labels) + 1, 0);
   for (std::size_t node = 1; node < nodes; ++node) {
     const std::size_t above = index(histories.parent[node]);
-    const bool gone = histories.label[node] == label;
-    last[node] = gone ? last[above] : histories.label[node];
-    deleted_after[node] = gone ? last[above] + 1 : deleted_after[above];
-    if (gone) ++found.occurrences[index(last[above] + 1)];
+    const bool deleted = histories.label[node] == label;
+    last[node] = deleted ? last[above] : histories.label[node];
+    deleted_after[node] = deleted ? last[above] + 1 : deleted_after[above];
+    if (deleted) ++deletion.occurrences[index(last[above] + 1)];
   }
 
-  // Nodes grouped by where they come to lie, in shortlex order within a group.
+  // Nodes grouped by their merged node, in shortlex order within a group.
   std::vector<std::size_t> start(nodes + 1, 0);
-  for (const Id node : moved) ++start[index(node) + 1];
+  for (const Id node : new_node) ++start[index(node) + 1];
   std::partial_sum(start.begin(), start.end(), start.begin());
   std::vector<Id> grouped(nodes);
   {
     std::vector<std::size_t> next(start.begin(), start.end() - 1);
-    for (std::size_t node = 0; node < nodes; ++node) grouped[next[index(moved[node])]++] = static_cast<Id>(node);
+    for (std::size_t node = 0; node < nodes; ++node) grouped[next[index(new_node[node])]++] = static_cast<Id>(node);
   }
 
-  std::vector<Told> told;
+  std::vector<NodeOutput> seen;
   for (std::size_t group = 0; group < nodes; ++group) {
     if (start[group + 1] - start[group] < 2) continue;
-    told.clear();
+    seen.clear();
     for (std::size_t at = start[group]; at < start[group + 1]; ++at) {
       const Id node = grouped[at];
-      for (std::size_t answer = tree.first_answer[index(node)]; answer < tree.first_answer[index(node) + 1]; ++answer)
-        told.push_back({tree.answers[answer], node});
+      for (std::size_t output = tree.first_output[index(node)]; output < tree.first_output[index(node) + 1]; ++output)
+        seen.push_back({tree.outputs[output], node});
     }
-    std::ranges::stable_sort(told, {}, [](const Told& one) { return one.answer.alpha; });
-    for (std::size_t first = 0, next = 0; first < told.size(); first = next) {
-      while (next < told.size() && told[next].answer.alpha == told[first].answer.alpha) {
-        if (told[next].answer.output != told[first].answer.output)
-          return {0, {}, {}, Contradiction{first_row(histories, answers, told[first]), first_row(histories, answers, told[next])}};
+    std::ranges::stable_sort(seen, {}, [](const NodeOutput& node_output) { return node_output.output.alpha; });
+    for (std::size_t first = 0, next = 0; first < seen.size(); first = next) {
+      while (next < seen.size() && seen[next].output.alpha == seen[first].output.alpha) {
+        if (seen[next].output.output != seen[first].output.output)
+          return {0,
+                  {},
+                  {},
+                  Contradiction{first_row(histories, outputs, seen[first]), first_row(histories, outputs, seen[next])}};
         ++next;
       }
-      const double bits = next - first < 2 ? 0.0 : surprise.bits(told[first].answer);
+      const double bits = next - first < 2 ? 0.0 : information.bits(seen[first].output);
       if (bits == 0.0) continue;
-      found.agreements += static_cast<Row>(next - first) - 1;
+      deletion.agreements += static_cast<Row>(next - first) - 1;
       for (std::size_t at = first; at < next; ++at)
-        if (const Id context = deleted_after[index(told[at].node)]; context != none)
-          found.bits[index(context)] += bits;
+        if (const Id context = deleted_after[index(seen[at].node)]; context != none)
+          deletion.bits[index(context)] += bits;
     }
   }
-  return found;
+  return deletion;
 }
 
 }  // namespace
 
-std::vector<Deletion> delete_labels(const PrefixTree& tree, const Answers& answers, std::span<const Id> named,
+std::vector<Deletion> delete_labels(const PrefixTree& tree, const Outputs& outputs, std::span<const Id> named,
                                     Id labels) {
-  const Surprise surprise(tree);
-  std::vector<Deletion> found;
+  const Information information(tree);
+  std::vector<Deletion> deletions;
   const std::size_t nodes = index(tree.size());
   for (const Id label : named) {
-    found.push_back(delete_label(tree, std::min(nodes, top), answers, surprise, label, labels));
-    if (nodes > top && !found.back().contradiction)
-      found.back() = delete_label(tree, nodes, answers, surprise, label, labels);
+    deletions.push_back(delete_label(tree, std::min(nodes, top), outputs, information, label, labels));
+    if (nodes > top && !deletions.back().contradiction)
+      deletions.back() = delete_label(tree, nodes, outputs, information, label, labels);
   }
-  return found;
+  return deletions;
 }
 
 }  // namespace resolvent

@@ -1,5 +1,4 @@
-// What deleting a label from all histories brings together: answers that agree,
-// or two that do not.
+// The samples after deletion of a label from all label sequences: outputs that agree, or a contradiction.
 #pragma once
 
 #include <optional>
@@ -10,21 +9,20 @@
 
 namespace resolvent {
 
-// A context is the label read last before the deleted one, plus one; 0 where
-// none was. `occurrences` counts the histories that end with the deleted label,
-// `bits` what agreements say, each under the context of the last deletion: an
-// answer that a share p of the histories gives to its alpha says log2(1/p).
-// `agreements` counts the histories, of each group that became one, that repeat
-// an answer of the group to an alpha whose answer varies somewhere.
+// A context is the label before the deleted one plus one, or 0 at the start. By context of the last
+// deletion: `occurrences` counts the label sequences that end with the deleted label, and `bits` sums the
+// information of agreeing outputs, log2(1/p) for an output with share p for its alpha. `agreements` counts
+// the repeated outputs of each merged group for alphas whose outputs vary.
 struct Deletion {
   Row agreements = 0;
   std::vector<double> bits;
   std::vector<Row> occurrences;
-  std::optional<Contradiction> contradiction;  // then nothing else is filled in
+  std::optional<Contradiction> contradiction;  // if set, nothing else is filled in
 };
 
-// Deletes each of the labels named by itself. `tree` must be that of `answers`;
-// every label in it, and every one named, must be below `labels`.
-std::vector<Deletion> delete_labels(const PrefixTree& tree, const Answers& answers, std::span<const Id> named, Id labels);
+// Delete each of the `named` labels on its own. `tree` must be built from `outputs`; all labels must be
+// below `labels`.
+std::vector<Deletion> delete_labels(const PrefixTree& tree, const Outputs& outputs, std::span<const Id> named,
+                                    Id labels);
 
 }  // namespace resolvent

@@ -1,9 +1,7 @@
-// Machines + traces → what the traces show of the machines: for every answer and
-// every move how often it was seen and where first, and the answers that differ
-// where a machine can give only one.
+// Machines + traces → counts and locations of all observed outputs and transitions, and conflicts between
+// outputs.
 //
-// A pure function of tables and columns, so shards of traces can be gone
-// through anywhere, and what they show put together afterwards.
+// A pure function of tables and columns: shards can be replayed independently and their counts added.
 #pragma once
 
 #include <cstddef>
@@ -16,70 +14,69 @@
 
 namespace resolvent {
 
-// Step t of a trace reads its label number t - lag, if that is at least `first`.
+// Step t of a trace reads label t - lag, if that is at least `first`.
 struct Reading {
   Id first;
   Id lag;
 };
 
-// What a machine answers with: a column of `TraceColumns::outputs`, or one of these.
+// The output of a machine: a column of `TraceColumns::outputs`, or one of these.
 inline constexpr Id next_observation = -1;
 inline constexpr Id whether_terminated = -2;
 
-// `transitions[state * labels + label]` is the next state, or `none` where it was
-// never seen. A supplemented machine is asked about observations paired with the
-// state of the first machine.
+// `transitions[state * labels + label]` is the next state, or `none`. The observation of a supplemented
+// machine is paired with the state of the first machine.
 struct ReplayedMachine {
   std::span<const Id> transitions;
   Id states;
-  Id answers_with;
+  Id output_column;
   bool supplemented;
 };
 
-struct Wanted {
-  bool answers;         // what is asked and answered, and situations; without it only moves and states
-  bool situations;      // how often each situation was met, and ended the episode
-  bool unknown_states;  // count answers also where the state is not known, as those of state `none`
-  bool earliest;        // for every answer and move, the place with the fewest steps before it too
-  bool states;          // the state of every machine at every step
+struct ReplayOptions {
+  bool outputs;           // outputs and augmented states; otherwise only transitions and states
+  bool augmented_states;  // counts of augmented states, and of those that end an episode
+  bool unknown_states;    // also count outputs where the state is unknown, as of state `none`
+  bool earliest;          // for each output and transition also the location with the fewest steps before it
+  bool states;            // the state of each machine at each step
 };
 
-struct Place {
+struct Location {
   Id trace = none;
   Id step = none;
 };
 
-struct Sighting {
+struct Occurrence {
   Id output = none;
   std::uint32_t count = 0;
-  Place place;     // in the trace of lowest rank that showed it, where that first did
-  Place earliest;  // the one with the fewest steps before it, if that was wanted
-  Id rank = none;  // of the trace in which `place` is
+  Location location;  // the first one in the trace of lowest rank
+  Location earliest;  // the one with the fewest steps before it, if requested
+  Id rank = none;     // of the trace of `location`
 };
 
-struct AnswerSeen {
+struct OutputCount {
   Id state;
   std::int64_t query;
-  Sighting seen;
+  Occurrence seen;
 };
 
-struct MoveSeen {
+struct TransitionCount {
   Id state;
   Id label;
-  Sighting seen;  // `output` is the next state
+  Occurrence seen;  // `output` is the next state
 };
 
 struct MachineReplay {
-  std::vector<AnswerSeen> answers;  // by state and query; `output` as some trace had it
-  std::vector<AnswerSeen> clashes;  // other outputs of the same, by state, query and output
-  std::vector<MoveSeen> moves;      // by state and label; a trace is left where a move has no target
-  std::int64_t unasked = 0;         // steps at which the state that supplements it was not known
-  std::vector<Id> states;           // at every step, `none` where not known; if that was wanted
+  std::vector<OutputCount> outputs;          // by state and query; `output` is the first one
+  std::vector<OutputCount> conflicts;        // other outputs, by state, query and output
+  std::vector<TransitionCount> transitions;  // by state and label; a trace ends where a transition is missing
+  std::int64_t unqueried = 0;                // steps at which the state of the first machine was unknown
+  std::vector<Id> states;                    // at each step, `none` if unknown; if requested
 };
 
-// A situation is an observation, the states of all machines, and an action:
-// ((observation * states of the first + its state) * states of the second + …) * actions + action.
-struct Situation {
+// An augmented state is an observation, the states of all machines, and an action, numbered ((observation *
+// states of the first + its state) * states of the second + …) * actions + action.
+struct AugmentedState {
   std::int64_t number;
   std::int64_t count;
   std::int64_t ended;
@@ -87,20 +84,24 @@ struct Situation {
 
 struct Replay {
   std::vector<MachineReplay> machines;
-  // By number. Where there is one machine, or a second that is supplemented, the answers of the
-  // last say how often a situation was met: then only those are here in which a trace was
-  // terminated, without a count.
-  std::vector<Situation> situations;
+  // By number. With one machine, or a supplemented second one, the outputs of the last machine have the
+  // counts; then only augmented states that end an episode are listed, without a count.
+  std::vector<AugmentedState> augmented_states;
 };
 
-// Whether situations are counted by the answers of the last machine.
-bool answers_count_situations(std::span<const ReplayedMachine> machines);
+// Whether augmented states are counted by the outputs of the last machine.
+bool outputs_count_augmented_states(std::span<const ReplayedMachine> machines);
 
-// Replays traces through all machines. Of those that show the same, the one of lowest rank stands
-// for all; without ranks that is the first. A query is
-// observation * actions + action; to a supplemented machine an observation is
-// observation * states of the first machine + its state.
+// Replay traces through all machines. The trace of lowest rank (without ranks, the first) stands for others
+// with the same outputs. A query is observation * actions + action; for a supplemented machine, the
+// observation is observation * states of the first machine + its state.
 Replay replay(const TraceColumns& traces, std::span<const Id> rank, Reading reading,
-              std::span<const ReplayedMachine> machines, Wanted wanted, unsigned threads);
+              std::span<const ReplayedMachine> machines, ReplayOptions options, unsigned threads);
+
+// Write the state at each row. `transitions[state * labels + label]` is the next state, or `none`; from
+// there on the state is `none` until the trace ends. A `beta` of `none` reads nothing; one at or above
+// `labels` leads to `none`.
+void walk_states(std::span<const Id> transitions, Id labels, std::span<const Id> beta, std::span<const Row> offsets,
+                 std::span<Id> states);
 
 }  // namespace resolvent

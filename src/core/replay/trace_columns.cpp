@@ -1,11 +1,37 @@
 #include "trace_columns.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "parallel.hpp"
 
 namespace resolvent {
+namespace {
+
+constexpr std::uint64_t modulus = (std::uint64_t{1} << 61) - 1;
+constexpr std::uint64_t low_31 = (std::uint64_t{1} << 31) - 1;
+constexpr std::uint64_t low_30 = (std::uint64_t{1} << 30) - 1;
+
+std::uint64_t reduced(std::uint64_t number) {
+  const std::uint64_t sum = (number & modulus) + (number >> 61);
+  return sum >= modulus ? sum - modulus : sum;
+}
+
+// Multiply in halves of 31 bits, since not every compiler has 128-bit products; 2^62 is 2 here.
+std::uint64_t product(std::uint64_t first, std::uint64_t second) {
+  const std::uint64_t high = first >> 31, low = first & low_31;
+  const std::uint64_t second_high = second >> 31, second_low = second & low_31;
+  const std::uint64_t between = low * second_high + high * second_low;
+  return reduced(high * second_high * 2 + (between >> 30) + ((between & low_30) << 31) + low * second_low);
+}
+
+// SplitMix64: keys that are equal modulo 2^61 − 1 collide in one of the two polynomials only.
+std::uint64_t mixed(std::uint64_t key) {
+  key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  key = (key ^ (key >> 27)) * 0x94D049BB133111EBULL;
+  return key ^ (key >> 31);
+}
+
+}  // namespace
 
 std::vector<Row> trace_keys(const TraceColumns& traces, const ValueKeys& keys, unsigned threads) {
   std::vector<Row> out(traces.traces());
@@ -25,7 +51,7 @@ std::vector<Row> trace_keys(const TraceColumns& traces, const ValueKeys& keys, u
       key = (key ^ word) * 0x9E3779B97F4A7C15ULL;
       key ^= key >> 32;
     }
-    return static_cast<Row>(key >> 1);  // not negative, so that it sorts the same everywhere
+    return static_cast<Row>(key >> 1);  // never negative, so that it sorts the same everywhere
   };
   const std::size_t parts = std::min(worth_while(traces.label.size(), threads), std::max<std::size_t>(1, out.size()));
   in_parallel(parts, [&](std::size_t part) {
@@ -34,6 +60,18 @@ std::vector<Row> trace_keys(const TraceColumns& traces, const ValueKeys& keys, u
       out[trace] = key_of(static_cast<Id>(trace));
   });
   return out;
+}
+
+std::pair<std::uint64_t, std::uint64_t> key_residues(std::span<const Row> keys, std::uint64_t base,
+                                                     std::uint64_t second_base) {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  for (const Row signed_key : keys) {
+    const auto key = static_cast<std::uint64_t>(signed_key);
+    first = reduced(product(first, base) + reduced(key));
+    second = reduced(product(second, second_base) + reduced(mixed(key)));
+  }
+  return {first, second};
 }
 
 }  // namespace resolvent

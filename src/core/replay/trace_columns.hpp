@@ -1,34 +1,36 @@
-// Traces as columns of codes, and a number for each trace by what it holds.
+// Traces as columns of codes, and hashes of traces by their content.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "samples.hpp"
 
 namespace resolvent {
 
-// Trace i owns steps offsets[i] .. offsets[i + 1] of `action` and of each column of
-// `outputs`, and one entry more of `observation` and `label`, from offsets[i] + i on.
+// Trace i owns steps offsets[i] .. offsets[i + 1] of `action` and of each column of `outputs`, and one more
+// entry of `observation` and `label`, from offsets[i] + i on.
 struct TraceColumns {
   std::span<const Id> observation;
   std::span<const Id> label;
   std::span<const Id> action;
-  std::vector<std::span<const Id>> outputs;  // rewards, and whatever else there is one of a step
+  std::vector<std::span<const Id>> outputs;  // rewards and other columns with one entry per step
   std::span<const Row> offsets;
-  std::span<const Id> ended;  // 1 where the trace was terminated, plus 2 where it was truncated
-  Id observations = 0;        // how many codes there are of each kind
+  std::span<const Id> ended;  // 1 if the trace was terminated, plus 2 if it was truncated
+  Id observations = 0;        // number of codes
   Id labels = 0;
   Id actions = 0;
 
   [[nodiscard]] std::size_t traces() const { return offsets.size() - 1; }
 };
 
-// One trace's share of the columns.
+// The columns of one trace.
 struct OneTrace {
   Id number;
-  std::size_t first;  // its first step among those of all traces
+  std::size_t first;  // its first step among all steps
   std::size_t steps;
   const Id* observation;
   const Id* label;
@@ -47,7 +49,7 @@ struct OneTrace {
   [[nodiscard]] bool terminated() const { return (ended & 1) != 0; }
 };
 
-// Tables that give every code of a column a number which stands for its value.
+// Hashes of the values behind the codes of each column.
 struct ValueKeys {
   std::span<const Row> observation;
   std::span<const Row> label;
@@ -55,7 +57,12 @@ struct ValueKeys {
   std::vector<std::span<const Row>> outputs;
 };
 
-// A number for each trace that depends on nothing but what it holds.
+// Return a hash of each trace that depends on its content only.
 std::vector<Row> trace_keys(const TraceColumns& traces, const ValueKeys& keys, unsigned threads);
+
+// Return two polynomial hashes modulo 2^61 − 1, of the keys and of the keys mixed once more: ((key · base +
+// key) · base + key) … Hashes of consecutive parts can be combined.
+std::pair<std::uint64_t, std::uint64_t> key_residues(std::span<const Row> keys, std::uint64_t base,
+                                                     std::uint64_t second_base);
 
 }  // namespace resolvent

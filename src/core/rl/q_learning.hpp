@@ -1,4 +1,4 @@
-// Tabular Q-learning: steps in, a table of values that grows as situations are met out.
+// Tabular Q-learning with a table that grows with new augmented states.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace resolvent {
 
-// Situations are 0, 1, 2, … in the order in which they were added, and so are actions.
+// States, and actions, are numbered in the order in which they were added.
 class QLearner {
  public:
   QLearner(Id actions, double alpha, double gamma, std::uint64_t seed, double initial)
@@ -18,26 +18,25 @@ class QLearner {
 
   [[nodiscard]] Id actions() const { return actions_; }
   [[nodiscard]] double gamma() const { return gamma_; }
-  [[nodiscard]] Id situations() const { return static_cast<Id>(potential_.size()); }
+  [[nodiscard]] Id states() const { return static_cast<Id>(potential_.size()); }
   [[nodiscard]] const std::vector<double>& values() const { return values_; }
 
-  // A new situation, with the initial value for each action. Steps are paid γ·potential(next) −
-  // potential(situation) on top of their reward, which changes what is learned
-  // first but not what is best in the end (Ng, Harada and Russell 1999).
+  // Add a state, with the initial value for each action. Reward is shaped by γ·potential(next) −
+  // potential(state), which preserves optimal policies (Ng, Harada and Russell 1999).
   void add(double potential);
 
-  // Take what was learned elsewhere for the values of all actions in a situation.
-  void put(Id situation, std::span<const double> values);
+  // Set the values of all actions of a state, transferred from elsewhere.
+  void put(Id state, std::span<const double> values);
 
-  // Any action with probability ε, else one of the best; which of them, chance decides.
-  Id choose(Id situation, double epsilon);
+  // Return a random action with probability ε, else a best one, with random ties.
+  Id choose(Id state, double epsilon);
 
-  // One step of Q-learning; what comes after a step that ended the episode is worth nothing.
-  void update(Id situation, Id action, double reward, Id next, bool ended);
+  // One Q-learning update; the value after the end of an episode is 0.
+  void update(Id state, Id action, double reward, Id next, bool ended);
 
  private:
-  [[nodiscard]] const double* row(Id situation) const {
-    return values_.data() + static_cast<std::size_t>(situation) * static_cast<std::size_t>(actions_);
+  [[nodiscard]] const double* row(Id state) const {
+    return values_.data() + static_cast<std::size_t>(state) * static_cast<std::size_t>(actions_);
   }
 
   Id actions_;
@@ -51,8 +50,8 @@ class QLearner {
 
 enum class Outcome : std::uint8_t { unknown, goes_on, ends };
 
-// What a model knows of its situations, which are the learner's first ones; by
-// situation and action. `among` lists the situations that show each observation.
+// The known steps of a model by state and action. Its states are the first ones of the learner. `among`
+// lists the states with each observation.
 struct KnownSteps {
   Id actions = 0;
   std::vector<Id> following;
@@ -60,12 +59,12 @@ struct KnownSteps {
   std::vector<Outcome> outcome;
   std::vector<std::vector<Id>> among;
 
-  [[nodiscard]] Id situations() const { return static_cast<Id>(following.size()) / actions; }
+  [[nodiscard]] Id states() const { return static_cast<Id>(following.size()) / actions; }
 };
 
-// Teach what the action would have done under this observation in any other
-// state of the machines. Toro Icarte, Klassen, Valenzano and McIlraith (2022)
-// call these counterfactual experiences. `real` is the situation it was done in.
-void imagine(QLearner& learner, const KnownSteps& known, Id observation, Id action, Id real);
+// Update with the known outcome of the action under this observation in all other states of the machines,
+// called counterfactual experiences by Toro Icarte, Klassen, Valenzano and McIlraith (2022). `real` is the
+// actual state.
+void learn_counterfactual(QLearner& learner, const KnownSteps& known, Id observation, Id action, Id real);
 
 }  // namespace resolvent

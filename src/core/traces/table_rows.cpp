@@ -6,14 +6,14 @@
 namespace resolvent {
 namespace {
 
-// Below 0 if a row comes before the one above it, 0 if the two are equal.
+// Return -1 if a row sorts before the previous one, 0 if they are equal, else 1.
 int compared(std::span<const std::span<const Row>> columns, std::size_t row) {
   for (const auto& column : columns)
     if (column[row] != column[row - 1]) return column[row] < column[row - 1] ? -1 : 1;
   return 0;
 }
 
-// The usual case, one column of each kind, in a loop without calls.
+// The usual case of one column each, in a loop without calls.
 std::optional<std::vector<Row>> starts_of_two(std::span<const Row> episode, std::span<const Row> time) {
   std::vector<Row> starts{0};
   for (std::size_t row = 1; row < episode.size(); ++row) {
@@ -43,8 +43,8 @@ std::optional<std::vector<Row>> starts_in_order(std::span<const std::span<const 
 }
 
 std::optional<std::vector<Row>> distinct_integers(std::span<const Row> numbers, std::size_t most, std::span<Id> codes) {
-  std::vector<Row> found;
-  if (numbers.empty()) return found;
+  std::vector<Row> distinct;
+  if (numbers.empty()) return distinct;
   Row least = numbers.front();
   Row largest = least;
   for (const Row number : numbers) {
@@ -54,7 +54,7 @@ std::optional<std::vector<Row>> distinct_integers(std::span<const Row> numbers, 
   const std::uint64_t range = static_cast<std::uint64_t>(largest) - static_cast<std::uint64_t>(least);
   if (range >= most) return std::nullopt;
   std::vector<Id> code_of(static_cast<std::size_t>(range) + 1, none);
-  // Mostly all numbers in between occur, and soon.
+  // Usually all numbers of the range occur early.
   constexpr std::size_t at_once = 4096;
   for (std::size_t from = 0; from < numbers.size(); from += at_once) {
     for (const Row number : numbers.subspan(from, std::min(at_once, numbers.size() - from)))
@@ -63,12 +63,12 @@ std::optional<std::vector<Row>> distinct_integers(std::span<const Row> numbers, 
   }
   for (std::size_t at = 0; at < code_of.size(); ++at) {
     if (code_of[at] == none) continue;
-    code_of[at] = static_cast<Id>(found.size());
-    found.push_back(least + static_cast<Row>(at));
+    code_of[at] = static_cast<Id>(distinct.size());
+    distinct.push_back(least + static_cast<Row>(at));
   }
   const Id* const table = code_of.data();
   std::ranges::transform(numbers, codes.begin(), [=](Row number) { return table[number - least]; });
-  return found;
+  return distinct;
 }
 
 void recode_with_inserted(std::span<const Id> codes, std::span<const Id> table, std::span<const Row> at, Id inserted,
@@ -76,8 +76,8 @@ void recode_with_inserted(std::span<const Id> codes, std::span<const Id> table, 
   const auto value = [table = table.data()](Id code) { return table[code]; };
   auto from = codes.begin();
   auto to = out.begin();
-  for (const Row place : at) {
-    const auto until = codes.begin() + place;
+  for (const Row position : at) {
+    const auto until = codes.begin() + position;
     to = std::transform(from, until, to, value);
     *to++ = inserted;
     from = until;

@@ -1,0 +1,56 @@
+// Rollouts in tabular environments for Python.
+
+#include "rollout.hpp"
+
+#include <nanobind/nanobind.h>
+
+#include <limits>
+
+#include "arrays.hpp"
+
+namespace {
+
+resolvent::World checked_world(const Ids& following, const Ids& ends, Id actions) {
+  require(actions >= 1, "a world needs at least one action");
+  require(following.size() == ends.size() && following.size() % static_cast<std::size_t>(actions) == 0,
+          "following and ends must hold one row of `actions` entries per state");
+  require(following.size() <= static_cast<std::size_t>(std::numeric_limits<Id>::max()), "there are too many states");
+  const auto states = static_cast<std::int64_t>(following.size()) / actions;
+  check_codes(span_of(following), states, 0);
+  check_codes(span_of(ends), 2, 0);
+  const auto next = span_of(following);
+  const auto last = span_of(ends);
+  return {{next.begin(), next.end()}, {last.begin(), last.end()}, actions};
+}
+
+resolvent::Rollout rollout(const Ids& following, const Ids& ends, Id actions, const Ids& starts, Row max_steps) {
+  auto world = checked_world(following, ends, actions);
+  const auto first = span_of(starts);
+  check_codes(first, static_cast<std::int64_t>(world.following.size()) / actions, 0);
+  require(max_steps >= 0, "max_steps must be at least 0");
+  return {std::move(world), {first.begin(), first.end()}, max_steps};
+}
+
+void feed(resolvent::Rollout& rollout, const Rows& actions) {
+  const auto drawn = span_of(actions);
+  for (const Row action : drawn) require(action >= 0 && action < rollout.world().actions, "there is no such action");
+  nb::gil_scoped_release no_gil;
+  rollout.feed(drawn);
+}
+
+nb::tuple take(resolvent::Rollout& rollout) {
+  require(rollout.done(), "some episodes are not over");
+  return nb::make_tuple(array(std::move(rollout.states())), array(std::move(rollout.actions())),
+                        array(std::move(rollout.offsets())), array(std::move(rollout.terminated())));
+}
+
+}  // namespace
+
+void bind_rollout(nb::module_& module) {
+  nb::class_<resolvent::Rollout>(module, "Walk")
+      .def_prop_ro("finished", &resolvent::Rollout::finished)
+      .def_prop_ro("done", &resolvent::Rollout::done)
+      .def("feed", &feed, "actions"_a)
+      .def("take", &take);
+  module.def("walk", &rollout, "following"_a, "ends"_a, "actions"_a, "starts"_a, "max_steps"_a);
+}
