@@ -10,7 +10,7 @@ from noisy_worlds import loaded_die
 from resolvent import load
 from resolvent.cli import main
 from resolvent.machines import Machine
-from resolvent.machines.io.reward_machine_text import read_reward_machine
+from resolvent.machines.io.edge_rewards import read_reward_machine
 
 
 def test_text_of_both_machines(run: Run, machines: Path) -> None:

@@ -10,8 +10,8 @@ import resolvent as rs
 from fuzz.mutations import TEXTS, damaged, damaged_document, json_bytes, tweaked_json
 from fuzz.targets import Files, Reader
 from fuzz.trace_readers import some_traces
+from resolvent.machines.io.edge_rewards import encode_reward_machine
 from resolvent.machines.io.json import encode
-from resolvent.machines.io.reward_machine_text import encode_reward_machine
 from resolvent.worlds import House
 
 MODELS = 16

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resolvent.errors import ModelError
-from resolvent.machines.io.edge_rewards import Guard, check_proposition
+from resolvent.machines.io.guards import Guard, check_proposition
 
 NAMES = ("a", "b", "c")
 LABELS = [frozenset(some) for size in range(4) for some in combinations(NAMES, size)]
@@ -39,13 +39,6 @@ def test_what_is_written_means_the_same(formula):
     assert " " not in written
     assert [means(written, label) for label in LABELS] == [means(formula, one) for one in LABELS]
     assert Guard.parse(written) == Guard.parse(formula)
-
-
-@given(formulas, formulas)
-def test_overlap_finds_a_label_just_where_there_is_one(first, second):
-    both = [label for label in LABELS if means(first, label) and means(second, label)]
-    found = Guard.parse(first).overlap(Guard.parse(second))
-    assert (found in both) if both else (found is None)
 
 
 @given(st.sets(st.sampled_from(LABELS)))

@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 
 from resolvent.errors import ModelError, ResolventError
 from resolvent.machines import Edge, EdgeRewardMachine, Guard, read_reward_machine
-from resolvent.machines.io.edge_rewards import ENDED
-from resolvent.machines.io.reward_machine_text import (
-    encode_reward_machine,
-    write_reward_machine,
-)
+from resolvent.machines.io.edge_rewards import ENDED, encode_reward_machine
 
 OFFICE = """\
 0      # initial state
@@ -162,7 +158,7 @@ def test_nothing_in_a_file_is_run(read, tmp_path):
 
 
 def test_large_files_are_refused(read, monkeypatch):
-    monkeypatch.setattr("resolvent.machines.io.reward_machine_text._MAX_BYTES", 100)
+    monkeypatch.setattr("resolvent.machines.io.edge_rewards._MAX_BYTES", 100)
     with pytest.raises(ModelError, match="larger than"):
         read(OFFICE)
     monkeypatch.undo()
@@ -234,7 +230,7 @@ def test_a_file_by_hand(tmp_path):
         Edge(1, 1, Guard.parse("True"), -0.5),
     )
     path = tmp_path / "rm.txt"
-    write_reward_machine(EdgeRewardMachine(0, frozenset(), edges), path)
+    EdgeRewardMachine(0, frozenset(), edges).save(path)
     assert path.read_text() == (
         "0  # initial state\n"
         "[]  # terminal states\n"

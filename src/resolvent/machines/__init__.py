@@ -9,9 +9,9 @@ from resolvent.machines.build import (
     restore_loops,
 )
 from resolvent.machines.compare import Alternative, is_isomorphic
-from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, Guard
+from resolvent.machines.io.edge_rewards import Edge, EdgeRewardMachine, read_reward_machine
+from resolvent.machines.io.guards import Guard
 from resolvent.machines.io.json import load
-from resolvent.machines.io.reward_machine_text import read_reward_machine, write_reward_machine
 from resolvent.machines.machine import (
     Machine,
     RewardMachine,
@@ -64,5 +64,4 @@ __all__ = [
     "output_order",
     "read_reward_machine",
     "restore_loops",
-    "write_reward_machine",
 ]

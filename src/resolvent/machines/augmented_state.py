@@ -6,7 +6,9 @@ if present, the machine that predicts when episodes end.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
+
+from msgspec import Meta
 
 from resolvent._util.text import amount
 from resolvent.traces.schema import TERMINATED
@@ -14,6 +16,8 @@ from resolvent.traces.symbols import Label, label_text, symbol_text
 
 AugmentedState: TypeAlias = tuple[Any, ...]
 """An observation and the states of the machines that matter, in the order of `ACTING_MACHINES`."""
+
+Share: TypeAlias = Annotated[float, Meta(ge=0)]
 
 ACTING_MACHINES: Final = ("transition", "reward", TERMINATED)
 """Names of the machines that matter for acting; the last one is optional."""
@@ -93,9 +97,9 @@ class LabelNoise:
     5.1% missed, 0% false, 0.2% swapped
     """
 
-    missed: float
-    false: float
-    swapped: float
+    missed: Share
+    false: Share
+    swapped: Share
 
     def shares(self) -> dict[str, float]:
         """Return the rates by the names that `result.noise` has for them.

@@ -98,14 +98,23 @@ class FiniteMemory(ByValue):
             state = self.step(state, label)
         return state
 
-    def replay(self, labels_read: Codes, offsets: NDArray[np.int64]) -> Codes:
+    def replay(
+        self,
+        labels_read: Codes,
+        offsets: NDArray[np.int64],
+        alphabet: Collection[Label] | None = None,
+        *,
+        unseen: str = "unknown",
+    ) -> Codes:
         """Return the state at every step of many traces; −1 from an unseen label on.
 
-        `labels_read` holds codes of this memory's labels (see `codes_of`): −1 for no label,
-        the number of labels or more for an unknown label.
+        `labels_read` holds codes of the alphabet, by default this memory's labels: −1 for no label,
+        the size of the alphabet or more for an unknown one. `unseen` is as for `transitions_for`.
         """
-        table = np.ascontiguousarray(self.transitions.ravel())
-        return _core.walk_states(table, len(self.labels), labels_read, offsets)
+        table = self.transitions
+        if alphabet is not None:
+            table = self.transitions_for(alphabet, unseen=unseen)
+        return _core.walk_states(table.ravel(), table.shape[1], labels_read, offsets)
 
     def access_sequence(self, state: int) -> tuple[Label, ...]:
         """Return the shortest label sequence that reaches a state, first in label order."""

@@ -106,7 +106,7 @@ class Row(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     expected: float | UnsetType | None = UNSET
 
 
-class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
+class PlanFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The content of a plan's file; `preprocessor` is as in a file of machines.
 
     `confidence` is that of the bounds of all rows, for machines with random outputs.
@@ -117,8 +117,8 @@ class PlanFile(msgspec.Struct, forbid_unknown_fields=True):
     gamma: Annotated[float, msgspec.Meta(gt=0, le=1)]
     timing: LabelTiming
     policy: list[Row]
-    preprocessor: StoredPreprocessor | UnsetType = UNSET
-    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | UnsetType = UNSET
+    preprocessor: StoredPreprocessor | None = None
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
 
 
 def content_of(plan: "Plan") -> PlanFile:
@@ -142,7 +142,7 @@ def content_of(plan: "Plan") -> PlanFile:
         machines.timing,
         rows,
         stored_preprocessor(machines.preprocessor),
-        UNSET if plan.confidence is None else plan.confidence,
+        plan.confidence,
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from resolvent import _core
 from resolvent._util.cache import cached
 from resolvent._util.parallel import Threads, Workers, available_cores
 from resolvent.errors import ModelError
@@ -180,12 +179,7 @@ def states_at_steps(
     check_columns(machines, Alphabets.of(traces.values))
     read = labels_read(traces, machines.timing)
     return {
-        name: _core.walk_states(
-            machine.transitions_for(traces.labels, unseen=unseen).ravel(),
-            len(traces.labels),
-            read,
-            traces.offsets,
-        )
+        name: machine.replay(read, traces.offsets, traces.labels, unseen=unseen)
         for name, machine in machines.items()
     }
 

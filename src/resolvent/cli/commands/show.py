@@ -14,7 +14,7 @@ from resolvent.cli.options import Machines as MachinesFile
 from resolvent.cli.output import check_targets, name_text, print_json, working
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
-from resolvent.machines.io.reward_machine_text import encode_reward_machine
+from resolvent.machines.io.edge_rewards import encode_reward_machine
 from resolvent.machines.tables import TableEntry
 from resolvent.traces import read_traces
 

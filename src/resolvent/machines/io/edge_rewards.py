@@ -3,28 +3,43 @@
 A label determines the next state and the reward. A `RewardMachine` predicts the reward from the
 state, the observation and the action, and so is more expressive; `from_pair` converts it where
 the reward follows from state and label alone. There is no conversion back.
+
+A text file has the initial state, a list of terminal states, and one edge a line::
+
+    0    # initial state
+    [2]  # terminal states
+    (0,0,'!coffee',ConstantRewardFunction(0))
+    (0,1,'coffee&!plant',ConstantRewardFunction(0))
+
+The code of Toro Icarte et al. evaluates each line as Python; here it is only parsed. In files
+without the second line, as of their earlier code, a state without edges except a `True` loop is
+terminal.
 """
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from resolvent._util.files import atomic_write, read_content
 from resolvent._util.text import short
+from resolvent._util.validation import check_arguments
 from resolvent.errors import ModelError, OptionError
+from resolvent.machines.io.guards import Guard, check_proposition
 from resolvent.machines.machine_set import Machines
-from resolvent.machines.memory import UNSEEN
-from resolvent.preprocess.samples import Histories, rounded
+from resolvent.machines.memory import UNSEEN, BreadthFirstSearch
+from resolvent.preprocess.samples import rounded
+from resolvent.preprocess.timing import labels_read
 from resolvent.traces.symbols import Label, as_label, label_order, label_text
 from resolvent.traces.trace_set import TraceSet
-from resolvent.traces.vocabulary import Codes, codes_of
+from resolvent.traces.vocabulary import Codes
 
 ENDED: Final = -1
 """State after a label without an edge: the episode is over."""
@@ -38,127 +53,23 @@ MAX_TERM_TABLE: Final = 20_000_000
 _MAX_PROPOSITIONS: Final = 12
 """Maximum number of propositions over which all labels are enumerated."""
 
-_CONSTANTS = ("True", "False")
-_SYNTAX = "&|()\\"
-_LITERAL = re.compile(r"((?:!\s*)*)(.*)", re.DOTALL)
+_MAX_BYTES = 16 << 20
+_CONSTANT = "ConstantRewardFunction"
 
-
-class Term(NamedTuple):
-    """One conjunction: the propositions that must be in a label, and those that must not."""
-
-    required: frozenset[str]
-    forbidden: frozenset[str]
-
-    def holds(self, label: Label) -> bool:
-        """Return whether a label has all required propositions and no forbidden one."""
-        return self.required <= label and self.forbidden.isdisjoint(label)
-
-    def __str__(self) -> str:
-        names = sorted(self.required | self.forbidden)
-        signed = [name if name in self.required else f"!{name}" for name in names]
-        return "&".join(signed) or "True"
-
-
-@dataclass(frozen=True, repr=False)
-class Guard:
-    """A formula in disjunctive normal form; one without terms holds for no label.
-
-    It is written as in reward-machine files: `a&!b|c` holds for a label with a and without b, and
-    for any label with c; `True` holds always and `False` never.
-
-    >>> guard = Guard.parse("e&!n | !g")
-    >>> str(guard), guard.holds(frozenset({"e", "g"})), guard.holds(frozenset({"g"}))
-    ('e&!n|!g', True, False)
-    """
-
-    terms: tuple[Term, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> "Guard":
-        """Read a formula; terms that contradict themselves are dropped, as are repeated ones."""
-        terms = (_term(part, text) for part in text.split("|"))
-        return cls(tuple(dict.fromkeys(term for term in terms if term is not None)))
-
-    @classmethod
-    def exactly(cls, labels: Iterable[Label], propositions: Iterable[str]) -> "Guard":
-        """Return the guard that holds for exactly these labels over these propositions.
-
-        >>> str(Guard.exactly([frozenset(), frozenset({"key"})], ["key", "sofa"]))
-        '!key&!sofa|key&!sofa'
-        """
-        names = frozenset(propositions)
-        return cls(tuple(Term(label, names - label) for label in labels))
-
-    @property
-    def propositions(self) -> frozenset[str]:
-        """All propositions of the formula."""
-        return frozenset().union(*(term.required | term.forbidden for term in self.terms))
-
-    def holds(self, label: Label) -> bool:
-        """Return whether some term holds for a label."""
-        return any(term.holds(label) for term in self.terms)
-
-    def overlap(self, other: "Guard") -> Label | None:
-        """Return a smallest label of two terms for which both guards hold, or None.
-
-        >>> sorted(Guard.parse("a&!b").overlap(Guard.parse("b|c")))
-        ['a', 'c']
-        """
-        for first, second in product(self.terms, other.terms):
-            required, forbidden = map(frozenset.union, first, second)
-            if required.isdisjoint(forbidden):
-                return required
-        return None
-
-    def __str__(self) -> str:
-        return "|".join(map(str, self.terms)) or "False"
-
-    def __repr__(self) -> str:
-        return f"Guard({str(self)!r})"
-
-
-def check_proposition(name: str) -> None:
-    """Raise `ModelError` for a name that cannot be written in a formula."""
-    if name in _CONSTANTS:
-        raise ModelError(f"a formula takes the proposition {name!r} for a constant: rename it")
-    if (
-        not name
-        or name != name.strip()
-        or name.startswith("!")
-        or not name.isprintable()
-        or any(sign in name for sign in _SYNTAX)
-    ):
-        raise ModelError(
-            f"a formula cannot hold the proposition {short(repr(name))}: rename it without "
-            f"{' '.join(_SYNTAX)}, a leading !, spaces at its ends and control characters"
-        )
-
-
-def _term(text: str, formula: str) -> Term | None:
-    """Read a conjunction; None if it holds for no label."""
-    required: set[str] = set()
-    forbidden: set[str] = set()
-    possible = True
-    for literal in text.split("&"):
-        signs, name = _LITERAL.fullmatch(literal.strip()).groups()  # type: ignore[union-attr]
-        holds = signs.count("!") % 2 == 0
-        if not name:
-            raise ModelError(
-                f"the formula {short(repr(formula))} lacks a proposition beside one of its signs"
-            )
-        if name in _CONSTANTS:
-            possible &= holds is (name == "True")
-            continue
-        if "(" in name or ")" in name:
-            raise ModelError(
-                f"the formula {short(repr(formula))} has parentheses: write terms of & and !, "
-                f"joined by |"
-            )
-        check_proposition(name)
-        (required if holds else forbidden).add(name)
-    if not possible or not required.isdisjoint(forbidden):
-        return None
-    return Term(frozenset(required), frozenset(forbidden))
+_END = r"\s*(?:\#.*)?"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_BLANK_LINE = re.compile(_END)
+_INITIAL_LINE = re.compile(rf"\s*(\d{{1,9}}){_END}")
+_TERMINAL_LINE = re.compile(rf"\s*\[((?:\s*+\d{{1,9}}\s*+(?:,|(?=\])))*)\s*\]{_END}")
+_EDGE_LINE = re.compile(
+    rf"""\s*\(\s*(?P<source>\d{{1,9}})\s*,\s*(?P<target>\d{{1,9}})\s*,
+    \s*(?P<formula>'[^'\\]*'|"[^"\\]*")\s*,
+    \s*(?P<function>\w+)\s*\((?P<argument>[^()]*)\)\s*\){_END}""",
+    re.VERBOSE,
+)
+_INITIAL = "the first line is the initial state, such as 0"
+_TERMINAL = "the second line lists the terminal states, such as [2] or []"
+_EDGE = f"an edge is written (0,1,'coffee&!plant',{_CONSTANT}(1))"
 
 
 @dataclass(frozen=True)
@@ -198,15 +109,13 @@ class EdgeRewardMachine:
                 f"more than can be compared: use fewer"
             )
         for number, edge in enumerate(self.edges):
+            name = _name(edge, number)
             if edge.source in self.terminal:
                 raise ModelError(
-                    f"{_name(edge, number)} leaves state {edge.source}, which is terminal: "
-                    f"remove one of the two"
+                    f"{name} leaves state {edge.source}, which is terminal: remove one of the two"
                 )
             if not math.isfinite(edge.reward):
-                raise ModelError(
-                    f"{_name(edge, number)} has the reward {edge.reward}: make it finite"
-                )
+                raise ModelError(f"{name} has the reward {edge.reward}: make it finite")
             if ENDED in (self.initial, edge.source):
                 raise ModelError(f"{ENDED} stands for an ended episode: number states from 0")
         for leaving in self._leaving.values():
@@ -218,7 +127,7 @@ class EdgeRewardMachine:
         ends = (state for edge in self.edges for state in (edge.source, edge.target))
         return frozenset((self.initial, *self.terminal, *ends))
 
-    @property
+    @cached_property
     def propositions(self) -> frozenset[str]:
         """All propositions of the guards."""
         return frozenset().union(*(edge.guard.propositions for edge in self.edges))
@@ -259,31 +168,25 @@ class EdgeRewardMachine:
         """
         alphabet = _all_labels(self, other) if labels is None else list(map(as_label, labels))
         start = (self.initial, other.initial)
-        histories: dict[tuple[int, int], tuple[Label, ...]] = {start: ()}
         if self.has_ended(start[0]) != other.has_ended(start[1]):
             return ()
-        queue = [start]
-        for pair in queue:
-            if self.has_ended(pair[0]):
-                continue
-            for label in alphabet:
+        search: BreadthFirstSearch[tuple[int, int], Label] = BreadthFirstSearch([start])
+        for pair in search:
+            for label in () if self.has_ended(pair[0]) else alphabet:
                 target, reward = self.step(pair[0], label)
                 second_target, second_reward = other.step(pair[1], label)
-                history = (*histories[pair], label)
                 if reward != second_reward or (
                     self.has_ended(target) != other.has_ended(second_target)
                 ):
-                    return history
-                if (target, second_target) not in histories:
-                    histories[target, second_target] = history
-                    queue.append((target, second_target))
+                    return (*(label for _, label in search.path_to(pair)), label)
+                search.add((target, second_target), pair, label)
         return None
 
     def save(self, path: str | Path) -> None:
         """Write a reward-machine file, whole or not at all; `read_reward_machine` reads it."""
-        from resolvent.machines.io.reward_machine_text import write_reward_machine
-
-        write_reward_machine(self, path)
+        data = encode_reward_machine(self)
+        with atomic_write(path) as file:
+            file.write(data)
 
     @classmethod
     def from_pair(cls, pair: Machines, traces: TraceSet) -> "EdgeRewardMachine":
@@ -326,15 +229,29 @@ class EdgeRewardMachine:
             target = UNSEEN if ends else reward.step(source, label)
             state = reward.states if target is UNSEEN else target  # the added terminal state
             labels_of.setdefault((source, state, float(amount)), []).append(label)
-        names = frozenset[str]().union(
-            *(label for labels in labels_of.values() for label in labels)
+        names = (label for labels in labels_of.values() for label in labels)
+        return cls.of_labels(
+            labels_of, frozenset[str]().union(*names), reward.states, initial=int(states[0])
         )
+
+    @classmethod
+    def of_labels(
+        cls,
+        labels_of: Mapping[tuple[int, int, float], Iterable[Label]],
+        names: frozenset[str],
+        end: int,
+        *,
+        initial: int = 0,
+    ) -> "EdgeRewardMachine":
+        """Return a machine, given the labels of each edge (source, target, reward).
+
+        Guards are over the propositions `names`. `end` is terminal if an edge leads there.
+        """
         edges = tuple(
-            Edge(source, target, Guard.exactly(sorted(labels, key=label_order), names), amount)
-            for (source, target, amount), labels in sorted(labels_of.items())
+            Edge(source, target, Guard.exactly(sorted(labels, key=label_order), names), reward)
+            for (source, target, reward), labels in sorted(labels_of.items())
         )
-        terminal = {edge.target for edge in edges if edge.target == reward.states}
-        return cls(int(states[0]), frozenset(terminal), edges)
+        return cls(initial, frozenset({end} & {edge.target for edge in edges}), edges)
 
     @cached_property
     def _leaving(self) -> dict[int, list[tuple[int, Edge]]]:
@@ -350,27 +267,12 @@ def _name(edge: Edge, number: int) -> str:
 
 
 def _check_agreement(leaving: list[tuple[int, Edge]]) -> None:
-    """Raise `ModelError` for two edges that hold for the same label and disagree."""
-    overlap = _first_overlap([edge for _, edge in leaving])
-    if overlap is None:
-        return
-    (number, edge), (second_number, second) = leaving[overlap[0]], leaving[overlap[1]]
-    label = edge.guard.overlap(second.guard) or frozenset()
-    raise ModelError(
-        f"{_name(edge, number)} and {_name(second, second_number)} both hold in state "
-        f"{edge.source} for the label {short(repr(label_text(label)))} and disagree: "
-        f"'{short(str(edge.guard))}' leads to {edge.target} with reward {edge.reward:g}, "
-        f"'{short(str(second.guard))}' to {second.target} with {second.reward:g}; make one formula "
-        f"exclude the other"
-    )
-
-
-def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
-    """Return the first two edges, by number, that hold for one label and disagree; None if none.
+    """Raise `ModelError` for two edges that hold for the same label and disagree.
 
     Terms exclude each other by a proposition that one requires and the other forbids.
     """
-    terms = [(number, term) for number, edge in enumerate(edges) for term in edge.guard.terms]
+    edges = [edge for _, edge in leaving]
+    terms = [(place, term) for place, edge in enumerate(edges) for term in edge.guard.terms]
     names = sorted(frozenset().union(*(edge.guard.propositions for edge in edges)))
     column = {name: at for at, name in enumerate(names)}
     required, forbidden = np.zeros((2, len(terms), len(names)), np.float32)
@@ -378,15 +280,23 @@ def _first_overlap(edges: Sequence[Edge]) -> tuple[int, int] | None:
         required[row, [column[name] for name in term.required]] = 1
         forbidden[row, [column[name] for name in term.forbidden]] = 1
     excludes = required @ forbidden.T > 0
-    results: dict[tuple[int, float], int] = {}
-    result = [
-        results.setdefault((edges[number].target, edges[number].reward), len(results))
-        for number, _ in terms
-    ]
-    differs = np.not_equal.outer(result, result)
-    first, second = np.nonzero(np.triu(differs & ~excludes & ~excludes.T))
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    return min(((terms[row][0], terms[column][0]) for row, column in pairs), default=None)
+    numbers: dict[tuple[int, float], int] = {}
+    outcomes = ((edges[place].target, edges[place].reward) for place, _ in terms)
+    outcome = [numbers.setdefault(outcome, len(numbers)) for outcome in outcomes]
+    differs = np.not_equal.outer(outcome, outcome)
+    pairs = np.argwhere(np.triu(differs & ~excludes & ~excludes.T)).tolist()
+    if not pairs:
+        return
+    one, two = min(pairs, key=lambda pair: [terms[row][0] for row in pair])
+    (number, edge), (second_number, second) = leaving[terms[one][0]], leaving[terms[two][0]]
+    label = terms[one][1].required | terms[two][1].required
+    raise ModelError(
+        f"{_name(edge, number)} and {_name(second, second_number)} both hold in state "
+        f"{edge.source} for the label {short(repr(label_text(label)))} and disagree: "
+        f"'{short(str(edge.guard))}' leads to {edge.target} with reward {edge.reward:g}, "
+        f"'{short(str(second.guard))}' to {second.target} with {second.reward:g}; make one formula "
+        f"exclude the other"
+    )
 
 
 def _all_labels(first: EdgeRewardMachine, second: EdgeRewardMachine) -> list[Label]:
@@ -409,9 +319,8 @@ def _states_before_steps(pair: Machines, traces: TraceSet) -> Codes:
             "the machines read labels one step late, but the reward of an edge belongs to the "
             "label that the step leads to: infer them with timing 'current'"
         )
-    histories, labels = Histories.of(traces, pair.timing), pair.reward.labels
-    codes = np.append(codes_of(histories.labels, labels, len(labels)), np.int32(-1))
-    states = pair.reward.replay(codes[histories.beta], histories.offsets)
+    read = labels_read(traces, pair.timing)
+    states = pair.reward.replay(read, traces.offsets, traces.labels)
     if np.any(states < 0):
         trace, step = traces.locate(int(np.argmax(states < 0)))
         raise ModelError(
@@ -419,8 +328,7 @@ def _states_before_steps(pair: Machines, traces: TraceSet) -> Codes:
             f"give the traces it was inferred from"
         )
     starts = states[traces.offsets[:-1]]
-    differing = int(np.argmax(starts != starts[0]))
-    if differing:
+    if differing := int(np.argmax(starts != starts[0])):
         raise ModelError(
             f"trace 0 starts in state {starts[0]} of the reward machine and trace {differing} in "
             f"state {starts[differing]}, because their first labels differ: a machine with rewards "
@@ -433,10 +341,135 @@ def _not_a_function(
     traces: TraceSet, rewards: NDArray[np.float64], state: int, rows: tuple[int, int]
 ) -> ModelError:
     label = traces.labels[int(traces.after_step(traces.label_codes)[rows[0]])]
-    steps = ((*traces.locate(row), rewards[row]) for row in rows)
-    first, second = (f"{amount:g} in trace {trace}, step {step}" for trace, step, amount in steps)
+    first, second = (
+        "{:g} in trace {}, step {}".format(rewards[row], *traces.locate(row)) for row in rows
+    )
     return ModelError(
         f"in state {state} of the reward machine the label {label_text(label)!r} has the reward "
         f"{first}, and {second}: the reward depends on observation and action too, which a machine "
         f"with rewards on its edges cannot express; give each rewarded event its own label"
     )
+
+
+def read_reward_machine(path: str | Path) -> EdgeRewardMachine:
+    r"""Read a reward-machine file without running any of it.
+
+    Several edges may join a pair of states. Blank lines and comments are skipped.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "coffee.txt"
+    >>> lines = ["0", "[1]", "(0,0,'!c',ConstantRewardFunction(0))"]
+    >>> _ = path.write_text("\n".join([*lines, "(0,1,'c',ConstantRewardFunction(1))"]))
+    >>> read_reward_machine(path).step(0, {"c"})
+    (1, 1.0)
+
+    Raises:
+        ModelError: when the file cannot be read, has a reward that is not a constant,
+            or has two edges that hold for the same label and disagree.
+    """
+    check_arguments(read_reward_machine, locals())
+    data = read_content(path)
+    if len(data) > _MAX_BYTES:
+        raise ModelError(f"{path} is larger than {_MAX_BYTES >> 20} MiB: not a reward machine")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ModelError(f"{path} is not UTF-8 text: not a reward machine") from None
+    lines = [_Line(number, line.rstrip()) for number, line in enumerate(text.split("\n"), 1)]
+    try:
+        return _machine([line for line in lines if not _BLANK_LINE.fullmatch(line.text)])
+    except ModelError as error:
+        raise ModelError(f"{path}, {error}") from error
+
+
+def encode_reward_machine(machine: EdgeRewardMachine) -> bytes:
+    """Return the file that `EdgeRewardMachine.save` writes; equal machines give equal bytes."""
+    for name in sorted(machine.propositions):
+        check_proposition(name)
+    lines = [
+        f"{machine.initial}  # initial state",
+        f"{sorted(machine.terminal)}  # terminal states",
+    ]
+    for edge in machine.edges:
+        formula, reward = _quoted(str(edge.guard)), float(edge.reward)
+        amount = str(int(reward)) if reward.is_integer() and abs(reward) < 1e15 else repr(reward)
+        lines.append(f"({edge.source},{edge.target},{formula},{_CONSTANT}({amount}))")
+    data = ("\n".join(lines) + "\n").encode()
+    if len(data) > _MAX_BYTES:
+        raise ModelError(f"the file would be larger than {_MAX_BYTES >> 20} MiB")
+    return data
+
+
+def _quoted(formula: str) -> str:
+    if "'" not in formula:
+        return f"'{formula}'"
+    if '"' not in formula:
+        return f'"{formula}"'
+    raise ModelError(
+        "the propositions hold both kinds of quotes: rename those with \" or those with '"
+    )
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+
+    def parse(self, form: re.Pattern[str], meaning: str) -> re.Match[str]:
+        """Match the whole line, or raise an error that says what the line should be."""
+        if match := form.fullmatch(self.text):
+            return match
+        raise self.error(f"{short(self.text.strip())!r} cannot be read: {meaning}")
+
+    def error(self, reason: str) -> ModelError:
+        """Return an error that names the line."""
+        return ModelError(f"line {self.number}: {reason}")
+
+
+def _machine(lines: Sequence[_Line]) -> EdgeRewardMachine:
+    if not lines:
+        raise ModelError(f"line 1: the file is empty; {_INITIAL}")
+    first, *rest = lines
+    initial = int(first.parse(_INITIAL_LINE, _INITIAL)[1])
+    terminal = None
+    if rest and rest[0].text.lstrip().startswith("["):
+        listed = rest.pop(0).parse(_TERMINAL_LINE, _TERMINAL)[1]
+        terminal = frozenset(int(state) for state in listed.split(",") if state.strip())
+    edges = [_edge(line) for line in rest]
+    if not edges:
+        raise lines[-1].error(f"no edge comes after it: {_EDGE}")
+    if terminal is None:
+        terminal = _dead_ends(edges)
+    leaving = tuple(edge for edge in edges if edge.source not in terminal)
+    return EdgeRewardMachine(initial, terminal, leaving)
+
+
+def _dead_ends(edges: list[Edge]) -> frozenset[int]:
+    """Return the states that no edge leaves, or only one that always leads back."""
+    leaving: dict[int, list[Edge]] = {edge.target: [] for edge in edges}
+    for edge in edges:
+        leaving.setdefault(edge.source, []).append(edge)
+    always = Guard.parse("True")
+    return frozenset(
+        state
+        for state, edges in leaving.items()
+        if all(edge.target == state and edge.guard == always for edge in edges)
+    )
+
+
+def _edge(line: _Line) -> Edge:
+    parts = line.parse(_EDGE_LINE, _EDGE)
+    if parts["function"] != _CONSTANT:
+        raise line.error(
+            f"the reward is {short(parts['function'])}(…), which depends on more than the label: "
+            f"only {_CONSTANT} can be read"
+        )
+    argument = parts["argument"].strip()
+    if not re.fullmatch(_NUMBER, argument) or not math.isfinite(float(argument)):
+        raise line.error(f"the reward is {short(argument)!r}: give a finite number")
+    try:
+        guard = Guard.parse(parts["formula"][1:-1])
+    except ModelError as error:
+        raise line.error(str(error)) from error
+    reward = float(argument) + 0.0
+    source, target = int(parts["source"]), int(parts["target"])
+    return Edge(source, target, guard, reward, origin=f"line {line.number}")

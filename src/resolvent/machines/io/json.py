@@ -6,13 +6,11 @@ written by another version raises a `ModelError`.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
 from resolvent._util.files import atomic_write, read_content
@@ -25,12 +23,6 @@ from resolvent._util.validation import (
 from resolvent.errors import ModelError, OutOfMemory, ResolventError, TooLarge
 from resolvent.machines.augmented_state import Termination
 from resolvent.machines.io import schema
-from resolvent.machines.io.schema import (
-    preprocessor_in,
-    stored_preprocessor,
-    stored_uncertainty,
-    uncertainty_in,
-)
 from resolvent.machines.machine import Machine, machine_class
 from resolvent.machines.machine_set import Machines, machines_of
 from resolvent.machines.tables import (
@@ -53,9 +45,6 @@ _PAIR_BYTES = 24
 
 _CELL_BYTES = 12
 """Bytes for each transition table entry: its target and its count."""
-
-_MAX_COUNT = 1 << 40
-"""Largest count of one output: sums of such counts fit into 64 bits."""
 
 _ODDS_DECIMALS = 3
 """Decimals of the log odds of alternative transitions."""
@@ -86,18 +75,15 @@ def load(path: str | Path) -> Machines:
 
 def encode(machines: Machines) -> bytes:
     """Return the bytes that `save` writes; the same machines give the same bytes."""
-    termination = machines.termination
+    steps = machines.termination.ends, machines.termination.ambiguous
     content = schema.File(
         format=FORMAT,
         version=VERSION,
         timing=machines.timing,
-        machines=[_stored_machine(machine) for machine in machines.values()],
-        termination=schema.Termination(
-            _stored_steps(machines, termination.ends),
-            _stored_steps(machines, termination.ambiguous),
-        ),
-        preprocessor=stored_preprocessor(machines.preprocessor),
-        state_uncertainty=stored_uncertainty(machines.state_uncertainty),
+        machines=list(map(_stored_machine, machines.values())),
+        termination=schema.Termination(*(_stored_steps(machines, rows) for rows in steps)),
+        preprocessor=schema.stored_preprocessor(machines.preprocessor),
+        state_uncertainty=schema.stored_uncertainty(machines.state_uncertainty),
         provenance=machines.provenance,
     )
     return _in_lines(msgspec.to_builtins(content)) + b"\n"
@@ -134,13 +120,7 @@ def decode(data: bytes, source: str = "machines") -> Machines:
         raise
     except TooLarge as error:
         raise TooLarge(f"{source}: {error}") from error
-    except (
-        msgspec.ValidationError,
-        ValueError,
-        OverflowError,
-        RecursionError,
-        ResolventError,
-    ) as error:
+    except (ValueError, OverflowError, RecursionError, ResolventError) as error:
         raise ModelError(f"{source} is damaged: {error}; infer it again") from error
 
 
@@ -163,9 +143,8 @@ def _rows(*columns: NDArray[Any]) -> list[Any]:
 
 
 def _stored_machine(machine: Machine) -> schema.Machine:
-    actions = len(machine.actions)
+    actions, counts = len(machine.actions), machine.output_counts
     state, label = np.nonzero(machine.transitions >= 0)
-    output_counts = machine.output_counts
     return schema.Machine(
         predicts=machine.predicts,
         supplemented=machine.supplemented,
@@ -186,49 +165,46 @@ def _stored_machine(machine: Machine) -> schema.Machine:
             constant=_rows(*np.divmod(machine.constant_query, actions), machine.constant_value),
         ),
         observed_constants=_stored_pairs(machine),
-        output_counts=_rows(machine.output_count_rows, output_counts.value, output_counts.count)
-        or UNSET,
-        support=UNSET if machine.support is None else _stored_support(machine, machine.support),
-        decisions=UNSET
+        output_counts=_rows(machine.output_count_rows, counts.value, counts.count),
+        support=None if machine.support is None else _stored_support(machine, machine.support),
+        decisions=None
         if machine.decisions is None
         else _stored_decisions(machine, machine.decisions),
     )
 
 
-def _stored_pairs(machine: Machine) -> schema.ObservedConstants | UnsetType:
+def _stored_pairs(machine: Machine) -> schema.ObservedConstants | None:
     if not len(machine.observed_constant_state):
-        return UNSET
+        return None
     states_of: dict[int, list[int]] = {query: [] for query in machine.constant_query.tolist()}
     for state, query in _rows(machine.observed_constant_state, machine.observed_constant_query):
         states_of[query].append(state)
     numbers: dict[tuple[int, ...], int] = {}
     rows = [numbers.setdefault(tuple(states), len(numbers)) for states in states_of.values()]
-    return schema.ObservedConstants(sets=[list(states) for states in numbers], rows=rows)
+    return schema.ObservedConstants(sets=list(map(list, numbers)), rows=rows)
 
 
 def _stored_support(machine: Machine, support: Support) -> schema.Support:
     is_known = machine.transitions >= 0
-    alternatives: list[tuple[int, int, float]] = []
+    stored = schema.Support(
+        transitions=support.transitions[is_known].tolist(),
+        by_state=support.outputs.tolist(),
+        constant=support.constants.tolist(),
+        constant_by_state=support.constants_by_state.tolist(),
+    )
     if support.alternatives is not None:
         target = support.alternatives.target[is_known]
         log_odds = np.round(support.alternatives.log_odds[is_known], _ODDS_DECIMALS)
         row = np.flatnonzero(target >= 0)
-        alternatives = _rows(row, target[row], log_odds[row])
-    return schema.Support(
-        transitions=support.transitions[is_known].tolist(),
-        by_state=support.outputs.tolist(),
-        constant=support.constants.tolist(),
-        constant_by_state=support.constants_by_state.tolist() or UNSET,
-        alternatives=alternatives or UNSET,
-    )
+        stored.alternatives = _rows(row, target[row], log_odds[row])
+    return stored
 
 
 def _stored_decisions(machine: Machine, decisions: Sequence[MergeDecision]) -> schema.Decisions:
-    number = np.cumsum(machine.transitions.ravel() >= 0) - 1
-    width = len(machine.labels)
-    cell = [step.source * width + machine.labels.code(step.label) for step in decisions]
+    row = np.cumsum(machine.transitions >= 0).reshape(machine.transitions.shape) - 1
+    cells = ((decision.source, machine.labels.code(decision.label)) for decision in decisions)
     return schema.Decisions(
-        transitions=number[np.array(cell, np.int64)].tolist(),
+        transitions=[int(row[cell]) for cell in cells],
         agreeing=[decision.agreeing for decision in decisions],
         folded=[decision.folded for decision in decisions],
     )
@@ -257,8 +233,8 @@ def _machines(content: schema.File) -> Machines:
     )
     return machines.replacing(
         termination=termination,
-        preprocessor=preprocessor_in(content.preprocessor),
-        state_uncertainty=uncertainty_in(content.state_uncertainty, machines),
+        preprocessor=schema.preprocessor_in(content.preprocessor),
+        state_uncertainty=schema.uncertainty_in(content.state_uncertainty, machines),
     )
 
 
@@ -266,13 +242,8 @@ def _machine(stored: schema.Machine) -> Machine:
     """Return a machine, its tables checked."""
     tables, name = stored.tables, f"the machine that predicts {stored.predicts!r}"
     n = tables.states
-    if n < 1:
-        raise ValueError(f"{name} has no state")
     if n > len(tables.transitions) + 1:  # before tables of that size are made
         raise ValueError(f"{name} has more states than its transitions reach")
-    for alphabet in ("labels", "observations", "actions", "outputs"):
-        if not getattr(tables, alphabet):
-            raise ValueError(f"{name} has no {alphabet}")
     check_limit("labels", len(tables.labels), f"{name} reads {len(tables.labels):,} labels,")
     check_table(n, len(tables.labels), _CELL_BYTES, f"{name}: states by labels")
     labels = Vocabulary(frozenset(label) for label in tables.labels)
@@ -319,20 +290,20 @@ def _machine(stored: schema.Machine) -> Machine:
         raise ValueError(f"{unreachable} states of the {machine.name} machine cannot be reached")
     if np.any(transitions[:, tables.trivial] != np.arange(n, dtype=np.int32)[:, None]):
         raise ValueError("a trivial label changes a state")
-    if not isinstance(stored.output_counts, UnsetType):
+    if stored.output_counts:
         machine = replace(machine, output_counts=_output_counts(stored.output_counts, machine))
-    if not isinstance(stored.support, UnsetType):
-        machine = replace(machine, support=_support(machine, stored.support))
-    if not isinstance(stored.decisions, UnsetType):
-        machine = replace(machine, decisions=_decisions(machine, stored.decisions))
-    return machine
+    return replace(
+        machine,
+        support=None if stored.support is None else _support(machine, stored.support),
+        decisions=None if stored.decisions is None else _decisions(machine, stored.decisions),
+    )
 
 
 def _observed_pairs(
-    stored: schema.ObservedConstants | UnsetType, queries: _Numbers, states: int
+    stored: schema.ObservedConstants | None, queries: _Numbers, states: int
 ) -> tuple[Codes, _Numbers]:
     """Return the states and the constant queries observed in them, sorted by both."""
-    if isinstance(stored, UnsetType):
+    if stored is None:
         return no_codes(), no_numbers()
     if len(stored.rows) != len(queries):
         raise ValueError("observed_constants does not fit the constant outputs")
@@ -349,10 +320,8 @@ def _observed_pairs(
 
 
 def _output_counts(stored: Sequence[tuple[int, int, int]], machine: Machine) -> OutputCounts:
-    sizes = len(machine.output_value), len(machine.outputs), _MAX_COUNT + 1
+    sizes = len(machine.output_value), len(machine.outputs), schema.MAX_COUNT + 1
     row, value, count = _columns(stored, sizes, "output_counts", 2)
-    if len(row) == 0 or count.min() < 1:
-        raise ValueError("output_counts holds no counts, or a count of 0")
     counts = OutputCounts(
         machine.output_state[row],
         machine.output_query[row],
@@ -368,30 +337,23 @@ def _output_counts(stored: Sequence[tuple[int, int, int]], machine: Machine) -> 
 
 def _support(machine: Machine, stored: schema.Support) -> Support:
     is_known = machine.transitions >= 0
-    observed = [] if isinstance(stored.constant_by_state, UnsetType) else stored.constant_by_state
-    if (len(stored.transitions), len(stored.by_state), len(stored.constant)) != (
+    by_state, constant, observed = (
+        np.array(counts, np.int64)
+        for counts in (stored.by_state, stored.constant, stored.constant_by_state)
+    )
+    if (len(stored.transitions), len(by_state), len(constant)) != (
         int(np.count_nonzero(is_known)),
         len(machine.output_value),
         len(machine.constant_value),
     ) or len(observed) not in (0, len(machine.observed_constant_state)):
         raise ValueError("support does not fit the tables")
-    counts = [*stored.transitions, *stored.by_state, *stored.constant, *observed]
-    if counts and not 0 <= min(counts) <= max(counts) <= _MAX_COUNT:
-        raise ValueError(f"support holds a count that is not from 0 to {_MAX_COUNT:,}")
-    by_state = np.array(stored.by_state, np.int64)
     varying = machine.output_counts
     if not np.array_equal(by_state[machine.output_count_rows[varying.starts]], varying.totals):
         raise ValueError("support does not fit output_counts")
     table = np.zeros(machine.transitions.shape, np.int64)
     table[is_known] = stored.transitions
-    alternatives = stored.alternatives
-    return Support(
-        table,
-        by_state,
-        np.array(stored.constant, np.int64),
-        np.array(observed, np.int64),
-        None if isinstance(alternatives, UnsetType) else _alternatives(alternatives, machine),
-    )
+    alternatives = _alternatives(stored.alternatives, machine) if stored.alternatives else None
+    return Support(table, by_state, constant, observed, alternatives)
 
 
 def _alternatives(
@@ -402,7 +364,7 @@ def _alternatives(
     cells = np.argwhere(machine.transitions >= 0).tolist()
     last = -1
     for row, state, odds in stored:
-        if not last < row < len(cells) or not 0 <= state < machine.states or not isfinite(odds):
+        if not last < row < len(cells) or not 0 <= state < machine.states:
             raise ValueError("alternatives do not fit the transitions")
         cell = tuple(cells[row])
         if state == machine.transitions[cell]:
@@ -421,12 +383,10 @@ def _decisions(machine: Machine, stored: schema.Decisions) -> tuple[MergeDecisio
         raise ValueError("decisions settle a transition twice")
     if any(not 0 <= row < len(cells) for row in stored.transitions):
         raise ValueError("decisions name a transition that does not exist")
-    if any(not 0 <= number < 2**63 for number in (*stored.agreeing, *stored.folded)):
-        raise ValueError("decisions hold a count out of range")
     reached = {0}
     decisions = []
-    columns = (stored.transitions, stored.agreeing, stored.folded)
-    for row, agreeing, folded in zip(*columns, strict=True):
+    columns = zip(stored.transitions, stored.agreeing, stored.folded, strict=True)
+    for row, agreeing, folded in columns:
         state, label = cells[row]
         target = int(machine.transitions[state, label])
         is_new = target not in reached

@@ -1,11 +1,11 @@
 """The fields of a machine file, as `json` writes it and the schema in docs/formats describes it."""
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import Meta
 
-from resolvent.machines.augmented_state import LabelNoise, StateUncertainty
+from resolvent.machines.augmented_state import LabelNoise, Share, StateUncertainty
 from resolvent.machines.machine_set import Machines, Provenance
 from resolvent.preprocess.discretize import Discretizer
 from resolvent.preprocess.labeling import LabelingFunction
@@ -13,7 +13,13 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor, RewardLevels
 from resolvent.traces.symbols import Label, as_symbol
 
-StoredShares: TypeAlias = list[tuple[list[str], float]]
+MAX_COUNT: Final = 1 << 40
+"""Largest count of one output: sums of such counts fit into 64 bits."""
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
+Symbols: TypeAlias = Annotated[list[Any], Meta(min_length=1)]
+
+StoredShares: TypeAlias = list[tuple[list[str], Share]]
 """Pairs of a label and its share; shares add up to 1."""
 
 _SHARE_TOLERANCE = 1e-6
@@ -23,11 +29,11 @@ _SHARE_TOLERANCE = 1e-6
 class Tables(msgspec.Struct, forbid_unknown_fields=True):
     """Tables over positions in the lists `labels`, `observations`, `actions`, `outputs`."""
 
-    states: int
-    labels: list[list[str]]
-    observations: list[Any]
-    actions: list[Any]
-    outputs: list[Any]
+    states: Annotated[int, Meta(ge=1)]
+    labels: Annotated[list[list[str]], Meta(min_length=1)]
+    observations: Symbols
+    actions: Symbols
+    outputs: Symbols
     trivial: list[int]
     transitions: list[tuple[int, int, int]]  # state, label, next state
     by_state: list[tuple[int, int, int, int]]  # state, observation, action, output
@@ -44,7 +50,7 @@ class ObservedConstants(msgspec.Struct, forbid_unknown_fields=True):
     rows: list[int]
 
 
-class Support(msgspec.Struct, forbid_unknown_fields=True):
+class Support(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """How often the traces showed each row of the tables.
 
     `constant_by_state` counts the pairs of state and query of `observed_constants`, sorted by
@@ -52,22 +58,22 @@ class Support(msgspec.Struct, forbid_unknown_fields=True):
     other state, and the logarithm of the odds of the present target against that state.
     """
 
-    transitions: list[int]
-    by_state: list[int]
-    constant: list[int]
-    constant_by_state: list[int] | UnsetType = UNSET
-    alternatives: list[tuple[int, int, float]] | UnsetType = UNSET
+    transitions: list[Count]
+    by_state: list[Count]
+    constant: list[Count]
+    constant_by_state: list[Count] = []
+    alternatives: list[tuple[int, int, float]] = []
 
 
 class Decisions(msgspec.Struct, forbid_unknown_fields=True):
     """In order, the rows of `transitions` that were decided, and the evidence for each."""
 
     transitions: list[int]
-    agreeing: list[int]
-    folded: list[int]
+    agreeing: list[Count]
+    folded: list[Count]
 
 
-class Machine(msgspec.Struct, forbid_unknown_fields=True):
+class Machine(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A machine: the column it predicts, how it reads observations, and its tables.
 
     `output_counts` lists all outputs of the rows of `by_state` that have more than one: the row,
@@ -78,10 +84,10 @@ class Machine(msgspec.Struct, forbid_unknown_fields=True):
     supplemented: bool
     digits: int | None
     tables: Tables
-    observed_constants: ObservedConstants | UnsetType = UNSET
-    output_counts: list[tuple[int, int, int]] | UnsetType = UNSET
-    support: Support | UnsetType = UNSET
-    decisions: Decisions | UnsetType = UNSET
+    observed_constants: ObservedConstants | None = None
+    output_counts: list[tuple[int, int, Annotated[int, Meta(ge=1, le=MAX_COUNT)]]] = []
+    support: Support | None = None
+    decisions: Decisions | None = None
 
 
 class Termination(msgspec.Struct, forbid_unknown_fields=True):
@@ -131,7 +137,7 @@ class Header(msgspec.Struct):
     version: int = 0
 
 
-class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """The whole file."""
 
     format: str
@@ -139,15 +145,15 @@ class File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     timing: LabelTiming
     machines: list[Machine]
     termination: Termination
-    preprocessor: StoredPreprocessor | UnsetType = UNSET
-    state_uncertainty: StoredUncertainty | UnsetType = UNSET
+    preprocessor: StoredPreprocessor | None = None
+    state_uncertainty: StoredUncertainty | None = None
     provenance: Provenance | None
 
 
-def stored_preprocessor(preprocessor: Preprocessor) -> StoredPreprocessor | UnsetType:
-    """Return the preprocessing as a file holds it; `UNSET` if raw steps are read as they are."""
+def stored_preprocessor(preprocessor: Preprocessor) -> StoredPreprocessor | None:
+    """Return the preprocessing as a file holds it; None if raw steps are read as they are."""
     if preprocessor.is_identity:
-        return UNSET
+        return None
     labeling = preprocessor.labeling
     discretizer, levels = preprocessor.discretize, preprocessor.rewards
     return StoredPreprocessor(
@@ -158,7 +164,7 @@ def stored_preprocessor(preprocessor: Preprocessor) -> StoredPreprocessor | Unse
     )
 
 
-def preprocessor_in(stored: StoredPreprocessor | UnsetType) -> Preprocessor:
+def preprocessor_in(stored: StoredPreprocessor | None) -> Preprocessor:
     """Return the preprocessing that `stored_preprocessor` encoded.
 
     Raises:
@@ -167,7 +173,7 @@ def preprocessor_in(stored: StoredPreprocessor | UnsetType) -> Preprocessor:
         ModelError: when intervals or reward levels are damaged.
         TraceError: when the source of an event cannot be observed or done.
     """
-    if isinstance(stored, UnsetType):
+    if stored is None:
         return Preprocessor()
     events: Any = None
     if stored.events is not None:
@@ -181,10 +187,10 @@ def preprocessor_in(stored: StoredPreprocessor | UnsetType) -> Preprocessor:
     )
 
 
-def stored_uncertainty(uncertainty: StateUncertainty) -> StoredUncertainty | UnsetType:
-    """Return the uncertainty of states as a file holds it; `UNSET` if there is none."""
+def stored_uncertainty(uncertainty: StateUncertainty) -> StoredUncertainty | None:
+    """Return the uncertainty of states as a file holds it; None if there is none."""
     if not uncertainty:
-        return UNSET
+        return None
     label_shares, starts = (
         [(sorted(label), share) for label, share in shares.items()]
         for shares in (uncertainty.label_shares, uncertainty.starts)
@@ -192,27 +198,22 @@ def stored_uncertainty(uncertainty: StateUncertainty) -> StoredUncertainty | Uns
     return StoredUncertainty(uncertainty.label_noise, label_shares, starts)
 
 
-def uncertainty_in(stored: StoredUncertainty | UnsetType, machines: Machines) -> StateUncertainty:
+def uncertainty_in(stored: StoredUncertainty | None, machines: Machines) -> StateUncertainty:
     """Return the uncertainty of states that `stored_uncertainty` encoded.
 
     Raises:
         ValueError: when shares are invalid, or name labels that no machine knows.
     """
-    if isinstance(stored, UnsetType):
+    if stored is None:
         return StateUncertainty()
     labels = {label for machine in machines.values() for label in machine.labels}
     noise = stored.label_noise
-    if noise is not None:
-        shares = noise.missed, noise.false, noise.swapped
-        if min(shares) < 0 or max(shares) > 1 or noise.missed + noise.swapped > 1:
-            raise ValueError("label_noise holds a share that is not from 0 to 1")
+    if noise is not None and max(noise.missed + noise.swapped, noise.false) > 1:
+        raise ValueError("label_noise holds shares above 1")
     if (noise is None) != (not stored.label_shares):
         raise ValueError("label_noise and label_shares must be given together")
-    return StateUncertainty(
-        label_noise=noise,
-        label_shares=_shares(stored.label_shares, labels, "label_shares"),
-        starts=_shares(stored.starts, labels, "starts"),
-    )
+    label_shares = _shares(stored.label_shares, labels, "label_shares")
+    return StateUncertainty(noise, label_shares, _shares(stored.starts, labels, "starts"))
 
 
 def _shares(stored: StoredShares, labels: set[Label], name: str) -> dict[Label, float]:
@@ -221,6 +222,6 @@ def _shares(stored: StoredShares, labels: set[Label], name: str) -> dict[Label, 
         raise ValueError(f"{name} names a label twice")
     if unknown := [sorted(label) for label in shares if label and label not in labels]:
         raise ValueError(f"{name} names a label that no machine knows: {unknown[0]}")
-    if shares and (min(shares.values()) < 0 or abs(sum(shares.values()) - 1) > _SHARE_TOLERANCE):
+    if shares and abs(sum(shares.values()) - 1) > _SHARE_TOLERANCE:
         raise ValueError(f"{name} does not add up to 1")
     return shares

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from resolvent import _core
-from resolvent.machines import Edge, EdgeRewardMachine, Guard
+from resolvent.machines import EdgeRewardMachine
 from resolvent.machines.memory import number_states
 from resolvent.preprocess.timing import NONE
-from resolvent.traces.symbols import Label, label_order
+from resolvent.traces.symbols import Label
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Codes
 
@@ -95,21 +95,7 @@ class EdgesUsed:
         labels_of: dict[tuple[int, int, float], list[Label]] = {}
         for *edge, label in zip(*(column.tolist() for column in columns), strict=True):
             labels_of.setdefault((edge[0], edge[1], edge[2]), []).append(labels[label])
-        return guarded_machine(labels_of, states, frozenset[str]().union(*labels))
-
-
-def guarded_machine(
-    labels_of: dict[tuple[int, int, float], list[Label]], end: int, names: frozenset[str]
-) -> EdgeRewardMachine:
-    """Return a machine, given the labels of each edge (source, target, reward).
-
-    It starts in state 0; `end` is terminal if an edge leads there. Guards are over `names`.
-    """
-    edges = tuple(
-        Edge(source, target, Guard.exactly(sorted(labels, key=label_order), names), reward)
-        for (source, target, reward), labels in sorted(labels_of.items())
-    )
-    return EdgeRewardMachine(0, frozenset({end} & {edge.target for edge in edges}), edges)
+        return EdgeRewardMachine.of_labels(labels_of, frozenset[str]().union(*labels), states)
 
 
 def edge_tables(

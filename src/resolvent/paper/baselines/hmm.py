@@ -12,7 +12,7 @@ import numpy as np
 
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine
-from resolvent.paper.baselines.edge_machine import guarded_machine, wrong_rewards
+from resolvent.paper.baselines.edge_machine import wrong_rewards
 from resolvent.paper.baselines.hmm_em import Expectation, FinalRewardTask, Fit, Numbers, baum_welch
 from resolvent.paper.baselines.outcome import Clock, Outcome, Status
 from resolvent.traces.symbols import NO_EVENT, Label, label_order, label_text
@@ -302,7 +302,7 @@ def distill(weights: Numbers, task: FinalRewardTask, threshold: float) -> Distil
             reward = task.reward if target == end_after else 0.0
             labels_of.setdefault((source, target, reward), []).append(label)
     names = frozenset[str]().union(*(label for row in folded.values() for label in row))
-    machine = guarded_machine(labels_of, end_after, names)
+    machine = EdgeRewardMachine.of_labels(labels_of, names, end_after)
     return Distillation(machine, None, len(arrows), by_label, by_no_event, end - end_after)
 
 
