@@ -14,8 +14,8 @@ import msgspec
 from typer.models import ArgumentInfo, OptionInfo
 
 import resolvent
-from resolvent.cli.app import function_of
-from resolvent.cli.table import COMMANDS
+from resolvent.cli import COMMANDS
+from resolvent.cli.flags import function_of
 from resolvent.machines.io import json as machine_json
 from resolvent.machines.io import schema as machine_schema
 from resolvent.planning import plan_io as plan_files

@@ -10,7 +10,7 @@ import gymnasium as gym
 
 import resolvent as rs
 from pages import PAGES, ROOT, commands
-from resolvent.cli.table import COMMANDS
+from resolvent.cli import COMMANDS
 
 
 def test_every_command_is_shown():

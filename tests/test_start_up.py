@@ -8,8 +8,8 @@ import gymnasium as gym
 import pytest
 
 import resolvent as rs
-from resolvent.cli.app import app, function_of
-from resolvent.cli.table import COMMANDS, OPTIONS, help_text
+from resolvent.cli import COMMANDS, OPTIONS, help_text
+from resolvent.cli.flags import app, function_of
 from resolvent.registration import WORLDS
 
 SLOW = {"gymnasium", "msgspec", "numpy", "pyarrow", "rich", "typer"}
@@ -35,7 +35,6 @@ def test_help_imports_nothing_slow():
         "resolvent._util.startup",
         "resolvent._util.text",
         "resolvent.cli",
-        "resolvent.cli.table",
         "resolvent.errors",
         "resolvent.registration",
     ]

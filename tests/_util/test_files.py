@@ -83,7 +83,7 @@ def test_links_in_a_circle_are_refused(tmp_path):
     (tmp_path / "one").symlink_to("other")
     (tmp_path / "other").symlink_to("one")
     with (
-        pytest.raises(ResolventError, match=r"cannot write .*one: too many levels of symbolic"),
+        pytest.raises(ResolventError, match=r"cannot write .*one: links lead from it back to it"),
         atomic_write(tmp_path / "one"),
     ):
         pass

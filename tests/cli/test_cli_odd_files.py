@@ -91,7 +91,7 @@ def test_a_link_into_a_folder_that_is_not_there(run: Run, house: Path, tmp_path:
     link.symlink_to("nowhere/machines.json")
     outcome = run("infer", house, "-o", link)
     assert outcome.code == 2
-    assert f"it is a link into {tmp_path / 'nowhere'}, which does not exist" in outcome.error
+    assert f"the folder {tmp_path / 'nowhere'} does not exist; make it first" in outcome.error
 
 
 def test_names_do_nothing_to_a_terminal(run: Run, house: Path, tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from cli_outcome import Run
 
 import resolvent
 from interrupting import PATIENCE, interrupt
-from resolvent.cli import _usage_text
-from resolvent.cli.table import COMMANDS
+from resolvent.cli import COMMANDS, _usage_text
 from worlds import random_world
 
 RESOLVENT = (sys.executable, "-m", "resolvent")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cli_outcome import Run
 
-from resolvent.cli.app import function_of
-from resolvent.cli.table import COMMANDS
+from resolvent.cli import COMMANDS
+from resolvent.cli.flags import function_of
 
 LOG = "given,answered\ncoin,tea\ncoin,tea\n"
 COLUMNS = ("--input", "given", "--output", "answered")

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
+from tempfile import TemporaryFile
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -38,55 +39,66 @@ def atomic_write(path: str | Path) -> Iterator[BinaryIO]:
     its permissions; a new one has those that the user's umask allows.
     """
     path = Path(path)
+    check_writable(path)
+    target = link_target(path)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        if path.is_dir():
-            raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-        target = link_target(path)
         if target.exists() and not target.is_file():
             # A pipe or a device, such as /dev/stdout: nothing there to replace.
-            with path.open("wb") as file:
+            with target.open("wb") as file:
                 yield file
             return
-        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            with suppress(FileNotFoundError):
+                os.fchmod(file.fileno(), S_IMODE(target.stat().st_mode))
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException as error:
+        part.unlink(missing_ok=True)
+        # Writing itself fails without a name (a full disk). A name that is not beside the target
+        # belongs to some other file the block was using.
+        if isinstance(error, OSError) and _is_beside(error.filename, target):
+            raise _write_error(path, error) from error
+        raise
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a path that `atomic_write` cannot write, and leave it unchanged."""
+    target = link_target(path)
+    if target.is_dir():
+        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
+    if target.is_file() or not target.exists():
         try:
-            with part.open("xb") as file:
-                yield file
-                file.flush()
-                with suppress(FileNotFoundError):
-                    os.fchmod(file.fileno(), S_IMODE(target.stat().st_mode))
-                os.fsync(file.fileno())
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        # Writing itself fails without a name (a full disk). A name that is not
-        # beside the target belongs to some other file the block was using.
-        if error.filename is not None and not _is_beside(Path(error.filename), path):
-            raise
-        if not path.parent.exists():
-            reason = f"the folder {path.parent} does not exist"
-        else:
-            reason = reason_of(error)
-        raise ResolventError(f"cannot write {path}: {reason}") from error
+            TemporaryFile(dir=target.parent).close()
+        except OSError as error:
+            raise _write_error(path, error) from error
+
+
+def _write_error(path: Path, error: OSError) -> ResolventError:
+    folder = link_target(path).parent if path.is_symlink() else path.parent
+    missing = "" if folder.exists() else f"the folder {folder} does not exist; make it first"
+    return ResolventError(f"cannot write {path}: {missing or reason_of(error)}")
+
+
+def _is_beside(name: str | None, target: Path) -> bool:
+    return name is None or link_target(Path(name)).parent == target.parent
 
 
 def link_target(path: Path) -> Path:
     """Return the target of a path after following links; it need not exist.
 
     Writing replaces the target, and the link stays.
-
-    Raises:
-        OSError: when links lead in a circle.
     """
     try:
-        return path.resolve()
-    except RuntimeError as error:  # in Python before 3.13
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from error
-
-
-def _is_beside(named: Path, path: Path) -> bool:
-    return named == path or link_target(named).parent == link_target(path).parent
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ResolventError(
+                f"cannot write {path}: links lead from it back to it; name another place"
+            ) from None
+    return path.resolve()
 
 
 def reason_of(error: OSError) -> str:
@@ -161,7 +173,7 @@ def atomic_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
                 f"cannot write {folder}: it contains other files; name a new or empty folder"
             )
         recover(folder)
-        target = folder.resolve()
+        target = link_target(folder)
         mark = f"{os.getpid()}-{next(_numbers)}"
         part = target.with_name(f".{target.name}.{mark}.part")
         old = target.with_name(f".{target.name}.{mark}.old")
@@ -191,7 +203,7 @@ def recover(folder: Path) -> None:
     ...     [path.name for path in Path(parent).iterdir()]
     ['solved']
     """
-    target = folder.resolve()
+    target = link_target(folder)
     if not target.parent.is_dir():
         return
     pattern = re.compile(rf"\.{re.escape(target.name)}\.(\d+)-\d+\.(part|old)")

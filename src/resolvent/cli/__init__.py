@@ -8,14 +8,9 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from textwrap import wrap
 
-from resolvent._util.startup import (
-    end_at_once,
-    end_with_exceptions,
-    was_interrupted,
-    was_terminated,
-)
+from resolvent._util import startup
 from resolvent._util.text import visible
 from resolvent.errors import ResolventError, TimeLimitReached
 
@@ -25,6 +20,73 @@ _THREADED = {"ray", "wasmtime"}
 """Modules with threads that outlive Python, so that it would wait or crash at its end."""
 _COMPLETION = "_RESOLVENT_COMPLETE"
 """Environment variable of a shell that asks for completions."""
+
+_PURPOSE = "Infer the smallest memory that makes a partially observable world Markovian."
+
+COMMANDS = {
+    "demo": "Show every step in a small house: traces, two machines, a check and a plan.",
+    "solve": "Explore an environment until no policy is provably better, and say why it stops.",
+    "collect": "Play episodes of random actions in an environment, and write their traces.",
+    "diagnose": "Describe traces, and report problems that would prevent or weaken inference.",
+    "infer": "Infer the machines that explain traces: by default a Transition and a Reward "
+    "Machine.",
+    "show": "Print machines as tables, as a drawing, or as other tools read them.",
+    "check": "Replay traces through machines: how many steps do they predict right?",
+    "report": "Write one HTML page: the machines drawn, traces replayed, and the evidence.",
+    "plan": "Find the best policy from machines and traces, with no further interaction.",
+    "train": "Learn to act in an environment by tabular Q-learning, as in the paper.",
+    "convert": "Write traces in another format; that of TRACES is recognized by its content.",
+    "reproduce": "Run the paper's experiments again, and compare the results with its figures.",
+    "doctor": "Check this installation: versions, the build of the core, extras, a trial run.",
+}
+"""Each command with the first sentence of its docstring.
+
+A command `name` is the function `name` of the module `resolvent.cli.commands.name`.
+"""
+
+OPTIONS = {
+    "--version": "Print the version and exit.",
+    "--install-completion": "Install completion for the current shell.",
+    "--show-completion": "Show completion for the current shell, to copy it or customize the "
+    "installation.",
+    "--help, -h": "Show this message and exit.",
+}
+"""The options of `resolvent` itself."""
+
+
+def help_text() -> str:
+    """Return the text of `resolvent --help`, as wide as the terminal."""
+    width = min(_columns(), 100)
+    exits = (
+        "Exit codes: 0 done, 1 `check` found a wrong prediction (or no prediction), or `doctor` a "
+        "fault, 2 bad input or options, 3 time limit reached, 130 interrupted, 143 ended by a "
+        "signal."
+    )
+    lines = [
+        "Usage: resolvent [OPTIONS] COMMAND [ARGS]...",
+        *("", *wrap(_PURPOSE, width), "", "New here? Run `resolvent demo`."),
+        *("", "Options:", *_rows(OPTIONS, width)),
+        *("", "Commands:", *_rows(COMMANDS, width)),
+        *("", "`resolvent COMMAND --help` explains a command.", "", *wrap(exits, width)),
+    ]
+    return "\n".join(lines)
+
+
+def _rows(texts: dict[str, str], width: int) -> list[str]:
+    name_width = max(map(len, texts)) + 4
+    return [
+        f"{'' if number else f'  {name}':<{name_width}}{line}"
+        for name, text in texts.items()
+        for number, line in enumerate(wrap(text, max(width - name_width, 20)))
+    ]
+
+
+def _columns() -> int:
+    # As shutil.get_terminal_size, whose import takes as long as all the rest here.
+    try:
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size().columns)
+    except (ValueError, OSError):
+        return 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,20 +100,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         try:
             if is_process:
-                end_with_exceptions()
+                startup.end_with_exceptions()
             code = _exit_code(arguments)
         finally:
             if is_process:  # nothing is left to clean up
-                end_at_once()
+                startup.end_at_once()
     except KeyboardInterrupt:  # it came while Typer was ending
         code = _INTERRUPTED
     if code == _INTERRUPTED:
-        if was_terminated():
-            code = _ENDED
-        reason = "interrupted" if code == _INTERRUPTED else "ended by a signal"
+        reason = "interrupted"
+        if startup.was_terminated():
+            code, reason = _ENDED, "ended by a signal"
         print(f"resolvent: {reason}", file=sys.stderr)
         if is_process and not _THREADED.isdisjoint(sys.modules):
-            _leave_at_once(code)
+            # Finalizing Python would wait for threads.
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
     return code
 
 
@@ -61,7 +127,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         try:
             code = _run(sys.argv[1:] if arguments is None else list(arguments))
         except Exception as error:
-            if was_interrupted():  # PyArrow may report it as a fault of its arguments
+            if startup.was_interrupted():  # PyArrow may report it as a fault of its arguments
                 raise KeyboardInterrupt from error
             raise
         sys.stdout.flush()
@@ -82,13 +148,11 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
 def _run(arguments: list[str]) -> int:
     # Typer takes longer to import than help takes to print.
     if arguments in ([], ["-h"], ["--help"]) and _COMPLETION not in os.environ:
-        from resolvent.cli.table import help_text
-
         print(help_text())
         return 0
     import typer
 
-    from resolvent.cli.app import app
+    from resolvent.cli.flags import app
 
     # Typer's versions take this class from different places; its child is always here.
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
@@ -110,14 +174,6 @@ def _open_missing_streams() -> None:
                 os.dup2(null, number)
                 os.close(null)
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
-
-
-def _leave_at_once(code: int) -> NoReturn:
-    """End this process without finalizing Python, which waits for threads."""
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
 
 
 def _report(message: str, code: int) -> int:

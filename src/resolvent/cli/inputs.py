@@ -3,15 +3,16 @@
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from resolvent._util.files import is_address
 from resolvent._util.startup import is_command
 from resolvent._util.text import amount, visible
-from resolvent.cli.options import LABEL_SOURCES, flag, json_or_text, names_in, takes
+from resolvent.cli.flags import LABEL_SOURCES, flag, json_or_text, names_in, takes
 from resolvent.errors import OptionError
 from resolvent.inference.infer import infer
 from resolvent.inference.refinement import REFINE_ABOVE_STEPS
@@ -20,67 +21,43 @@ from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import TraceDataset, TraceSet, read_log, read_table, read_traces, scan_traces
 from resolvent.traces.io.formats import FORMATS
 from resolvent.traces.scan.listing import files_of, is_glob
+from resolvent.traces.scan.opening import read_footers
 from resolvent.traces.schema import DEFAULT_COLUMNS
 from resolvent.viz.terminal import ProgressBar
 
 FILE_ROWS = 10_000_000
 """Maximum number of rows of a Parquet file that is read whole, not shard by shard."""
 
-_PARQUET_MAGIC = b"PAR1"
-
 # --- Columns of a table -------------------------------------------------------------------------
 
-_PANEL = "Columns of a table or log (CSV, or Parquet of another layout)"
-_READING = "How TRACES is read"
-_IN_READING = ("format", "damaged")
-
-
-_ROLES = (
-    *("episode", "order", "observation", "action", "reward", "label"),
-    *("next_observation", "next_label", "terminated", "truncated"),
+_column = partial(
+    flag, metavar="COLUMN", panel="Columns of a table or log (CSV, or Parquet of another layout)"
 )
-_OF_ONE_COLUMN = ("reward", "terminated", "truncated")
+_columns = partial(_column, kind=list[str])
 _FLAGS = (
-    *(
-        flag(
-            read_table,
-            name,
-            kind=None if name in _OF_ONE_COLUMN else list[str],
-            metavar="COLUMN",
-            panel=_PANEL,
-        )
-        for name in _ROLES
-    ),
-    flag(read_log, "input", kind=list[str], metavar="COLUMN", panel=_PANEL),
-    flag(
+    *(_columns(read_table, name) for name in ("episode", "order", "observation", "action")),
+    *(_columns(read_table, name) for name in ("label", "next_observation", "next_label")),
+    *(_column(read_table, name) for name in ("reward", "terminated", "truncated")),
+    _columns(read_log, "input"),
+    _column(
         read_table,
         "final_observation",
-        kind=str,
         parse=json_or_text,
         text="The observation after the last action, if the table lacks it: a text or JSON.",
         metavar="VALUE",
-        panel=_PANEL,
     ),
-    flag(read_table, "label_separator", panel=_PANEL),
-    flag(read_table, "delimiter", metavar="CHAR", panel=_PANEL),
-    flag(read_table, "missing", kind=list[str], panel=_PANEL),
+    _column(read_table, "label_separator", metavar="TEXT"),
+    _column(read_table, "delimiter", metavar="CHAR"),
+    _columns(read_table, "missing", metavar="TEXT"),
 )
-_FORMAT = flag(
-    read_traces, "format", choices=FORMATS, text="The format, instead of the one of the content.",
-    panel=_READING,
-)  # fmt: skip
-_DAMAGED = flag(
-    scan_traces, "damaged", text="Refuse Parquet files that cannot be read, or skip them.",
-    show_default=True, panel=_READING,
-)  # fmt: skip
-
-
-def _output_flag(writes: bool) -> Any:
-    text = "With --input: a column with an output of the system, or NAME=COLUMN."
-    if writes:
-        text += " Without: the file to write, as -o."
-    return flag(read_log, "output", kind=list[str], text=text, metavar="COLUMN", panel=_PANEL)
-
+_CSV_ONLY = ("delimiter", "missing")
+_reading = partial(flag, panel="How TRACES is read")
+_FORMAT = "The format, instead of the one of the content."
+_DAMAGED = "Refuse Parquet files that cannot be read, or skip them."
+_READING_FLAGS = (
+    _reading(read_traces, "format", names=FORMATS, text=_FORMAT),
+    _reading(scan_traces, "damaged", text=_DAMAGED),
+)
 
 LABELING_FLAGS = (
     flag(
@@ -91,11 +68,11 @@ LABELING_FLAGS = (
         metavar="NAMES",
         show_default="observation and reward; terminated if need be; all outputs of a log",
     ),
-    flag(infer, "labels", choices=LABEL_SOURCES),
+    flag(infer, "labels", names=LABEL_SOURCES),
     flag(
         infer,
         "timing",
-        choices=LabelTiming,
+        names=LabelTiming,
         show_default="current; for derived labels, current-with-initial",
     ),
 )
@@ -148,12 +125,12 @@ class TableOptions:
         }
         if "input" not in roles:
             return {"outputs": columns, **roles}
-        for name in roles:
-            if name not in ("input", "episode", "order"):
-                raise OptionError(
-                    f"--input is for a log of inputs and outputs, --{name.replace('_', '-')} for "
-                    f"a table of observations and actions: give one or the other"
-                )
+        of_table = [name for name in roles if name not in ("input", "episode", "order")]
+        if of_table:
+            raise OptionError(
+                f"--input is for a log of inputs and outputs, --{of_table[0].replace('_', '-')} "
+                f"for a table of observations and actions: give one or the other"
+            )
         outputs = {name: name for name in columns} | self._named_outputs(location)
         if not outputs:
             raise OptionError("--input needs --output: name the column with the log's outputs")
@@ -178,14 +155,8 @@ class TableOptions:
         return outputs
 
 
-_CSV_ONLY = ("delimiter", "missing")
-
-
 def takes_table(
-    *,
-    writes: bool = False,
-    format: bool = False,  # noqa: A002
-    damaged: bool = True,
+    *, writes: bool = False, reading: bool = True
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the flags of `TableOptions`, its argument `table`.
 
@@ -193,21 +164,24 @@ def takes_table(
     """
 
     def build(values: dict[str, Any]) -> TableOptions:
-        reading = {name: values.pop(name) for name in _IN_READING if name in values}
+        others = {name: values.pop(name) for name in ("format", "damaged") if name in values}
         output = values.pop("output", ())
         if output and not (writes or "input" in values):
             raise OptionError("--output is a column of a log: name that of its --input, too")
-        return TableOptions(values, output, **reading)
+        return TableOptions(values, output, **others)
 
-    reading = [*[_FORMAT] * format, *[_DAMAGED] * damaged]
-    return takes("table", *reading, *_FLAGS, _output_flag(writes), build=build)
+    text = "With --input: a column with an output of the system, or NAME=COLUMN."
+    output = _columns(
+        read_log, "output", text=text + " Without: the file to write, as -o." * writes
+    )
+    return takes("table", *(_READING_FLAGS * reading), *_FLAGS, output, build=build)
 
 
 # --- Traces -------------------------------------------------------------------------------------
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Switch the garbage collector off while traces are read, and for good if this is a command.
 
     A million labels are millions of objects, none of them garbage, and each search through them
@@ -239,7 +213,8 @@ def opened(
     If damaged files are skipped, they are always only opened. Traces in memory need neither
     workers nor a cache: a note on standard error says so.
     """
-    traces = _opened(location, table, columns, bar, in_shards)
+    with _without_garbage_collection():
+        traces = _opened(location, table, columns, bar, in_shards)
     options = [f"--on {on}"] * (on != "threads") + [f"--cache-dir {cache_dir}"] * bool(cache_dir)
     if options and isinstance(traces, TraceSet):
         print(
@@ -250,7 +225,6 @@ def opened(
     return traces
 
 
-@reading()
 def _opened(
     location: str, table: TableOptions, columns: Sequence[str], bar: ProgressBar, in_shards: bool
 ) -> TraceSet | TraceDataset:
@@ -266,9 +240,12 @@ def _opened(
         return table.read(path, columns, bar)
     files = files_of(location)
     partitioned = path.is_dir() and any(Path(file.path).parent != path.absolute() for file in files)
-    by_scanning = is_listed or (partitioned and bool(table.columns))
     most = FILE_ROWS if path.is_file() else REFINE_ABOVE_STEPS
-    if by_scanning or (in_shards and _rows_of(location) > most):
+    if (
+        is_listed
+        or (partitioned and table.columns)
+        or (in_shards and sum(sum(footer.groups) for footer in read_footers(files)[1]) > most)
+    ):
         scanned = table.scan(location, columns)
         return scanned if in_shards and scanned.rows > REFINE_ABOVE_STEPS else scanned.read_all()
     return table.read(path, columns, bar)
@@ -300,16 +277,7 @@ def _is_address_or_glob(location: str) -> bool:
 
 
 def _is_parquet(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
-    except OSError:
-        return False  # the reader reports why
-
-
-def _rows_of(location: str) -> int:
-    from resolvent.traces.scan.opening import read_footers
-
-    return sum(sum(footer.groups) for footer in read_footers(files_of(location))[1])
+    if path.is_file():
+        with suppress(OSError), path.open("rb") as file:  # the reader reports why
+            return file.read(4) == b"PAR1"
+    return False

@@ -9,10 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent._util.text import amount, visible
-from resolvent.cli.inputs import TableOptions, columns_of, opened, takes_table
-from resolvent.cli.options import Json, On, Traces
-from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.output import print_json, rounded, shown_by, working
+from resolvent.cli import flags, inputs, outputs
 from resolvent.evaluation.holdout import CalibrationCheck
 from resolvent.inference.evidence import evidence as evaluate
 from resolvent.machines import Machines, MachineScore, Score, load
@@ -24,11 +21,11 @@ _COUNTS = "right", "wrong", "assumed_right", "assumed_wrong", "unseen"
 _HEADER = ["", "right", "wrong", "generalized right", "generalized wrong", "unseen"]
 
 
-@takes_table()
+@inputs.takes_table()
 def check(
-    machines: MachinesFile,
-    traces: Traces,
-    table: TableOptions,
+    machines: flags.Machines,
+    traces: flags.Traces,
+    table: inputs.TableOptions,
     evidence: Annotated[
         bool,
         typer.Option(
@@ -37,8 +34,8 @@ def check(
             "missing, which trace to collect next, and how often predictions may be wrong.",
         ),
     ] = False,
-    on: On = "threads",
-    json: Json = False,
+    on: flags.On = "threads",
+    json: flags.Json = False,
 ) -> None:
     """Replay traces through machines: how many steps do they predict right?
 
@@ -54,12 +51,12 @@ def check(
     loaded = load(machines)
     evaluation = None
     started = time.perf_counter()
-    with working() as bar:
-        source = opened(traces, table, columns_of(loaded), bar, on=on)
+    with outputs.working() as bar:
+        source = inputs.opened(traces, table, inputs.columns_of(loaded), bar, on=on)
         read = scored = time.perf_counter()
         seconds = {"read": read - started}
         if evidence:  # it includes the counts of a replay
-            evaluation = evaluate(loaded, source, on=on, progress=shown_by(bar))
+            evaluation = evaluate(loaded, source, on=on, progress=outputs.shown_by(bar))
             scored = time.perf_counter()
             seconds["evidence"] = scored - read
             score = score_of(loaded, evaluation.replay)
@@ -76,10 +73,10 @@ def check(
     ]
     if json:
         figures = counts | {name: _figures(counted) for name, counted in score.items()}
-        figures["seconds"] = rounded(seconds)
+        figures["seconds"] = outputs.rounded(seconds)
         if evaluation is not None:
             figures["evidence"] = evaluation.as_dict()
-        print_json(figures)
+        outputs.print_json(figures)
     else:
         print(f"{amount(counts['traces'], 'trace')}, {amount(counts['steps'], 'step')}\n")
         _print_score(loaded, score, without_predictions)

@@ -1,31 +1,9 @@
 """`resolvent collect`: a Gymnasium environment → a file of traces."""
 
+from pathlib import Path
 from typing import Annotated
 
-from resolvent.cli.options import (
-    LABEL_SOURCES,
-    Columns,
-    Environment,
-    Episodes,
-    Imports,
-    Json,
-    MaxSteps,
-    OnIfAsked,
-    Seed,
-    Settings,
-    TracesOutput,
-    WrittenFormat,
-    choice,
-    environment_maker,
-)
-from resolvent.cli.output import (
-    check_trace_target,
-    command,
-    name_text,
-    print_json,
-    size,
-    working,
-)
+from resolvent.cli import flags, outputs
 from resolvent.rl.collect import collect as collect_traces
 from resolvent.traces.symbols import label_text
 from resolvent.viz.terminal import Amount
@@ -33,34 +11,31 @@ from resolvent.viz.terminal import Amount
 _SHOWN = 20
 """Maximum number of labels that are listed; there may be as many as observations."""
 
+_LABELS = (
+    "The source of labels: given by the environment, or made of observations and actions; auto "
+    "keeps those given, for `infer --labels auto`."
+)
+
 
 def collect(
-    environment: Environment,
-    output: TracesOutput,
-    settings: Settings = None,
-    imports: Imports = None,
-    episodes: Episodes = 500,
-    seed: Seed = 0,
-    labels: Annotated[
-        str,
-        choice(
-            LABEL_SOURCES,
-            "The source of labels: given by the environment, or made of observations and actions; "
-            "auto keeps those given, for `infer --labels auto`.",
-            "--labels",
-        ),
-    ] = "given",
-    columns: Columns = None,
-    max_steps: MaxSteps = None,
-    on: OnIfAsked = None,
-    format: WrittenFormat = None,  # noqa: A002
-    json: Json = False,
+    environment: flags.Environment,
+    output: Annotated[Path, flags.option("FILE", flags.TRACES_FILE, "--output", "-o")],
+    settings: flags.Settings = None,
+    imports: flags.Imports = None,
+    episodes: flags.Episodes = 500,
+    seed: flags.Seed = 0,
+    labels: Annotated[str, flags.option("NAME", _LABELS, names=flags.LABEL_SOURCES)] = "given",
+    columns: flags.Columns = None,
+    max_steps: flags.MaxSteps = None,
+    on: flags.OnIfAsked = None,
+    format: flags.WrittenFormat = None,  # noqa: A002
+    json: flags.Json = False,
 ) -> None:
     """Play episodes of random actions in an environment, and write their traces."""
-    check_trace_target(output, format)
-    with working() as bar:
+    outputs.check_trace_target(output, format)
+    with outputs.working() as bar:
         traces = collect_traces(
-            environment_maker(environment, settings, imports),
+            flags.environment_maker(environment, settings, imports),
             episodes=episodes,
             seed=seed,
             labels=labels,
@@ -71,7 +46,7 @@ def collect(
         )
     traces.save(output, format=format)
     if json:
-        print_json(
+        outputs.print_json(
             {
                 "environment": environment,
                 "seed": seed,
@@ -87,9 +62,9 @@ def collect(
             }
         )
         return
-    print(f"wrote {name_text(output)}: {size(traces)}")
+    print(f"wrote {outputs.name_text(output)}: {outputs.size(traces)}")
     more = len(traces.labels) - _SHOWN
     listed = ", ".join(map(label_text, traces.labels[:_SHOWN]))
     print(f"labels: {listed}{f' and {more:,} more' if more > 0 else ''}")
-    flags = () if labels == "given" else ("--labels", labels)
-    print(f"\nnext: {command('infer', output, *flags, '-o', 'machines.json')}")
+    options = () if labels == "given" else ("--labels", labels)
+    print(f"\nnext: {outputs.command('infer', output, *options, '-o', 'machines.json')}")

@@ -2,33 +2,28 @@
 
 from typing import Any
 
-from resolvent.cli.inputs import (
-    LABELING_FLAGS,
-    TableOptions,
-    columns_to_read,
-    opened,
-    takes_table,
-)
-from resolvent.cli.options import Json, Traces, takes
-from resolvent.cli.output import name_text, print_json, working
+from resolvent.cli import flags, inputs, outputs
 from resolvent.evaluation.diagnosis.diagnose import diagnose as findings_in
 from resolvent.traces.scan.listing import uri_text
 
 
-@takes_table(format=True, damaged=False)
-@takes("options", *LABELING_FLAGS)
+@inputs.takes_table()
+@flags.takes("options", *inputs.LABELING_FLAGS)
 def diagnose(
-    source: Traces, table: TableOptions, options: dict[str, Any], json: Json = False
+    source: flags.Traces,
+    table: inputs.TableOptions,
+    options: dict[str, Any],
+    json: flags.Json = False,
 ) -> None:
     """Describe traces, and report problems that would prevent or weaken inference.
 
     An error means that `infer` refuses the traces; a warning, that machines will fail on new traces
     or mean less than they seem to. The exit code is 0 in any case.
     """
-    columns = columns_to_read(options.get("outputs", ()))
-    with working() as bar:
-        findings = findings_in(opened(source, table, columns, bar), **options)
+    columns = inputs.columns_to_read(options.get("outputs", ()))
+    with outputs.working() as bar:
+        findings = findings_in(inputs.opened(source, table, columns, bar), **options)
     if json:
-        print_json(findings.as_dict())
+        outputs.print_json(findings.as_dict())
     else:
-        print(f"{name_text(uri_text(source))}: {findings}")
+        print(f"{outputs.name_text(uri_text(source))}: {findings}")

@@ -7,9 +7,8 @@ import shutil
 import sys
 import warnings
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from importlib import metadata
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from packaging.requirements import Requirement
@@ -19,8 +18,7 @@ from resolvent._util import startup
 from resolvent._util.parallel import executor_named
 from resolvent._util.ray import Ray
 from resolvent._util.records import builtin
-from resolvent.cli.options import Json, option
-from resolvent.cli.output import print_json
+from resolvent.cli import flags, outputs
 from resolvent.errors import OptionError, ResolventError
 from resolvent.inference.strategy import ENGINES
 from resolvent.viz.terminal import ProgressBar, show, table
@@ -47,14 +45,13 @@ _MISSING = "not installed"
 def doctor(
     on: Annotated[
         str | None,
-        option(
+        flags.option(
             "ray[:ADDRESS]",
             "A Ray cluster to reach.",
-            "--on",
             show_default="that of RAY_ADDRESS, if it is set",
         ),
     ] = None,
-    json: Json = False,
+    json: flags.Json = False,
 ) -> None:
     """Check this installation: versions, the build of the core, extras, a trial run.
 
@@ -63,15 +60,14 @@ def doctor(
     """
     findings = _examine(on)
     if json:
-        print_json(builtin(findings))
+        outputs.print_json(builtin(findings))
     else:
         _print(findings)
     if findings["faults"]:
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class Package:
+class Package(NamedTuple):
     """A package that Resolvent uses: the wanted and the installed version.
 
     `version` is None if it is not installed; `trouble` is empty if it can be used.
@@ -82,9 +78,7 @@ class Package:
     version: str | None
     trouble: str
 
-    @property
-    def fault(self) -> str:
-        """The trouble with its name and version."""
+    def __str__(self) -> str:
         version = "" if self.version is None else f" {self.version}"
         return f"{self.name}{version}: {self.trouble}"
 
@@ -97,11 +91,11 @@ def _examine(on: str | None) -> dict[str, Any]:
         for number, name in enumerate(EXTRAS):
             bar.show(f"checking extra {name}", number / len(EXTRAS))
             extras[name] = list(map(look_at, requirements_of("resolvent", [name])))
-    faults = [package.fault for package in needed if package.trouble]
+    faults = [str(package) for package in needed if package.trouble]
     if startup.is_gil_off():
         faults.append(f"Python's global lock is off: {startup.GIL_ADVICE}")
     faults += [
-        f"{package.fault} (extra {name})"
+        f"{package} (extra {name})"
         for name, packages in extras.items()
         for package in packages
         if package.trouble and package.version is not None
@@ -109,7 +103,7 @@ def _examine(on: str | None) -> dict[str, Any]:
     try:
         trial = _trial()
     except Exception as error:  # any failure is a finding
-        trial = f"failed: {type(error).__name__}: {' '.join(str(error).split())}"
+        trial = f"failed: {_text_of(error)}"
         faults.append(f"trial run {trial}")
     cluster = None
     if on is not None or os.environ.get("RAY_ADDRESS"):
@@ -135,15 +129,13 @@ def _examine(on: str | None) -> dict[str, Any]:
 
 def system() -> dict[str, str]:
     """Describe the system."""
-    lock = "on"
-    if startup.is_gil_off():
-        lock = f"off: Resolvent does not run without it; {startup.GIL_ADVICE}"
+    off = f"off: Resolvent does not run without it; {startup.GIL_ADVICE}"
     return {
         "resolvent": metadata.version("resolvent"),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "platform": platform.platform(),
         "encoding": f"{sys.stdout.encoding}",
-        "global lock": lock,
+        "global lock": off if startup.is_gil_off() else "on",
     }
 
 
@@ -151,13 +143,9 @@ def requirements_of(name: str, extras: Collection[str] = ()) -> Iterator[Require
     """Yield the requirements of a package: the unconditional ones, or those of some extras."""
     for requirement in map(Requirement, metadata.requires(name) or ()):
         marker = requirement.marker
-        is_wanted = marker is None or marker.evaluate({"extra": ""})
-        if extras:
-            of_extras = marker is not None and any(
-                marker.evaluate({"extra": extra}) for extra in extras
-            )
-            is_wanted = not is_wanted and of_extras
-        if is_wanted:
+        always = marker is None or marker.evaluate({"extra": ""})
+        by_extra = any(marker.evaluate({"extra": extra}) for extra in extras) if marker else False
+        if (by_extra and not always) if extras else always:
             yield requirement
             if requirement.extras and _installed(requirement.name) is not None:
                 yield from requirements_of(requirement.name, requirement.extras)
@@ -165,14 +153,20 @@ def requirements_of(name: str, extras: Collection[str] = ()) -> Iterator[Require
 
 def look_at(requirement: Requirement) -> Package:
     """Check that a requirement is installed and can be imported."""
-    version = _installed(requirement.name)
+    name, wanted = requirement.name, requirement.specifier
+    version, trouble = _installed(name), ""
     if version is None:
         trouble = _MISSING
-    elif not requirement.specifier.contains(version, prereleases=True):
-        trouble = f"{requirement.specifier} is needed"
+    elif not wanted.contains(version, prereleases=True):
+        trouble = f"{wanted} is needed"
     else:
-        trouble = _import_trouble(requirement.name)
-    return Package(requirement.name, str(requirement.specifier), version, trouble)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                importlib.import_module(_MODULES.get(name.lower(), name.replace("-", "_")))
+        except Exception as error:  # what a broken package does is not known beforehand
+            trouble = f"cannot be imported: {_text_of(error)}"
+    return Package(name, str(wanted), version, trouble)
 
 
 def _installed(name: str) -> str | None:
@@ -182,16 +176,8 @@ def _installed(name: str) -> str | None:
         return None
 
 
-def _import_trouble(name: str) -> str:
-    module = _MODULES.get(name.lower(), name.replace("-", "_"))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            importlib.import_module(module)
-    except Exception as error:  # what a broken package does is not known beforehand
-        text = " ".join(str(error).split())
-        return f"cannot be imported: {type(error).__name__}: {text}"
-    return ""
+def _text_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _trial() -> str:
@@ -211,14 +197,14 @@ def _trial() -> str:
     if not machines.score(traces).perfect:
         raise ResolventError("the machines found do not explain the traces of the house")
     states = " and ".join(str(machine.states) for machine in machines.values())
-    names = " and ".join(ENGINES)
-    return f"the engines {names} found the same machines in the house, {states} states"
+    engines = " and ".join(ENGINES)
+    return f"the engines {engines} found the same machines in the house, {states} states"
 
 
 def _print(findings: dict[str, Any]) -> None:
     dependencies = [
-        [package.name, package.version or "", package.wanted, package.trouble]
-        for package in findings["dependencies"]
+        [name, version or "", wanted, trouble]
+        for name, wanted, version, trouble in findings["dependencies"]
     ]
     extras, missing = [], []
     for name, packages in findings["extras"].items():
@@ -242,7 +228,5 @@ def _print(findings: dict[str, Any]) -> None:
     if findings["cluster"] is not None:
         print(f"Ray cluster: {findings['cluster']}")
     print(f"trial run: {findings['trial']}\n")
-    for fault in findings["faults"]:
-        print(f"fault: {fault}")
-    if not findings["faults"]:
-        print("all that is installed works")
+    faults = [f"fault: {fault}" for fault in findings["faults"]]
+    print("\n".join(faults or ["all that is installed works"]))

@@ -8,34 +8,7 @@ import typer
 
 from resolvent._util.progress import Progress
 from resolvent._util.text import amount, descriptions, short
-from resolvent.cli.inputs import (
-    LABELING_FLAGS,
-    TableOptions,
-    columns_to_read,
-    files_read,
-    opened,
-    takes_table,
-)
-from resolvent.cli.options import (
-    Json,
-    ShortOutput,
-    Traces,
-    first_sentence,
-    flag,
-    option,
-    setting,
-    takes,
-)
-from resolvent.cli.output import (
-    SHARD_STAGES,
-    check_targets,
-    command,
-    name_text,
-    print_json,
-    rounded,
-    shard_text,
-    working,
-)
+from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
 from resolvent.evaluation.weakness import weaknesses
 from resolvent.inference.cross_validation import (
@@ -65,7 +38,10 @@ _MOST_WEAK = 100
 _RARE = {
     "discretize": "Intervals for numbers in observations: auto, or quantile, uniform or kmeans "
     "with their number, such as quantile:6.",
-    **{name: first_sentence(descriptions(InferenceOptions)[name]) for name in ("effort", "refine")},
+    **{
+        name: flags.first_sentence(descriptions(InferenceOptions)[name])
+        for name in ("effort", "refine")
+    },
     "held_out": f"Share of the traces to test on, after inferring once more without them; 0 for "
     f"none. By default {SHARE:g}, unless inferring took more than {MAX_SECONDS:.0f} seconds.",
 }
@@ -93,7 +69,7 @@ def _above_zero(seconds: float) -> float:
 
 Rare = Annotated[
     list[str] | None,
-    option(
+    flags.option(
         "NAME=VALUE",
         "A rarer option; repeatable.\n\n"
         + "\n\n".join(f"{name}: {text}" for name, text in _RARE.items()),
@@ -102,31 +78,31 @@ Rare = Annotated[
 ]
 
 
-@takes_table(writes=True, format=True)
-@takes(
+@inputs.takes_table(writes=True)
+@flags.takes(
     "options",
-    *LABELING_FLAGS,
-    flag(infer_traces, "noise"),
-    flag(infer_traces, "strategy", choices=STRATEGIES),
-    flag(InferenceOptions, "trivial", kind=list[str], metavar="LABEL"),
-    flag(InferenceOptions, "reward_digits", min=0),
-    flag(InferenceOptions, "seed"),
-    flag(InferenceOptions, "time_limit", parse=_above_zero),
-    flag(InferenceOptions, "engine", choices=ENGINES),
-    flag(InferenceOptions, "on", metavar="WORKERS"),
-    flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
+    *inputs.LABELING_FLAGS,
+    flags.flag(infer_traces, "noise"),
+    flags.flag(infer_traces, "strategy", names=STRATEGIES),
+    flags.flag(InferenceOptions, "trivial", kind=list[str], metavar="LABEL"),
+    flags.flag(InferenceOptions, "reward_digits", min=0),
+    flags.flag(InferenceOptions, "seed"),
+    flags.flag(InferenceOptions, "time_limit", parse=_above_zero),
+    flags.flag(InferenceOptions, "engine", names=ENGINES),
+    flags.flag(InferenceOptions, "on", metavar="WORKERS"),
+    flags.flag(InferenceOptions, "cache_dir", metavar="FOLDER"),
     *(
-        flag(InferenceOptions, name, spelling, negated=True, text=text, panel=_ABLATION)
+        flags.flag(InferenceOptions, name, spelling, negated=True, text=text, panel=_ABLATION)
         for name, (spelling, text) in _ABLATIONS.items()
     ),
 )
 def infer(
-    source: Traces,
-    table: TableOptions,
+    source: flags.Traces,
+    table: inputs.TableOptions,
     options: dict[str, Any],
-    output: ShortOutput = None,
+    output: flags.ShortOutput = None,
     rare: Rare = None,
-    json: Json = False,
+    json: flags.Json = False,
 ) -> None:
     """Infer the machines that explain traces: by default a Transition and a Reward Machine."""
     if "remove_trivial" in options and "trivial" in options:
@@ -135,13 +111,13 @@ def infer(
     share = settings.pop("held_out", None)
     output = table.target(output)
     if output is not None:
-        check_targets(output, inputs=(*files_read(source),))
+        outputs.check_targets(output, inputs=(*inputs.files_read(source),))
     chosen = InferenceOptions(**options, **settings)
     on = str(chosen.on)
-    columns = columns_to_read(chosen.outputs or ())
-    with working() as bar:
+    columns = inputs.columns_to_read(chosen.outputs or ())
+    with outputs.working() as bar:
         started = time.perf_counter()
-        traces = opened(
+        traces = inputs.opened(
             source,
             table,
             columns,
@@ -170,12 +146,16 @@ def infer(
     if json:
         measured = {"held_out": tested - inferred, "total": tested - started}
         figures = result.as_dict()
-        seconds = rounded({"read": read - started}) | figures["seconds"] | rounded(measured)
+        seconds = (
+            outputs.rounded({"read": read - started})
+            | figures["seconds"]
+            | outputs.rounded(measured)
+        )
         weak_states = {name: weakness.as_dict(_MOST_WEAK) for name, weakness in weak.items()}
         figures |= _holdout_figures(held_out) | {"weak": weak_states, "seconds": seconds}
-        print_json({**figures, "output": output})
+        outputs.print_json({**figures, "output": output})
         return
-    print(f"{name_text(uri_text(source))}: ", end="")
+    print(f"{outputs.name_text(uri_text(source))}: ", end="")
     _print_summary(result)
     if held_out is not None:
         is_tested = isinstance(held_out, HoldoutScore)
@@ -189,9 +169,9 @@ def infer(
     if output is None:
         print("\nnothing was written: add -o machines.json to keep the machines")
         return
-    print(f"\nwrote {name_text(output)}")
-    print(f"next: {command('show', output)}")
-    print(f"      {command('check', output)} OTHER_TRACES")
+    print(f"\nwrote {outputs.name_text(output)}")
+    print(f"next: {outputs.command('show', output)}")
+    print(f"      {outputs.command('check', output)} OTHER_TRACES")
 
 
 def _rare_setting(text: str) -> tuple[str, Any]:
@@ -200,7 +180,7 @@ def _rare_setting(text: str) -> tuple[str, Any]:
     >>> _rare_setting("effort=2"), _rare_setting("discretize=uniform:4")[1].bins
     (('effort', 2), 4)
     """
-    name, value = setting(text)
+    name, value = flags.setting(text)
     if name == "held_out":
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
             raise OptionError(f"--set {text}: give a share of the traces, from 0 to below 1")
@@ -230,10 +210,10 @@ def _show_stage(
 ) -> None:
     """Show the progress of a stage, which is named by the machine searched for, if any."""
     of = None
-    if stage in SHARD_STAGES:
+    if stage in outputs.SHARD_STAGES:
         if stage == REPLAYING:
             stage = f"{stage}, round {now.round}"
-        text = shard_text(stage, now)
+        text = outputs.shard_text(stage, now)
         of = Amount(now.steps, "steps") if now.steps else None
     elif stage == DISCOVERING_LABELS:
         text = "looking for events"

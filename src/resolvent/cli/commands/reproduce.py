@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from resolvent._util.files import link_target
 from resolvent._util.records import to_builtins
 from resolvent._util.text import amount
-from resolvent.cli.options import Json, choice, option
-from resolvent.cli.output import check_folder, command, name_text, option_words, print_json
+from resolvent.cli import flags, outputs
 from resolvent.paper.experiments import EXPERIMENTS, METHODS
 from resolvent.paper.report import problems, write_report
 from resolvent.paper.reproduce import Store
@@ -24,11 +24,11 @@ from resolvent.viz.terminal import Amount, ProgressBar, show, table
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        choice(
-            EXPERIMENTS,
+        flags.option(
+            "EXPERIMENT",
             f"The experiments to run: {', '.join(EXPERIMENTS)}; all if none is named.",
+            names=EXPERIMENTS,
             kind=typer.Argument,
-            metavar="EXPERIMENT",
             show_default=False,
         ),
     ] = None,
@@ -38,11 +38,13 @@ def reproduce(
     ] = False,
     time_limit: Annotated[
         float | None,
-        option("S", "Processor seconds of each run.", show_default="1800, or 20 with --quick"),
+        flags.option(
+            "S", "Processor seconds of each run.", show_default="1800, or 20 with --quick"
+        ),
     ] = None,
     repetitions: Annotated[
         int | None,
-        option(
+        flags.option(
             "N",
             "Number of repetitions, each with its own seed.",
             show_default="3, and 10 of the learning curve; 1 and 3 with --quick",
@@ -50,17 +52,17 @@ def reproduce(
     ] = None,
     methods: Annotated[
         list[str] | None,
-        choice(
-            METHODS,
+        flags.option(
+            "NAME",
             f"A baseline to run, instead of all; repeatable: {', '.join(METHODS)}.",
             "--method",
+            names=METHODS,
         ),
     ] = None,
     output: Annotated[
-        Path,
-        option("FOLDER", "The folder for the results.", "--output", "-o"),
+        Path, flags.option("FOLDER", "The folder for the results.", "--output", "-o")
     ] = Path("results"),
-    json: Json = False,
+    json: flags.Json = False,
 ) -> None:
     """Run the paper's experiments again, and compare the results with its figures.
 
@@ -68,9 +70,14 @@ def reproduce(
     reach a limit, fail or are not installed are recorded as such; a run that reached a limit the
     first time is not repeated.
     """
-    check_folder(output)
-    settings = chosen_settings(quick=quick, time_limit=time_limit, repetitions=repetitions)
-    words = option_words({"quick": quick, "time_limit": time_limit, "repetitions": repetitions})
+    link_target(output)
+    options: dict[str, Any] = {
+        "quick": quick,
+        "time_limit": time_limit,
+        "repetitions": repetitions,
+    }
+    settings = chosen_settings(**options)
+    words = outputs.option_words(options)
     store = Store(output, asdict(settings), " ".join(["resolvent", "reproduce", *words]))
     log = sys.stderr if json else sys.stdout
     with ProgressBar() as bar:
@@ -92,17 +99,23 @@ def reproduce(
                 finished=finished,
             )
         except KeyboardInterrupt:
-            words += [*option_words({"method": methods}), *(experiments or ())]
-            again = command("reproduce", *words, "-o", output)
+            words += [*outputs.option_words({"method": methods}), *(experiments or ())]
+            again = outputs.command("reproduce", *words, "-o", output)
             bar.clear()
             print(f"resolvent: finished runs are kept; to continue: {again}", file=sys.stderr)
             raise
     written = write_report(output, results)
     if json:
         names = ("title", "note", "header", "rows")
-        figures: dict[str, Any] = {"about": results.about, "runs": len(results.records)}
-        figures["tables"] = [to_builtins(paper_table, names) for paper_table in tables(results)]
-        print_json(figures | {"output": output, "files": written})
+        outputs.print_json(
+            {
+                "about": results.about,
+                "runs": len(results.records),
+                "tables": [to_builtins(paper_table, names) for paper_table in tables(results)],
+                "output": output,
+                "files": written,
+            }
+        )
         return
     for paper_table in tables(results):
         header, *rows = paper_table.brief()
@@ -110,7 +123,8 @@ def reproduce(
         show(table(header, rows, right=range(1, len(header))))
     for line in problems(results):
         print(f"did not run: {line}")
-    print(f"\n{amount(len(results.records), 'run')}; wrote {', '.join(map(name_text, written))}")
+    files = ", ".join(map(outputs.name_text, written))
+    print(f"\n{amount(len(results.records), 'run')}; wrote {files}")
 
 
 def _outcome_text(record: dict[str, Any]) -> str:

@@ -8,10 +8,7 @@ import typer
 
 from resolvent._util.files import atomic_write
 from resolvent._util.text import listed, short
-from resolvent.cli.inputs import columns_of
-from resolvent.cli.options import Json, choice, option
-from resolvent.cli.options import Machines as MachinesFile
-from resolvent.cli.output import check_targets, name_text, print_json, working
+from resolvent.cli import flags, inputs, outputs
 from resolvent.errors import OptionError
 from resolvent.machines import EdgeRewardMachine, Machine, Machines, load
 from resolvent.machines.io.edge_rewards import encode_reward_machine
@@ -20,27 +17,29 @@ from resolvent.traces import read_traces
 
 _ALL = ("all", "both")
 _LONGEST = 100
-"""Maximum length of an access sequence in JSON."""
+"""Maximum length of an access sequence in JSON: those of a long chain are as long as its square."""
 
 _FORMATS = ("text", "svg", "png", "dot", "mermaid", "mealy", "reward-machine")
 _OF_ONE_MACHINE = {"svg": "a picture", "png": "a picture", "mealy": "a Mealy machine"}
 
 
 def show(
-    machines: MachinesFile,
+    machines: flags.Machines,
     format: Annotated[  # noqa: A002
         str | None,
-        choice(
-            _FORMATS,
+        flags.option(
+            "NAME",
             "Tables, a picture, the source of a drawing, a Mealy machine for AALpy and LearnLib, "
             "or a reward machine in the format of Toro Icarte's code.",
-            "--format",
+            names=_FORMATS,
             show_default="text",
         ),
     ] = None,
     machine: Annotated[
         str,
-        option("NAME", "Name of the machine: transition, reward, or another one of MACHINES."),
+        flags.option(
+            "NAME", "Name of the machine: transition, reward, or another one of MACHINES."
+        ),
     ] = _ALL[0],
     every_output: Annotated[
         bool, typer.Option("--all", help="In text, show every output instead of the first 20.")
@@ -51,16 +50,13 @@ def show(
     ] = False,
     traces: Annotated[
         Path | None,
-        option(
+        flags.option(
             "TRACES",
             "With reward-machine: the traces of MACHINES, for the rewards of labels.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None,
-        option("FILE", "Write to a file instead.", "--output", "-o"),
-    ] = None,
-    json: Json = False,
+    output: flags.Output = None,
+    json: flags.Json = False,
 ) -> None:
     """Print machines as tables, as a drawing, or as other tools read them.
 
@@ -80,7 +76,7 @@ def show(
         )
     if format == "png" and output is None and sys.stdout.isatty():
         raise OptionError("a PNG picture is not for a terminal: add -o FILE")
-    check_targets(output, inputs=(machines, traces))
+    outputs.check_targets(output, inputs=(machines, traces))
     loaded = load(machines)
     if machine in loaded:
         chosen = [loaded[machine]]
@@ -97,7 +93,7 @@ def show(
         )
     if format == "json":
         contents = {selected.name: _contents(selected) for selected in chosen}
-        print_json({"timing": str(loaded.timing), **contents})
+        outputs.print_json({"timing": str(loaded.timing), **contents})
         return
     if traces is not None:
         if loaded.reward not in chosen:
@@ -112,7 +108,7 @@ def show(
     if output is not None:
         with atomic_write(output) as file:
             file.write(text if isinstance(text, bytes) else text.encode())
-        print(f"wrote {name_text(output)}")
+        print(f"wrote {outputs.name_text(output)}")
     elif isinstance(text, bytes):
         sys.stdout.buffer.write(text)
     else:
@@ -134,8 +130,10 @@ def _drawn(machine: Machine, format: str, every_output: bool, complete: bool) ->
 
 
 def _reward_machine(machines: Machines, source: Path) -> str:
-    with working() as bar:
-        traces = read_traces(source, columns=columns_of(machines), progress=bar.reading(source))
+    with outputs.working() as bar:
+        traces = read_traces(
+            source, columns=inputs.columns_of(machines), progress=bar.reading(source)
+        )
     return encode_reward_machine(EdgeRewardMachine.from_pair(machines, traces)).decode()
 
 
@@ -164,10 +162,7 @@ def _contents(machine: Machine) -> dict[str, Any]:
 
 
 def _reached_after(machine: Machine) -> list[list[list[str]] | None]:
-    """Return the access sequence of each state, null for one that is longer than `_LONGEST`.
-
-    All access sequences of a long chain together would be as long as its square.
-    """
+    """Return the access sequence of each state, null for one that is longer than `_LONGEST`."""
     sequences: list[list[list[str]] | None] = [None] * machine.states
     sequences[0] = []
     for state in machine.reachable():

@@ -7,26 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from resolvent._util.files import recover
-from resolvent.cli.options import (
-    LABEL_SOURCES,
-    Environment,
-    Imports,
-    Json,
-    Settings,
-    environment_maker,
-    flag,
-    flags,
-    option,
-    takes,
-)
-from resolvent.cli.output import (
-    check_folder,
-    command,
-    name_text,
-    option_words,
-    print_json,
-    working,
-)
+from resolvent.cli import flags, outputs
 from resolvent.errors import OptionError
 from resolvent.exploration.solution import ABOUT, MACHINES, TRACES, Round, Solution
 from resolvent.exploration.solve import solve as solve_environment
@@ -36,42 +17,34 @@ _STATES = (
     "tested then."
 )
 _NOISE = "In a random world: continue with probabilities (auto), or stop (none)."
+_FOLDER = "The folder for machines, traces and the policy, also after an interruption."
 _FLAGS = (
-    flag(solve_environment, "labels", choices=LABEL_SOURCES),
-    *flags(solve_environment, "budget", "target"),
-    flag(solve_environment, "states", text=_STATES),
-    *flags(solve_environment, "gamma", "reward_range"),
-    flag(solve_environment, "noise", text=_NOISE),
-    *flags(solve_environment, "max_steps", "seed"),
+    flags.flag(solve_environment, "labels", names=flags.LABEL_SOURCES),
+    *flags.declared(solve_environment, "budget", "target"),
+    flags.flag(solve_environment, "states", text=_STATES),
+    *flags.declared(solve_environment, "gamma", "reward_range"),
+    flags.flag(solve_environment, "noise", text=_NOISE),
+    *flags.declared(solve_environment, "max_steps", "seed"),
 )
 _DEFAULTS = {parameter.name: parameter.default for parameter in _FLAGS}
 
 
-@takes("options", *_FLAGS)
+@flags.takes("options", *_FLAGS)
 def solve(
-    environment: Environment,
-    output: Annotated[
-        Path,
-        option(
-            "FOLDER",
-            "The folder for machines, traces and the policy, also after an interruption.",
-            "--output",
-            "-o",
-        ),
-    ],
+    environment: flags.Environment,
+    output: Annotated[Path, flags.option("FOLDER", _FOLDER, "--output", "-o")],
     options: dict[str, Any],
-    settings: Settings = None,
-    imports: Imports = None,
+    settings: flags.Settings = None,
+    imports: flags.Imports = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the contents of the folder.")
     ] = False,
-    json: Json = False,
+    json: flags.Json = False,
 ) -> None:
     """Explore an environment until no policy is provably better, and say why it stops.
 
     Ctrl-C keeps all results; --resume continues from there.
     """
-    check_folder(output)
     previous = None
     recover(output)
     if (output / ABOUT).exists():
@@ -80,8 +53,8 @@ def solve(
         previous = Solution.load(output)
     elif resume:
         raise OptionError(f"--resume: {output} holds no results to continue from")
-    make = environment_maker(environment, settings, imports)
-    with working() as bar, closing(make()) as env:
+    make = flags.environment_maker(environment, settings, imports)
+    with outputs.working() as bar, closing(make()) as env:
         solved = solve_environment(
             env,
             **options,
@@ -90,23 +63,23 @@ def solve(
             progress=lambda now: bar.show(_line(now), None, stage="solving"),
         )
     if json:
-        print_json({"environment": environment, **solved.as_dict(), "output": output})
+        outputs.print_json({"environment": environment, **solved.as_dict(), "output": output})
     else:
         print(solved)
-        print(f"\nwrote {name_text(output)}")
+        print(f"\nwrote {outputs.name_text(output)}")
         if solved.guarantee.reason in ("budget", "interrupted"):
             more = 2 if solved.guarantee.reason == "budget" else 1
             again = options | {"budget": more * options["budget"]}
             changed = {name: value for name, value in again.items() if value != _DEFAULTS[name]}
             changed.pop("seed", None)  # the folder has it
-            words = option_words({"set": settings, "import": imports, **changed, "resume": True})
-            print(f"\nnext: {command('solve', environment, '-o', output, *words)}")
+            given = {"set": settings, "import": imports, **changed, "resume": True}
+            words = ["solve", environment, "-o", output, *outputs.option_words(given)]
         elif solved.guarantee.reason == "continuous":
             arguments = "-o", "machines.json", "--labels", "auto", "--set", "discretize=auto"
-            print(f"\nnext: {command('infer', output / TRACES, *arguments)}")
+            words = ["infer", output / TRACES, *arguments]
         else:
-            files = output / MACHINES, output / TRACES
-            print(f"\nnext: {command('report', *files, '-o', 'report.html')}")
+            words = ["report", output / MACHINES, output / TRACES, "-o", "report.html"]
+        print(f"\nnext: {outputs.command(*words)}")
     if solved.guarantee.reason == "interrupted":
         raise typer.Exit(130)
 

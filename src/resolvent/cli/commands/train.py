@@ -10,19 +10,7 @@ from typing import Annotated, Any
 import gymnasium as gym
 
 from resolvent._util.text import amount
-from resolvent.cli.options import (
-    Environment,
-    Imports,
-    Json,
-    Output,
-    Settings,
-    environment_maker,
-    flag,
-    flags,
-    option,
-    takes,
-)
-from resolvent.cli.output import check_targets, command, name_text, print_json, working
+from resolvent.cli import flags, outputs
 from resolvent.errors import OptionError
 from resolvent.machines import load
 from resolvent.planning.model import Model
@@ -40,47 +28,47 @@ _EPISODES_AVERAGED = 100
 """Number of first and of last episodes that are averaged."""
 
 
-@takes(
+@flags.takes(
     "options",
-    flag(learn, "episodes", "--episodes", "-n"),
-    flag(learn, "seed", text="The same seed gives the same policy."),
-    *flags(learn, "alpha", "gamma", "epsilon", "epsilon_decay", "epsilon_min"),
-    *flags(learn, "max_steps", "engine", "evaluate_every"),
-    flag(learn, "counterfactual", panel=_FROM_A_MODEL),
-    flag(learn, "shaping", panel=_FROM_A_MODEL),
+    flags.flag(learn, "episodes", "--episodes", "-n"),
+    flags.flag(learn, "seed", text="The same seed gives the same policy."),
+    *flags.declared(learn, "alpha", "gamma", "epsilon", "epsilon_decay", "epsilon_min"),
+    *flags.declared(learn, "max_steps", "engine", "evaluate_every"),
+    flags.flag(learn, "counterfactual", panel=_FROM_A_MODEL),
+    flags.flag(learn, "shaping", panel=_FROM_A_MODEL),
 )
 def train(
-    environment: Environment,
+    environment: flags.Environment,
     options: dict[str, Any],
     machines: Annotated[
         Path | None,
-        option(
+        flags.option(
             "FILE",
             "Show the learner the states of these machines, which `resolvent infer -o` wrote.",
         ),
     ] = None,
     stack: Annotated[
         int | None,
-        option("K", "Show the learner the last K observations instead.", min=1),
+        flags.option("K", "Show the learner the last K observations instead.", min=1),
     ] = None,
-    settings: Settings = None,
-    imports: Imports = None,
+    settings: flags.Settings = None,
+    imports: flags.Imports = None,
     traces: Annotated[
         Path | None,
-        option(
+        flags.option(
             "FILE",
             "Traces of the environment, to build the model from.",
             rich_help_panel=_FROM_A_MODEL,
         ),
     ] = None,
     curve: Annotated[
-        Path | None, option("FILE", "The file to write the learning curve to: .csv or .json.")
+        Path | None, flags.option("FILE", "The file to write the learning curve to: .csv or .json.")
     ] = None,
     picture: Annotated[
-        Path | None, option("FILE", "The file to draw the learning curve in: .svg or .png.")
+        Path | None, flags.option("FILE", "The file to draw the learning curve in: .svg or .png.")
     ] = None,
-    output: Output = None,
-    json: Json = False,
+    output: flags.Output = None,
+    json: flags.Json = False,
 ) -> None:
     """Learn to act in an environment by tabular Q-learning, as in the paper.
 
@@ -93,15 +81,15 @@ def train(
     if needs_model and (machines is None or traces is None):
         name = "counterfactual" if options["counterfactual"] else "shaping"
         raise OptionError(f"--{name} needs a model: give --machines and --traces")
-    check_targets(curve, picture, output, inputs=(machines, traces))
+    outputs.check_targets(curve, picture, output, inputs=(machines, traces))
     if curve is not None:
         check_curve_name(curve)
     if picture is not None:
         check_picture_name(picture)
         import_matplotlib()
     episodes, seed = options["episodes"], options["seed"]
-    make = environment_maker(environment, settings, imports)
-    with working() as bar, closing(make()) as plain:
+    make = flags.environment_maker(environment, settings, imports)
+    with outputs.working() as bar, closing(make()) as plain:
         env = _in_view(plain, machines, stack)
         model = None
         if needs_model and traces is not None and isinstance(env, AugmentObservation):
@@ -122,20 +110,21 @@ def train(
     if json:
         files = {"output": output, "curve": curve, "picture": picture}
         figures = {"environment": environment, "seed": seed, **figures}
-        print_json(figures | {"seconds": round(seconds, 6)} | files)
+        outputs.print_json(figures | {"seconds": round(seconds, 6)} | files)
         return
     seen = "its observations"
     if machines is not None:
-        seen = f"its observations and the states of {name_text(machines)}"
+        seen = f"its observations and the states of {outputs.name_text(machines)}"
     elif stack is not None:
         seen = f"its last {amount(stack, 'observation')}"
     print(f"{environment}, learned from {seen}\n")
     _print_figures(figures, evaluation, seconds)
-    written = [name_text(path) for path in (output, curve, picture) if path is not None]
+    written = [outputs.name_text(path) for path in (output, curve, picture) if path is not None]
     if written:
         print(f"\nwrote {', '.join(written)}")
     if machines is None and stack is None:
-        print(f"\nwith memory: {command('train', environment, '--machines', 'machines.json')}")
+        again = outputs.command("train", environment, "--machines", "machines.json")
+        print(f"\nwith memory: {again}")
 
 
 def _figures(learned: QTable, evaluation: Evaluation, optimum: float | None) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
-from resolvent._util.files import link_target
+from resolvent._util.files import check_writable, link_target
 from resolvent._util.progress import Listener, Progress
 from resolvent._util.text import amount, visible
-from resolvent.errors import OptionError, ResolventError, ResumeWarning, TableWarning
+from resolvent.errors import OptionError, ResumeWarning, TableWarning
 from resolvent.replay.corpus import READING, REPLAYING
 from resolvent.traces import TraceSet
 from resolvent.traces.io.formats import minari_id, written_format
@@ -35,13 +35,6 @@ def print_json(value: Mapping[str, Any]) -> None:
 @contextmanager
 def working() -> Iterator[ProgressBar]:
     """Yield a progress bar; warnings, and what environments print, go to standard error."""
-    with redirect_stdout(sys.stderr), ProgressBar() as bar, printed_warnings():
-        yield bar
-
-
-@contextmanager
-def printed_warnings() -> Iterator[None]:
-    """Print warnings about tables and folders on standard error, in one line each."""
     before = warnings.showwarning
 
     def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
@@ -50,11 +43,11 @@ def printed_warnings() -> Iterator[None]:
         else:
             before(message, category, *where, **more)
 
-    with warnings.catch_warnings():
+    with redirect_stdout(sys.stderr), ProgressBar() as bar, warnings.catch_warnings():
         for category in _PRINTED_WARNINGS:
             warnings.simplefilter("always", category)
         warnings.showwarning = show
-        yield
+        yield bar
 
 
 def size(traces: TraceSet) -> str:
@@ -62,13 +55,13 @@ def size(traces: TraceSet) -> str:
     return f"{amount(len(traces), 'trace')}, {amount(traces.steps, 'step')}"
 
 
-def command(*words: str | Path) -> str:
+def command(*words: object) -> str:
     """Write a command of this program so that it can be copied into a shell.
 
     >>> command("show", Path("my machines.json"))
     "resolvent show 'my machines.json'"
     """
-    return " ".join(_quoted(str(word)) for word in (program_name(), *words))
+    return " ".join(map(_quoted, map(str, (program_name(), *words))))
 
 
 def option_words(values: Mapping[str, Any]) -> list[str]:
@@ -103,11 +96,7 @@ def _quoted(word: str) -> str:
 
 
 def name_text(name: str | Path) -> str:
-    r"""Write the name of a file so that it does nothing to a terminal.
-
-    >>> print(name_text(Path("red\x1b[31m.json")))
-    red\x1b[31m.json
-    """
+    """Write the name of a file so that it does nothing to a terminal."""
     return visible(str(name))
 
 
@@ -158,7 +147,7 @@ def check_targets(*paths: Path | None, inputs: tuple[Path | None, ...] = ()) -> 
                     f"cannot write {path}: it would replace what is read from {source}; "
                     f"name another file"
                 )
-        _check_writable(path)
+        check_writable(path)
     for first, second in combinations(targets, 2):
         if _is_same(first, second):
             also = "" if first == second else f", which is the same file as {first}"
@@ -176,36 +165,6 @@ def check_trace_target(
     if minari_id(path) is None:
         check_targets(path, inputs=inputs)
         written_format(path, format)
-
-
-def check_folder(path: Path) -> Path:
-    """Return the target of links to a file or folder, or refuse links in a circle."""
-    try:
-        return link_target(path)
-    except OSError:
-        raise ResolventError(
-            f"cannot write {path}: links lead from it back to it; name another place"
-        ) from None
-
-
-def _check_writable(path: Path) -> None:
-    folder = path.parent
-    if path.is_dir():
-        raise ResolventError(f"cannot write {path}: it is a folder; name a file")
-    if not folder.exists():
-        raise ResolventError(
-            f"cannot write {path}: the folder {folder} does not exist; make it first"
-        )
-    if not folder.is_dir():
-        raise ResolventError(f"cannot write {path}: {folder} is not a folder")
-    target = check_folder(path)
-    written = path if target.exists() and not target.is_file() else target.parent
-    if not written.exists():
-        raise ResolventError(
-            f"cannot write {path}: it is a link into {target.parent}, which does not exist"
-        )
-    if not os.access(written, os.W_OK):
-        raise ResolventError(f"cannot write {path}: permission denied")
 
 
 def _would_replace(target: Path, source: Path) -> bool:

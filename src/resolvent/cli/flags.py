@@ -1,22 +1,28 @@
-"""Flags and arguments of commands, built from the functions and records that take their values.
+"""Flags and arguments of commands, built from the functions that take their values; their app.
 
-The first sentence of a parameter's description in a docstring is the help of its flag.
+The first sentence of a parameter's description in a docstring is the help of its flag. A command is
+imported when it is run or completed.
 """
 
 import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from resolvent._util.text import descriptions
+from resolvent.cli import COMMANDS, OPTIONS, help_text
 from resolvent.errors import OptionError
 from resolvent.preprocess.labeling import LABEL_ORIGINS
+from resolvent.registration import WORLDS
 from resolvent.traces.io.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -25,8 +31,36 @@ if TYPE_CHECKING:
 LABEL_SOURCES = (*LABEL_ORIGINS, "auto")
 """The values of `--labels`."""
 
-_SCALARS = bool, int, float, str, tuple[float, float]
-_METAVARS = {int: "N", float: "X", tuple[float, float]: "LOW HIGH"}
+# --- Flags of parameters ------------------------------------------------------------------------
+
+_METAVARS = {bool: "", int: "N", float: "X", str: "TEXT", tuple[float, float]: "LOW HIGH"}
+
+
+def option(
+    metavar: str,
+    text: str,
+    *spellings: str,
+    names: Iterable[str] = (),
+    kind: Callable[..., Any] = typer.Option,
+    **typer_options: Any,
+) -> Any:
+    """Return an option, or an argument; `text` is its help.
+
+    If there are `names`, its values must be among them.
+    """
+    allowed = tuple(names)
+
+    def checked(value: Any) -> Any:
+        for name in value if isinstance(value, list) else [value]:
+            if name not in (None, *allowed):
+                raise typer.BadParameter(f"'{name}' is not one of {', '.join(allowed)}")
+        return value
+
+    if allowed:
+        if not all(name in text for name in allowed):
+            text += f" One of {', '.join(allowed)}."
+        typer_options |= {"callback": checked, "autocompletion": lambda: list(allowed)}
+    return kind(*spellings, metavar=metavar, help=text, **typer_options)
 
 
 def flag(
@@ -34,7 +68,8 @@ def flag(
     name: str,
     *spellings: str,
     kind: Any = None,
-    choices: Iterable[str] = (),
+    names: Iterable[str] = (),
+    metavar: str | None = None,
     text: str | None = None,
     parse: Callable[[Any], Any] | None = None,
     negated: bool = False,
@@ -47,22 +82,24 @@ def flag(
     """
     declared = inspect.signature(source).parameters[name]
     declared_kind, literals = _kind_of(declared.annotation)
-    names = tuple(choices) or (literals if kind is None else ())
+    names = tuple(names) or (literals if kind is None else ())
     kind = kind or declared_kind
     default = declared.default if kind is type(declared.default) else None
-    help_text = text or first_sentence(descriptions(source)[name])
+    text = text or first_sentence(descriptions(source)[name])
     if negated:
         default, parse = False, lambda given: False if given else None
     if kind == list[str]:
-        help_text += " Repeatable."
-    option_names = spellings or (f"--{name.replace('_', '-')}",)
+        text += " Repeatable."
     typer_options = {"show_default": default is not None, "rich_help_panel": panel} | typer_options
-    if names:
-        declaration = choice(names, help_text, *option_names, **typer_options)
-    else:
-        metavar = typer_options.pop("metavar", _METAVARS.get(kind, "TEXT"))
-        typer_options["callback"] = None if parse is None else _unless_missing(parse)
-        declaration = option(metavar, help_text, *option_names, **typer_options)
+    if parse is not None:
+        typer_options["callback"] = _unless_missing(parse)
+    declaration = option(
+        metavar or ("NAME" if names else _METAVARS.get(kind, "TEXT")),
+        text,
+        *(spellings or (f"--{name.replace('_', '-')}",)),
+        names=names,
+        **typer_options,
+    )
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
@@ -71,7 +108,7 @@ def flag(
     )
 
 
-def flags(source: Callable[..., Any], *names: str) -> list[inspect.Parameter]:
+def declared(source: Callable[..., Any], *names: str) -> list[inspect.Parameter]:
     """Return the flags for several parameters, all by their declarations."""
     return [flag(source, name) for name in names]
 
@@ -122,9 +159,9 @@ def _kind_of(annotation: Any) -> tuple[Any, tuple[str, ...]]:
     """Return the type of a flag's value, and its names where only these are allowed."""
     is_union = get_origin(annotation) in (Union, UnionType)
     parts = get_args(annotation) if is_union else (annotation,)
-    kind = next((part for part in parts if part in _SCALARS), None)
-    if kind is not None:
-        return kind, ()
+    for part in parts:
+        if part in _METAVARS:
+            return part, ()
     literals = [name for part in parts if get_origin(part) is Literal for name in get_args(part)]
     return str, tuple(literals)
 
@@ -168,69 +205,23 @@ def json_or_text(text: str) -> Any:
         return text
 
 
-def built_in_worlds(incomplete: str) -> list[str]:
-    """Return the names of built-in environments, for shells that complete them."""
-    import gymnasium as gym  # only commands that play in environments need it
-
-    ids = (name for name in gym.registry if name.startswith("resolvent/"))
-    return sorted(name for name in ids if name.startswith(incomplete))
+# --- Flags and arguments of several commands ----------------------------------------------------
 
 
-def choice(
-    names: Iterable[str],
-    text: str,
-    *spellings: str,
-    kind: Callable[..., Any] = typer.Option,
-    **typer_options: Any,
-) -> Any:
-    """Return an option, or an argument, whose values must be among some names."""
-    allowed = tuple(names)
-
-    def checked(value: Any) -> Any:
-        for name in value if isinstance(value, list) else [value]:
-            if name not in (None, *allowed):
-                raise typer.BadParameter(f"'{name}' is not one of {', '.join(allowed)}")
-        return value
-
-    if not all(name in text for name in allowed):
-        text += f" One of {', '.join(allowed)}."
-    return kind(
-        *spellings,
-        **{"metavar": "NAME", "help": text, **typer_options},
-        callback=checked,
-        autocompletion=lambda: list(allowed),
-    )
-
-
-def option(metavar: str, text: str, *spellings: str, **typer_options: Any) -> Any:
-    """Return an option with a value; `text` is its help."""
-    return typer.Option(*spellings, metavar=metavar, help=text, **typer_options)
+def world_ids() -> list[str]:
+    """Return the ids of built-in environments, for shells that complete them."""
+    return [f"resolvent/{name}-v0" for name in WORLDS]
 
 
 Environment = Annotated[
     str,
-    typer.Argument(
-        metavar="ENV",
-        help="A Gymnasium id such as resolvent/House-v0; module:Name-v0 to import first the module "
+    option(
+        "ENV",
+        "A Gymnasium id such as resolvent/House-v0; module:Name-v0 to import first the module "
         "that registers it; or module:Class for a class or a function of the module.",
-        autocompletion=built_in_worlds,
+        kind=typer.Argument,
+        autocompletion=world_ids,
         show_default=False,
-    ),
-]
-Traces = Annotated[
-    str,
-    typer.Argument(
-        metavar="TRACES",
-        help="A file of traces (Parquet or JSON lines, also compressed by gzip or zstd); a folder "
-        "of Parquet files; a glob of them in quotes, or an address such as s3://bucket/logs; "
-        "minari:NAMESPACE/NAME-v0, a Minari dataset; or a table whose columns you name.",
-        show_default=False,
-    ),
-]
-Machines = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MACHINES", help="A file that `resolvent infer -o` wrote.", show_default=False
     ),
 ]
 Settings = Annotated[
@@ -248,20 +239,34 @@ Imports = Annotated[
         "--import",
     ),
 ]
+Traces = Annotated[
+    str,
+    option(
+        "TRACES",
+        "A file of traces (Parquet or JSON lines, also compressed by gzip or zstd); a folder "
+        "of Parquet files; a glob of them in quotes, or an address such as s3://bucket/logs; "
+        "minari:NAMESPACE/NAME-v0, a Minari dataset; or a table whose columns you name.",
+        kind=typer.Argument,
+        show_default=False,
+    ),
+]
+Machines = Annotated[
+    Path,
+    option(
+        "MACHINES",
+        "A file that `resolvent infer -o` wrote.",
+        kind=typer.Argument,
+        show_default=False,
+    ),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")
 ]
 Output = Annotated[Path | None, option("FILE", "The file to write.", "--output", "-o")]
 ShortOutput = Annotated[Path | None, option("FILE", "The file to write.", "-o")]
-TracesOutput = Annotated[
-    Path,
-    option(
-        "FILE",
-        "The file to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or minari:NAMESPACE/NAME-v0.",
-        "--output",
-        "-o",
-    ),
-]
+TRACES_FILE = (
+    "The file to write: .parquet, .jsonl, .jsonl.gz, .jsonl.zst, or minari:NAMESPACE/NAME-v0."
+)
 Columns = Annotated[
     list[str] | None,
     option(
@@ -271,19 +276,15 @@ Columns = Annotated[
         "--columns",
     ),
 ]
-
 Episodes = Annotated[int, option("N", "Number of episodes.", "--episodes", "-n", min=1)]
 Seed = Annotated[int, option("N", "The same seed gives the same result.", min=0)]
 MaxSteps = Annotated[
-    int | None,
-    option("N", "Maximum length of an episode.", min=1, show_default="no limit"),
+    int | None, option("N", "Maximum length of an episode.", min=1, show_default="no limit")
 ]
 WrittenFormat = Annotated[
     str | None,
-    choice(FORMATS, "The format, instead of the one of the file's name.", "--format"),
+    option("NAME", "The format, instead of the one of the file's name.", "--format", names=FORMATS),
 ]
-
-
 _WORKERS = (
     "threads, processes, ray (the cluster of RAY_ADDRESS, or a Ray of this machine) or ray:ADDRESS."
 )
@@ -306,3 +307,76 @@ def environment_maker(
     from resolvent.rl.collect import NamedEnvironment
 
     return NamedEnvironment(environment, dict(map(setting, settings or ())), tuple(imports or ()))
+
+
+# --- The commands -------------------------------------------------------------------------------
+
+
+class _Command(TyperCommand):
+    """A command whose help does not say that its flags take values."""
+
+    def get_params(self, ctx: Any) -> Any:
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class _Group(TyperGroup):
+    """The commands by name; only the one that is run or completed is imported."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: _Command(name, short_help=text) for name, text in COMMANDS.items()}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        single = typer.Typer(add_completion=False, **_SETTINGS)
+        function = function_of(cmd_name)
+        paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+        unwrapped = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+        single.command(cls=_Command, help=unwrapped)(function)
+        return typer.main.get_command(single)
+
+    def get_help(self, ctx: Any) -> str:
+        return help_text()
+
+
+def function_of(command: str) -> Callable[..., Any]:
+    """Import the function that a command is.
+
+    >>> function_of("check").__name__
+    'check'
+    """
+    module = import_module(f"resolvent.cli.commands.{command}")
+    function: Callable[..., Any] = getattr(module, command)
+    return function
+
+
+_SETTINGS: dict[str, Any] = {
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": "rich",
+}
+
+app = typer.Typer(cls=_Group, **_SETTINGS)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"resolvent {version('resolvent')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option(callback=_print_version, is_eager=True, help=OPTIONS["--version"])
+    ] = False,
+) -> None:
+    """Infer the smallest memory that makes a partially observable world Markovian."""
+    if context.invoked_subcommand is None:
+        print(help_text())
