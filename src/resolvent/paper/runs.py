@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from resolvent._util import startup
 from resolvent._util.parallel import safe_import_path, signal_handlers
 from resolvent.errors import MissingExtra, TimeLimitReached
 from resolvent.paper.baselines import outcome
@@ -118,6 +119,8 @@ def run_apart(
         theirs.close()
         usage = _Usage(process.pid or 0, time_limit, memory_limit_mb)
         while True:
+            if startup.was_interrupted():  # in a finalizer, where Python drops the exception
+                raise KeyboardInterrupt
             if not ours.poll(_SECONDS_BETWEEN_CHECKS):
                 tick()
                 if (exceeded := usage.exceeded()) is not None:
