@@ -9,9 +9,10 @@ from report_worlds import has_read, lamp_machines, lit_wait, with_cost
 
 import resolvent as rs
 from resolvent.errors import ModelError
-from resolvent.evaluation import collection
+from resolvent.evaluation import collection, holdout, weakness
 from resolvent.evaluation.collection import collect_evidence
 from resolvent.replay import replaying
+from resolvent.viz.report import traces as report_traces
 from resolvent.viz.report.contents import contents, score_summary
 
 
@@ -109,16 +110,22 @@ def test_a_verdict_without_mistakes_says_what_is_assumed():
 
 @pytest.fixture
 def replayed(monkeypatch):
-    """The numbers of steps of all that is replayed, in order."""
+    """The numbers of steps of all traces that machines walk, in order."""
     steps = []
-    pass_over = replaying.replay_shard
+    replay_shard, states_at_steps = replaying.replay_shard, replaying.states_at_steps
 
-    def counted(tables, shard, **options):
+    def replayed_shard(tables, shard, **options):
         steps.append(shard.traces.steps)
-        return pass_over(tables, shard, **options)
+        return replay_shard(tables, shard, **options)
 
-    for room in (replaying, collection):
-        monkeypatch.setattr(room, "replay_shard", counted)
+    def walked(machines, traces):
+        steps.append(traces.steps)
+        return states_at_steps(machines, traces)
+
+    for module in (replaying, collection):
+        monkeypatch.setattr(module, "replay_shard", replayed_shard)
+    for module in (collection, weakness, holdout, report_traces):
+        monkeypatch.setattr(module, "states_at_steps", walked)
     return steps
 
 
