@@ -45,8 +45,8 @@ from resolvent.rl.trainer import q_learning as q_learning
 from resolvent.traces.io.formats import read_traces as read_traces
 from resolvent.traces.io.read_table import read_log as read_log
 from resolvent.traces.io.read_table import read_table as read_table
-from resolvent.traces.scan.dataset import TraceDataset as TraceDataset
-from resolvent.traces.scan.dataset import scan_traces as scan_traces
+from resolvent.traces.io.read_table import scan_traces as scan_traces
+from resolvent.traces.source import TraceDataset as TraceDataset
 from resolvent.traces.trace import Trace as Trace
 from resolvent.traces.trace_set import TraceSet as TraceSet
 from resolvent.viz.report.page import report as report

@@ -17,7 +17,7 @@ from resolvent.machines import Machines
 from resolvent.replay import Corpus, scan_corpus
 from resolvent.traces import TraceSet
 from resolvent.traces.io.formats import as_traces
-from resolvent.traces.scan.dataset import TraceDataset
+from resolvent.traces.source import TraceDataset
 
 
 def evidence(

@@ -40,9 +40,8 @@ from resolvent.preprocess.labeling import AS_RECORDED, LabelingFunction
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces import Trace, TraceSet
 from resolvent.traces.io.formats import as_traces, to_trace_set
-from resolvent.traces.scan.dataset import TraceDataset
 from resolvent.traces.schema import DEFAULT_COLUMNS
-from resolvent.traces.source import InMemorySource, TraceSource
+from resolvent.traces.source import InMemorySource, TraceDataset, TraceSource
 
 DISCOVERING_LABELS: Final = "finding events"
 """Name, in progress reports, of the discovery of labels."""

@@ -19,7 +19,7 @@ from resolvent.machines.memory import UNSEEN, State
 from resolvent.machines.score import Score
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.preprocess.transform import Preprocessor
-from resolvent.traces.scan.dataset import TraceDataset
+from resolvent.traces.source import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 

@@ -28,7 +28,7 @@ from resolvent.preprocess.intervals import (
 )
 from resolvent.traces.digest import trace_hashes
 from resolvent.traces.schema import ACTION, OBSERVATION
-from resolvent.traces.symbols import Symbol, array_shape, as_symbol, symbol_text
+from resolvent.traces.symbols import Symbol, as_array, as_symbol, symbol_text
 from resolvent.traces.trace_set import TraceSet, with_column
 
 EXPLICIT: Final = "given"
@@ -313,9 +313,9 @@ class Content:
         if types <= {float, int, str} and types != {str}:
             self.numbers.append(_number(symbols, counts, position))
         elif types == {tuple} and len(set(map(len, symbols))) == 1:
-            shape = array_shape(symbols[0])
-            if shape is not None and (len(shape) > 1 or shape[0] > MOST_NUMBERS):
-                self.pictures.append((position, shape))
+            array = as_array(symbols[0])
+            if array is not None and (array.ndim > 1 or len(array) > MOST_NUMBERS):
+                self.pictures.append((position, array.shape))
                 return
             self.sizes.append((position, len(symbols[0])))
             for index, column in enumerate(zip(*symbols, strict=True)):

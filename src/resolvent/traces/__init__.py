@@ -1,8 +1,8 @@
 """Traces: files, Gymnasium rollouts → `TraceSet`, the agent's observations."""
 
 from resolvent.traces.io.formats import read_traces, write_traces
-from resolvent.traces.io.read_table import read_log, read_table
-from resolvent.traces.scan.dataset import TraceDataset, scan_traces
+from resolvent.traces.io.read_table import read_log, read_table, scan_traces
+from resolvent.traces.source import TraceDataset
 from resolvent.traces.symbols import (
     NO_EVENT,
     Label,

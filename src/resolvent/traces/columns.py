@@ -4,7 +4,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from resolvent.traces.schema import (
 )
 from resolvent.traces.symbols import (
     Label,
-    Symbol,
     as_label,
     as_symbol,
     label_order,
@@ -31,9 +30,6 @@ from resolvent.traces.symbols import (
 )
 from resolvent.traces.trace import check_lengths
 from resolvent.traces.vocabulary import Codes, Interner, Vocabulary
-
-if TYPE_CHECKING:
-    from resolvent.traces.trace_set import TraceSet
 
 Column: TypeAlias = tuple[Sequence[Any], Codes]
 """Values in any order, and the index of each entry's value among them."""
@@ -79,14 +75,8 @@ def _as_codes(codes: ArrayLike, size: int) -> Codes:
         )
     if array.size and (array.min() < 0 or array.max() >= size):
         position = int(np.argmax((array < 0) | (array >= size)))
-        raise TraceError(
-            f"position {position}: the code is {array[position]}, "
-            + (
-                f"but only 0 to {size - 1} are codes of values"
-                if size
-                else "but there are no values"
-            )
-        )
+        reason = f"only 0 to {size - 1} are codes of values" if size else "there are no values"
+        raise TraceError(f"position {position}: the code is {array[position]}, but {reason}")
     return np.ascontiguousarray(array, np.int32)
 
 
@@ -108,34 +98,52 @@ class LabelCodes(dict[Any, int]):
         self.labels: Interner[Label] = Interner()
 
     def __missing__(self, spelling: Any) -> int:
-        if type(spelling) is tuple and len(spelling) == 1 and type(spelling[0]) is str:
-            label = as_label(spelling[0])  # the common case; there may be very many
-        else:
-            label = as_label(list(spelling) if type(spelling) is tuple else spelling)
-        code = self[spelling] = self.labels[label]
+        value = spelling
+        if type(value) is tuple:  # one text is the common case; there may be very many
+            value = value[0] if len(value) == 1 and type(value[0]) is str else list(value)
+        code = self[spelling] = self.labels[as_label(value)]
         return code
 
 
-class ColumnEncoder:
-    """Encodes the columns of one episode after another, without a Python loop over steps.
+class ColumnBuilder:
+    """Encodes and collects columns, one episode after another, without a Python loop over steps.
 
-    >>> encoder = ColumnEncoder()
-    >>> encoder.encode("label", [None, "key"]), encoder.encode("label", [("key",)])
-    (array([0, 1], dtype=int32), array([1], dtype=int32))
+    >>> builder = ColumnBuilder()
+    >>> builder.extend({"label": [None, "key"]}), builder.extend({"label": [("key",)]})
+    (None, None)
+    >>> builder.columns()["label"]
+    ([frozenset(), frozenset({'key'})], array([0, 1, 1], dtype=int32))
     """
 
     def __init__(self) -> None:
         self.labels = LabelCodes()
-        self._labels_checked = 0
         self._interners: dict[str, Interner[Any]] = defaultdict(Interner)
         self._interners[LABEL] = self.labels.labels
         self._array_rows: dict[Any, dict[bytes, int]] = {}
+        self._codes: dict[str, array[int]] = {}
 
-    def encode(self, name: str, values: Any) -> Codes:
-        """Return the codes of one column: of a sequence of values, or an array of rows.
+    def extend(self, columns: Mapping[str, Any]) -> None:
+        """Append values, sequences or arrays of rows, to all columns, or to none.
 
         A `TraceError` names the column and the step.
         """
+        codes = {name: self._encode(name, values) for name, values in columns.items()}
+        check_same_columns(codes, self._codes or codes, "the first trace")
+        for name, column in codes.items():
+            self._codes.setdefault(name, array("i")).frombytes(column.tobytes())
+
+    def columns(self) -> dict[str, Column]:
+        """Return the columns that were collected."""
+        return {
+            name: (self._values(name), np.array(codes, np.int32))
+            for name, codes in self._codes.items()
+        }
+
+    def _values(self, name: str) -> list[Any]:
+        values = self._interners[name].values_in_order()
+        return values if name == LABEL else list(map(as_symbol, values))
+
+    def _encode(self, name: str, values: Any) -> Codes:
         interner = self._interners[name]
         try:
             if name == LABEL:
@@ -143,16 +151,16 @@ class ColumnEncoder:
             if name == REWARD:
                 _check_finite(values)
                 return interner.encode(values)
+            if isinstance(values, np.ndarray) and (values.ndim > 1 and values.dtype.kind in "biuf"):
+                return self._encode_rows(name, values)
             if isinstance(values, np.ndarray):
-                return self._encode_array(name, values)
-            return _encode_symbols(interner, values)
+                values = values.tolist()
+            types = set(map(type, values))
+            if not types <= _PLAIN:
+                return interner.encode(_each_step(as_symbol, values))
+            return interner.encode(values, types)
         except TraceError as error:
             raise located(column_text(name), error) from error
-
-    def values_of(self, name: str) -> list[Any]:
-        """Return the values of one column by code."""
-        values = self._interners[name].values_in_order()
-        return values if name == LABEL else list(map(as_symbol, values))
 
     def _encode_labels(self, labels: Sequence[Any]) -> Codes:
         try:
@@ -160,33 +168,27 @@ class ColumnEncoder:
         except TraceError:
             _each_step(as_label, labels)  # raises the error with its step
             raise
-        if len(self.labels.labels) > self._labels_checked:
-            self._labels_checked = len(self.labels.labels)
-            check_labels(self._labels_checked)
+        check_labels(len(self.labels.labels))
         return codes
 
-    def _encode_array(self, name: str, values: NDArray[Any]) -> Codes:
+    def _encode_rows(self, name: str, values: NDArray[Any]) -> Codes:
         """Encode an array by converting each distinct row once, over all episodes."""
-        interner = self._interners[name]
-        if values.ndim == 1 or values.dtype.kind not in "biuf":
-            return _encode_symbols(interner, values.tolist())
         codes = self._array_rows.setdefault((name, values.dtype, values.shape[1:]), {})
         rows = row_bytes(values)
         for step, row in enumerate(rows):
             if row not in codes:
                 try:
-                    codes[row] = int(interner.encode([as_symbol(values[step])])[0])
+                    codes[row] = int(self._interners[name].encode([as_symbol(values[step])])[0])
                 except TraceError as error:
                     raise located(f"step {step}", error) from error
         return np.fromiter(map(codes.__getitem__, rows), np.int32, len(rows))
 
 
-class EpisodeBuilder:
+class EpisodeBuilder(ColumnBuilder):
     """Collects episodes as encoded columns, for `TraceSet.from_episodes`."""
 
     def __init__(self) -> None:
-        self._encoder = ColumnEncoder()
-        self._codes = {name: array("i") for name in (*BASIC_COLUMNS, REWARD)}
+        super().__init__()
         self._lengths = array("q")
         self._terminated = bytearray()
         self._truncated = bytearray()
@@ -195,31 +197,21 @@ class EpisodeBuilder:
         return len(self._lengths)
 
     def add(
-        self,
-        columns: Mapping[str, Any],
-        *,
-        terminated: bool = False,
-        truncated: bool = False,
+        self, columns: Mapping[str, Any], *, terminated: bool = False, truncated: bool = False
     ) -> None:
         """Add the values of an episode's columns, which must be those of the first episode."""
         lengths = {name: len(values) for name, values in columns.items()}
-        check_lengths(lengths.pop(OBSERVATION), lengths.pop(LABEL), lengths.pop(ACTION), lengths)
-        codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
-        if not self._lengths:
-            self._codes = {name: array("i") for name in codes}
-        check_same_columns(codes, self._codes, "the first trace")
-        for name, column in codes.items():
-            self._codes[name].frombytes(column.tobytes())
-        self._lengths.append(len(codes[ACTION]))
+        steps = lengths.pop(ACTION)
+        check_lengths(lengths.pop(OBSERVATION), lengths.pop(LABEL), steps, lengths)
+        self.extend(columns)
+        self._lengths.append(steps)
         self._terminated.append(terminated)
         self._truncated.append(truncated)
 
     def parts(self) -> tuple[dict[str, Column], ArrayLike, ArrayLike, ArrayLike]:
         """Return the columns of all episodes, their offsets, and whether they ended."""
-        columns: dict[str, Column] = {
-            name: (self._encoder.values_of(name), np.array(codes, np.int32))
-            for name, codes in self._codes.items()
-        }
+        nothing: Column = (), np.empty(0, np.int32)
+        columns = self.columns() or dict.fromkeys((*BASIC_COLUMNS, REWARD), nothing)
         offsets = np.append(0, np.cumsum(self._lengths, dtype=np.int64))
         return columns, offsets, np.array(self._terminated, bool), np.array(self._truncated, bool)
 
@@ -235,13 +227,6 @@ def row_bytes(rows: NDArray[Any]) -> list[bytes]:
     rows = np.ascontiguousarray(rows).reshape(len(rows), -1)
     parts: list[bytes] = rows.view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
     return parts
-
-
-def _encode_symbols(interner: Interner[Symbol], values: Sequence[Any]) -> Codes:
-    types = set(map(type, values))
-    if types <= _PLAIN:
-        return interner.encode(values, types)
-    return interner.encode(_each_step(as_symbol, values))
 
 
 def _each_step(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
@@ -266,12 +251,6 @@ def _check_finite(rewards: Sequence[float]) -> None:
 def check_labels(count: int) -> None:
     """Raise `TooLarge` if there are more labels than the limit."""
     check_limit("labels", count, f"{count:,} labels are", "events should have few names; ")
-
-
-def row_slices(traces: "TraceSet", trace: int) -> tuple[slice, slice]:
-    """Return the rows of a trace: in the columns of steps, and in observations and labels."""
-    start, stop = int(traces.offsets[trace]), int(traces.offsets[trace + 1])
-    return slice(start, stop), slice(start + trace, stop + trace + 1)
 
 
 # --- Arrays of a caller -------------------------------------------------------------------------

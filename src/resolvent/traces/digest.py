@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,8 +72,7 @@ def core_columns(
 ) -> _core.TraceColumns:
     """Return traces as the C++ core takes them.
 
-    `codes` are those of every column by name, and `sizes` the numbers of codes of each; None
-    if they are the traces' own.
+    `codes` are those of every column, and `sizes` their numbers, by default the traces' own.
     """
     if sizes is None:
         sizes = {name: len(values) for name, values in traces.values.items()}
@@ -95,12 +95,6 @@ def sample_traces(traces: "TraceSet", share: float) -> NDArray[np.bool_]:
     """Mark about this share of the traces, chosen by their content.
 
     The order of the traces makes no difference, and of equal traces all are marked or none.
-
-    >>> from resolvent.traces import Trace, TraceSet
-    >>> traces = TraceSet([Trace([0, 1], [None, None], ["go"], [pay % 20]) for pay in range(40)])
-    >>> chosen = sample_traces(traces, 0.8)
-    >>> int(chosen.sum()), bool((chosen[:20] == chosen[20:]).all())
-    (32, True)
     """
     if len(traces) == 0:
         return np.empty(0, bool)
@@ -113,10 +107,9 @@ def sample_traces(traces: "TraceSet", share: float) -> NDArray[np.bool_]:
 def content_hashes(
     columns: _core.TraceColumns, values: Mapping[str, Sequence[Any]], threads: int = 1
 ) -> NDArray[np.int64]:
-    """Return a hash of each trace: equal for equal traces, different for almost all others.
+    """Return hashes as `trace_hashes` does; `values` are those of the codes of every column.
 
-    `values` are those of the codes of every column. A hash depends only on the content of
-    its trace, not on which codes stand for it.
+    A hash depends only on the content of its trace, not on which codes stand for it.
     """
     observation, label, action, *outputs = (
         _value_keys(column, salt) for salt, column in enumerate(values.values())
@@ -129,10 +122,8 @@ def content_hashes(
 def _value_keys(values: Sequence[Any], salt: int) -> NDArray[np.int64]:
     """Return a hash of each value that depends only on the value and the salt."""
     if set(map(type, values)) == {int}:
-        try:
+        with suppress(OverflowError):  # beyond 64 bits they are hashed as text
             return splitmix64(np.fromiter(values, np.int64, len(values)), salt)
-        except OverflowError:
-            pass  # beyond 64 bits: hashed as text
     # A salted hash is copied for each value, because there may be very many.
     salted = hashlib.blake2b(digest_size=8, salt=salt.to_bytes(2, "little")).copy
 
@@ -156,14 +147,12 @@ def splitmix64(numbers: NDArray[np.int64], salt: int) -> NDArray[np.int64]:
 def _value_text(value: Any) -> bytes:
     if isinstance(value, frozenset):
         return msgspec.json.encode(ordered_propositions(value))
+    # A vocabulary has one of several equal tuples, and which one may depend on the shards.
     return msgspec.json.encode(_normalized(value) if isinstance(value, tuple) else value)
 
 
 def _normalized(value: Any) -> Any:
-    """Return the same value for all equal values, such as (1,), (1.0,) and (True,).
-
-    A vocabulary has only one of them, and which one may depend on the shards.
-    """
+    """Return the same value for all equal values, such as (1,), (1.0,) and (True,)."""
     if isinstance(value, tuple):
         return tuple(map(_normalized, value))
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):

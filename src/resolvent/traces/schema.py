@@ -50,15 +50,7 @@ NAME_COLUMNS = (
 
 
 def check_column_name(name: Any) -> str:
-    """Return the name of a further column; `TraceError` if it is not allowed.
-
-    >>> check_column_name("cost")
-    'cost'
-    >>> check_column_name("step")
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: a column cannot be called `step`, which means something \
-else in traces: give it another name
-    """
+    """Return the name of a further column; `TraceError` if it is not allowed."""
     if not isinstance(name, str) or not name:
         raise TraceError(
             f"{quoted(name)} cannot be the name of a column: use a string that is not empty"
@@ -81,14 +73,8 @@ def check_column_names(names: Iterable[Any]) -> tuple[str, ...]:
 
 
 def in_column_order(columns: Mapping[str, T]) -> dict[str, T]:
-    """Return step columns in their order: rewards first, then by name.
-
-    >>> list(in_column_order({"fault": 0, "cost": 1, "reward": 2}))
-    ['reward', 'cost', 'fault']
-    """
-    return {
-        name: columns[name] for name in sorted(columns, key=lambda name: (name != REWARD, name))
-    }
+    """Return step columns in their order: rewards first, then by name."""
+    return dict(sorted(columns.items(), key=lambda column: (column[0] != REWARD, column[0])))
 
 
 def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, ...]:
@@ -97,8 +83,6 @@ def default_outputs(columns: Iterable[str], *, observations: int) -> tuple[str, 
     For a log, with one observation throughout, no rewards and further columns, the outputs
     are these columns.
 
-    >>> default_outputs(["reward", "cost"], observations=5)
-    ('observation', 'reward')
     >>> default_outputs(["answer", "fault"], observations=1)
     ('answer', 'fault')
     """
@@ -118,11 +102,7 @@ def column_text(name: str) -> str:
 
 
 def missing_column_error(name: str, columns: Iterable[str]) -> TraceError:
-    """Return the error about a missing column, with the columns that exist.
-
-    >>> print(missing_column_error("cots", ["cost", "fault"]))
-    the traces have no column `cots`: there are cost, fault
-    """
+    """Return the error about a missing column, with the columns that exist."""
     names = list(columns)
     existing = "there are no further columns"
     if names:
@@ -131,12 +111,7 @@ def missing_column_error(name: str, columns: Iterable[str]) -> TraceError:
 
 
 def check_columns(wanted: Iterable[str], existing: Sequence[str], file: str = "") -> None:
-    """Raise `TraceError` unless a table, possibly in a file, has each of some columns once.
-
-    >>> check_columns(["go"], ["see", "do"], "walk.csv")
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: walk.csv: there is no column `go`: there are see, do
-    """
+    """Raise `TraceError` unless a table, possibly in a file, has each of some columns once."""
     prefix = f"{file}: " if file else ""
     for name in wanted:
         if name not in existing:
@@ -149,12 +124,7 @@ def check_columns(wanted: Iterable[str], existing: Sequence[str], file: str = ""
 
 
 def check_same_columns(names: Iterable[str], expected: Iterable[str], called: str) -> None:
-    """Raise `TraceError` unless traces have the columns of other traces, `called` so in errors.
-
-    >>> check_same_columns(["cost"], ["reward", "cost"], "trace 0")
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: no rewards, but trace 0 has: give them to all traces or to none
-    """
+    """Raise `TraceError` unless traces have the columns of other traces, `called` so in errors."""
     names, expected = set(names), set(expected)
     for name in in_column_order(dict.fromkeys(names ^ expected)):
         text, pronoun = column_text(name), "them" if name == REWARD else "it"
@@ -172,10 +142,6 @@ class TableSchema:
         layout: "table", as for `read_table`; "log", as for `read_log`, where labels are the actions
             before them; or "traces", that of Parquet files of traces.
         constants: Outputs that have one value in a file, also in rows that are no steps.
-
-    >>> schema = TableSchema(observation=("x", "y"), action="move", outputs={"cost": "COST_EUR"})
-    >>> schema.of_steps, schema.columns, schema.column_of_output
-    (('move', 'COST_EUR'), ('x', 'y', 'move', 'COST_EUR'), {'cost': 'COST_EUR'})
     """
 
     episode: ColumnNames | None = None
@@ -259,14 +225,8 @@ TABLE_ARGUMENTS = tuple(
 
 
 def as_names(names: ColumnNames | None) -> tuple[str, ...]:
-    """Return the columns of one role as a tuple.
-
-    >>> as_names("x"), as_names(["x", "y"]), as_names(None)
-    (('x',), ('x', 'y'), ())
-    """
-    if names is None:
-        return ()
-    return (names,) if isinstance(names, str) else tuple(names)
+    """Return the columns of one role as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names or ())
 
 
 def table_schema(arguments: Mapping[str, Any]) -> TableSchema:

@@ -7,15 +7,24 @@ vocabularies, which can be read repeatedly, in any order and in any process.
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolvent._util.cache import register_type
+from resolvent._util.parallel import Threads
 from resolvent._util.text import amount
 from resolvent.errors import DamagedFile, TableWarning
+from resolvent.traces.schema import TableSchema
 from resolvent.traces.trace_set import TraceSet
 from resolvent.traces.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    # Loading what reads Parquet takes longer than all else of `import resolvent`.
+    from resolvent.traces.scan.shards import StoredShards
+
+_READERS = 2
+"""Number of threads that read shards ahead of the caller."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +32,6 @@ class SkippedRows:
     """Rows of a shard that are skipped because files are damaged.
 
     Attributes:
-        shard: Name of the shard.
-        why: The error.
         rows: Number of rows of the shard, if all of it is skipped and the number is known.
         whole: Whether all of it is skipped.
         first: Whether its first episode is, which may begin in a damaged shard.
@@ -48,7 +55,6 @@ class ShardFacts(NamedTuple):
     """Facts that the first read of a shard finds, for all later reads.
 
     Attributes:
-        skipped: Its rows that are skipped because files are damaged.
         leading_rows: Number of rows at its beginning that belong to an episode of an earlier
             shard; None if that is unknown.
         is_sorted: Whether its other rows are in order, so that the column that orders them need
@@ -76,32 +82,22 @@ class ShardInfo(NamedTuple):
 
 
 def skipped_text(skipped: Sequence[SkippedRows]) -> str:
-    """Describe skipped rows in one line.
-
-    >>> damaged = SkippedRows("a", "a: damaged", 7, whole=True)
-    >>> skipped_text([damaged, SkippedRows("b", first=True)])
-    'skipped, since files are damaged: 1 shard of 7 rows, 1 episode that may lack rows (a: damaged)'
-    """
+    """Describe skipped rows in one line."""
     shards = [rows for rows in skipped if rows.whole]
     known = [shard.rows for shard in shards if shard.rows is not None]
     episodes = sum(rows.episodes for rows in skipped)
-    parts = []
-    if known:
-        parts.append(f"{amount(len(known), 'shard')} of {amount(sum(known), 'row')}")
-    if len(known) < len(shards):
-        parts.append(f"{amount(len(shards) - len(known), 'shard')} of unknown length")
-    if episodes:
-        parts.append(f"{amount(episodes, 'episode')} that may lack rows")
+    n_unknown = len(shards) - len(known)
+    parts = (
+        f"{amount(len(known), 'shard')} of {amount(sum(known), 'row')}" if known else "",
+        f"{amount(n_unknown, 'shard')} of unknown length" if n_unknown else "",
+        f"{amount(episodes, 'episode')} that may lack rows" if episodes else "",
+    )
     why = (shards or skipped)[0].why
-    return f"skipped, since files are damaged: {', '.join(parts)} ({why})"
+    return f"skipped, since files are damaged: {', '.join(filter(None, parts))} ({why})"
 
 
 def warn_of_skipped(skipped: Sequence[SkippedRows], traces: int) -> None:
-    """Warn of skipped rows, if there are any; `traces` is the number of traces that are left.
-
-    Raises:
-        DamagedFile: when no traces are left.
-    """
+    """Warn of skipped rows, if any; `DamagedFile` if there are no traces beside them."""
     if not skipped:
         return
     if not traces:
@@ -218,8 +214,7 @@ class JoinedSource(TraceSource):
 class MappedSource(TraceSource):
     """A source whose traces are transformed as they are read.
 
-    `transform` has to be plain data that can be compared, such as a frozen dataclass with
-    `__call__`: fingerprints contain it.
+    Fingerprints contain `transform`: it has to be plain data, such as a frozen dataclass.
     """
 
     def __init__(self, source: TraceSource, transform: Callable[[TraceSet], TraceSet]) -> None:
@@ -260,6 +255,127 @@ class MappedSource(TraceSource):
             and self.source.is_same(other.source)
             and self.transform == other.transform
         )
+
+
+class TraceDataset(TraceSource):
+    """Traces in Parquet files that need not fit into memory: `scan_traces` makes it.
+
+    A shard is a file or, of a large file, consecutive row groups. Each shard can be read
+    independently, in any order and in any process.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        shards: "StoredShards",
+        schema: TableSchema,
+        facts: Mapping[int, ShardFacts] | None = None,
+    ) -> None:
+        self.location = location
+        self._shards, self._schema, self._facts = shards, schema, facts
+        self._has_warned = False
+
+    def __len__(self) -> int:
+        return len(self._shards)
+
+    def __iter__(self) -> Iterator[TraceSet]:
+        # The next shards are read while the caller looks at this one.
+        skipped, traces = [], 0
+        for read in Threads(_READERS).map(self._read, range(len(self)), called="reading"):
+            scan = self._without_warnings(read)
+            if scan.facts.skipped is not None:
+                skipped.append(scan.facts.skipped)
+            traces += len(scan.traces)
+            yield scan.traces
+        if self._facts is None:
+            warn_of_skipped(skipped, traces)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that the files state."""
+        return self._shards.rows
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files, in order."""
+        return [file.name for file in self._shards.stored.files]
+
+    def info(self, shard: int) -> ShardInfo:
+        """Return what is known about one shard, named by its file and row groups."""
+        skipped = self._facts_of(shard).skipped
+        return ShardInfo(self._shards.name(shard), self._shards.rows_in(shard), skipped)
+
+    def fingerprint(self, shard: int) -> Any:
+        """Return all that the traces of a shard depend on, as plain data."""
+        may_skip = self._shards.skips and self._facts is None
+        skipped = self._facts_of(shard).skipped
+        return self._shards.fingerprint(shard), self._schema, may_skip, skipped
+
+    def read(self, shard: int) -> TraceSet:
+        """Read the traces that begin in one shard."""
+        scan = self.scan(shard)
+        if self._facts is None and scan.facts.skipped is not None:
+            warn_of_skipped([scan.facts.skipped], traces=1)
+        return scan.traces
+
+    def read_all(self) -> TraceSet:
+        """Read all traces into memory."""
+        return TraceSet.concatenate(self, [self._shards.name(shard) for shard in range(len(self))])
+
+    def scan(self, shard: int) -> Scan:
+        """Read one shard, and return facts for later reads: rows to skip, and their order."""
+        return self._without_warnings(self._read(shard))
+
+    def _read(self, shard: int) -> tuple[Scan, Sequence[str]]:
+        """Read one shard, and return warnings about its rows as well."""
+        from resolvent.traces.io.table import traces_of_table
+
+        shards, facts, schema = self._shards, self._facts_of(shard), self._schema
+        if facts.is_sorted:
+            schema = replace(schema, order=None)
+        if shards.skips and self._facts is None:
+            rows = shards.read_readable(shard, schema.columns)
+        else:
+            rows = shards.read(shard, schema.columns, self._facts or {})
+        traces, is_sorted, messages = traces_of_table(
+            rows.table, schema, rows.location, rows.spans[0][0] if rows.spans else None
+        )
+        # Which rows are skipped may depend on the columns that are read.
+        known = (rows.leading, is_sorted) if rows.skipped is None else ()
+        return Scan(traces, ShardFacts(rows.skipped, *known)), messages
+
+    def _without_warnings(self, read: tuple[Scan, Sequence[str]]) -> Scan:
+        """Issue the first of all warnings: those about other shards will be alike."""
+        scan, messages = read
+        if messages and not self._has_warned:
+            self._has_warned = True
+            more = "; other shards may lack rows, too" * (len(self) > 1)
+            warnings.warn(messages[0] + more, TableWarning, stacklevel=4)
+        return scan
+
+    def with_facts(self, facts: Mapping[int, ShardFacts]) -> "TraceDataset":
+        """Return the same files with the facts, by shard, that scans found.
+
+        Rows that were skipped stay so, and no others are skipped, whatever is damaged later.
+        """
+        fixed = TraceDataset(self.location, self._shards, self._schema, facts)
+        fixed._has_warned = self._has_warned
+        return fixed
+
+    def is_same(self, other: TraceSource) -> bool:
+        """Return whether another source reads the same files alike, but for skipped rows."""
+        return (
+            isinstance(other, TraceDataset)
+            and self._shards is other._shards
+            and self._schema is other._schema
+        )
+
+    def _facts_of(self, shard: int) -> ShardFacts:
+        return (self._facts or {}).get(shard, ShardFacts())
+
+    def __repr__(self) -> str:
+        shards = f", {len(self)} shards" if len(self) != len(self.files) else ""
+        return f"TraceDataset({self.location!r}, {len(self.files)} files{shards}, {self.rows} rows)"
 
 
 register_type(Vocabulary, tuple, Vocabulary)

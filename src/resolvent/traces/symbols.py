@@ -77,13 +77,15 @@ def as_symbol(value: Any, depth: int = 0) -> Symbol:
         return _symbol_of_array(value)
     if isinstance(value, np.generic | np.ndarray):
         return as_symbol(value.tolist(), depth)
+    if isinstance(value, tuple | list | Mapping) and depth >= DEEPEST:
+        raise TraceError(
+            f"a value is nested more than {DEEPEST} deep: flatten it, or give it a name of its own"
+        )
     if isinstance(value, tuple | list):
-        _check_depth(depth)
         if hasattr(value, "_fields"):  # a graph without edges has None there
             value = [part for part in value if part is not None]
         return tuple(map(as_symbol, value, repeat(depth + 1)))
     if isinstance(value, Mapping):
-        _check_depth(depth)
         if not all(isinstance(key, str) for key in value):
             raise TraceError("a mapping can be a symbol only when its keys are strings")
         return tuple((key, as_symbol(value[key], depth + 1)) for key in sorted(value))
@@ -98,13 +100,6 @@ def as_symbol(value: Any, depth: int = 0) -> Symbol:
     raise TraceError(
         f"a {value_type.__name__} cannot be a symbol: use bool, int, float, str, or tuples of these"
     )
-
-
-def _check_depth(depth: int) -> None:
-    if depth >= DEEPEST:
-        raise TraceError(
-            f"a value is nested more than {DEEPEST} deep: flatten it, or give it a name of its own"
-        )
 
 
 def _symbol_of_array(array: NDArray[Any]) -> Symbol:
@@ -212,11 +207,7 @@ def symbol_text(symbol: Symbol) -> str:
 
 
 def quoted_text(symbol: Symbol) -> str:
-    """Return a symbol as `symbol_text` does, but strings in quotes.
-
-    >>> quoted_text("corridor"), quoted_text(7), quoted_text((0,) * 40)
-    ("'corridor'", '7', 'row#b990af7155 (40)')
-    """
+    """Return a symbol as `symbol_text` does, but strings in quotes."""
     return symbol_text(symbol) if isinstance(symbol, tuple) else repr(symbol)
 
 
@@ -231,16 +222,6 @@ def event_text(symbol: Symbol) -> str:
     is_number = symbol[:1] in "-+0123456789" and "…" not in symbol  # names of intervals have "…"
     looks_like_python = is_number or symbol[:1] in "({'\"" or symbol in ("True", "False")
     return repr(symbol) if looks_like_python or "#" in symbol or "→" in symbol else symbol
-
-
-def array_shape(symbol: Symbol) -> tuple[int, ...] | None:
-    """Return the shape of a symbol that was an array of numbers; None for other symbols.
-
-    >>> array_shape(((1, 2), (3, 4), (5, 6))), array_shape((1, (2, 3))), array_shape(1)
-    ((3, 2), None, None)
-    """
-    array = as_array(symbol)
-    return None if array is None else array.shape
 
 
 def as_array(symbol: Symbol) -> NDArray[Any] | None:
@@ -280,10 +261,10 @@ def _short_name(symbol: Any, text: str) -> str:
     digits = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
     if isinstance(symbol, str):
         return f"text#{digits} ({len(symbol)} characters)"
-    shape = array_shape(symbol)
-    if shape is not None:
-        noun = {1: "row", 2: "image", 3: "image"}.get(len(shape), "array")
-        return f"{noun}#{digits} ({'×'.join(map(str, shape))})"
+    array = as_array(symbol)
+    if array is not None:
+        noun = {1: "row", 2: "image", 3: "image"}.get(array.ndim, "array")
+        return f"{noun}#{digits} ({'×'.join(map(str, array.shape))})"
     if not isinstance(symbol, tuple):  # a very long number
         return f"number#{digits} ({len(text)} digits)"
     if is_mapping(symbol):
@@ -311,18 +292,12 @@ def symbol_order(symbol: Any) -> tuple[Any, ...]:
 
 def label_order(label: Label) -> tuple[int, tuple[str, ...]]:
     """Return a sort key for labels: fewer propositions first, then by name."""
-    return (len(label), tuple(label if len(label) < 2 else sorted(label)))
+    return (len(label), tuple(ordered_propositions(label)))
 
 
 def ordered_propositions(label: Label) -> Collection[str]:
-    """Return the propositions of a label in the order of files.
-
-    Almost all of very many labels have one proposition and need no sorting.
-
-    >>> ordered_propositions(frozenset({"key", "door"})), ordered_propositions(frozenset({"key"}))
-    (['door', 'key'], frozenset({'key'}))
-    """
-    return label if len(label) < 2 else sorted(label)
+    """Return the propositions of a label in the order of files."""
+    return label if len(label) < 2 else sorted(label)  # one of very many labels is the usual case
 
 
 def difference_text(first: Symbol, second: Symbol) -> str:
@@ -393,13 +368,12 @@ def _form(symbol: Any) -> str:
     if is_mapping(symbol):
         keys = ", ".join(short(key, _DIFFERENCE_CHARACTERS) for key, _ in symbol[:6])
         return f"the keys {keys}"
-    shape = array_shape(symbol)
-    return f"{len(symbol):,} parts" if shape is None else "×".join(map(str, shape))
+    array = as_array(symbol)
+    return f"{len(symbol):,} parts" if array is None else "×".join(map(str, array.shape))
 
 
 def _short_value(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) else symbol_text(value)
-    return short(text, _DIFFERENCE_CHARACTERS)
+    return short(quoted_text(value), _DIFFERENCE_CHARACTERS)
 
 
 # --- Labeling functions -------------------------------------------------------------------------

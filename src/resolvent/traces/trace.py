@@ -19,12 +19,7 @@ from resolvent.traces.symbols import Label, Symbol, as_label, as_symbol
 
 
 class FurtherColumns(Mapping[str, tuple[Symbol, ...]]):
-    """Immutable, hashable named columns of a trace.
-
-    >>> columns = FurtherColumns({"fault": (False, True), "cost": (2, 0)})
-    >>> columns, columns["cost"], columns == {"cost": (2, 0), "fault": (False, True)}
-    ({'cost': (2, 0), 'fault': (False, True)}, (2, 0), True)
-    """
+    """Immutable, hashable named columns of a trace."""
 
     __slots__ = ("_columns",)
 
@@ -101,9 +96,6 @@ class Trace:
             len(self.actions),
             {name: len(values) for name, values in self.step_columns.items()},
         )
-        for step, reward in enumerate(self.rewards or ()):
-            if not math.isfinite(reward):
-                raise TraceError(f"step {step}: the reward is {reward}; rewards must be finite")
 
     @property
     def all_columns(self) -> dict[str, tuple[Any, ...]]:
@@ -141,11 +133,14 @@ def _numbers(rewards: Iterable[Any]) -> tuple[float, ...]:
     numbers = []
     for step, reward in enumerate(_row("rewards", rewards)):
         try:
-            numbers.append(float(reward) + 0.0)  # turns -0.0 into 0.0
+            number = float(reward) + 0.0  # turns -0.0 into 0.0
         except (TypeError, ValueError, OverflowError):
             raise TraceError(
                 f"step {step}: the reward is {quoted(reward)}: give a number"
             ) from None
+        if not math.isfinite(number):
+            raise TraceError(f"step {step}: the reward is {number}; rewards must be finite")
+        numbers.append(number)
     return tuple(numbers)
 
 
@@ -159,23 +154,17 @@ def _flag(name: str, value: Any) -> bool:
 def check_lengths(
     observations: int, labels: int, actions: int, step_columns: Mapping[str, int] | None = None
 ) -> None:
-    """Raise `TraceError` unless there are T+1, T+1 and T ≥ 1 entries, and T in each step column.
-
-    >>> check_lengths(3, 3, 2, {"cost": 1})
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: 2 actions but 1 in the column `cost`: each action needs its entry
-    """
+    """Raise `TraceError` unless there are T+1, T+1 and T ≥ 1 entries, and T in each step column."""
     if labels != observations:
         raise TraceError(
             f"{observations} observations but {labels} labels: each observation needs its label"
         )
     for name, count in (step_columns or {}).items():
         if count != actions:
+            text = "rewards" if name == REWARD else f"in the column `{name}`"
+            pronoun = "reward" if name == REWARD else "entry"
             raise TraceError(
-                f"{actions} actions but {count} rewards: each action needs its reward"
-                if name == REWARD
-                else f"{actions} actions but {count} in the column `{name}`: "
-                f"each action needs its entry"
+                f"{actions} actions but {count} {text}: each action needs its {pronoun}"
             )
     if observations == 0:
         raise TraceError("the trace is empty: leave it out")

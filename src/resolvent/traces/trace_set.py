@@ -29,7 +29,6 @@ from resolvent.traces.columns import (
     frozen,
     own_array,
     own_column,
-    row_slices,
 )
 from resolvent.traces.digest import TraceDigest, trace_hashes
 from resolvent.traces.schema import (
@@ -100,7 +99,7 @@ class TraceSet(Sequence[Trace]):
                 )
             except TraceError as error:
                 raise located(f"trace {number}", error) from error
-        self._take_over(*episodes.parts())
+        vars(self).update(vars(TraceSet.from_episodes(episodes)))
 
     @classmethod
     def from_columns(
@@ -156,31 +155,20 @@ class TraceSet(Sequence[Trace]):
         others are step columns. `in_order`: the values are sorted already.
         """
         traces = cls.__new__(cls)
-        traces._take_over(columns, offsets, terminated, truncated, in_order=in_order)
-        return traces
-
-    def _take_over(
-        self,
-        columns: Mapping[str, Column],
-        offsets: ArrayLike,
-        terminated: ArrayLike,
-        truncated: ArrayLike,
-        *,
-        in_order: bool = False,
-    ) -> None:
-        self.offsets = frozen(as_row("offsets", offsets, np.int64))
-        self.terminated = frozen(as_row("terminated", terminated, np.bool_))
-        self.truncated = frozen(as_row("truncated", truncated, np.bool_))
+        traces.offsets = frozen(as_row("offsets", offsets, np.int64))
+        traces.terminated = frozen(as_row("terminated", terminated, np.bool_))
+        traces.truncated = frozen(as_row("truncated", truncated, np.bool_))
         stored: dict[str, StepColumn] = {}
         check_labels(len(columns[LABEL][0]))
         for name, column in columns.items():
             vocabulary, codes = canonical_column(name, column, in_order=in_order)
             stored[name] = StepColumn(vocabulary, frozen(codes))
-        self.observations, self.observation_codes = stored.pop(OBSERVATION)
-        self.labels, self.label_codes = stored.pop(LABEL)
-        self.actions, self.action_codes = stored.pop(ACTION)
-        self.columns = MappingProxyType(in_column_order(stored))
-        self._check_lengths()
+        traces.observations, traces.observation_codes = stored.pop(OBSERVATION)
+        traces.labels, traces.label_codes = stored.pop(LABEL)
+        traces.actions, traces.action_codes = stored.pop(ACTION)
+        traces.columns = MappingProxyType(in_column_order(stored))
+        traces._check_lengths()
+        return traces
 
     def _check_lengths(self) -> None:
         if not len(self.offsets):
@@ -267,7 +255,7 @@ class TraceSet(Sequence[Trace]):
         if isinstance(index, slice):
             return self.take(np.arange(len(self))[index])
         number = range(len(self))[index]
-        steps, observed = row_slices(self, number)
+        steps, observed = self.rows_of(number)
         columns = {
             name: [values[code] for code in codes[steps]]
             for name, (values, codes) in self.columns.items()
@@ -330,6 +318,11 @@ class TraceSet(Sequence[Trace]):
         """The number of the trace of each step."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
+    def rows_of(self, trace: int) -> tuple[slice, slice]:
+        """Return a trace's rows in the columns of steps, and in observations and labels."""
+        start, stop = self.offsets[trace : trace + 2].tolist()
+        return slice(start, stop), slice(start + trace, stop + trace + 1)
+
     def locate(self, row: int) -> tuple[int, int]:
         """Return the trace, and the step within it, of a row of the step columns."""
         trace = int(np.searchsorted(self.offsets, row, side="right")) - 1
@@ -353,8 +346,7 @@ class TraceSet(Sequence[Trace]):
         [(1.0,), (2.0,)]
         """
         chosen = as_trace_numbers(numbers, len(self))
-        lengths = np.diff(self.offsets)[chosen]
-        return self._take_steps(chosen, lengths, self.terminated[chosen], self.truncated[chosen])
+        return self._first_steps(chosen, np.diff(self.offsets)[chosen])
 
     def prefixes(self, lengths: NDArray[np.int64]) -> "TraceSet":
         """Return the first steps of each trace, `lengths` of them; shortened traces are truncated.
@@ -363,19 +355,11 @@ class TraceSet(Sequence[Trace]):
         >>> TraceSet([walk]).prefixes(np.array([1]))[0].observations
         ('hall', 'stairs')
         """
-        is_whole = lengths == np.diff(self.offsets)
-        return self._take_steps(
-            np.arange(len(self)), lengths, self.terminated & is_whole, self.truncated | ~is_whole
-        )
+        return self._first_steps(np.arange(len(self)), lengths)
 
-    def _take_steps(
-        self,
-        numbers: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> "TraceSet":
+    def _first_steps(self, numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> "TraceSet":
         """Return the first steps of the traces with these numbers."""
+        is_whole = lengths == np.diff(self.offsets)[numbers]
         steps = _ranges(self.offsets[numbers], lengths)
         observed = _ranges(self.offsets[numbers] + numbers, lengths + 1)
         return TraceSet.taking_over(
@@ -384,17 +368,14 @@ class TraceSet(Sequence[Trace]):
                 for name, (values, codes) in self.all_columns.items()
             },
             offsets=np.append(0, np.cumsum(lengths)),
-            terminated=terminated,
-            truncated=truncated,
+            terminated=self.terminated[numbers] & is_whole,
+            truncated=self.truncated[numbers] | ~is_whole,
             in_order=True,
         )
 
     @staticmethod
     def concatenate(sets: Iterable["TraceSet"], names: Sequence[str] | None = None) -> "TraceSet":
-        """Concatenate trace sets; `names` are their names in errors.
-
-        All sets with traces need the same columns.
-        """
+        """Concatenate trace sets of the same columns; `names` are their names in errors."""
         check_arguments(TraceSet.concatenate, {"sets": sets, "names": names})
         sets = list(sets)
         for traces in sets:
@@ -408,16 +389,17 @@ class TraceSet(Sequence[Trace]):
         for traces, name in zip(sets, names, strict=True):
             if len(traces) or traces is typical:
                 common.add(traces.values, name)
-        parts = [common.codes(traces) for traces in sets if len(traces)] or [typical.codes]
-        lengths = [np.diff(traces.offsets) for traces in sets]
+        parts = [traces for traces in sets if len(traces)] or [typical]
+        codes = [common.codes(part) for part in parts] if sets else [typical.codes]
+        lengths = [np.diff(part.offsets) for part in parts]
         return TraceSet.taking_over(
             {
-                name: (values, np.concatenate([part[name] for part in parts]))
+                name: (values, np.concatenate([part[name] for part in codes]))
                 for name, values in (common.values() or typical.values).items()
             },
-            offsets=np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths])),
-            terminated=np.concatenate([np.empty(0, bool), *(part.terminated for part in sets)]),
-            truncated=np.concatenate([np.empty(0, bool), *(part.truncated for part in sets)]),
+            offsets=np.append(0, np.cumsum(np.concatenate(lengths))),
+            terminated=np.concatenate([part.terminated for part in parts]),
+            truncated=np.concatenate([part.truncated for part in parts]),
         )
 
     @cached_property
@@ -431,9 +413,9 @@ class TraceSet(Sequence[Trace]):
     def save(self, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
         """Write the traces to a file, completely or not at all.
 
-        The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz` or
-        `.zst`; or pass `format="parquet"`, `"jsonl"` or `"paper"`.
-        `minari:NAMESPACE/NAME-v0` writes a Minari dataset.
+        The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz` or `.zst`; or
+        pass `format="parquet"`, `"jsonl"` or `"paper"`. The same traces give the same bytes.
+        `minari:NAMESPACE/NAME-v0` creates a Minari dataset of that id.
         """
         from resolvent.traces.io.formats import write_traces
 
@@ -446,7 +428,7 @@ class TraceSet(Sequence[Trace]):
         >>> traces.to_arrow().column("observation").to_pylist()
         ['hall', 'attic']
         """
-        from resolvent.traces.io.parquet import arrow_table
+        from resolvent.traces.io.table import arrow_table
 
         return arrow_table(self)
 

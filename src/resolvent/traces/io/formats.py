@@ -28,9 +28,10 @@ from resolvent.traces.io.json_lines import (
     read_lines,
     read_paper_lines,
 )
-from resolvent.traces.scan.dataset import TraceDataset, scan_traces
+from resolvent.traces.io.read_table import scan_traces
 from resolvent.traces.scan.listing import files_of, is_glob
 from resolvent.traces.schema import NAME_COLUMNS, check_column_names
+from resolvent.traces.source import TraceDataset
 from resolvent.traces.trace import Trace
 from resolvent.traces.trace_set import TraceSet
 
@@ -121,10 +122,8 @@ def _line_format(line: Line, path: Path) -> str:
             f"{path}: not traces: it is one JSON document over several lines, as files of machines "
             f"are; a file of traces is Parquet, or JSON lines with an episode on each line"
         )
-    if start == b"{":
-        return "jsonl"
-    if start == b"[":
-        return "paper"
+    if start in (b"{", b"["):
+        return "jsonl" if start == b"{" else "paper"
     from resolvent.traces.io.sources import header_of  # importing it takes longer than reading
 
     names = header_of(line.text, line.location)[0]
@@ -140,18 +139,8 @@ def _line_format(line: Line, path: Path) -> str:
     )
 
 
-def write_traces(
-    traces: TraceSet,
-    path: str | Path,
-    *,
-    format: str | None = None,  # noqa: A002
-) -> None:
-    """Write traces to a file, completely or not at all; the same traces give the same bytes.
-
-    The format follows the name: `.parquet`, or `.jsonl` with an optional `.gz` or `.zst`; or
-    pass `format="parquet"`, `"jsonl"` or `"paper"`. `"minari:NAMESPACE/NAME-v0"` creates a
-    Minari dataset of that id.
-    """
+def write_traces(traces: TraceSet, path: str | Path, *, format: str | None = None) -> None:  # noqa: A002
+    """Write traces to a file as `TraceSet.save` does."""
     check_arguments(write_traces, locals())
     if dataset_id := minari_id(path):
         from resolvent.traces.io.minari import write_minari  # imports Gymnasium
@@ -165,9 +154,9 @@ def write_traces(
         raise TraceError(f"there are no traces to write to {path}")
     with atomic_write(path) as file:
         if format == "parquet":
-            from resolvent.traces.io.parquet import write_parquet
+            from pyarrow.parquet import write_table
 
-            write_parquet(traces, file)
+            write_table(traces.to_arrow(), file, compression="zstd")
         elif compression := _COMPRESSIONS.get(path.suffix.lower()):
             # Arrow closes what it writes to, and `atomic_write` needs the file.
             copy = os.fdopen(os.dup(file.fileno()), "wb")
@@ -181,11 +170,9 @@ def write_traces(
 def written_format(path: Path, format: str | None) -> str:  # noqa: A002
     """Return the format that `write_traces` uses; `OptionError` as there."""
     _check_format(format)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_compressed = bool(suffixes) and suffixes[-1] in _COMPRESSIONS
-    if format is None:
-        name = suffixes[-2 if is_compressed else -1 :][:1]
-        format = _FORMAT_OF_SUFFIX.get("".join(name))  # noqa: A001
+    is_compressed = path.suffix.lower() in _COMPRESSIONS
+    suffix = Path(path.stem if is_compressed else path.name).suffix.lower()
+    format = format or _FORMAT_OF_SUFFIX.get(suffix)  # noqa: A001
     if format is None:
         raise OptionError(
             f"{path}: the name does not say which format to write: end it in .parquet, .jsonl, "
@@ -207,11 +194,7 @@ def _check_no_format(path: str | Path, format: str | None) -> None:  # noqa: A00
 
 
 def minari_id(path: str | Path) -> str | None:
-    """Return the id of the Minari dataset that a path names; None for the name of a file.
-
-    >>> minari_id("minari:house/random-v0"), minari_id("house.jsonl")
-    ('house/random-v0', None)
-    """
+    """Return the id of the Minari dataset that a path names; None for the name of a file."""
     name = str(path)
     if not name.startswith(MINARI_PREFIX):
         return None
@@ -229,13 +212,6 @@ def as_traces(traces: Any, columns: Iterable[str] = ()) -> TraceSet | TraceDatas
 
     Paths are read, addresses and globs scanned, and lists of `Trace` collected. `columns` are
     further columns to read from a path.
-
-    >>> as_traces([Trace(["hall", "attic"], [None, "key"], ["up"])])
-    TraceSet(1 traces, 1 steps, 2 observations, 2 labels, 1 actions)
-    >>> as_traces(7)
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: a value of type int is not a set of traces: give a TraceSet, \
-a list of Trace, or the path of a file of traces
     """
     if isinstance(traces, TraceSet | TraceDataset):
         return traces

@@ -17,8 +17,8 @@ import math
 import os
 import re
 import time
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -41,10 +41,9 @@ from resolvent._util.validation import (
 from resolvent.errors import TooLarge, TraceError, located, locating
 from resolvent.traces.columns import (
     Column,
-    ColumnEncoder,
+    ColumnBuilder,
     EpisodeBuilder,
     canonical_column,
-    row_slices,
 )
 from resolvent.traces.schema import (
     ACTION,
@@ -74,11 +73,11 @@ _NO_EVENT_LABEL = "None"
 _PAPER_SHAPE = "[[[label, observation], action, reward], …]"
 _ENTRY_PATH = re.compile(r"\$\[(\d+)\]((?:\[[01]\])*(?:\[2\])?)")
 _ENTRY_PARTS = {
-    "[0]": "[label, observation]",
-    "[0][0]": "the label",
-    "[0][1]": "the observation",
-    "[1]": "the action",
-    "[2]": "the reward",
+    "[0]": ": [label, observation]",
+    "[0][0]": ": the label",
+    "[0][1]": ": the observation",
+    "[1]": ": the action",
+    "[2]": ": the reward",
 }
 
 _Entry = tuple[tuple[str | int | None, Any], Any, float]
@@ -180,9 +179,7 @@ rewards=None, terminated=False, truncated=False, columns={'cost': (1,)})
 def _step_columns(
     episode: _Episode, names: Sequence[str], text: bytes
 ) -> Mapping[str, Sequence[Any]]:
-    columns: dict[str, list[Any]] = {}
-    if episode.rewards is not UNSET:
-        columns[REWARD] = episode.rewards
+    columns = {} if episode.rewards is UNSET else {REWARD: episode.rewards}
     if episode.columns is not UNSET:
         columns |= {check_column_name(name): values for name, values in episode.columns.items()}
     beside: dict[str, msgspec.Raw] = {}
@@ -266,14 +263,10 @@ class _EntryTable(dict[bytes, int]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._encoder = ColumnEncoder()
-        self._encoder.labels[_NO_EVENT_LABEL] = self._encoder.labels[None]
-        self._codes = {name: array("i") for name in (OBSERVATION, LABEL, ACTION, REWARD)}
+        self._builder = ColumnBuilder()
+        self._builder.labels[_NO_EVENT_LABEL] = self._builder.labels[None]
+        self._count = 0
         self._new: list[bytes] = []
-
-    @property
-    def _count(self) -> int:
-        return len(self._codes[ACTION])
 
     def __missing__(self, text: bytes) -> int:
         row = self[text] = self._count + len(self._new)
@@ -292,8 +285,7 @@ class _EntryTable(dict[bytes, int]):
         """Look up the entries of a line by their text; None if the line must be decoded."""
         if not (text.startswith(b"[[[") and text.endswith(b"]]")):
             return None
-        separator = b"], [[" if b"], [[" in text else b"],[["
-        texts = text[3:-2].split(separator)
+        texts = text[3:-2].split(b"], [[" if b"], [[" in text else b"],[[")
         rows = np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
         if self._new:
             # The separator may also occur within a string or a nested list. But if each
@@ -313,28 +305,23 @@ class _EntryTable(dict[bytes, int]):
         if entries:
             heads, actions, rewards = zip(*entries, strict=True)
             labels, observations = zip(*heads, strict=True)
-            columns = {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards}
-            codes = {name: self._encoder.encode(name, values) for name, values in columns.items()}
-            for name, column in codes.items():
-                self._codes[name].frombytes(column.tobytes())
+            self._builder.extend(
+                {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards}
+            )
+            self._count += len(entries)
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of all entries.
 
         Sorting the values of the few entries here spares a `TraceSet` recoding the many steps.
         """
-        return {
-            name: canonical_column(
-                name, (self._encoder.values_of(name), np.frombuffer(codes, np.int32))
-            )
-            for name, codes in self._codes.items()
-        }
+        columns = self._builder.columns()
+        return {name: canonical_column(name, column) for name, column in columns.items()}
 
 
 def _entry_location(path: str) -> str:
     if match := _ENTRY_PATH.match(path):
-        part = _ENTRY_PARTS.get(match[2])
-        return f"step {match[1]}: {part}" if part else f"step {match[1]}"
+        return f"step {match[1]}" + _ENTRY_PARTS.get(match[2], "")
     return path
 
 
@@ -375,10 +362,7 @@ def _spelling(label: Label) -> str:
 def _decode_line(
     decoder: msgspec.json.Decoder[T], text: bytes, locate: Callable[[str], str], shape: str
 ) -> T:
-    """Decode a line of JSON; a `TraceError` describes the first mistake.
-
-    `locate` turns a path such as `$.rewards[3]` into words; `shape` shows a correct line.
-    """
+    """Decode a line, of a `shape`; `locate` turns a path such as `$.rewards[3]` into words."""
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
@@ -393,13 +377,9 @@ def _decode_line(
 def _malformed_text(text: bytes, error: Exception, locate: Callable[[str], str]) -> str:
     # JSON has no NaN and no Infinity, yet much software writes them. Python's own decoder
     # accepts them, so it can locate them.
-    try:
-        not_finite = _first_not_finite(json.loads(text), "$")
-    except (ValueError, RecursionError):
-        not_finite = None
-    if not_finite:
-        path, number = not_finite
-        return f"{locate(path)} is {number}; numbers must be finite"
+    with suppress(ValueError, RecursionError):
+        if not_finite := _first_not_finite(json.loads(text), "$"):
+            return f"{locate(not_finite[0])} is {not_finite[1]}; numbers must be finite"
     if not text.endswith(b"\n"):
         return (
             f"the last line has no end and is not whole ({error}): "
@@ -412,12 +392,12 @@ def _first_not_finite(value: Any, path: str) -> tuple[str, float] | None:
     """Return the first NaN or infinity in a JSON value, with its path."""
     if isinstance(value, float) and not math.isfinite(value):
         return path, value
-    parts: Iterator[tuple[str, Any]] = iter(())
+    parts: dict[str, Any] = {}
     if isinstance(value, list):
-        parts = ((f"{path}[{index}]", part) for index, part in enumerate(value))
+        parts = {f"{path}[{index}]": part for index, part in enumerate(value)}
     elif isinstance(value, dict):
-        parts = ((f"{path}.{key}", part) for key, part in value.items())
-    return next(filter(None, (_first_not_finite(part, at) for at, part in parts)), None)
+        parts = {f"{path}.{key}": part for key, part in value.items()}
+    return next(filter(None, (_first_not_finite(part, at) for at, part in parts.items())), None)
 
 
 def _values_by_episode(
@@ -429,7 +409,7 @@ def _values_by_episode(
         for name, (values, codes) in traces.all_columns.items()
     ]
     for trace in range(len(traces)):
-        steps, observed = row_slices(traces, trace)
+        steps, observed = traces.rows_of(trace)
         yield {
             name: list(
                 map(value_of, codes[observed if name in OBSERVED_COLUMNS else steps].tolist())

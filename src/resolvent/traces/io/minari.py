@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from resolvent._util.files import first_line
 from resolvent._util.progress import FractionListener
 from resolvent.errors import MissingExtra, ResolventError, TraceError, located, locating
-from resolvent.traces.columns import EpisodeBuilder, row_bytes, row_slices
+from resolvent.traces.columns import EpisodeBuilder, row_bytes
 from resolvent.traces.io.formats import MINARI_PREFIX
 from resolvent.traces.schema import (
     ACTION,
@@ -116,14 +116,14 @@ class _EpisodeReader:
         self._has_labels: bool | None = None
         of_columns = meanings.get("columns", {})
         self._further = sorted({*of_columns, *columns})
-        listed = {
+        listed = of_columns | {
             OBSERVATION: meanings.get("observations"),
             ACTION: meanings.get("actions"),
-            **{name: of_columns.get(name) for name in self._further},
         }
         self._meanings = {
-            name: None if values is None else list(map(as_symbol, values))
+            name: list(map(as_symbol, values))
             for name, values in listed.items()
+            if values is not None
         }
 
     def add(self, episode: Any) -> None:
@@ -135,12 +135,8 @@ class _EpisodeReader:
         if rewards.ndim != 1 or rewards.dtype.kind not in "biuf":
             raise TraceError("rewards: give each step one number")
         rewards = (rewards.astype(np.float64) + 0.0).tolist()  # turns -0.0 into 0.0
-        columns = {
-            OBSERVATION: observations,
-            LABEL: self._labels(observations, actions, rewards, infos),
-            ACTION: actions,
-            REWARD: rewards,
-        }
+        labels = self._labels(observations, actions, rewards, infos)
+        columns = {OBSERVATION: observations, LABEL: labels, ACTION: actions, REWARD: rewards}
         for name in self._further:
             if name not in infos:
                 raise missing_column_error(name, sorted(set(infos) - RESERVED))
@@ -152,11 +148,7 @@ class _EpisodeReader:
         )
 
     def _labels(
-        self,
-        observations: Sequence[Any],
-        actions: Sequence[Any],
-        rewards: Sequence[float],
-        infos: Mapping[str, Any],
+        self, observations: Any, actions: Any, rewards: list[float], infos: Mapping[str, Any]
     ) -> Sequence[Any]:
         """Return the labels of an episode: computed, recorded, or none at all."""
         has_labels = any(key in infos for key in INFO_KEYS)
@@ -181,31 +173,24 @@ class _EpisodeReader:
 
     def _steps(self, name: str, values: Any) -> Any:
         """Return the values of a column by step, as the environment returned them."""
-        meanings = self._meanings[name]
+        meanings = self._meanings.get(name)
         if meanings is None:
             return _by_step(values)
-        codes, prefix = np.asarray(values), column_text(name)
-        if codes.ndim != 1 or codes.dtype.kind not in "iu":
-            raise TraceError(
-                f"{prefix}: the metadata list the meanings of codes, but these are not codes"
-            )
-        if np.any(wrong := (codes < 0) | (codes >= len(meanings))):
-            step = int(np.argmax(wrong))
-            raise TraceError(
-                f"{prefix}: step {step}: the code is {codes[step]}, but the metadata list only "
-                f"the meanings of 0 to {len(meanings) - 1}"
-            )
+        codes = np.asarray(values)
+        with locating(column_text(name)):
+            if codes.ndim != 1 or codes.dtype.kind not in "iu":
+                raise TraceError("the metadata list the meanings of codes, but these are not codes")
+            if np.any(wrong := (codes < 0) | (codes >= len(meanings))):
+                step = int(np.argmax(wrong))
+                raise TraceError(
+                    f"step {step}: the code is {codes[step]}, but the metadata list only the "
+                    f"meanings of 0 to {len(meanings) - 1}"
+                )
         return [meanings[code] for code in codes.tolist()]
 
 
 def _recorded_labels(infos: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return the propositions of each step.
-
-    >>> _recorded_labels({"labels": np.array([b"", b"door & key"], object)})
-    [(), ('door', 'key')]
-    >>> _recorded_labels({"events": {"key": np.array([0, 1]), "door": np.array([1, 1])}})
-    [('door',), ('key', 'door')]
-    """
+    """Return the propositions of each step."""
     key = next((key for key in INFO_KEYS if key in infos), None)
     if key is None:
         raise TraceError(f"the infos hold no labels: {_HOW_TO_RECORD}")
@@ -273,11 +258,7 @@ def _after_reset(values: Any) -> Any:
 
 
 def _by_step(values: Any) -> Any:
-    """Return columns, nested as in their space, as one value a step; a single array stays one.
-
-    >>> _by_step({"at": (np.array([1, 2]), ["a", "b"])})
-    [{'at': (np.int64(1), 'a')}, {'at': (np.int64(2), 'b')}]
-    """
+    """Return columns, nested as in their space, as one value a step; a single array stays one."""
     if isinstance(values, Mapping):
         rows = _by_step(tuple(values.values()))
         return [dict(zip(values, row, strict=True)) for row in rows]
@@ -352,14 +333,7 @@ def _label_text(label: Label) -> str:
 
 
 class _Encoding:
-    """The space of a column of symbols, and the stored value of each symbol.
-
-    >>> _Encoding(Vocabulary(["attic", "hall"])).space
-    Text(0, 5, charset=achilt)
-    >>> mixed = _Encoding(Vocabulary([("key", 1), ("key", 2)]))
-    >>> mixed.space, mixed.meanings
-    (Discrete(2), [('key', 1), ('key', 2)])
-    """
+    """The space of a column of symbols, and the stored value of each symbol."""
 
     def __init__(self, symbols: Vocabulary[Any]) -> None:
         from gymnasium import spaces
@@ -415,15 +389,11 @@ def _buffers(
     buffer = import_module("minari.data_collector").EpisodeBuffer
     rewards = np.array(list(traces.rewards))
     for number in range(len(traces)):
-        steps_of_trace, observed = row_slices(traces, number)
+        steps_of_trace, observed = traces.rows_of(number)
         steps = np.arange(steps_of_trace.start, steps_of_trace.stop)
         # Infos also have a row for the reset, where there is no step yet.
         after_reset = np.append(steps_of_trace.start, steps)
         is_last = steps == steps_of_trace.stop - 1
-        further_infos = {
-            name: encoding.column(traces.columns[name].codes[after_reset])
-            for name, encoding in further.items()
-        }
         yield buffer(
             observations=observations.column(traces.observation_codes[observed]),
             actions=actions.column(traces.action_codes[steps_of_trace]),
@@ -432,6 +402,9 @@ def _buffers(
             truncations=is_last & traces.truncated[number],
             infos={
                 "labels": [labels[code] for code in traces.label_codes[observed].tolist()],
-                **further_infos,
+                **{
+                    name: encoding.column(traces.columns[name].codes[after_reset])
+                    for name, encoding in further.items()
+                },
             },
         )

@@ -1,14 +1,23 @@
-"""Tables and logs in any layout → `TraceSet`."""
+"""Tables and logs in any layout → `TraceSet`, or a `TraceDataset` that is read in shards."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 from resolvent._util.progress import FractionListener
 from resolvent._util.text import described_by
-from resolvent._util.validation import explain_memory_errors
-from resolvent.errors import TableWarning
-from resolvent.traces.schema import TABLE_ARGUMENTS, Name, Names, TableSchema, table_schema
+from resolvent._util.validation import explain_memory_errors, quoted
+from resolvent.errors import OptionError, TableWarning
+from resolvent.traces.schema import (
+    TABLE_ARGUMENTS,
+    Name,
+    Names,
+    TableSchema,
+    check_column_names,
+    table_schema,
+)
+from resolvent.traces.source import TraceDataset
 from resolvent.traces.symbols import Symbol
 from resolvent.traces.trace_set import TraceSet
 
@@ -145,3 +154,85 @@ def _read(
     for message in result.warnings:
         warnings.warn(message, TableWarning, stacklevel=3)
     return result.traces
+
+
+@described_by(read_table)
+def scan_traces(  # noqa: D417  # `read_table` describes the rest
+    location: str | Path | Iterable[str | Path],
+    columns: Iterable[str] = (),
+    *,
+    episode: Names | None = None,
+    order: Names | None = None,
+    observation: Names | None = None,
+    action: Names | None = None,
+    reward: Name | None = None,
+    label: Names | None = None,
+    outputs: Names | Mapping[str, Name] = (),
+    terminated: Name | None = None,
+    truncated: Name | None = None,
+    next_observation: Names | None = None,
+    next_label: Names | None = None,
+    final_observation: Symbol | None = None,
+    label_separator: str | None = None,
+    input: Names | None = None,  # noqa: A002
+    output: Names | Mapping[str, Name] | None = None,
+    damaged: Literal["refuse", "skip"] = "refuse",
+) -> TraceDataset:
+    """Open Parquet files without reading them into memory, wherever they are.
+
+    `infer` reads them shard by shard, as often as it needs, so that they may be larger than
+    memory. A shard is a file or, of a file with more than a million rows, row groups with about
+    that number of rows. Only the columns that are needed are read.
+
+    With any of the arguments of `read_table` the files are one table in a layout of its own: an
+    episode may continue in the next file. Keys of `key=value` folders are columns, and so is
+    `__filename`.
+
+    Args:
+        location: A folder, whose files come in the order of their names, with its `key=value`
+            folders; a file; a glob, such as `"logs/**/*.parquet"`; an address that PyArrow
+            opens, such as `"s3://bucket/logs"`; or a list of these. What begins with a dot or
+            an underscore is not read.
+        columns: Further columns to read from files of traces, beside those that they list as
+            their own.
+        input: As for `read_log`, with `output`: the files are a log.
+        output: As for `read_log`.
+        damaged: "refuse" raises an error if a file is damaged or gone. "skip" skips shards that
+            cannot be read, and episodes beside them that may have rows there; `result.warnings`
+            of `infer` lists these, and elsewhere a `TableWarning` does.
+
+    Raises:
+        DamagedFile: when a file cannot be read and `damaged` is "refuse".
+        StorageError: when storage fails again and again.
+        TraceError: when the location cannot be reached or holds no Parquet files, when files
+            differ in the columns that are read, when the rows of an episode are not consecutive,
+            and, as shards are read, when a file has changed since it was opened.
+
+    >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+    >>> log = pa.table({"run": [1, 1, 2], "event": ["coin", "push", "push"], "out": [0, 1, 0]})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> pq.write_table(log, f"{folder.name}/log.parquet")
+    >>> location = f"{folder.name}/*.parquet"
+    >>> scanned = scan_traces(location, episode="run", input="event", output="out")
+    >>> len(scanned), scanned.rows, scanned.read(0)[0].actions
+    (1, 3, ('coin', 'push'))
+    >>> folder.cleanup()
+    """
+    arguments = locals()
+    from resolvent.traces.scan.listing import files_of, uri_text
+    from resolvent.traces.scan.opening import open_files
+
+    if not isinstance(damaged, str) or damaged not in ("refuse", "skip"):
+        raise OptionError(f"damaged is {quoted(damaged)}: write 'refuse' or 'skip'")
+    further = check_column_names(columns)
+    named = {name: arguments[name] for name in (*TABLE_ARGUMENTS, "input", "output")}
+    named = {name: value for name, value in named.items() if value is not None and value != ()}
+    schema = table_schema(named) if named else None
+    if schema is not None and further:
+        raise OptionError(
+            "columns are for files of traces: of a table, name them as outputs (output of a log)"
+        )
+    if isinstance(location, Iterator):  # it can be gone through once, and its name is needed, too
+        location = list(location)
+    shards, schema = open_files(files_of(location), schema, further, skips=damaged == "skip")
+    return TraceDataset(uri_text(location), shards, schema)

@@ -1,4 +1,4 @@
-"""An Arrow table and the roles of its columns → `TraceSet`.
+"""An Arrow table and the roles of its columns → `TraceSet`, and back.
 
 Tables of all sources come here: CSV files, data frames, and Parquet files, whole or in shards.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -34,9 +35,12 @@ from resolvent.traces.schema import (
     LABEL,
     OBSERVATION,
     REWARD,
+    TERMINATED,
+    TRUNCATED,
     ColumnNames,
     TableSchema,
     as_names,
+    column_text,
 )
 from resolvent.traces.symbols import NO_EVENT, Label, as_label, as_symbol, label_order, symbol_text
 from resolvent.traces.trace_set import TraceSet
@@ -47,6 +51,10 @@ NO_OBSERVATION = "nothing"
 
 ONLY_ACTION = "step"
 """The action throughout tables that have none."""
+
+EPISODE, STEP = "episode", "step"
+OWN_COLUMNS = b"resolvent.columns"
+"""Key of the further columns in the metadata of files of traces."""
 
 
 class TableTraces(NamedTuple):
@@ -408,3 +416,63 @@ def _tuples(columns: Sequence[Column]) -> Column:
         indices = [divmod(pair, len(next_values)) for pair in pairs.tolist()]
         tuples = [(*tuples[first], next_values[second]) for first, second in indices]
     return tuples, codes
+
+
+# --- Writing ------------------------------------------------------------------------------------
+
+
+def arrow_table(traces: TraceSet) -> pa.Table:
+    """Return the table of a Parquet file; `TraceError` for symbols that no column can hold."""
+    lengths = np.diff(traces.offsets) + 1
+    ends = np.cumsum(lengths)
+    final = np.zeros(traces.steps + len(traces), bool)
+    final[ends - 1] = True
+    step = np.arange(len(final)) - np.repeat(ends - lengths, lengths)
+    flags = {
+        name: np.repeat(getattr(traces, name), lengths) & final for name in (TERMINATED, TRUNCATED)
+    }
+    labels = pa.array([sorted(label) for label in traces.labels], pa.list_(pa.string()))
+    further = {
+        name: _with_nulls(_symbol_array(name, column.values), column.codes, final)
+        for name, column in traces.columns.items()
+    }
+    rewards = {REWARD: further.pop(REWARD)} if REWARD in further else {}
+    table = pa.table(
+        {
+            EPISODE: np.repeat(np.arange(len(traces)), lengths),
+            STEP: step,
+            OBSERVATION: _symbol_array(OBSERVATION, traces.observations).take(
+                pa.array(traces.observation_codes)
+            ),
+            LABEL: labels.take(pa.array(traces.label_codes)),
+            ACTION: _with_nulls(_symbol_array(ACTION, traces.actions), traces.action_codes, final),
+            **rewards,
+            **flags,
+            **further,
+        }
+    )
+    if further:
+        table = table.replace_schema_metadata({OWN_COLUMNS: msgspec.json.encode(list(further))})
+    return table
+
+
+def _with_nulls(values: pa.Array, codes: Codes, null: NDArray[np.bool_]) -> pa.Array:
+    """Return the values of rows that are not null, and null for the others."""
+    indices = np.zeros(len(null), np.int32)
+    indices[~null] = codes
+    return values.take(pa.array(indices, mask=null))
+
+
+def _symbol_array(name: str, symbols: Any) -> pa.Array:
+    try:
+        values = pa.array(list(symbols))
+        # Arrow would change tuples like (1, 2.5), whose parts it gives one type.
+        same = repr([as_symbol(value) for value in values.to_pylist()]) == repr(list(symbols))
+    except (pa.ArrowException, OverflowError):
+        same = False
+    if not same:
+        raise TraceError(
+            f"the {column_text(name)} cannot be written: not of one type that Parquet can hold "
+            f"(such as {symbols[0]!r}): write jsonl instead"
+        )
+    return values

@@ -1,20 +1,28 @@
-"""Parquet files of one layout → shards of whole episodes, or all traces at once."""
+"""Parquet files of one layout → shards of whole episodes, or all traces at once.
 
-from collections.abc import Sequence
+Files of traces have one row a step, with the columns `episode, step, observation, label, action,
+reward, terminated, truncated`; the last three are optional. The last row of an episode holds the
+final observation and label, with null action and reward. Flags are written on that row, and set
+when any row of the episode sets them. A label is a list of strings; a plain string is read too, and
+null as no event. Further step columns have their own names and are null on the last row of an
+episode; the schema's metadata lists them, and others are read only if the caller names them.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, takewhile
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from resolvent._util.progress import FractionListener
 from resolvent._util.text import amount, visible
 from resolvent.errors import DamagedFile, OptionError, TraceError, locating
-from resolvent.traces.io.parquet import schema_of_traces
-from resolvent.traces.io.table import TableTraces, traces_of_table
+from resolvent.traces.io.table import EPISODE, OWN_COLUMNS, STEP, TableTraces, traces_of_table
 from resolvent.traces.scan.footer import (
     Bounds,
     Episode,
@@ -26,8 +34,24 @@ from resolvent.traces.scan.footer import (
 from resolvent.traces.scan.listing import StoredFile
 from resolvent.traces.scan.shards import Rows, StoredShards, joined
 from resolvent.traces.scan.storage import FILE_NAME, Footer, RowGroup, StoredFiles, check_rows
-from resolvent.traces.schema import TableSchema, as_names, check_columns
+from resolvent.traces.schema import (
+    ACTION,
+    LABEL,
+    NAME_COLUMNS,
+    OBSERVATION,
+    RESERVED,
+    REWARD,
+    TERMINATED,
+    TRUNCATED,
+    TableSchema,
+    as_names,
+    check_column_name,
+    check_columns,
+    missing_column_error,
+)
 from resolvent.traces.trace_set import TraceSet
+
+_REQUIRED = (EPISODE, STEP, OBSERVATION, LABEL, ACTION)
 
 SHARD_ROWS = 1 << 20
 """Maximum number of rows of a shard that has several row groups."""
@@ -150,7 +174,7 @@ def _schema_of_trace_files(readable: Sequence[_Readable], columns: Sequence[str]
     schemas: list[TableSchema] = []
     for name, columns_of_file, constants in readable:
         with locating(name):
-            own = schema_of_traces(columns_of_file, columns, constants)
+            own = _schema_of_traces(columns_of_file, columns, constants)
             names = columns_of_file.names
             check_columns([column for column in own.columns if column in names], names)
             schemas.append(own)
@@ -168,6 +192,51 @@ def _schema_of_trace_files(readable: Sequence[_Readable], columns: Sequence[str]
         truncated=next(filter(None, (schema.truncated for schema in schemas)), None),
         constants=tuple(sorted(constant)),
     )
+
+
+def _schema_of_traces(
+    schema: pa.Schema, columns: Iterable[str], keys: Collection[str] = ()
+) -> TableSchema:
+    """Return the columns to read from a file of traces.
+
+    `columns` are further columns to read beside those that the file lists as its own; they may be
+    `keys` of its folders, too.
+    """
+    names = schema.names
+    missing = [name for name in _REQUIRED if name not in names]
+    if missing:
+        raise TraceError(
+            f"no column `{missing[0]}`: traces need the columns {', '.join(_REQUIRED)}, "
+            f"and this file has {', '.join(names)}: {NAME_COLUMNS}"
+        )
+    further = sorted({*columns, *_own_columns(schema)})
+    for name in further:
+        if name not in names and name not in keys:
+            raise missing_column_error(name, (column for column in names if column not in RESERVED))
+    optional = {name: name for name in (REWARD, TERMINATED, TRUNCATED) if name in names}
+    return TableSchema(
+        episode=EPISODE,
+        order=STEP,
+        observation=OBSERVATION,
+        action=ACTION,
+        label=LABEL,
+        outputs=tuple(further),
+        layout="traces",
+        constants=tuple(name for name in further if name not in names),
+        **optional,
+    )
+
+
+def _own_columns(schema: pa.Schema) -> list[str]:
+    """Return the further columns that `arrow_table` wrote and that still exist."""
+    listed = (schema.metadata or {}).get(OWN_COLUMNS, b"[]")
+    try:
+        names = msgspec.json.decode(listed, type=list[str])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise TraceError(
+            f"the metadata `{OWN_COLUMNS.decode()}` is not a list of names: make the file again"
+        ) from None
+    return [check_column_name(name) for name in names if name in schema.names]
 
 
 def _schema_of_table_files(readable: Sequence[_Readable], schema: TableSchema) -> TableSchema:
