@@ -34,11 +34,10 @@ def register() -> None:
     for name, (path, arguments, max_steps) in WORLDS.items():
         # Gymnasium warns of a second registration, which a reload would cause.
         if f"resolvent/{name}-v0" not in registry:
-            world = path.partition(":")[2]
             register(
                 f"resolvent/{name}-v0",
                 entry_point=f"resolvent.worlds.{path}",
-                vector_entry_point=f"resolvent.worlds.vector_env:Vector{world}",
+                vector_entry_point=f"resolvent.worlds.{path.replace(':', ':Vector')}",
                 kwargs=arguments,
                 max_episode_steps=max_steps,
             )

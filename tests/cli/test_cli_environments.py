@@ -38,7 +38,7 @@ def test_text_and_lists_are_arguments_too(tmp_path, capsys):
         ("length", "--set length: write NAME=VALUE, such as world_seed=3"),
         ("=3", "--set =3: write NAME=VALUE"),
         ("height=3", "cannot make environment 'resolvent/TMaze-v0' with height: "),
-        ("length=0", "length=0: the corridor has at least one step"),
+        ("length=0", "length=0: use at least 1"),
         ("length=far", "cannot make environment 'resolvent/TMaze-v0' with length: "),
     ],
 )

@@ -160,7 +160,7 @@ def test_without_a_mode_nothing_is_drawn() -> None:
 
 
 def test_unknown_choices_are_refused() -> None:
-    with pytest.raises(OptionError, match="goal='bed': use 'sofa' or 'cyanroom'"):
+    with pytest.raises(OptionError, match="goal='bed': give 'sofa' or 'cyanroom'"):
         House(goal="bed")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="render_mode='human'"):
         House(render_mode="human")  # type: ignore[arg-type]

@@ -170,7 +170,7 @@ def test_keys_lie_in_two_of_four_corners(keys: tuple[str, ...]) -> None:
 
 
 def test_a_count_of_no_cookies_is_refused() -> None:
-    with pytest.raises(OptionError, match="cookies=0: end after at least one"):
+    with pytest.raises(OptionError, match="cookies=0: use at least 1"):
         Cookie(cookies=0)
 
 

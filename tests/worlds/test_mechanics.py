@@ -16,9 +16,8 @@ import resolvent as rs
 from resolvent import _core
 from resolvent.errors import ModelError, OptionError
 from resolvent.preprocess.timing import LabelTiming
-from resolvent.worlds.env import World
+from resolvent.worlds.env import VectorWorld, World
 from resolvent.worlds.mechanics import Mechanics
-from resolvent.worlds.vector_env import VectorWorld
 
 NONE, COIN, GATE = frozenset(), frozenset({"coin"}), frozenset({"gate"})
 
@@ -301,9 +300,9 @@ def test_bad_batches_are_refused():
         envs.step(np.array([0, 3]))
     with pytest.raises(OptionError, match="must be an array of 2 bools"):
         envs.reset(options={"reset_mask": [True]})
-    with pytest.raises(OptionError, match="make at least one"):
+    with pytest.raises(OptionError, match="num_envs=0: use at least 1"):
         VectorRing(0)
-    with pytest.raises(OptionError, match="allow at least one step"):
+    with pytest.raises(OptionError, match="max_episode_steps=0: use at least 1"):
         VectorRing(1, max_episode_steps=0)
 
 

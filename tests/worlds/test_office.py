@@ -203,5 +203,5 @@ def test_its_machines_are_found_by_running_errands(task: str, rm_states: int) ->
 
 
 def test_other_tasks_are_refused() -> None:
-    with pytest.raises(OptionError, match="task='tea': use 'coffee', 'mail', 'both' or 'patrol'"):
+    with pytest.raises(OptionError, match="task='tea': give 'coffee', 'mail', 'both' or 'patrol'"):
         Office("tea")  # type: ignore[arg-type]

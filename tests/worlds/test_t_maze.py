@@ -52,5 +52,5 @@ def test_its_first_label_must_be_read() -> None:
 
 
 def test_an_empty_corridor_is_refused() -> None:
-    with pytest.raises(OptionError, match="length=0: the corridor has at least one step"):
+    with pytest.raises(OptionError, match="length=0: use at least 1"):
         TMaze(0)

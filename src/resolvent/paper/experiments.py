@@ -49,10 +49,7 @@ PARTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "no-supplement": ("without supplement", {"supplement": False}),
     "keep-redundant": ("without removal of redundant α", {"remove_redundant": False}),
     "keep-trivial": ("without removal of trivial β", {"remove_trivial": False}),
-    "keep-both": (
-        "without both removals",
-        {"remove_redundant": False, "remove_trivial": False},
-    ),
+    "keep-both": ("without both removals", {"remove_redundant": False, "remove_trivial": False}),
 }
 """By name: the title in tables, and the options that switch a part of the pipeline off."""
 
@@ -312,10 +309,5 @@ def ablation_runs(repetitions: int, strategies: tuple[str, ...] = STRATEGIES) ->
 def policy_runs(seeds: int, episodes: int) -> Iterator[Run]:
     """Yield all runs of learning; a repetition is a seed of the traces and of the learner."""
     for seed, learner in product(range(seeds), LEARNERS):
-        arguments = {
-            "world": RANDOM_WORLD,
-            "learner": learner,
-            "seed": seed,
-            "episodes": episodes,
-        }
+        arguments = {"world": RANDOM_WORLD, "learner": learner, "seed": seed, "episodes": episodes}
         yield Run(POLICY, POLICY_SETTING, learner, seed, learn, arguments)

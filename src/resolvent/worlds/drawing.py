@@ -6,7 +6,7 @@ font files nor an imaging library.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise, product
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -62,7 +62,11 @@ class Picture:
 
     def ansi(self) -> str:
         """Return the picture as text."""
-        return "\n".join([self.text or _as_text(self), *self.captions])
+        signs = {"agent": "@", **self.legend}
+        if any(cell in self.things for cell in self.solid):
+            signs["impassable now"] = "#"
+        legend = "  ".join(f"{sign} {name}" for name, sign in signs.items())
+        return "\n".join([self.text or f"{_grid_text(self)}\n{legend}", *self.captions])
 
     def rgb_array(self) -> Pixels:
         """Return the picture as height × width × 3 pixels; a world's pictures have one size."""
@@ -89,71 +93,34 @@ _JOINS = " │─└││┌├─┘─┴┐┤┬┼"
 """The line character that joins its neighbors: up 1, right 2, down 4, left 8."""
 
 
-def _as_text(picture: Picture) -> str:
-    """Draw the grid with a frame, then the legend."""
-    layout = _Layout.of(picture)
-    canvas = _joined(_lines(picture, layout))
-    for row, y in enumerate(layout.tops):
-        for column, x in enumerate(layout.lefts):
-            canvas[y][x : x + 2] = _characters(picture, (row, column))
-    drawn = ["".join(line).rstrip() for line in canvas]
-    signs = {"agent": "@", **picture.legend}
-    if any(cell in picture.things for cell in picture.solid):
-        signs["impassable now"] = "#"
-    return "\n".join([*drawn, "  ".join(f"{sign} {name}" for name, sign in signs.items())])
+def _grid_text(picture: Picture) -> str:
+    """Draw the grid with a frame.
 
-
-@dataclass(frozen=True)
-class _Layout:
-    """The first line and character of each row and column of cells, and the size of the canvas.
-
-    A cell takes two characters, a filler and its letter. Rows and columns are adjacent, with
-    room for a line only where some wall runs between them.
+    Cells have odd places in a lattice, frame and walls even ones. An even row or column without
+    any wall is omitted, so that cells are adjacent. A cell takes two characters, a filler and its
+    letter; so does a column of walls.
     """
-
-    tops: list[int]
-    lefts: list[int]
-    height: int
-    width: int
-
-    @classmethod
-    def of(cls, picture: Picture) -> "_Layout":
-        pairs = [sorted(pair) for pair in picture.walls]
-        below = {first[0] for first, second in pairs if first[1] == second[1]}
-        right_of = {first[1] for first, second in pairs if first[0] == second[0]}
-        tops, lefts = [1], [1]
-        for row in range(picture.rows):
-            tops.append(tops[-1] + 1 + (row in below))
-        for column in range(picture.columns):
-            lefts.append(lefts[-1] + 2 + 2 * (column in right_of))
-        return cls(tops[:-1], lefts[:-1], tops[-1] + 1, lefts[-1] + 2)
-
-
-def _lines(picture: Picture, layout: _Layout) -> NDArray[np.bool_]:
-    """Return the characters of the canvas that belong to the frame or to a wall."""
-    lines = np.zeros((layout.height, layout.width), bool)
+    lines = np.zeros((2 * picture.rows + 1, 2 * picture.columns + 1), bool)
     lines[[0, -1], :] = True
     lines[:, [0, -1]] = True
-    for (row, column), (other_row, other_column) in map(sorted, picture.walls):
-        if row == other_row:
-            lines[layout.tops[row], layout.lefts[other_column] - 1] = True
-        else:
-            right = layout.lefts[column] + 2
-            spaced = column + 1 == picture.columns or layout.lefts[column + 1] > right
-            lines[layout.tops[other_row] - 1, right - 2 : right + spaced] = True
-    # Where walls meet, neither row nor column has a cell: the corner joins what touches it.
-    between = [after - 1 for left, after in pairwise(layout.lefts) if after - left > 2]
-    for y in set(range(layout.height)) - set(layout.tops):
-        for x in between:
-            lines[y, x] |= lines[max(y - 1, 0) : y + 2, x].any() or lines[y, x - 1 : x + 2].any()
-    return lines
-
-
-def _joined(lines: NDArray[np.bool_]) -> list[list[str]]:
-    """Turn lines into characters that join up with their neighbors."""
+    for (row, column), (other_row, other_column) in picture.walls:
+        lines[row + other_row + 1, column + other_column + 1] = True
     padded = np.pad(lines, 1).astype(int)
     joins = padded[:-2, 1:-1] + 2 * padded[1:-1, 2:] + 4 * padded[2:, 1:-1] + 8 * padded[1:-1, :-2]
-    return [[_JOINS[join] for join in row] for row in np.where(lines, joins, 0).tolist()]
+    columns = [x for x in range(1, lines.shape[1]) if x % 2 or lines[1::2, x].any()]
+    text = []
+    for y in (y for y in range(len(lines)) if y % 2 or lines[y, 1::2].any()):
+        line = _JOINS[joins[y, 0]]
+        for x in columns:
+            if x % 2:
+                wall = "─" if lines[y, x] else " "
+                line += _characters(picture, (y // 2, x // 2)) if y % 2 else 2 * wall
+            elif y % 2:
+                line += " │" if lines[y, x] else "  "
+            else:
+                line += ("─" if lines[y, x - 1] else " ") + _JOINS[joins[y, x]]
+        text.append(line.rstrip())
+    return "\n".join(text)
 
 
 def _characters(picture: Picture, cell: Cell) -> str:
@@ -171,13 +138,11 @@ def _characters(picture: Picture, cell: Cell) -> str:
 
 
 def _touches_floor(picture: Picture, cell: Cell) -> bool:
-    around = product(range(cell[0] - 1, cell[0] + 2), range(cell[1] - 1, cell[1] + 2))
-    return any(
-        0 <= row < picture.rows
-        and 0 <= column < picture.columns
-        and (row, column) not in picture.solid
-        for row, column in around
+    rows, columns = (
+        range(max(0, at - 1), min(at + 2, size))
+        for at, size in zip(cell, (picture.rows, picture.columns), strict=True)
     )
+    return any(around not in picture.solid for around in product(rows, columns))
 
 
 # --- Pixels --------------------------------------------------------------------------------------
@@ -237,8 +202,8 @@ def _as_pixels(picture: Picture) -> Pixels:
     legend = _legend_lines(picture, width)
     grid_height = picture.rows * size
     texts = len(legend) + len(picture.captions)
-    height = grid_height + _MARGIN + texts * _LINE
-    image = np.full((height + 2 * _MARGIN, width + 2 * _MARGIN, 3), _PAPER, np.uint8)
+    height = grid_height + 3 * _MARGIN + texts * _LINE
+    image = np.full((height, width + 2 * _MARGIN, 3), _PAPER, np.uint8)
     inner = image[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
 
     grid_width = picture.columns * size
@@ -264,10 +229,8 @@ def _draw_grid(image: Pixels, picture: Picture, size: int, line: int) -> None:
     for first, second in map(sorted, picture.walls):
         top, left = second[0] * size, second[1] * size
         above, before = max(0, top - half), max(0, left - half)
-        if first[0] == second[0]:
-            image[above : top + size + half, before : left + half] = _WALL
-        else:
-            image[above : top + half, before : left + size + half] = _WALL
+        height, width = (size, 0) if first[0] == second[0] else (0, size)
+        image[above : top + height + half, before : left + width + half] = _WALL
 
 
 def _draw_cell(image: Pixels, picture: Picture, cell: Cell) -> None:
@@ -327,5 +290,4 @@ def _draw_disc(image: Pixels, radius: float, color: Color) -> None:
 
 
 def _darker(color: Color) -> Color:
-    red, green, blue = (part * 2 // 5 for part in color)
-    return red, green, blue
+    return color[0] * 2 // 5, color[1] * 2 // 5, color[2] * 2 // 5

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from resolvent._util.validation import check_table
+from resolvent._util.validation import check_at_least, check_table
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import NO_EVENT
 from resolvent.worlds.mechanics import Mechanics
@@ -97,8 +97,11 @@ class GridWorld:
         blocked = np.zeros((tm_states, cells), np.bool_)
         for state, impassable in enumerate(self.blocked):
             blocked[state, list(impassable)] = True
-        neighbor = self._neighbors()
         stays = np.arange(cells)[:, None]
+        side = self.size + 1
+        there = np.stack(np.divmod(stays, side), axis=-1) + np.array(list(DIRECTIONS.values()))
+        inside = ((there >= 0) & (there < side)).all(axis=-1)
+        neighbor = np.where(inside, there @ np.array([side, 1]), stays)
         cell_after = np.where(blocked[:, neighbor], stays, neighbor)  # by TM state, cell, action
 
         # One more label, for cells without: it changes no state and has no reward.
@@ -117,17 +120,6 @@ class GridWorld:
             rewards[rm_state, label].reshape(-1, len(DIRECTIONS)),
             _reached(next_state, np.array(self.starts), (self.terminal + 1) * tm_states * cells),
         )
-
-    def _neighbors(self) -> NDArray[np.int64]:
-        """Return the target of each action in each cell when nothing is impassable."""
-        side = self.size + 1
-        here = np.stack(np.divmod(np.arange(side * side), side), axis=-1)
-        there = here[:, None, :] + np.array(list(DIRECTIONS.values()))
-        inside = ((there >= 0) & (there < side)).all(axis=-1)
-        neighbors: NDArray[np.int64] = np.where(
-            inside, there @ np.array([side, 1]), np.arange(side * side)[:, None]
-        )
-        return neighbors
 
     def mechanics(self) -> Mechanics:
         """Return the world as an environment's tables, restricted to reachable states."""
@@ -195,11 +187,9 @@ def random_grid_world(
     >>> len(world.tm_transitions), len(world.rm_transitions), world == random_grid_world(0)
     (7, 3, True)
     """
-    least = {"seed": (seed, 0), "size": (size, 1), "labels": (labels, 1)}
-    least |= {"tm_states": (tm_states, 1), "rm_states": (rm_states, 2)}
-    for name, (value, smallest) in least.items():
-        if value < smallest:
-            raise OptionError(f"{name}={value}: use at least {smallest}")
+    check_at_least(0, seed=seed)
+    check_at_least(1, size=size, labels=labels, tm_states=tm_states)
+    check_at_least(2, rm_states=rm_states)
     if not 0 <= blocked_share <= 1:
         raise OptionError(f"blocked_share={blocked_share}: use a share from 0 to 1")
     for attempt in range(1, _MAX_DRAWS + 1):

@@ -7,14 +7,14 @@ Specification and Decomposition in Reinforcement Learning" (2018). The T-maze: B
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
-from resolvent._util.validation import quoted
+from resolvent._util.validation import check_arguments, check_at_least, quoted
 from resolvent.errors import OptionError
 from resolvent.preprocess.timing import LabelTiming
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture, checklist
-from resolvent.worlds.env import World
+from resolvent.worlds.env import VectorWorld, World
 from resolvent.worlds.mechanics import Mechanics, Rules
 
 
@@ -153,7 +153,6 @@ _FETCHED: dict[Task, tuple[str, ...]] = {
 }
 _PATROL = ("a", "b", "c", "d")
 
-
 _WALLS = frozenset(
     {((x, y), (x + 1, y)) for x in (2, 5, 8) for y in set(range(9)) - {1, 7}}
     | {((x, 5), (x, 6)) for x in set(range(12)) - {1, 4, 7, 10}}
@@ -228,8 +227,7 @@ class Office(World):
     def __init__(
         self, task: Task = "coffee", *, slip: float = 0.0, render_mode: str | None = None
     ) -> None:
-        if task not in get_args(Task):
-            raise OptionError(f"task={quoted(task)}: use 'coffee', 'mail', 'both' or 'patrol'")
+        check_arguments(Office.__init__, locals())
         self.task = task
         super().__init__(Mechanics.explore(_OfficeRules(task)), render_mode, slip=slip)
 
@@ -319,8 +317,7 @@ class TMaze(World):
     def __init__(
         self, length: int = 10, *, slip: float = 0.0, render_mode: str | None = None
     ) -> None:
-        if length < 1:
-            raise OptionError(f"length={length}: the corridor has at least one step")
+        check_at_least(1, length=length)
         self.length = length
         super().__init__(Mechanics.explore(_TMazeRules(length)), render_mode, slip=slip)
 
@@ -337,3 +334,8 @@ class TMaze(World):
             solid=frozenset((row, x) for row in (0, 2) for x in range(self.length)),
             captions=(f"cue: {now.cue}",),
         )
+
+
+VectorPhaseGrid = VectorWorld.of(PhaseGrid)
+VectorOffice = VectorWorld.of(Office)
+VectorTMaze = VectorWorld.of(TMaze)

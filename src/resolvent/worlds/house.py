@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from resolvent._util.validation import quoted
-from resolvent.errors import OptionError
+from resolvent._util.validation import check_arguments
 from resolvent.traces.symbols import Label
 from resolvent.worlds.drawing import Cell, Color, Picture
-from resolvent.worlds.env import World
+from resolvent.worlds.env import VectorWorld, World
 from resolvent.worlds.mechanics import Mechanics, Rules
 
 Goal: TypeAlias = Literal["sofa", "cyanroom"]
@@ -128,8 +127,7 @@ class House(World):
     def __init__(
         self, *, goal: Goal = "sofa", slip: float = 0.0, render_mode: str | None = None
     ) -> None:
-        if goal not in get_args(Goal):
-            raise OptionError(f"goal={quoted(goal)}: use 'sofa' or 'cyanroom'")
+        check_arguments(House.__init__, locals())
         self.goal = goal
         super().__init__(_in_order(Mechanics.explore(HouseRules(goal))), render_mode, slip=slip)
 
@@ -155,6 +153,9 @@ class House(World):
             colors=_COLORS,
             text=_floor_plan(now, things),
         )
+
+
+VectorHouse = VectorWorld.of(House)
 
 
 def _floor_plan(now: HouseState, things: dict[Cell, str]) -> str:

@@ -11,14 +11,12 @@ from functools import partial
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from resolvent._util.validation import quoted
+from resolvent._util.validation import check_at_least, quoted
 from resolvent.errors import OptionError
 from resolvent.traces.symbols import NO_EVENT, Label
 from resolvent.worlds.drawing import Cell, Picture
-from resolvent.worlds.env import World
+from resolvent.worlds.env import VectorWorld, World
 from resolvent.worlds.mechanics import Mechanics, Rules
-
-# --- The house -----------------------------------------------------------------------------------
 
 ROWS, COLUMNS = 17, 15
 START: Final[Cell] = (8, 2)
@@ -43,6 +41,15 @@ ROOM_OF: Final = {cell: room for room, cells in _ROOMS.items() for cell in cells
 """The room that each cell belongs to: north, south, east or hallway."""
 
 _WALLS: Final = frozenset(product(range(ROWS), range(COLUMNS))) - ROOM_OF.keys()
+
+
+class _EventRules(Rules[Any]):
+    """Rules whose labels are the event of the last step, if there was one."""
+
+    actions = ACTIONS
+
+    def label(self, state: Any) -> Label:
+        return frozenset({state.event} - {""})
 
 
 class _DetectorRules(Rules[Any]):
@@ -99,7 +106,6 @@ _draw = partial(Picture, ROWS, COLUMNS, solid=_WALLS)
 # --- Cookies -------------------------------------------------------------------------------------
 
 BUTTON: Cell = (8, 13)
-
 _ORDER = tuple(CORNERS)
 
 
@@ -113,9 +119,7 @@ class _CookieState(NamedTuple):
     event: str = ""
 
 
-class _CookieRules(Rules[_CookieState]):
-    actions = ACTIONS
-
+class _CookieRules(_EventRules):
     def __init__(self, cookies: int | None) -> None:
         self.cookies = cookies
 
@@ -139,9 +143,6 @@ class _CookieRules(Rules[_CookieState]):
         if state.left is not None:
             seen.append(f"{state.left} left")
         return _view(state.cell, seen)
-
-    def label(self, state: _CookieState) -> Label:
-        return frozenset({state.event} - {""})
 
     def transition_memory(self, state: _CookieState) -> tuple[str, bool]:
         return state.corner, state.is_there
@@ -225,8 +226,7 @@ class Cookie(World):
         slip: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
-        if cookies is not None and cookies < 1:
-            raise OptionError(f"cookies={cookies}: end after at least one, or None for never")
+        check_at_least(1, cookies=cookies)
         if published and cookies is not None:
             raise OptionError(f"cookies={cookies}: the published world never ends, so omit it")
         rules = _PublishedCookieRules() if published else _CookieRules(cookies)
@@ -250,7 +250,6 @@ class Cookie(World):
 
 DOORS: tuple[Cell, Cell] = ((8, 9), (8, 11))
 GOAL: Cell = (6, 13)
-
 _KEY_ROOMS = ("north", "south")
 
 _INNER_WALLS = frozenset(
@@ -276,9 +275,7 @@ class _KeysState(NamedTuple):
         return sum(key.startswith(room) for key in self.keys_left)
 
 
-class _TwoKeysRules(Rules[_KeysState]):
-    actions = ACTIONS
-
+class _TwoKeysRules(_EventRules):
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
 
@@ -308,9 +305,6 @@ class _TwoKeysRules(Rules[_KeysState]):
         if ROOM_OF[state.cell] == "east":
             seen += ["first door closed", "second door closed"][state.n_open :]
         return _view(state.cell, seen)
-
-    def label(self, state: _KeysState) -> Label:
-        return frozenset({state.event} - {""})
 
     def transition_memory(self, state: _KeysState) -> frozenset[str]:
         return state.keys_left  # with the hand, which is observed, they also determine the doors
@@ -498,3 +492,8 @@ class Symbol(World):
         is_read = "read" if now.has_read else "not read"
         caption = f"the sign, {is_read}: {now.symbol}, {now.arrow}"
         return _draw(now.cell, _SYMBOL_AT, legend, captions=(caption,))
+
+
+VectorCookie = VectorWorld.of(Cookie)
+VectorTwoKeys = VectorWorld.of(TwoKeys)
+VectorSymbol = VectorWorld.of(Symbol)

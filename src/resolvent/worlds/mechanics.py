@@ -191,13 +191,11 @@ class Mechanics:
     def expected(self, by_realized: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return expectations by state and action, given values by state and realized action."""
         actions = len(self.actions)
-        by_action: NDArray[np.float64]
-        by_action = by_realized.reshape(len(by_realized), actions, self.chances).mean(axis=2)
-        if self.slip == 0 or actions == 1:
-            return by_action
-        slipped = (by_action.sum(axis=1, keepdims=True) - by_action) / (actions - 1)
-        mixed: NDArray[np.float64] = (1.0 - self.slip) * by_action + self.slip * slipped
-        return mixed
+        values = by_realized.reshape(len(by_realized), actions, self.chances).mean(axis=2)
+        if self.slip > 0 and actions > 1:
+            slipped = (values.sum(axis=1, keepdims=True) - values) / (actions - 1)
+            values = (1.0 - self.slip) * values + self.slip * slipped
+        return np.asarray(values)
 
     def optimal_values(self, gamma: float) -> NDArray[np.float64]:
         """Return the expected return of the best policy that sees the true state, by state.
@@ -280,9 +278,7 @@ class Mechanics:
 
 
 def _coded(
-    states: Sequence[Any],
-    value_of: Callable[[Any], Any],
-    order: Callable[[Any], Any] | None = None,
+    states: Sequence[Any], value_of: Callable[[Any], Any], order: Callable[[Any], Any] | None = None
 ) -> tuple[tuple[Any, ...], Codes]:
     """Return the distinct values of the states, in order, and the code of each state's."""
     values = list(map(value_of, states))
@@ -344,11 +340,11 @@ def _machine(
     action_of = np.arange(world.next_state.shape[1]) // world.chances
     query = observed[1][live, None].astype(np.int64) * actions + action_of
     n_queries = len(observed[0]) * actions
-    samples = (memory[live, None] * n_queries + query).ravel(), output[1][live].ravel()
-    keys, outputs = (
-        _most_frequent(*samples)
-        if world.uncertain
-        else _function(f"the output of the {kind.name} machine", *samples)
+    keys, outputs = _function(
+        f"the output of the {kind.name} machine",
+        (memory[live, None] * n_queries + query).ravel(),
+        output[1][live].ravel(),
+        uncertain=world.uncertain,
     )
     machine, number = machine_of_tables(
         kind,
@@ -362,20 +358,20 @@ def _machine(
     return machine, number[memory]
 
 
-def _function(what: str, keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
-    """Return the distinct keys, each with its only value."""
-    distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    if np.any(values[first][inverse] != values):
+def _function(
+    what: str, keys: NDArray[np.int64], values: Codes, *, uncertain: bool = False
+) -> tuple[NDArray[np.int64], Codes]:
+    """Return the distinct keys, each with its only value.
+
+    If `uncertain`, a key may have several: then with the most frequent one, the lowest in a tie.
+    """
+    size = int(values.max(initial=0)) + 1
+    pairs, counts = np.unique(keys * size + values, return_counts=True)
+    order = np.lexsort((-counts, pairs // size))
+    distinct, first = np.unique(pairs[order] // size, return_index=True)
+    if len(distinct) < len(pairs) and not uncertain:
         raise ModelError(f"{what} does not follow from the memory that this world defines")
-    return distinct, values[first]
-
-
-def _most_frequent(keys: NDArray[np.int64], values: Codes) -> tuple[NDArray[np.int64], Codes]:
-    """Return the distinct keys, each with its most frequent value, the lowest in a tie."""
-    pairs, counts = np.unique(np.stack([keys, values]), axis=1, return_counts=True)
-    order = np.lexsort((pairs[1], -counts, pairs[0]))
-    distinct, first = np.unique(pairs[0][order], return_index=True)
-    return distinct, pairs[1][order][first].astype(np.int32)
+    return distinct, (pairs[order][first] % size).astype(np.int32)
 
 
 def _with_initial(
@@ -383,20 +379,19 @@ def _with_initial(
 ) -> tuple[Codes, int]:
     """Return the table, with the first labels if the timing reads them, and the initial state."""
     starts = np.unique(world.starts)
+    labels, targets = world.label_of[starts], memory[starts]
     if timing.first > 0:
-        if len(distinct := np.unique(memory[starts])) > 1:
+        if len(np.unique(targets)) > 1:
             raise ModelError("episodes begin with different memories: read their first labels")
-        return table, int(distinct[0])
+        return table, int(targets[0])
     # No query comes before the first label, so the initial state may be any that fits.
-    grown = np.vstack([table, np.full((1, table.shape[1]), -1, np.int32)])
-    for initial in range(len(grown)):
-        trial = grown.copy()
-        labels, targets = world.label_of[starts], memory[starts]
-        free = (trial[initial, labels] == -1) | (trial[initial, labels] == targets)
-        trial[initial, labels] = targets
-        if free.all() and np.array_equal(trial[initial, labels], targets):
-            return trial, initial
-    raise ModelError("episodes that begin with the same label have different memories")
+    table = np.vstack([table, np.full((1, table.shape[1]), -1, np.int32)])
+    fits = ((table[:, labels] == -1) | (table[:, labels] == targets)).all(axis=1)
+    initial = int(np.argmax(fits))  # the added state always fits
+    table[initial, labels] = targets
+    if np.any(table[initial, labels] != targets):
+        raise ModelError("episodes that begin with the same label have different memories")
+    return table, initial
 
 
 def _trivial(table: Codes, world: Mechanics) -> tuple[int, ...]:

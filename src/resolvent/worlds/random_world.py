@@ -7,7 +7,7 @@ Paper: the appendix "Ablation Study Environment Generation".
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,7 @@ from resolvent._util.text import short
 from resolvent._util.validation import explain_memory_errors
 from resolvent.errors import ModelError
 from resolvent.worlds.drawing import Cell, Picture
-from resolvent.worlds.env import World
+from resolvent.worlds.env import VectorWorld, World
 from resolvent.worlds.grid_world import GridWorld, random_grid_world
 
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -92,6 +92,8 @@ class RandomWorld(World):
         return self.grid.size - y, x
 
 
+VectorRandomWorld = VectorWorld.of(RandomWorld)
+
 # --- Files ---------------------------------------------------------------------------------------
 
 FORMAT: Final = "resolvent-world"
@@ -101,6 +103,7 @@ _LARGEST = 1_000
 
 Position = tuple[int, int]
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 Table = dict[str, dict[str, T]]
 """Values by the names of states and the numbers of labels."""
 
@@ -154,9 +157,7 @@ def save_grid_world(world: GridWorld, path: str | Path) -> None:
             for state, row in enumerate(rows)
         }
 
-    labels = {
-        position(cell): label for cell, label in enumerate(world.label_at) if label is not None
-    }
+    labels = {position(cell): at for cell, at in enumerate(world.label_at) if at is not None}
     content = WorldFile(
         _Environment(world.size),
         _Labels(world.labels, labels),
@@ -234,14 +235,11 @@ def _world_of(file: WorldFile) -> GridWorld:
         return _state(name, tm_states)
 
     tm_rows = [[state] * n_labels for state in range(tm_states)]
-    for state, label, target in _entries(tm.transitions, tm_state, n_labels):
-        tm_rows[state][label] = tm_state(target)
+    _fill(tm_rows, tm.transitions, tm_state, tm_state)
     rm_rows = [[state] * n_labels for state in range(rm_states)]
-    for state, label, target in _entries(rm.transitions, rm_state, n_labels):
-        rm_rows[state][label] = rm_state(target)
+    _fill(rm_rows, rm.transitions, rm_state, rm_state)
     rewards = [[0.0] * n_labels for _ in range(rm_states)]
-    for state, label, reward in _entries(rm.rewards, rm_state, n_labels):
-        rewards[state][label] = reward
+    _fill(rewards, rm.rewards, rm_state, float)
     return GridWorld(
         size,
         tuple(labeled.get(cell) for cell in range(side * side)),
@@ -252,16 +250,16 @@ def _world_of(file: WorldFile) -> GridWorld:
     )
 
 
-def _entries(
-    table: Table[T], state_of: Callable[[str], int], n_labels: int
-) -> Iterable[tuple[int, int, T]]:
-    """Yield the states, labels and values of a table."""
-    for name, row in table.items():
-        state = state_of(name)
-        for label, value in row.items():
-            if not re.fullmatch("[0-9]{1,9}", label) or int(label) >= n_labels:
-                raise ValueError(f"label {short(repr(label))}: there are {n_labels} labels")
-            yield state, int(label), value
+def _fill(
+    rows: list[list[N]], table: Table[T], state_of: Callable[[str], int], value_of: Callable[[T], N]
+) -> None:
+    """Enter the values of a table of a file into rows by state and label."""
+    for name, values in table.items():
+        row = rows[state_of(name)]
+        for label, value in values.items():
+            if not re.fullmatch("[0-9]{1,9}", label) or int(label) >= len(row):
+                raise ValueError(f"label {short(repr(label))}: there are {len(row)} labels")
+            row[int(label)] = value_of(value)
 
 
 def _state(name: str, states: int) -> int:

@@ -213,12 +213,7 @@ class Fit:
 
 
 def baum_welch(
-    expectation: Expectation,
-    guess: Numbers,
-    clock: Clock,
-    *,
-    tolerance: float,
-    iterations: int,
+    expectation: Expectation, guess: Numbers, clock: Clock, *, tolerance: float, iterations: int
 ) -> Fit:
     """Improve the transitions of a hidden Markov model until they hardly change.
 

@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 from resolvent import _core
 from resolvent.errors import MissingExtra, OptionError, ResolventError, TimeLimitReached
 from resolvent.machines import EdgeRewardMachine
-from resolvent.paper.baselines.edge_machine import (
-    EdgesUsed,
-    canonical,
-    labels_read,
-    states_before,
-)
+from resolvent.paper.baselines.edge_machine import EdgesUsed, canonical, labels_read, states_before
 from resolvent.paper.baselines.outcome import Clock, Outcome, Status, check_not_empty
 from resolvent.preprocess.timing import NONE
 from resolvent.traces.trace_set import TraceSet
