@@ -277,4 +277,7 @@ def test_the_order_of_traces_changes_only_their_numbers(traces, options):
         assert mine.completeness == yours.completeness
         assert mine.experiments == yours.experiments
         assert mine.observed_outputs.count.tolist() == yours.observed_outputs.count.tolist()
-        assert mine.observed_outputs.step.tolist() == yours.observed_outputs.step.tolist()
+        first, second = (
+            outputs.location["step"] for outputs in (mine.observed_outputs, yours.observed_outputs)
+        )
+        assert first.tolist() == second.tolist()

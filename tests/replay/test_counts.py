@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +45,7 @@ def test_rows_are_sorted_and_counted_with_their_first_location(traces, cut):
     for table in tables:
         assert rows_of(table) == sorted(first)
         assert table.count.tolist() == [count[row] for row in rows_of(table)]
-        places = zip(table.trace.tolist(), table.step.tolist(), strict=True)
+        places = zip(*(column.tolist() for column in table.locations), strict=True)
         assert list(places) == [first[row] for row in rows_of(table)]
         assert rows_of(table.by_location()) == list(first)
 
@@ -76,11 +75,6 @@ def test_an_empty_table():
     table = CountTable.of({"seen": np.empty(0, np.int32)}, trace=nothing, step=nothing)
     assert len(table) == len(table + table) == 0
     assert len(GroupedCounts.of(nothing, nothing)) == 0
-
-
-def test_a_table_without_locations_has_no_order_of_locations():
-    with pytest.raises(ValueError, match="no locations"):
-        CountTable.of({"seen": np.int32([1])}).by_location()
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20))

@@ -93,8 +93,7 @@ def _known_rows(columns: dict[str, Any], rows: NDArray[np.void]) -> CountTable:
     return CountTable(
         {name: np.ascontiguousarray(column[known]) for name, column in columns.items()},
         rows["count"][known],
-        rows["early_trace"][known],
-        rows["early_step"][known].astype(np.int64),
+        {"trace": rows["early_trace"][known], "step": rows["early_step"][known].astype(np.int64)},
     )
 
 

@@ -321,7 +321,7 @@ class RefinementLoop:
         return traces_with_rare_transitions(
             transitions_at_steps(self.fit.machines, traces),
             traces.offsets,
-            self.corpus.by_key(),
+            self.corpus.pool.number,
             RARE_TIMES << self.rounds,
             SAMPLE_STEPS << (self.rounds - 1),
         )

@@ -128,11 +128,11 @@ class Model(ByValue):
         if is_random or labels is None:
             # Noisy rewards are averaged as recorded; those in files by level, since files may
             # have as many distinct rewards as steps.
-            values = traces.rewards if isinstance(traces, TraceSet) else alphabets.columns[REWARD]
+            values = traces.rewards if isinstance(traces, TraceSet) else alphabets.values[REWARD]
             rewards = rounded(values, digits)
             numbers, table, outcomes = tabulate_outcomes(starts, known_steps, np.array(rewards))
         else:
-            rewards = rounded(alphabets.columns[REWARD], digits)
+            rewards = rounded(alphabets.values[REWARD], digits)
             numbers, table, outcomes = *tabulate_steps(starts, known_steps), None
         observation, states = space.parts(numbers)
         return cls(

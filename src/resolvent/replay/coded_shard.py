@@ -26,50 +26,50 @@ _BOOLEANS = Vocabulary([False, True])
 class Alphabets:
     """The values of all shards together; a value's code is its position.
 
-    `columns` are the values of rewards and further columns; `rounded` are the outputs of
-    machines instead, for columns whose values are rounded.
+    `values` are those of every column, by the names of `TraceSet.all_columns`; `rounded` are the
+    outputs of machines instead, for columns whose values are rounded.
     """
 
-    observations: Vocabulary[Symbol]
-    labels: Vocabulary[Label]
-    actions: Vocabulary[Symbol]
-    columns: Mapping[str, Vocabulary[Any]]
+    values: Mapping[str, Vocabulary[Any]]
     rounded: Mapping[str, Vocabulary[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, values: Mapping[str, Vocabulary[Any]], rounding: Mapping[str, int] | None = None
     ) -> "Alphabets":
-        """Make alphabets of the values of every column, by the names of `TraceSet.all_columns`.
-
-        `rounding` is the number of decimals to which machines see some of the columns.
-        """
-        columns = dict(values)
-        observations, labels, actions = (columns.pop(name) for name in BASIC_COLUMNS)
+        """Return the alphabets of values, some of which machines see rounded to some decimals."""
         rounded_columns = {
-            name: Vocabulary(sorted(set(rounded(columns[name], digits))))
+            name: Vocabulary(sorted(set(rounded(values[name], digits))))
             for name, digits in (rounding or {}).items()
-            if name in columns
+            if name in values
         }
-        return cls(observations, labels, actions, columns, rounded_columns)
+        return cls(values, rounded_columns)
 
     @property
-    def values(self) -> dict[str, Vocabulary[Any]]:
-        """The values of every column, by the names of `TraceSet.all_columns`."""
-        return {
-            OBSERVATION: self.observations,
-            LABEL: self.labels,
-            ACTION: self.actions,
-            **self.columns,
-        }
+    def observations(self) -> Vocabulary[Symbol]:
+        """All observations."""
+        return self.values[OBSERVATION]
+
+    @property
+    def labels(self) -> Vocabulary[Label]:
+        """All labels."""
+        return self.values[LABEL]
+
+    @property
+    def actions(self) -> Vocabulary[Symbol]:
+        """All actions."""
+        return self.values[ACTION]
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of rewards and further columns."""
+        return [name for name in self.values if name not in BASIC_COLUMNS]
 
     def outputs(self, column: str) -> Vocabulary[Any]:
         """Return the outputs of a machine that predicts a column."""
-        if column == OBSERVATION:
-            return self.observations
         if column == TERMINATED:
             return _BOOLEANS
-        return self.rounded[column] if column in self.rounded else self.columns[column]
+        return self.rounded[column] if column in self.rounded else self.values[column]
 
     def column_number(self, column: str) -> int:
         """Return the number of a predicted column in the compiled core."""
@@ -77,11 +77,11 @@ class Alphabets:
             return _core.NEXT_OBSERVATION
         if column == TERMINATED:
             return _core.WHETHER_TERMINATED
-        return list(self.columns).index(column)
+        return self.columns.index(column)
 
     def rounded_codes(self, column: str, digits: int) -> Codes:
         """Return for each value of a column the code of its rounded value."""
-        return codes_of(rounded(self.columns[column], digits), self.rounded[column], -1)
+        return codes_of(rounded(self.values[column], digits), self.rounded[column], -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,20 +101,18 @@ class CodedShard:
     @classmethod
     def alone(cls, traces: TraceSet, rounding: Mapping[str, int] | None = None) -> "CodedShard":
         """Return a trace set as a shard in its own codes."""
-        rounding = rounding or {}
         alphabets = Alphabets.of(traces.values, rounding)
-        return cls(0, traces, traces.codes, alphabets, rounding)
+        return cls(0, traces, traces.codes, alphabets, rounding or {})
 
     @classmethod
     def among(
         cls, first: int, traces: TraceSet, alphabets: Alphabets, rounding: Mapping[str, int]
     ) -> "CodedShard":
         """Return a trace set as a shard in shared codes."""
-        shared = alphabets.values
         codes = traces.codes
         for name, values in traces.values.items():
-            if values != shared[name]:
-                codes[name] = _core.recode(codes[name], codes_of(values, shared[name], -1))
+            if values != (shared := alphabets.values[name]):
+                codes[name] = _core.recode(codes[name], codes_of(values, shared, -1))
         return cls(first, traces, codes, alphabets, rounding)
 
     @cached_property

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from threading import Lock
-from typing import Any, ClassVar, Final, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,8 @@ REPLAYING: Final = "replaying"
 """Name, in progress reports, of a pass over all traces."""
 
 
-class Summable(Protocol):
-    """Counts of a shard, which add up."""
-
-    def __add__(self, other: Self) -> Self: ...
-
-
-Counts = TypeVar("Counts", bound=Summable)
+Counts = TypeVar("Counts")
+"""Counts of a shard, which add up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +140,12 @@ class Corpus:
         scan: ScanCounts = self.workers.map_reduce(
             cached(scan_pass, self.cache), numbers, add, called=READING, report=progress
         )
-        if short := scan.pool.short:
+        if short := sorted({shard for _, shard in scan.pool.cut}):
             shards = shards.with_facts(dict(scan.facts))
             first = np.cumsum(scan.traces) - scan.traces
             pool_pass = cached(PoolPass(shards, pool_steps, first), self.cache)
             more = self.workers.map_reduce(pool_pass, short, add, called=READING)
-            scan = replace(scan, pool=scan.pool.with_all_of(more))
+            scan = replace(scan, pool=replace(scan.pool, cut=()) + more)
         return scan
 
     @property
@@ -180,10 +175,9 @@ class Corpus:
         more._digest = None
         more._fetched = list(self._fetched)
         more._pool = None  # of traces in memory it is made again, if it should be needed
+        alone = CodedShard.alone(traces)
         if self._pool is not None and not self.in_memory:
-            more._pool = self._pool + Pool.of(
-                CodedShard.alone(traces), self._pool.steps, self.traces
-            )
+            more._pool = self._pool + Pool.of(alone, self._pool.steps, self.traces)
         shared, values, made_floats = self.alphabets.values, traces.values, False
         if shared.keys() == values.keys() and all(
             _has_all(shared[name], column) for name, column in values.items()
@@ -200,8 +194,7 @@ class Corpus:
             if self._coded is not None:
                 more._coded = more._coded_shards()
         if self._hashed is not None:
-            digest = self._hashed + digested(CodedShard.alone(traces))
-            more._hashed = None if made_floats else digest
+            more._hashed = None if made_floats else self._hashed + digested(alone)
         return more
 
     @property
@@ -226,22 +219,17 @@ class Corpus:
         The sample has the traces of lowest key, which does not depend on the order or repetition
         of traces. From files it has no more than the pool holds.
         """
-        enough = int(np.searchsorted(np.cumsum(self._by_key.length), steps)) + 1
-        return np.sort(self._by_key.number[:enough])
-
-    def by_key(self) -> NDArray[np.int64]:
-        """Return the numbers of distinct traces, by ascending key."""
-        return self._by_key.number
+        return np.sort(self.pool.first(steps).number)
 
     def distinct(self) -> NDArray[np.int64]:
         """Return the numbers of distinct traces, ascending; from files those in the pool."""
-        return np.sort(self._by_key.number)
+        return np.sort(self.pool.number)
 
     @property
-    def _by_key(self) -> Pool:
+    def pool(self) -> Pool:
+        """The distinct traces by ascending key; from files a sample of them."""
         if self._pool is None:
-            pools = (Pool.of(shard, None, shard.first) for shard in self.coded())
-            self._pool = reduce(add, pools)
+            self._pool = reduce(add, (Pool.of(shard, None, shard.first) for shard in self.coded()))
         return self._pool
 
     def fetch(self, numbers: NDArray[np.int64]) -> TraceSet:
@@ -284,9 +272,8 @@ class Corpus:
         """Return the location of a step; `trace` is the number among all."""
         shard = int(np.searchsorted(self._first, trace, side="right")) - 1
         source = self.shards.name(shard)
-        if source is None:
-            return StepLocation(trace, step)
-        return StepLocation(trace, step, source, trace - int(self._first[shard]))
+        within = None if source is None else trace - int(self._first[shard])
+        return StepLocation(trace, step, source, within)
 
     @property
     def digest(self) -> str:
@@ -384,7 +371,7 @@ def run_pass(
         total: Counts | None = reduce(add, counts) if counts else None
     else:
         shards = len(corpus.shards)
-        total = corpus.workers.map_reduce(  # type: ignore[misc]  # for the generic `_sum`
+        total = corpus.workers.map_reduce(
             partial(_work_on, corpus.reader, work),
             range(shards),
             _sum,
@@ -403,7 +390,7 @@ def _work_on(
     return work(shard) if len(shard.traces) else None
 
 
-def _sum(counts: Counts | None, more: Counts | None) -> Counts | None:
+def _sum(counts: Any, more: Any) -> Any:
     """Return the sum of the counts of shards; one in the middle of a long trace has none."""
     if counts is None or more is None:
         return more if counts is None else counts

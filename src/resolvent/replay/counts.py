@@ -81,34 +81,28 @@ def _ranked(numbers: Integers) -> tuple[int, Integers]:
 class CountTable(ByValue):
     """The distinct rows of some columns, sorted by these in their order, each with its count.
 
-    `trace` and `step` are the first location of each row, if wanted. Tables with the same columns
-    add up: counts are summed, and the earlier location is kept.
+    `location` holds `trace` and `step` of the first occurrence of each row, if wanted. Tables with
+    the same columns add up: counts are summed, and the earlier location is kept.
 
     >>> columns = {"seen": np.int32([4, 4, 2]), "done": np.int32([0, 0, 0])}
     >>> early = CountTable.of(columns, trace=np.array([0, 0, 1]), step=np.array([0, 1, 0]))
     >>> late = CountTable.of(columns, trace=np.array([2, 2, 3]), step=np.array([0, 1, 0]))
     >>> table = late + early
-    >>> table["seen"].tolist(), table.count.tolist(), table.trace.tolist()
+    >>> table["seen"].tolist(), table.count.tolist(), table.location["trace"].tolist()
     ([2, 4], [2, 4], [1, 0])
     """
 
     columns: dict[str, Integers]
     count: Int64s
-    trace: Int64s | None = None
-    step: Int64s | None = None
+    location: dict[str, Int64s] = field(default_factory=dict)
 
     @classmethod
     def of(
-        cls,
-        columns: Mapping[str, Integers],
-        count: Int64s | None = None,
-        *,
-        trace: Int64s | None = None,
-        step: Int64s | None = None,
+        cls, columns: Mapping[str, Integers], count: Int64s | None = None, **location: Int64s
     ) -> "CountTable":
         """Count the distinct rows of columns, or sum the counts that the rows have already.
 
-        With locations, the rows have to be in the order of traces and steps.
+        With a location (`trace` and `step`), the rows have to be in the order of traces and steps.
         """
         rows = len(next(iter(columns.values())))
         size, number = number_rows(columns, rows)
@@ -119,14 +113,7 @@ class CountTable(ByValue):
         else:
             total = np.zeros(size, np.int64)
             np.add.at(total, number, count)
-        return cls({name: column[first] for name, column in columns.items()}, total)._placed(
-            first, trace, step
-        )
-
-    def _placed(self, rows: Int64s, trace: Int64s | None, step: Int64s | None) -> "CountTable":
-        if trace is None or step is None:
-            return self
-        return CountTable(self.columns, self.count, trace[rows], step[rows])
+        return cls(_take(columns, first), total, _take(location, first))
 
     def __len__(self) -> int:
         return len(self.count)
@@ -135,40 +122,31 @@ class CountTable(ByValue):
         return self.columns[name]
 
     def __add__(self, other: "CountTable") -> "CountTable":
-        columns = {
-            name: np.concatenate([column, other[name]]) for name, column in self.columns.items()
-        }
-        count = np.concatenate([self.count, other.count])
-        if self.trace is None or self.step is None or other.trace is None or other.step is None:
-            return CountTable.of(columns, count)
-        trace = np.concatenate([self.trace, other.trace])
-        step = np.concatenate([self.step, other.step])
-        order = np.lexsort((step, trace))
-        return CountTable.of(
-            {name: column[order] for name, column in columns.items()},
-            count[order],
-            trace=trace[order],
-            step=step[order],
+        columns, location = (
+            {name: np.concatenate([column, theirs[name]]) for name, column in ours.items()}
+            for ours, theirs in ((self.columns, other.columns), (self.location, other.location))
         )
+        both = CountTable(columns, np.concatenate([self.count, other.count]), location)
+        both = both.by_location() if location else both
+        return CountTable.of(both.columns, both.count, **both.location)
 
     def take(self, rows: NDArray[Any]) -> "CountTable":
         """Return some of the rows, given by their positions or a mask."""
-        table = CountTable(
-            {name: column[rows] for name, column in self.columns.items()}, self.count[rows]
-        )
-        return table._placed(rows, self.trace, self.step)
+        return CountTable(_take(self.columns, rows), self.count[rows], _take(self.location, rows))
 
     @property
     def locations(self) -> tuple[Int64s, Int64s]:
-        """The trace and step of the first occurrence of each row."""
-        if self.trace is None or self.step is None:
-            raise ValueError("the table has no locations: give trace and step to `of`")
-        return self.trace, self.step
+        """The trace and step of the first occurrence of each row, which are there."""
+        return self.location["trace"], self.location["step"]
 
     def by_location(self) -> "CountTable":
         """Return the rows in the order of their first occurrence."""
         trace, step = self.locations
         return self.take(np.lexsort((step, trace)))
+
+
+def _take(columns: Mapping[str, Integers], rows: NDArray[Any]) -> dict[str, Integers]:
+    return {name: column[rows] for name, column in columns.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,11 +278,6 @@ class MachineCounts:
     transitions: Rows
     unqueried: int = 0
 
-    @classmethod
-    def nothing(cls) -> "MachineCounts":
-        """Return the counts of no traces."""
-        return cls(np.empty(0, OUTPUT_ROW), np.empty(0, TRANSITION_ROW))
-
     @property
     def known_outputs(self) -> Rows:
         """The outputs in known states."""
@@ -365,18 +338,12 @@ class ReplayCounts:
         ended = self.augmented_states[self.augmented_states["ended"] > 0].copy()
         if self.counted_in_outputs:
             name, last = list(self.machines.items())[-1]
-            actions = len(self.alphabets.actions)
-            observation, action = np.divmod(last.known_outputs["query"], actions)
-            number = (
-                observation * self.sizes[name] + last.known_outputs["state"]
-            ) * actions + action
-            order = np.argsort(number, kind="stable")
-            total = np.append(0, np.cumsum(last.known_outputs["count"][order]))
-            first, after = (
-                np.searchsorted(number, ended["number"], side, sorter=order)
-                for side in ("left", "right")
-            )
-            ended["count"] = total[after] - total[first]
+            rows, actions = last.known_outputs, len(self.alphabets.actions)
+            observation, action = np.divmod(rows["query"], actions)
+            number = (observation * self.sizes[name] + rows["state"]) * actions + action
+            at = positions(ended["number"], number)
+            ended["count"] = 0
+            np.add.at(ended["count"], at[at >= 0], rows["count"][at >= 0])
         return ended
 
     def unpack(self, numbers: Int64s) -> tuple[Int64s, ...]:
@@ -472,11 +439,9 @@ def _come_before(rows: Rows, compared: Rows, order: tuple[str, ...]) -> NDArray[
 
 
 def _sum_augmented_states(augmented_states: Rows) -> Rows:
-    if len(augmented_states) == 0:
-        return augmented_states
-    augmented_states = augmented_states[np.argsort(augmented_states["number"], kind="stable")]
-    start = np.flatnonzero(np.diff(augmented_states["number"], prepend=-1))
-    total = augmented_states[start].copy()
+    numbers, group = np.unique(augmented_states["number"], return_inverse=True)
+    total = np.zeros(len(numbers), AUGMENTED_STATE_ROW)
+    total["number"] = numbers
     for name in ("count", "ended"):
-        total[name] = np.add.reduceat(augmented_states[name], start)
+        np.add.at(total[name], group, augmented_states[name])
     return total

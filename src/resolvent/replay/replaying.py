@@ -28,9 +28,9 @@ from resolvent.replay.counts import (
     Rows,
     sort_outputs,
 )
-from resolvent.traces import Codes, Label, TraceSet, Vocabulary
+from resolvent.traces import Codes, Label, TraceSet
 
-WITHOUT_ALPHABETS: Final = Alphabets(Vocabulary(()), Vocabulary(()), Vocabulary(()), {})
+WITHOUT_ALPHABETS: Final = Alphabets({})
 """Replaces alphabets in results of workers: the caller has them, and they may be large."""
 
 _UNRANKED: Final = np.empty(0, np.int32)
@@ -197,16 +197,11 @@ def replay_shard(
     names = [table.name for table in tables.machines]
     sizes = {table.name: table.states for table in tables.machines}
     if not len(shard.alphabets.labels):  # no traces, and tables without columns
-        return ReplayCounts(
-            shard.alphabets,
-            {name: MachineCounts.nothing() for name in names},
-            sizes,
-            np.empty(0, AUGMENTED_STATE_ROW),
-            counted_in_outputs=False,
-            traces=0,
-            steps=0,
-            states={name: np.empty(0, np.int32) for name in names} if states else {},
-        )
+        nothing = MachineCounts(np.empty(0, OUTPUT_ROW), np.empty(0, TRANSITION_ROW))
+        rows = np.empty(0, AUGMENTED_STATE_ROW)
+        no_states = dict.fromkeys(names, np.empty(0, np.int32)) if states else {}
+        machines = dict.fromkeys(names, nothing)
+        return ReplayCounts(shard.alphabets, machines, sizes, rows, False, 0, 0, no_states)
     columns = shard.columns.replay(
         [(table.transitions, table.column, table.supplemented) for table in tables.machines],
         rank=shard.rank if shortest else _UNRANKED,

@@ -1,8 +1,8 @@
 """Scan shards in files for their values, sizes, and a sample of their traces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -23,8 +23,6 @@ LEAST_STEPS: Final = 50_000
 _SPARE: Final = 2
 """Multiple of its share of the pool that a shard gives."""
 
-_NONE = np.empty(0, np.int64)
-
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -38,9 +36,9 @@ class Pool:
     """
 
     steps: int | None
-    number: NDArray[np.int64] = field(default_factory=_NONE.copy)
-    length: NDArray[np.int64] = field(default_factory=_NONE.copy)
-    key: NDArray[np.int64] = field(default_factory=_NONE.copy)
+    number: NDArray[np.int64]
+    length: NDArray[np.int64]
+    key: NDArray[np.int64]
     sets: tuple[Numbered, ...] = ()
     cut: tuple[tuple[int, int], ...] = ()
 
@@ -57,24 +55,23 @@ class Pool:
         `limit` is the number of the shard and its maximum number of steps.
         """
         number = first + np.arange(len(shard.traces))
-        pool = cls(steps, number, shard.length, shard.key)._lowest()
-        if limit is not None and (enough := _enough(pool.length, limit[1])) < len(pool.key):
-            pool = replace(pool._first(enough), cut=((int(pool.key[enough]), limit[0]),))
+        pool = everything = cls(steps, number, shard.length, shard.key)._lowest()
+        if limit is not None and len(pool := everything.first(limit[1])) < len(everything):
+            pool = replace(pool, cut=((int(everything.key[len(pool)]), limit[0]),))
         if steps is None:
             return pool
         numbers = np.sort(pool.number)
         return replace(pool, sets=((numbers, shard.traces.take(numbers - first)),))
 
+    def __len__(self) -> int:
+        return len(self.key)
+
     def moved(self, by: int) -> "Pool":
         """Return the pool with a constant added to the numbers of its traces."""
-        if not by:
-            return self
         sets = tuple((numbers + by, traces) for numbers, traces in self.sets)
         return replace(self, number=self.number + by, sets=sets)
 
     def __add__(self, other: "Pool") -> "Pool":
-        if self.is_full:
-            other = other._up_to(int(self.key[-1]))
         total = Pool(
             self.steps,
             np.append(self.number, other.number),
@@ -83,24 +80,6 @@ class Pool:
             cut=self.cut + other.cut,
         )._lowest()
         return replace(total, sets=total._needed((*self.sets, *other.sets)))
-
-    @property
-    def is_full(self) -> bool:
-        """Whether traces with higher keys are beyond the limit."""
-        return self.steps is not None and int(self.length.sum()) >= self.steps
-
-    @property
-    def short(self) -> list[int]:
-        """The numbers of shards that may hold further traces of the pool."""
-        return sorted({shard for _, shard in self.cut})
-
-    def with_all_of(self, more: "Pool") -> "Pool":
-        """Return the pool after the shards that were cut have given all of their traces."""
-        return replace(self, cut=()) + more
-
-    def _up_to(self, key: int) -> "Pool":
-        pool = self._first(int(np.searchsorted(self.key, key, side="right")))
-        return pool if len(pool.number) else replace(pool, sets=())
 
     def _needed(self, sets: tuple[Numbered, ...]) -> tuple[Numbered, ...]:
         """Drop traces that are not in the pool once they are half of all; copying takes time."""
@@ -120,27 +99,23 @@ class Pool:
         # Where keys are equal, the first number comes first.
         order = np.lexsort((self.number, self.key))
         key = self.key[order]
-        order = order[np.diff(key, prepend=key[:1] - 1) != 0]
-        pool = replace(
-            self, number=self.number[order], length=self.length[order], key=self.key[order]
-        )
+        pool = self._take(order[np.diff(key, prepend=key[:1] - 1) != 0])
         if self.steps is None:
             return pool
-        pool = pool._first(_enough(pool.length, self.steps))
+        pool = pool.first(self.steps)
         if int(pool.length.sum()) >= self.steps:  # shards that were cut later do not matter
             pool = replace(pool, cut=tuple(cut for cut in self.cut if cut[0] <= pool.key[-1]))
         return pool
 
-    def _first(self, n: int) -> "Pool":
-        return replace(self, number=self.number[:n], length=self.length[:n], key=self.key[:n])
+    def first(self, steps: int) -> "Pool":
+        """Return the traces of lowest key that have this number of steps together."""
+        return self._take(slice(int(np.searchsorted(np.cumsum(self.length), steps)) + 1))
+
+    def _take(self, rows: slice | NDArray[np.int64]) -> "Pool":
+        return replace(self, number=self.number[rows], length=self.length[rows], key=self.key[rows])
 
 
-def _enough(length: NDArray[np.int64], steps: int) -> int:
-    """Return the number of leading traces that have this number of steps together."""
-    return int(np.searchsorted(np.cumsum(length), steps)) + 1
-
-
-_ValuesByType = Mapping[str, Mapping[type, frozenset[Any]]]
+_ValuesByType = Mapping[tuple[str, type], frozenset[Any]]
 """Values by column and type: 1, 1.0 and True are equal, yet not the same value."""
 
 
@@ -159,14 +134,12 @@ class ScanCounts:
     facts: tuple[tuple[int, ShardFacts], ...] = ()
 
     def __add__(self, other: "ScanCounts") -> "ScanCounts":
-        by_type, new_values = self._values_by_type, list(self.new_values)
+        by_type, new_values = self._by_type, list(self.new_values)
         for shard, values in other.new_values:
-            fresh = {
-                name: _new_values(column, by_type.get(name, {})) for name, column in values.items()
-            }
+            fresh = {name: _new_values(name, column, by_type) for name, column in values.items()}
             if any(fresh.values()) or fresh.keys() != self.new_values[0][1].keys():
                 new_values.append((shard, fresh))
-                by_type = _updated(by_type, fresh)
+                by_type = _with_values(by_type, fresh)
         total = ScanCounts(
             np.append(self.traces, other.traces),
             self.digest + other.digest,
@@ -174,7 +147,7 @@ class ScanCounts:
             self.pool + other.pool.moved(int(self.traces.sum())),
             self.facts + other.facts,
         )
-        total.__dict__["_values_by_type"] = by_type  # saves computing it again
+        total.__dict__["_by_type"] = by_type  # saves computing it again
         return total
 
     @property
@@ -194,14 +167,11 @@ class ScanCounts:
         return common
 
     @cached_property
-    def _values_by_type(self) -> _ValuesByType:
-        by_type: _ValuesByType = {}
-        for _, values in self.new_values:
-            by_type = _updated(by_type, values)
-        return by_type
+    def _by_type(self) -> _ValuesByType:
+        return reduce(_with_values, (values for _, values in self.new_values), {})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_values_by_type"}
+        return {name: value for name, value in self.__dict__.items() if name != "_by_type"}
 
 
 @dataclass(frozen=True)
@@ -259,21 +229,16 @@ def digested(shard: CodedShard) -> TraceDigest:
     return TraceDigest.of(shard.key, shard.traces.steps)
 
 
-def _new_values(values: Sequence[Any], by_type: Mapping[type, frozenset[Any]]) -> tuple[Any, ...]:
-    """Return the values that are not in `by_type`."""
-    types = {*map(type, values)}
-    if len(types) == 1:
-        same_type = by_type.get(types.pop(), frozenset())
-        return tuple(value for value in values if value not in same_type)
-    return tuple(value for value in values if value not in by_type.get(type(value), ()))
+def _new_values(name: str, values: Sequence[Any], by_type: _ValuesByType) -> tuple[Any, ...]:
+    """Return the values of a column that are not in `by_type`."""
+    existing = {dtype: by_type.get((name, dtype), frozenset()) for dtype in {*map(type, values)}}
+    return tuple(value for value in values if value not in existing[type(value)])
 
 
-def _updated(values_by_type: _ValuesByType, values: Mapping[str, Sequence[Any]]) -> _ValuesByType:
-    """Return the values by type with more of them."""
-    more = {name: dict(by_type) for name, by_type in values_by_type.items()}
+def _with_values(by_type: _ValuesByType, values: Mapping[str, Sequence[Any]]) -> _ValuesByType:
+    more = dict(by_type)
     for name, column in values.items():
-        by_type = more.setdefault(name, {})
         for dtype in {*map(type, column)}:
             new = (value for value in column if type(value) is dtype)
-            by_type[dtype] = by_type.get(dtype, frozenset()).union(new)
+            more[name, dtype] = more.get((name, dtype), frozenset()).union(new)
     return more
