@@ -9,7 +9,7 @@ and each class one row of the table.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Final, NamedTuple, TypeAlias
 
@@ -18,12 +18,7 @@ from numpy.typing import NDArray
 
 from resolvent import _core
 from resolvent._util.math import exp, log, product
-from resolvent.preprocess.event_steps import (
-    Counts,
-    DescriptionLength,
-    EventSteps,
-    Table,
-)
+from resolvent.preprocess.event_steps import Counts, DescriptionLength, EventSteps, Table
 from resolvent.preprocess.timing import NONE
 
 MOST_STATES: Final = 24  # maximum number of states of a grown table; the mixture suits larger ones
@@ -156,7 +151,8 @@ def grown_table(
 
     `work` limits the number of steps evaluated, summed over all tables tried.
     """
-    search = _Growth(steps, np.random.default_rng(seed), work, in_time)
+    random = np.random.default_rng(seed)
+    search = _Growth(steps, random, work, in_time, DescriptionLength(steps))
     first = np.zeros((steps.n_sources, 1), np.int64) if start is None else start
     starts = [search.evaluate(first)]
     best = search.trimmed(search.climb(starts[0]))
@@ -184,11 +180,8 @@ class _Growth:
     random: np.random.Generator
     max_work: int
     in_time: Callable[[], bool]
+    description: DescriptionLength
     work_done: int = 0
-    description: DescriptionLength = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.description = DescriptionLength(self.steps)
 
     @property
     def is_spent(self) -> bool:
@@ -240,17 +233,16 @@ class _Growth:
 
     def regrown(self, best: Candidate) -> Candidate:
         """Remove single transitions and grow the table again, as long as that helps."""
-        is_improved = True
-        while is_improved:
-            is_improved = False
+        previous = None
+        while best is not previous:
+            previous = best
             for source, state in _transitions(best.table):
                 if self.is_spent:
                     return best
                 table = best.table.copy()
                 table[source, state] = state
-                candidate = self.shorter(best, self.climb(self.evaluate(table)))
-                if candidate is not best:
-                    best, is_improved = candidate, True
+                best = self.shorter(best, self.climb(self.evaluate(table)))
+                if best is not previous:
                     break
         return best
 
@@ -308,22 +300,21 @@ class _Growth:
         if randomness and transitions:
             factors = 1.0 - randomness * self.random.random(len(transitions))
             transitions = [
-                transition._replace(gain=transition.gain * float(factor))
+                _Transition(transition.gain * float(factor), *transition[1:])
                 for transition, factor in zip(transitions, factors, strict=True)
             ]
         return sorted(transitions, key=lambda transition: (-transition.gain, *transition[1:]))
 
     def trimmed(self, best: Candidate) -> Candidate:
         """Redirect or remove transitions, and join or remove states, as long as that helps."""
-        is_improved = True
-        while is_improved and not self.is_spent:
-            is_improved = False
+        previous = None
+        while best is not previous and not self.is_spent:
+            previous = best
             for table in self._neighbors(best.table):
                 candidate = self.evaluate(table)
                 if candidate.length < best.length - _MIN_IMPROVEMENT:
-                    best, is_improved = candidate, True
-                    break
-                if self.is_spent:
+                    best = candidate
+                if best is candidate or self.is_spent:
                     break
         return best
 
@@ -457,10 +448,8 @@ def fit_mixture(
         if not in_time():
             break
         if number > warm_up and number % _CHECK_INTERVAL == 0:
-            rise = log_likelihood - last
-            if rise < _CONVERGED * abs(log_likelihood):
-                break
-            if not steps.count_unexplained(mixture.table):
+            has_converged = log_likelihood - last < _CONVERGED * abs(log_likelihood)
+            if has_converged or not steps.count_unexplained(mixture.table):
                 break
             last = log_likelihood
     return mixture

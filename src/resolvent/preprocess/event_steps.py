@@ -62,26 +62,16 @@ class EventSteps:
     def output_counts(self, table: Table) -> Counts:
         """Return the number of steps by [state, output]."""
         states = table.shape[1]
-        counts = _core.answers_told(
-            self.source,
-            self.output,
-            self.offsets,
-            table=table.astype(np.int32).ravel(),
-            states=states,
-            answers=self.n_outputs,
-        )
+        moves = table.astype(np.int32).ravel()
+        columns = self.source, self.output, self.offsets
+        counts = _core.answers_told(*columns, table=moves, states=states, answers=self.n_outputs)
         return counts.reshape(states, self.n_outputs)
 
     def counts_after(self, states: Codes, state: int) -> Counts:
         """Return the number of steps in a state by [last source read in it, output]."""
+        columns = self.source, self.output, self.offsets, states
         counts = _core.answers_after(
-            self.source,
-            self.output,
-            self.offsets,
-            states,
-            state=state,
-            sources=self.n_sources,
-            answers=self.n_outputs,
+            *columns, state=state, sources=self.n_sources, answers=self.n_outputs
         )
         return counts.reshape(self.n_sources, self.n_outputs)
 
@@ -128,12 +118,8 @@ class EventSteps:
         """Return the steps of the first traces that have at most this number of steps."""
         traces = max(1, int(np.searchsorted(self.offsets, n_steps, side="right")) - 1)
         end = int(self.offsets[traces])
-        return replace(
-            self,
-            source=self.source[:end],
-            output=self.output[:end],
-            offsets=self.offsets[: traces + 1],
-        )
+        source, output, offsets = self.source[:end], self.output[:end], self.offsets[: traces + 1]
+        return replace(self, source=source, output=output, offsets=offsets)
 
     def count_unexplained(self, table: Table) -> int:
         """Return the number of outputs that are not the most frequent of query and state."""
@@ -182,21 +168,14 @@ def distinct_traces(traces: TraceSet) -> TraceSet:
     """Return each different trace once, in an order that depends only on their contents.
 
     The first traces are a fair sample of all. Labels are ignored.
-
-    >>> from resolvent.traces import Trace
-    >>> first, second = Trace([0, 1], [None] * 2, "a"), Trace([0, 2], [None] * 2, "a")
-    >>> distinct = distinct_traces(TraceSet([first, second, first]))
-    >>> len(distinct), distinct == distinct_traces(TraceSet([second, first]))
-    (2, True)
     """
     step_codes = [traces.action_codes, *(column.codes for column in traces.columns.values())]
     first: dict[bytes, int] = {}
     for number in range(len(traces)):
-        begin, end = int(traces.offsets[number]), int(traces.offsets[number + 1])
-        observations = traces.observation_codes[begin + number : end + number + 1]
-        digest = hashlib.sha256(observations.tobytes())
+        steps, observed = traces.rows_of(number)
+        digest = hashlib.sha256(traces.observation_codes[observed].tobytes())
         for codes in step_codes:
-            digest.update(codes[begin:end].tobytes())
+            digest.update(codes[steps].tobytes())
         digest.update(b"%d" % traces.terminated[number])
         first.setdefault(digest.digest(), number)
     return traces.take([first[key] for key in sorted(first)])

@@ -38,14 +38,7 @@ _ORDERED_TEXTS = (
 
 @contextmanager
 def type_errors_located(name: str) -> Iterator[None]:
-    """Turn Arrow's errors about the types of columns into a `TraceError` of one line.
-
-    >>> with type_errors_located("log.parquet"):
-    ...     pa.array([[1]]).cast(pa.int64())
-    Traceback (most recent call last):
-    resolvent.errors.TraceError: log.parquet: has a column of a type that is not read (...): \
-write it as text, numbers or booleans
-    """
+    """Turn Arrow's errors about the types of columns into a `TraceError` of one line."""
     try:
         yield
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
@@ -92,13 +85,6 @@ def check_dictionaries(table: pa.Table) -> None:
 
     Arrow does not check the indices that it reads from a file, and computes with them
     outside of its memory.
-
-    >>> indices, values = pa.array([0, 2], pa.int32()), pa.array(["a", "b"])
-    >>> column = pa.DictionaryArray.from_arrays(indices, values, safe=False)
-    >>> check_dictionaries(pa.table({"room": column}))
-    Traceback (most recent call last):
-    resolvent.errors.DamagedFile: the column `room` has the dictionary index 2, but 2 values: \
-the file looks damaged; make it again
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         if not pa.types.is_dictionary(column.type):
@@ -145,11 +131,8 @@ def _distinct_of_dictionary(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
             rank[order.to_numpy()] = np.arange(len(order))
             return _values(encoded.dictionary.take(order)), _core.recode(codes, rank)
     indices, codes = distinct(pa.chunked_array([encoded.indices]))
-    values = encoded.dictionary
-    if len(indices) < len(values):  # the dictionary of a large file may be far larger
-        values, indices = values.take(pa.array(indices, pa.int64())), [*range(len(indices))]
-    plain = _values(values)
-    return [None if index is None else plain[index] for index in indices], codes
+    # The dictionary of a large file may be far larger; an index of null takes null.
+    return _values(encoded.dictionary.take(pa.array(indices, pa.int64()))), codes
 
 
 def _values(values: Any) -> list[Any]:
@@ -192,16 +175,9 @@ def distinct_labels(column: pa.ChunkedArray) -> tuple[list[Any], Codes]:
 
 
 def converted(
-    values: Sequence[Any],
-    codes: Codes,
-    convert: Callable[[Any], Any],
-    locate: Locate,
+    values: Sequence[Any], codes: Codes, convert: Callable[[Any], Any], locate: Locate
 ) -> Column:
-    """Convert each distinct value once; an error names the first row of the value.
-
-    >>> converted(["1", "1.0", "2"], np.int32([2, 1, 0]), float, str)
-    ([1.0, 2.0], array([1, 0, 0], dtype=int32))
-    """
+    """Convert each distinct value once; an error names the first row of the value."""
     results = []
     for code, value in enumerate(values):
         try:
@@ -242,11 +218,6 @@ def sort_by_episode(
 
     Without `episode` all rows are one episode; without `order` the rows of an episode keep
     the order of the table.
-
-    >>> table = pa.table({"session": ["b", "a", "b"], "time": [2, 7, 1]})
-    >>> episodes = sort_by_episode(table, ["session"], ["time"], str)
-    >>> episodes.table["time"].to_pylist(), episodes.starts.tolist(), episodes.locate(0)
-    ([7, 1, 2], [0, 1], '1')
     """
     groups = [_ranks(table[name], name, locate) for name in episode]
     times = [_times(table[name], name, locate) for name in order]

@@ -2,9 +2,8 @@
 
 Data frames and Arrow tables are read through the Arrow PyCapsule interface, which needs none of
 their libraries. CSV files are read in batches, as dictionaries of texts, so that memory holds a
-number for each row and each distinct text once. All distinct texts of a column determine its type,
-not only those at the beginning of the file. Different texts stay different: if two of them are the
-same number, such as 7 and 007, all stay texts.
+number for each row and each distinct text once. All distinct texts of a column determine its type.
+If two of them are the same number, such as 7 and 007, all stay texts.
 """
 
 import csv
@@ -59,16 +58,10 @@ def read_source(
     missing: Sequence[str] = MISSING,
     progress: FractionListener | None = None,
 ) -> TableTraces:
-    """Read a table of any source.
-
-    >>> schema = TableSchema(observation="see")
-    >>> read_source(pa.table({"see": ["hall", "attic"]}), schema).traces[0].observations
-    ('hall', 'attic')
-    """
+    """Read a table of any source."""
     if not isinstance(source, str | Path):
         names, load = _table_in_memory(source)
-        table = _loaded(load, names, schema.columns)
-        return traces_of_table(table, schema, "row {}".format)
+        return traces_of_table(_loaded(load, names, schema.columns), schema, "row {}".format)
     path = Path(source)
     if _is_parquet(path):
         return read_files(files_of(source), schema, progress=progress)
@@ -130,7 +123,11 @@ def _table_in_memory(source: Any) -> tuple[list[str], _Load]:
     """Return the columns of a table, and the function that reads some of them."""
     try:
         if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
-            return _pandas_table(source)
+            names = [str(name) for name in source.columns]  # they may be numbers
+            # Column by column: columns that are not read may have values without an Arrow type.
+            return names, lambda columns: pa.table(
+                {name: _pandas_column(source.iloc[:, names.index(name)], name) for name in columns}
+            )
         if hasattr(source, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(source)
 
@@ -148,18 +145,6 @@ def _table_in_memory(source: Any) -> tuple[list[str], _Load]:
         f"a {type(source).__name__} is not a table: give a pandas or Polars data frame, an Arrow "
         f"table, or the path of a CSV or Parquet file"
     )
-
-
-def _pandas_table(frame: Any) -> tuple[list[str], _Load]:
-    names = [str(name) for name in frame.columns]  # they may be numbers
-
-    def load(columns: Sequence[str]) -> pa.Table:
-        # Column by column: columns that are not read may have values without an Arrow type.
-        return pa.table(
-            {name: _pandas_column(frame.iloc[:, names.index(name)], name) for name in columns}
-        )
-
-    return names, load
 
 
 def _pandas_column(series: Any, name: str) -> pa.Array:
@@ -221,13 +206,10 @@ def _header_of_file(path: Path, delimiter: str | None = None) -> tuple[list[str]
 
 
 def header_of(start: bytes, location: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    r"""Return the names in the first line of a CSV file that is not blank, and the delimiter.
+    """Return the names in the first line of a CSV file that is not blank, and the delimiter.
 
     The default delimiter is the one of comma, semicolon and tab that gives most names. Quoted
     names may contain line ends, and lines may end in a carriage return alone.
-
-    >>> header_of(b"session;event;answer, if any\n1;coin;ok\n", "log.csv")
-    (['session', 'event', 'answer, if any'], ';')
     """
     text = start.decode("utf-8-sig", "surrogateescape")
     headers = []
@@ -343,19 +325,12 @@ def _typed_values(texts: pa.Array, *, decimals: bool) -> pa.Array:
             return pa.array([_BOOLEANS[text] for text in lowered])
     if pc.count_distinct(trimmed).as_py() < len(texts):
         return texts
-    numbers = _integers(trimmed)
-    if numbers is None and decimals:
-        numbers = _floats(trimmed)
-    return texts if numbers is None else numbers
-
-
-def _integers(texts: pa.Array) -> pa.Array | None:
-    """Return integers for texts as Python prints them: 7, but neither 007 nor 0x7."""
-    try:
-        numbers = texts.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return None
-    return numbers if numbers.cast(pa.string()).equals(texts) else None
+    with suppress(pa.ArrowInvalid):
+        numbers = trimmed.cast(pa.int64())
+        if numbers.cast(pa.string()).equals(trimmed):  # 7, but neither 007 nor 0x7
+            return numbers
+    floats = _floats(trimmed) if decimals else None
+    return texts if floats is None else floats
 
 
 def _floats(texts: pa.Array) -> pa.Array | None:

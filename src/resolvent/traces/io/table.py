@@ -68,13 +68,7 @@ class TableTraces(NamedTuple):
 def traces_of_table(
     table: pa.Table, schema: TableSchema, locate: Locate, name: str | None = None
 ) -> TableTraces:
-    """Return the traces of a table; `name` is its file, if it has one.
-
-    >>> table = pa.table({"see": ["hall", "attic"], "do": ["up", None]})
-    >>> schema = TableSchema(observation="see", action="do")
-    >>> traces_of_table(table, schema, "row {}".format).traces[0].observations
-    ('hall', 'attic')
-    """
+    """Return the traces of a table; `name` is its file, if it has one."""
     if not table.num_rows:
         nothing: Column = (), np.empty(0, np.int32)
         columns = dict.fromkeys((OBSERVATION, LABEL, ACTION, *schema.step_columns), nothing)
@@ -298,8 +292,7 @@ class _Conversion:
         """Encode a column by converting each distinct value once."""
         column, locate = self._column(name, of_steps=of_steps)
         if column.null_count:
-            where = locate(int(np.argmax(nulls(column))))
-            raise TraceError(f"{where}: no value: give it one")
+            raise TraceError(f"{locate(int(np.argmax(nulls(column))))}: no value: give it one")
         return converted(*distinct(column), convert, locate)
 
     def _column(self, name: str, *, of_steps: bool) -> tuple[pa.ChunkedArray, Locate]:
@@ -384,11 +377,7 @@ def _as_boolean(value: Any) -> bool:
 
 
 def _with_no_event(labels: Column, at: NDArray[np.int64]) -> Column:
-    """Return labels with no event inserted before each of these positions.
-
-    >>> _with_no_event(([frozenset("b"), frozenset("a")], np.int32([0, 1])), np.array([0]))[1]
-    array([0, 2, 1], dtype=int32)
-    """
+    """Return labels with no event inserted before each of these positions."""
     values, codes = labels
     vocabulary = Vocabulary(sorted({*values, NO_EVENT}, key=label_order))  # the order of trace sets
     new_codes = codes_of(values, vocabulary, -1)
@@ -404,11 +393,7 @@ def _joint_codes(first: Column, second: Column) -> tuple[list[Any], Codes, Codes
 
 
 def _tuples(columns: Sequence[Column]) -> Column:
-    """Encode the tuples of the values of several columns.
-
-    >>> _tuples([(["a", "b"], np.int32([0, 1, 0])), ([7, 8], np.int32([1, 1, 1]))])
-    ([('a', 8), ('b', 8)], array([0, 1, 0], dtype=int32))
-    """
+    """Encode the tuples of the values of several columns."""
     (values, codes), *rest = columns
     tuples = [(value,) for value in values]
     for next_values, next_codes in rest:

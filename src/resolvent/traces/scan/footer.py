@@ -47,9 +47,8 @@ class Chunk(NamedTuple):
     def bounds(self, dtype: pa.DataType) -> tuple[Any, Any] | None:
         """Return the minimum and maximum as values of a type; None if they are not exact."""
         statistics = self.statistics
-        if statistics.get(_NULLS) != 0:
-            return None
-        if False in (statistics.get(_MAX_IS_EXACT), statistics.get(_MIN_IS_EXACT)):
+        is_exact = False not in (statistics.get(_MAX_IS_EXACT), statistics.get(_MIN_IS_EXACT))
+        if statistics.get(_NULLS) != 0 or not is_exact:
             return None
         if pa.types.is_dictionary(dtype):
             dtype = dtype.value_type
@@ -83,8 +82,7 @@ class Chunk(NamedTuple):
 def chunks_of(source: Any) -> list[list[Chunk]]:
     """Return the statistics of all columns of a file that Arrow opened, by row group.
 
-    Raises:
-        pyarrow.ArrowInvalid: when the footer cannot be understood, as Arrow raises it.
+    A footer that cannot be understood is an `ArrowInvalid`, as Arrow raises it.
     """
     size = source.size()
     start = max(size - _FIRST_READ, 0)
@@ -97,18 +95,14 @@ def chunks_of(source: Any) -> list[list[Chunk]]:
     try:
         footer = _Parser(end[-_TAIL - length : -_TAIL]).struct()
         return [
-            [_chunk(column.get(_META_DATA, {})) for column in group[_COLUMNS]]
+            [
+                Chunk(metadata.get(_TYPE), dict(metadata.get(_STATISTICS, ())))
+                for metadata in (column.get(_META_DATA, {}) for column in group[_COLUMNS])
+            ]
             for group in footer.get(_ROW_GROUPS, ())
         ]
     except (IndexError, KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise pa.ArrowInvalid("the footer cannot be understood") from error
-
-
-def _chunk(metadata: dict[int, Any]) -> Chunk:
-    statistics = metadata.get(_STATISTICS, {})
-    if not isinstance(statistics, dict):
-        raise ValueError("no statistics")
-    return Chunk(metadata.get(_TYPE), statistics)
 
 
 class _Parser:
@@ -187,11 +181,7 @@ class _Parser:
 
 
 def bounds_of(columns: Sequence[tuple[Any, Any] | None]) -> Bounds | None:
-    """Return the bounds of a row group, given those of each column; None if one is unknown.
-
-    >>> bounds_of([(1, 4), ("a", "b")]), bounds_of([(1, 4), None])
-    (((1, 'a'), (4, 'b')), None)
-    """
+    """Return the bounds of a row group, given those of each column; None if one is unknown."""
     if not columns or None in columns:
         return None
     low, high = zip(*columns, strict=True)
@@ -200,10 +190,7 @@ def bounds_of(columns: Sequence[tuple[Any, Any] | None]) -> Bounds | None:
 
 
 def are_disjoint(first: Bounds | None, second: Bounds | None) -> bool:
-    """Return whether two row groups certainly share no episode.
-
-    Bounds may be of the first columns alone.
-    """
+    """Return whether two row groups certainly share no episode; bounds may lack last columns."""
     if first is None or second is None:
         return False
     columns = min(len(first[0]), len(second[0]))
@@ -225,11 +212,7 @@ def common_bounds(bounds: Sequence[Bounds | None]) -> Bounds | None:
 
 
 def boundary_episode(first: Bounds | None, second: Bounds | None) -> Episode | None:
-    """Return the only episode that two shards may share, at the boundary between them.
-
-    >>> boundary_episode(((1,), (4,)), ((4,), (6,))), boundary_episode(((4,), (6,)), ((1,), (4,)))
-    ((4,), (4,))
-    """
+    """Return the only episode that two shards may share, at the boundary between them."""
     if first is None or second is None:
         return None
     episode = first[1] if first[1] == second[0] else first[0]

@@ -30,11 +30,21 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 class StoredFile(NamedTuple):
-    """A file: its name in errors, path, and file system by its address (None: this machine)."""
+    """A file or folder: its name in errors, path, and file system by its address.
+
+    The file system of this machine is None. The name ends as the path does.
+    """
 
     name: str
     path: str
     root: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> "StoredFile":
+        """Return what a path or address names."""
+        if is_address(text):
+            return cls(without_secrets(text), path_of(text), root_of(text))
+        return cls(text, str(Path(text).absolute()))
 
     @property
     def keys(self) -> dict[str, str | None]:
@@ -50,20 +60,6 @@ class StoredFile(NamedTuple):
             if match
         }
 
-
-class _Location(NamedTuple):
-    """A path in a file system, and its name in errors, which ends alike."""
-
-    name: str
-    path: str
-    root: str | None
-
-    @classmethod
-    def of(cls, text: str) -> "_Location":
-        if is_address(text):
-            return cls(without_secrets(text), path_of(text), root_of(text))
-        return cls(text, str(Path(text).absolute()), None)
-
     def below(self, path: str) -> str:
         """Return the name of a file or folder here."""
         return f"{self.name.rstrip('/')}/{path[len(self.path.rstrip('/')) + 1 :]}"
@@ -78,11 +74,7 @@ class _Location(NamedTuple):
 
 
 def is_glob(location: str) -> bool:
-    """Return whether a text is a glob; in addresses `?` begins the options.
-
-    >>> is_glob("logs/*.parquet"), is_glob("logs"), is_glob("s3://bucket/logs?region=eu-west-1")
-    (True, False, False)
-    """
+    """Return whether a text is a glob; in addresses `?` begins the options."""
     return bool(_GLOB.search(location.partition("?")[0] if is_address(location) else location))
 
 
@@ -99,18 +91,14 @@ def uri_text(location: Any) -> str:
 
 
 def files_of(location: Any) -> list[StoredFile]:
-    """Return the Parquet files of a location, those of a folder or glob sorted by path.
-
-    Raises:
-        TraceError: when there are none.
-    """
+    """Return the Parquet files of a location, sorted by path; `TraceError` if there are none."""
     if not isinstance(location, str | Path):
         return _files_of_list(location)
     text = str(location)
     if not text:
         raise TraceError("the location is empty: give a folder, a file, a glob or an address")
     try:
-        base = _Location.of(text)
+        base = StoredFile.of(text)
         with explain_storage_errors(base.name, base.root):
             info = file_system(base.root)[0].get_file_info(base.path.rstrip("/") or base.path)
     except ValueError as error:  # no file can have this name
@@ -121,7 +109,7 @@ def files_of(location: Any) -> list[StoredFile]:
         return _files_of_folder(base)
     if info.type.name == "NotFound":
         raise TraceError(f"{text} does not exist")
-    return [StoredFile(*base)]
+    return [base]
 
 
 def _files_of_list(locations: Any) -> list[StoredFile]:
@@ -134,9 +122,9 @@ def _files_of_list(locations: Any) -> list[StoredFile]:
     files: dict[tuple[str, str | None], StoredFile] = {}
     for location in locations:
         if not isinstance(location, str | Path):
-            type_name = type(location).__name__
             raise TraceError(
-                f"a {type_name} in the list is not a location: give paths and addresses"
+                f"a {type(location).__name__} in the list is not a location: give paths and "
+                f"addresses"
             )
         for file in files_of(location):
             if (file.path, file.root) in files:
@@ -147,20 +135,20 @@ def _files_of_list(locations: Any) -> list[StoredFile]:
     return list(files.values())
 
 
-def _files_of_glob(glob: _Location) -> list[StoredFile]:
+def _files_of_glob(glob: StoredFile) -> list[StoredFile]:
     """Return the files that match, and those of folders that match."""
     first = _GLOB.search(glob.path)
     folder = glob.path[: first.start() if first else None].rpartition("/")[0]
     after = len(glob.path) - len(folder)
-    base = _Location(glob.name[:-after], folder or "/", glob.root)
+    base = StoredFile(glob.name[:-after], folder or "/", glob.root)
     pattern = glob.path[len(folder) + 1 :]
     files: dict[str, StoredFile] = {}  # `**` matches a folder and its files
     for info in base.infos(recursive="/" in pattern or "**" in pattern):
         below = info.path[len(folder) :].lstrip("/")
         if not _matches(below.split("/"), pattern.split("/")) or _is_hidden(below, pattern):
             continue
-        match = _Location(base.below(info.path) if base.name else below, info.path, glob.root)
-        matching = [StoredFile(*match)] if info.is_file else _listed(match)[0]
+        match = StoredFile(base.below(info.path) if base.name else below, info.path, glob.root)
+        matching = [match] if info.is_file else _listed(match)[0]
         files |= {file.path: file for file in matching}
     if not files:
         raise TraceError(
@@ -196,7 +184,7 @@ def _is_hidden(path: str, spelled: str = "") -> bool:
     )
 
 
-def _files_of_folder(folder: _Location) -> list[StoredFile]:
+def _files_of_folder(folder: StoredFile) -> list[StoredFile]:
     """Return the files of a folder; the error names what it holds instead."""
     files, other_files, folders = _listed(folder)
     if files:
@@ -216,28 +204,29 @@ def _files_of_folder(folder: _Location) -> list[StoredFile]:
     raise TraceError(f"{folder.name} is a folder without {SUFFIX} files{remedy}")
 
 
-def _listed(folder: _Location) -> tuple[list[StoredFile], list[str], list[str]]:
+def _listed(folder: StoredFile) -> tuple[list[StoredFile], list[str], list[str]]:
     """Return a folder's Parquet files, and the names of other files and folders in it."""
     files: list[StoredFile] = []
     other_files: list[str] = []
-    folders: list[str] = []
+    folders: set[str] = set()
     # Object stores list all in one request; here other folders may hold many files.
     is_remote = folder.root is not None
     waiting = [folder]
     while waiting:
         for info in waiting.pop().infos(recursive=is_remote):
             name = folder.below(info.path)
-            below = name[len(folder.name.rstrip("/")) + 1 :].split("/")
-            if _is_hidden("/".join(below)):
+            inside = name[len(folder.name.rstrip("/")) + 1 :]
+            below = inside.split("/")
+            if _is_hidden(inside):
                 continue
             if not all(map(_PARTITION.fullmatch, below[:-1] if info.is_file else below)):
-                folders.append(below[0])
+                folders.add(below[0])
             elif not info.is_file:
                 if not is_remote:
-                    waiting.append(_Location(name, info.path, None))
+                    waiting.append(StoredFile(name, info.path, None))
             elif below[-1].lower().endswith(SUFFIX):
                 files.append(StoredFile(name, info.path, folder.root))
             else:
                 other_files.append(below[-1])
     files.sort(key=lambda file: file.path.split("/"))
-    return files, sorted(other_files), sorted(set(folders))
+    return files, sorted(other_files), sorted(folders)

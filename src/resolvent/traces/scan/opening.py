@@ -117,10 +117,7 @@ def read_files(
     columns: Sequence[str] = (),
     progress: FractionListener | None = None,
 ) -> TableTraces:
-    """Read all traces of files at once; the rows of an episode may be anywhere.
-
-    Without a schema they are files of traces with further `columns`, each with its own episodes.
-    """
+    """Read all traces of files, as for `open_files`; the rows of an episode may be anywhere."""
     stored, footers = read_footers(files)
     schema = _shared_schema(stored, footers, schema, columns)
     read = []
@@ -278,21 +275,18 @@ def _check_same_types(stored: StoredFiles, footers: Sequence[Footer], schema: Ta
 
 def _type_class(dtype: pa.DataType, as_number: bool) -> Any:
     """Return a key that is equal for types whose values are the same symbols."""
-    if pa.types.is_dictionary(dtype):
+    of = pa.types
+    if of.is_dictionary(dtype):
         return _type_class(dtype.value_type, as_number)
-    if pa.types.is_integer(dtype):
+    if of.is_integer(dtype):
         return "number" if as_number else "integer"
-    if as_number and (pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)):
+    if as_number and (of.is_floating(dtype) or of.is_decimal(dtype)):
         return "number"
-    if (
-        pa.types.is_string(dtype)
-        or pa.types.is_large_string(dtype)
-        or pa.types.is_string_view(dtype)
-    ):
+    if of.is_string(dtype) or of.is_large_string(dtype) or of.is_string_view(dtype):
         return "text"
-    if pa.types.is_timestamp(dtype):
+    if of.is_timestamp(dtype):
         return "timestamp", dtype.tz is None
-    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+    if of.is_list(dtype) or of.is_large_list(dtype):
         return "list", _type_class(dtype.value_type, as_number)
     return str(dtype)
 

@@ -69,13 +69,11 @@ class StoredShards(ByValue):
     """Stored files, split into shards.
 
     Attributes:
-        stored: The files.
         row_groups: Their row groups, in order, without empty ones: a row for each `RowGroup`.
         starts: Index of the first row group of each shard, and the number of row groups.
         continues: Whether an episode of the shard before may continue in a shard.
         episode: The columns that identify episodes.
         remedy: Advice in errors about rows of an episode that are not consecutive.
-        skips: Whether damaged files are skipped.
         boundaries: The only episode that a shard may share with the one before it, by shard, where
             footers determine it.
         leading: Number of leading rows by shard, where these were found at opening.
@@ -120,10 +118,7 @@ class StoredShards(ByValue):
         return sum(row_group.rows for row_group in self.row_groups_of(shard))
 
     def fingerprint(self, shard: int) -> tuple[Any, ...]:
-        """Return all that the rows of a shard depend on, as plain data.
-
-        These are all shards that its episodes may reach through their neighbors.
-        """
+        """Return all that the rows of a shard depend on: shards that its episodes may reach."""
         chain = int(np.searchsorted(self._chains, shard, side="right")) - 1
         first, stop = self._chains[chain : chain + 2].tolist()
         if first not in self._chain_digests:
@@ -160,10 +155,8 @@ class StoredShards(ByValue):
 
         With the facts of shards that were read before, their episodes are not compared again.
         """
-        skipped, leading, _ = facts.get(shard, _NO_FACTS)
         rows, row_groups = self.rows_in(shard), self.row_groups_of(shard)
-        if leading is None and self.continues[shard]:
-            leading = self.leading.get(shard)
+        skipped, leading = facts.get(shard, _NO_FACTS).skipped, self._known_leading(shard, facts)
         is_readable = not self.skips or (shard in facts and skipped is None)
         if (skipped and skipped.whole) or (is_readable and leading == rows > 0):
             table = pa.table({name: pa.nulls(0) for name in columns})
@@ -185,11 +178,12 @@ class StoredShards(ByValue):
         result = Rows(joined(parts), tuple(spans), leading, skipped)
         return result if skipped is None else self._without_skipped(result, skipped)
 
-    def read_readable(self, shard: int, columns: Sequence[str]) -> Rows:
-        """Read a shard as far as it can be read.
+    def _known_leading(self, shard: int, facts: Mapping[int, ShardFacts]) -> int | None:
+        leading = facts.get(shard, _NO_FACTS).leading_rows
+        return leading if leading is not None else self.leading.get(shard)
 
-        If a shard beside it cannot be read, the episode that may reach there is skipped.
-        """
+    def read_readable(self, shard: int, columns: Sequence[str]) -> Rows:
+        """Read a shard without episodes that may reach a shard that cannot be read."""
         try:
             return self.read(shard, columns)
         except DamagedFile as error:
@@ -204,12 +198,8 @@ class StoredShards(ByValue):
     def _without_skipped(self, rows: Rows, skipped: SkippedRows) -> Rows:
         """Return rows without the first or last episode, or both."""
         codes = self._episode_codes([rows.table])
-        stays = np.ones(len(codes), bool)
-        if skipped.first:
-            stays &= codes != codes[0]
-        if skipped.last:
-            stays &= codes != codes[-1]
-        kept = np.flatnonzero(stays)
+        is_left_out = (skipped.first & (codes == codes[0])) | (skipped.last & (codes == codes[-1]))
+        kept = np.flatnonzero(~is_left_out)
         return replace(rows, table=rows.table.take(kept), kept=kept)
 
     def _continues(self, shard: int) -> bool:
@@ -218,9 +208,7 @@ class StoredShards(ByValue):
     def _leading_rows(self, shard: int, table: pa.Table) -> int:
         """Return the number of leading rows of an episode that began in an earlier shard.
 
-        Raises:
-            TraceError: when rows of an episode in neighboring shards are not consecutive.
-            DamagedFile: when the shard before cannot be read.
+        Raises errors as `leading_rows` does.
         """
         leading = 0
         if self._continues(shard):
@@ -258,9 +246,7 @@ class StoredShards(ByValue):
         """Yield the shards that continue the last episode, with its number of rows there."""
         last = table.slice(table.num_rows - 1)
         while self._continues(shard := shard + 1):
-            continued = facts.get(shard, _NO_FACTS).leading_rows
-            if continued is None:
-                continued = self.leading.get(shard)
+            continued = self._known_leading(shard, facts)
             if continued is None:
                 continued = self._continued_rows(last, shard)
             if continued:
@@ -402,11 +388,7 @@ def _hashes(keys: pa.Table) -> NDArray[np.int64]:
 
 
 def _repeats(numbers: Sequence[NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of arrays that share a number, one for each shared number.
-
-    >>> list(_repeats([np.array([1, 2]), np.array([3]), np.array([2, 4])]))
-    [(0, 2)]
-    """
+    """Yield pairs of arrays that share a number, one for each shared number."""
     ends = np.cumsum(list(map(len, numbers)))
     together = np.concatenate(numbers)
     order = np.argsort(together, kind="stable")

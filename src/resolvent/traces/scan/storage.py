@@ -85,11 +85,6 @@ class StoredFiles:
         """Return files whose footers are still to be read.
 
         Keys are integers if all values of the key are, as they print.
-
-        >>> cities = ((1, 2), (3, "Ulm"))
-        >>> files = [StoredFile("", f"/day={day}/city={city}/x") for day, city in cities]
-        >>> sorted(StoredFiles.of(files).integer_keys)
-        ['day']
         """
         values: dict[str, set[str]] = {}
         for file in files:
@@ -190,15 +185,13 @@ class StoredFiles:
 
     def _check_unchanged(self, number: int, now: Fingerprint | None) -> None:
         before = self.fingerprints[number]
-        if now is None or now == before:
-            return
-        change = "it was written again"
-        if before.size != now.size:
+        if now is not None and now != before:
             change = f"it had {before.size:,} bytes, and has {now.size:,}"
-        raise TraceError(
-            f"the file has changed since it was opened ({change}): read it again when nobody "
-            f"writes to it"
-        )
+            raise TraceError(
+                f"the file has changed since it was opened "
+                f"({'it was written again' if before.size == now.size else change}): read it again "
+                f"when nobody writes to it"
+            )
 
     def footer(self, number: int, episode: Sequence[str], *, skips: bool = False) -> Footer:
         """Read the footer of a file, with bounds of the columns that identify episodes.
@@ -267,11 +260,9 @@ def check_rows(file: StoredFile, footer: Footer, columns: int) -> None:
 
     A repeated value takes hardly any space in a file, and four bytes a row in memory.
     """
-    rows = sum(footer.groups)
+    rows, size = sum(footer.groups), footer.fingerprint.size
     with locating(file.name):
-        check_expansion(
-            f"it has {rows:,} rows, and so", 4 * columns * rows, footer.fingerprint.size
-        )
+        check_expansion(f"it has {rows:,} rows, and so", 4 * columns * rows, size)
 
 
 def _open(stored: StoredFile) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resolvent.preprocess.predictive_code import PredictiveCode, Steps
+from resolvent.preprocess.auto_discretize import PredictiveCode, Steps
 from resolvent.traces import Trace, TraceSet
 
 
