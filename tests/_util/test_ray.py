@@ -70,13 +70,13 @@ def test_what_ray_says_of_versions_fits_a_line(alone, monkeypatch):
 
 def test_nodes_with_other_versions_are_refused_by_name(ray_of_two, monkeypatch):
     monkeypatch.setattr(ray_backend, "_compatible", set())
-    here = ray_backend.versions()
-    monkeypatch.setattr(ray_backend, "versions", lambda: {**here, "resolvent": "9.9"})
+    here = rs.__version__
+    monkeypatch.setattr(ray_backend.metadata, "version", lambda name: "9.9")
     with pytest.raises(rs.errors.ClusterError) as caught:
         work()
     node = ray_of_two.nodes()[0]["NodeManagerAddress"]
     assert str(caught.value) == (
-        f"node {node} of the Ray cluster has resolvent {here['resolvent']}, and this is resolvent "
+        f"node {node} of the Ray cluster has resolvent {here}, and this is resolvent "
         f"9.9: install the same version on all nodes"
     )
 

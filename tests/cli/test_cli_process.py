@@ -36,7 +36,7 @@ def test_what_a_library_makes_of_an_interruption_is_one(
     monkeypatch.setattr("resolvent.cli._run", confused)
     with pytest.raises(TypeError):
         run("demo")
-    monkeypatch.setattr("resolvent._util.startup._interrupted", True)
+    monkeypatch.setattr("resolvent._util.startup._signals", {signal.SIGINT})
     outcome = run("demo")
     assert (outcome.code, outcome.out, outcome.err) == (130, "", "resolvent: interrupted\n")
 

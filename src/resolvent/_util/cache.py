@@ -9,12 +9,13 @@ import re
 import secrets
 import warnings
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -42,9 +43,12 @@ _FORMAT = 3
 
 _PLAIN = {type(None), bool, float, str, bytes}
 _DTYPE = re.compile(r"[<>|][biufcSUV][0-9]{1,9}")  # NumPy's name for a type of numbers or texts
-_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
+_INT64 = range(-(2**63), 2**63)
 _NameOf = Callable[[type], str]
-_registered: dict[str, tuple[type, Callable[[Any], Iterable[Any]], Callable[[list[Any]], Any]]] = {}
+_registered: dict[str, tuple[type, Callable[[Any], Iterable[Any]], Callable[[list[Any]], Any]]] = {
+    "tuple": (tuple, list, tuple),
+    "list": (list, list, list),
+}
 
 
 def register_type(
@@ -86,11 +90,7 @@ def unpack(content: bytes, types: Iterable[type] = ()) -> Any:
 
 
 def digest_of(*values: Any) -> str:
-    """Return a SHA-256 of values, the same for equal values; a dataclass is its name and fields.
-
-    >>> digest_of(1, "a") == digest_of(1, "a"), digest_of(1) == digest_of(1.0)
-    (True, False)
-    """
+    """Return a SHA-256 of values, the same for equal values; a dataclass is its name and fields."""
     return hashlib.sha256(msgspec.msgpack.encode(_packed(values, _full_name))).hexdigest()
 
 
@@ -104,14 +104,12 @@ def _packed(value: Any, name_of: _NameOf) -> Any:
     if cls in _PLAIN:
         return value
     if cls is int:
-        return value if _INT64_MIN <= value <= _INT64_MAX else ["int", str(value)]
+        return value if value in _INT64 else ["int", str(value)]
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("an array of Python objects is no plain data")
         descr = _packed(np.lib.format.dtype_to_descr(value.dtype), name_of)
         return ["array", descr, list(value.shape), np.ascontiguousarray(value).tobytes()]
-    if cls is tuple or cls is list:
-        return [cls.__name__, _all_packed(value, name_of)]
     if cls is frozenset:
         parts = _all_packed(value, name_of)
         return ["frozenset", sorted(parts, key=msgspec.msgpack.encode)]
@@ -135,7 +133,7 @@ def _all_packed(values: Iterable[Any], name_of: _NameOf) -> list[Any]:
     types = set(map(type, listed))  # vocabularies may be long, and are of one type mostly
     if types <= _PLAIN:
         return listed
-    if types == {int} and min(listed) >= _INT64_MIN and max(listed) <= _INT64_MAX:
+    if types == {int} and min(listed) in _INT64 and max(listed) in _INT64:
         return listed
     return [_packed(value, name_of) for value in listed]
 
@@ -151,10 +149,6 @@ def _unpacked(packed: Any, types: Mapping[str, type]) -> Any:
             descr, shape, content = parts
             dtype = np.lib.format.descr_to_dtype(_checked_dtype(_unpacked(descr, types)))
             return np.frombuffer(content, dtype).reshape(shape).copy()
-        case "tuple":
-            return tuple(_all_unpacked(parts[0], types))
-        case "list":
-            return _all_unpacked(parts[0], types)
         case "frozenset":
             return frozenset(_all_unpacked(parts[0], types))
         case "enum":
@@ -200,13 +194,6 @@ class Store:
 
     A file appears only once it is complete. It is checked whenever it is read: one that is damaged
     or foreign counts as missing, with a warning.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(folder)
-    ...     store.put("ab12", b"an output")
-    ...     store.get("ab12"), store.get("cd34")
-    (b'an output', None)
     """
 
     location: str
@@ -257,11 +244,11 @@ class Store:
 
     def distrust(self, key: str) -> None:
         """Warn that the file of a key is unusable, and is made again."""
-        name = self.location
-        if is_address(name):
-            name = without_secrets(name).rstrip("/")
+        place = self.location
+        if is_address(place):
+            place = without_secrets(place).rstrip("/")
         what = "is damaged, or of another version, and is computed again"
-        warnings.warn(f"{name}/{_name(key)} {what}", ResumeWarning, stacklevel=3)
+        warnings.warn(f"{place}/{_name(key)} {what}", ResumeWarning, stacklevel=3)
 
     def _read_file(self, key: str) -> bytes | None:
         path = Path(self.location) / _name(key)
@@ -275,21 +262,16 @@ class Store:
             ) from error
 
     def _read_address(self, key: str) -> bytes | None:
-        from pyarrow import fs
-
-        system, path, root = self._located(key)
-        with explain_storage_errors(without_secrets(self.location), root):
-            info = system.get_file_info(path)
-            if info.type is not fs.FileType.File:
+        with self._opened(key) as (system, path):
+            if not system.get_file_info(path).is_file:
                 return None
             with system.open_input_file(path) as stream:
                 content: bytes = stream.read()
                 return content
 
     def _write_address(self, key: str, content: bytes) -> None:
-        system, path, root = self._located(key)
         is_atomic = urlsplit(self.location).scheme in _OBJECT_STORES
-        with explain_storage_errors(without_secrets(self.location), root):
+        with self._opened(key) as (system, path):
             folder = path.rpartition("/")[0]
             part = path if is_atomic else f"{folder}/.{secrets.token_hex(8)}.part"
             if not is_atomic:
@@ -299,10 +281,13 @@ class Store:
             if not is_atomic:
                 system.move(part, path)
 
-    def _located(self, key: str) -> tuple[Any, str, str]:
-        """Return the file system, path and root of the file of a key."""
+    @contextmanager
+    def _opened(self, key: str) -> Iterator[tuple[Any, str]]:
+        """Yield the file system of the file of a key, and its path there."""
         root = root_of(self.location)
-        return file_system(root)[0], f"{path_of(self.location).rstrip('/')}/{_name(key)}", root
+        path = f"{path_of(self.location).rstrip('/')}/{_name(key)}"
+        with explain_storage_errors(without_secrets(self.location), root):
+            yield file_system(root)[0], path
 
 
 def _name(key: str) -> str:
@@ -316,25 +301,19 @@ def _digest(key: str, packed: bytes) -> bytes:
 # --- Functions with cached results --------------------------------------------------------------
 
 
-class FingerprintedSource(Protocol):
-    """A source of shards, as far as the cache needs it."""
-
-    def fingerprint(self, shard: int) -> Any:
-        """Return all that the shard depends on, as plain data; None if it is in memory."""
-
-
 @dataclass(frozen=True)
 class CachedFunction(Generic[Item, Result]):
     """A function of shards that looks for its result in a store first, and puts it there.
 
-    An item is a shard's number, or a tuple that begins with it. `depends` is a digest of the
-    function without `source`; `types` are those of the result and of the records in it. It runs
-    in the worker, so that no finished result is lost with the calling process.
+    An item is a shard's number, or a tuple that begins with it. `source` reads the shards: its
+    `fingerprint` is all that one depends on, or None if it is in memory. `depends` is a digest of
+    the function without `source`; `types` are those of the result and of the records in it. It
+    runs in the worker, so that no finished result is lost with the calling process.
     """
 
     function: Callable[[Item], Result]
     store: Store
-    source: FingerprintedSource
+    source: Any
     depends: str
     types: tuple[type, ...]
 
@@ -373,7 +352,18 @@ def cached(function: Callable[[Item], Result], store: Store | None) -> Callable[
     """
     if store is None:
         return function
-    sources, rest = _split(function)
+    sources: list[Any] = []
+
+    def without_sources(value: Any) -> Any:
+        if hasattr(value, "fingerprint"):
+            sources.append(value)
+            return None
+        if is_dataclass(value) and not isinstance(value, type):
+            parts = [without_sources(getattr(value, field.name)) for field in fields(value)]
+            return [_full_name(type(value)), parts]
+        return value
+
+    rest = without_sources(function)
     if len(sources) != 1:
         return function
     try:
@@ -382,18 +372,3 @@ def cached(function: Callable[[Item], Result], store: Store | None) -> Callable[
         return function
     types = function.result_types  # type: ignore[attr-defined]
     return CachedFunction(function, store, sources[0], depends, types)
-
-
-def _split(function: Any) -> tuple[list[FingerprintedSource], Any]:
-    """Return the sources among the fields of a dataclass, and plain data of all the rest."""
-    sources: list[FingerprintedSource] = []
-
-    def rest(value: Any) -> Any:
-        if hasattr(value, "fingerprint"):
-            sources.append(value)
-            return None
-        if is_dataclass(value) and not isinstance(value, type):
-            return [_full_name(type(value)), [rest(getattr(value, f.name)) for f in fields(value)]]
-        return value
-
-    return sources, rest(function)

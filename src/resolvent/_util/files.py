@@ -25,8 +25,6 @@ from resolvent.errors import ModelError, ResolventError, StorageError, TraceErro
 
 T = TypeVar("T")
 
-_COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-
 # --- Files --------------------------------------------------------------------------------------
 
 
@@ -122,13 +120,6 @@ def read_json(path: str | Path, kind: type[T], wanted: str) -> T:
     Raises:
         ModelError: when the file is missing, cannot be read, is not UTF-8, nested too deep, or
             holds something else.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "sizes.json"
-    ...     written = path.write_text('{"width": 3}')
-    ...     read_json(path, dict[str, int], "a table of sizes")
-    {'width': 3}
     """
     try:
         return decode_json(read_content(path), kind)
@@ -194,15 +185,7 @@ def atomic_folder(folder: Path, files: tuple[str, ...]) -> Iterator[Path]:
 
 
 def recover(folder: Path) -> None:
-    """Restore a folder whose writer was killed, and remove the writer's temporary folders.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as parent:
-    ...     (Path(parent) / ".solved.999999999-0.old").mkdir()
-    ...     recover(Path(parent) / "solved")
-    ...     [path.name for path in Path(parent).iterdir()]
-    ['solved']
-    """
+    """Restore a folder whose writer was killed, and remove the writer's temporary folders."""
     target = link_target(folder)
     if not target.parent.is_dir():
         return
@@ -237,13 +220,24 @@ def unchanged(path: Path) -> Iterator[None]:
     Errors of the block are not reported then, because the change may be their cause. Pipes
     are read once and have nothing to compare.
     """
-    before = _file_state(path)
+    before, problem = _file_state(path), None
     try:
         yield
     except TraceError as error:
-        raise (_change_error(path, before) or error) from error
-    if (changed := _change_error(path, before)) is not None:
-        raise changed
+        problem = error
+    now = _file_state(path)
+    if before is not None and now != before:
+        change = "it was written again"
+        if now is None:
+            change = "it is gone"
+        elif now[0] != before[0]:
+            change = f"it had {amount(before[0], 'byte')}, and has {now[0]:,}"
+        raise TraceError(
+            f"{path} changed while it was read ({change}): read it again when no process writes "
+            f"to it"
+        ) from problem
+    if problem is not None:
+        raise problem
 
 
 def _file_state(path: Path) -> tuple[int, int, int] | None:
@@ -255,28 +249,10 @@ def _file_state(path: Path) -> tuple[int, int, int] | None:
     return None
 
 
-def _change_error(path: Path, before: tuple[int, int, int] | None) -> TraceError | None:
-    now = _file_state(path)
-    if before is None or now == before:
-        return None
-    if now is None:
-        change = "it is gone"
-    elif now[0] != before[0]:
-        change = f"it had {amount(before[0], 'byte')}, and has {now[0]:,}"
-    else:
-        change = "it was written again"
-    return TraceError(
-        f"{path} changed while it was read ({change}): read it again when no process writes to it"
-    )
-
-
 def compression_of(start: bytes) -> str | None:
-    r"""Return the compression of a file with this start, by its name in Arrow; None if none.
-
-    >>> compression_of(b"\x1f\x8b\x08\x00"), compression_of(b"step")
-    ('gzip', None)
-    """
-    return next((name for magic, name in _COMPRESSIONS.items() if start.startswith(magic)), None)
+    """Return the compression of a file with this start, by its name in Arrow; None if none."""
+    compressions = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+    return next((name for magic, name in compressions.items() if start.startswith(magic)), None)
 
 
 # --- Storage ------------------------------------------------------------------------------------
@@ -320,11 +296,7 @@ _CREDENTIALS = {
 
 
 def is_address(location: object) -> bool:
-    """Whether a location is an address rather than a path on this machine.
-
-    >>> is_address("s3://bucket/logs"), is_address("logs/2024"), is_address("minari:a/b-v0")
-    (True, False, False)
-    """
+    """Whether a location is an address rather than a path on this machine."""
     return isinstance(location, str) and bool(_ADDRESS.match(location))
 
 

@@ -28,21 +28,13 @@ class Pictured(NamedTuple):
 
 
 def panel(title: str, *parts: str) -> str:
-    """Put the results of the other functions below a title.
-
-    >>> panel("2 < 3", "<p>so</p>")
-    '<div style="overflow-x:auto"><p><b>2 &lt; 3</b></p><p>so</p></div>'
-    """
+    """Put the results of the other functions below a title."""
     head = f"<p><b>{_safe(title, _LONGEST_LINE)}</b></p>"
     return f'<div style="overflow-x:auto">{head}{"".join(parts)}</div>'
 
 
 def figures(rows: Iterable[tuple[str, object]]) -> str:
-    """Write names and values, one row for each.
-
-    >>> figures([("steps", 7)]).endswith('<td style="text-align:left">7</td></tr></table>')
-    True
-    """
+    """Write names and values, one row for each."""
     return _table(
         f"<th {_LEFT}>{_safe(name)}</th><td {_LEFT}>{_safe(value, _LONGEST_LINE)}</td>"
         for name, value in rows
@@ -50,11 +42,7 @@ def figures(rows: Iterable[tuple[str, object]]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int = 0) -> str:
-    """Write the first rows of a table of `count` rows, and the number of further rows.
-
-    >>> table(["room"], [["hall"]], 3).endswith("</table><p>… and 2 more</p>")
-    True
-    """
+    """Write the first rows of a table of `count` rows, and the number of further rows."""
     first_rows = list(islice(rows, MAX_ROWS))
     head = "".join(f"<th {_LEFT}>{_safe(name)}</th>" for name in header)
     body = ("".join(f"<td {_LEFT}>{_cell(value)}</td>" for value in row) for row in first_rows)
@@ -63,11 +51,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]], count: int = 
 
 
 def lines(text: str) -> str:
-    """Write lines of text unchanged, only the first if there are many.
-
-    >>> lines("a & b")
-    '<pre style="white-space:pre-wrap">a &amp; b</pre>'
-    """
+    """Write lines of text unchanged, only the first if there are many."""
     all_lines = text.splitlines()
     ellipsis = ["…"] * (len(all_lines) > _MAX_LINES)
     body = "\n".join(_safe(line, _LONGEST_LINE) for line in [*all_lines[:_MAX_LINES], *ellipsis])

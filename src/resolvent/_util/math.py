@@ -22,11 +22,7 @@ _TAIL, _TERMS = 2.0, 100
 
 
 class Function:
-    """A function of a number, or of each number of an array of any shape, by the core.
-
-    >>> log(1), log([0, 1]).tolist()
-    (0.0, [-inf, 0.0])
-    """
+    """A function of a number, or of each number of an array of any shape, by the core."""
 
     def __init__(self, scalar: Callable[[float], float], vector: Callable[[Reals], Reals]) -> None:
         self._scalar, self._vector = scalar, vector
@@ -60,11 +56,7 @@ log_gamma = Function(_core.log_gamma, _core.log_gammas)
 
 
 def erfc(x: float) -> float:
-    """Return 1 − erf(x): twice the probability that a normal number exceeds x · √2.
-
-    >>> erfc(0.0), round(erfc(0.5), 12), round(erfc(-3.0), 12)
-    (1.0, 0.479500122187, 1.999977909503)
-    """
+    """Return 1 − erf(x): twice the probability that a normal number exceeds x · √2."""
     if x < 0:
         return 2.0 - erfc(-x)
     if x < _TAIL:  # by its power series, in which nothing cancels
@@ -80,32 +72,20 @@ def erfc(x: float) -> float:
 
 
 def log_of_sum(x: ArrayLike, y: ArrayLike) -> Any:
-    """Return ln(eˣ + eʸ); at least one of x and y must not be −∞.
-
-    >>> float(log_of_sum(-np.inf, 3.0))
-    3.0
-    """
+    """Return ln(eˣ + eʸ); at least one of x and y must not be −∞."""
     more, less = np.maximum(x, y), np.minimum(x, y)
     return more + log1p(exp(less - more))
 
 
 def geometric(first: float, last: float, number: int) -> Reals:
-    """Return `number` values from `first` to `last`, with a constant ratio.
-
-    >>> geometric(1.0, 4.0, 3).round(9).tolist()
-    [1.0, 2.0, 4.0]
-    """
+    """Return `number` values from `first` to `last`, with a constant ratio."""
     between = exp(np.linspace(log(first), log(last), number))
     between[0], between[-1] = first, last
     return np.asarray(between)
 
 
 def powers(base: float, number: int) -> Reals:
-    """Return base⁰, base¹, … as products, `number` values in total.
-
-    >>> powers(0.5, 4).tolist()
-    [1.0, 0.5, 0.25, 0.125]
-    """
+    """Return base⁰, base¹, … as products, `number` values in total."""
     factors = np.full(number, float(base))
     factors[:1] = 1.0
     return np.cumprod(factors)

@@ -295,30 +295,25 @@ def executor_named(on: str | Workers) -> Workers:
 
     The address is one that `ray.init` takes. `Workers` are returned as they are.
 
-    >>> executor_named("threads").name, executor_named("ray:10.0.0.1:6379")
-    ('threads', Ray(address='10.0.0.1:6379'))
     >>> executor_named("dask")
     Traceback (most recent call last):
     resolvent.errors.OptionError: on='dask': choose threads, processes, ray or ray:ADDRESS
     """
     if isinstance(on, Workers):
         return on
-    workers = _workers_by_name(on) if isinstance(on, str) else None
-    if workers is None:
-        raise OptionError(f"on={quoted(on)}: choose threads, processes, ray or ray:ADDRESS")
-    return workers
+    return _workers_by_name(on if isinstance(on, str) else quoted(on))
 
 
 @cache
-def _workers_by_name(on: str) -> Workers | None:
+def _workers_by_name(on: str) -> Workers:
     backend, colon, address = on.partition(":")
     if backend == "ray" and (address.strip() or not colon):
         from resolvent._util.ray import Ray
 
         return Ray(address.strip() or None)
-    if on == "threads":
-        return Threads()
-    return Processes() if on == "processes" else None
+    if on in ("threads", "processes"):
+        return Threads() if on == "threads" else Processes()
+    raise OptionError(f"on={quoted(on)}: choose threads, processes, ray or ray:ADDRESS")
 
 
 @contextmanager
@@ -426,18 +421,16 @@ def safe_import_path(**environment: str) -> Iterator[None]:
     ...     subprocess.run([sys.executable, "-c", program], capture_output=True).stdout.split()
     [b'True', b'here']
     """
-    wanted = {"PYTHONSAFEPATH": "1", **environment}
+    changes = {"PYTHONSAFEPATH": "1", **environment}
     with _environment_lock:
-        before = {name: os.environ.get(name) for name in wanted}
-        os.environ.update(wanted)
+        before = {name: os.environ[name] for name in changes if name in os.environ}
+        os.environ.update(changes)
         try:
             yield
         finally:
-            for name, text in before.items():
-                if text is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = text
+            for name in changes:
+                del os.environ[name]
+            os.environ.update(before)
 
 
 @contextmanager

@@ -74,13 +74,14 @@ class Ray(Workers):
         """Return the results combined in the order of the items, by a tree of tasks."""
         ray = self._ray()
         combine_ref = ray.put(combine)
-        combining = _remote(ray, _combined).options(name=f"resolvent: {called}, combining")
-        tree = _ReductionTree(lambda refs: combining.remote(combine_ref, *refs))
+        task = _remote(ray, _combined).options(name=f"resolvent: {called}, combining")
         # The results of tasks are references: their values stay in the cluster.
-        for ref in self._in_order(function, combine, self._runs(items), called, report):
-            tree.add(ref)
+        refs: list[Any] = list(self._in_order(function, combine, self._runs(items), called, report))
+        while len(refs) > 1:
+            groups = [refs[first : first + FAN_IN] for first in range(0, len(refs), FAN_IN)]
+            refs = [task.remote(combine_ref, *group) for group in groups]
         with _explain_ray_errors(ray, called):
-            result: Result = ray.get(tree.root())
+            result: Result = ray.get(refs[0])
             return result
 
     @contextmanager
@@ -231,39 +232,6 @@ class _Task:
         """Do nothing: Ray may abort if tasks are cancelled while they end."""
 
 
-class _ReductionTree:
-    """Results in order, combined as soon as there are `FAN_IN` neighbors.
-
-    >>> tree = _ReductionTree("".join)
-    >>> for letter in "abcdefghijklmnopqrs":
-    ...     tree.add(letter)
-    >>> tree.levels, tree.root()
-    ([['q', 'r', 's'], ['abcdefgh', 'ijklmnop']], 'abcdefghijklmnopqrs')
-    """
-
-    def __init__(self, combine: Callable[[list[Any]], Any]) -> None:
-        self.combine = combine
-        self.levels: list[list[Any]] = []
-
-    def add(self, result: Any, level: int = 0) -> None:
-        """Add the next result."""
-        if level == len(self.levels):
-            self.levels.append([])
-        self.levels[level].append(result)
-        if len(self.levels[level]) == FAN_IN:
-            combined = self.combine(self.levels[level])
-            self.levels[level] = []
-            self.add(combined, level + 1)
-
-    def root(self) -> Any:
-        """Return all results combined; those of lower levels come later in order."""
-        last: list[Any] = []
-        for level in self.levels:
-            refs = [*level, *last]
-            last = [self.combine(refs)] if len(refs) > 1 else refs
-        return last[0]
-
-
 @contextmanager
 def _explain_ray_errors(ray: Any, called: str) -> Iterator[None]:
     """Raise our own errors of tasks unchanged, and Ray's as a `ClusterError`."""
@@ -309,80 +277,50 @@ def _connect(ray: Any, address: str | None = None) -> None:
 
 def _check_nodes(ray: Any) -> None:
     """Refuse nodes with another version of Resolvent or Python; each node once."""
-    nodes = {
+
+    # A function within another goes to the nodes as it is: they may not have this package.
+    def versions() -> dict[str, str | None]:
+        found = None
+        with suppress(ImportError):
+            importlib.import_module("resolvent")
+            found = metadata.version("resolvent")
+        return {"Python": ".".join(platform.python_version_tuple()[:2]), "resolvent": found}
+
+    addresses = {
         node["NodeID"]: node["NodeManagerAddress"]
         for node in ray.nodes()
         if node["Alive"] and node["Resources"].get("CPU")
     }
-    if not nodes:
+    if not addresses:
         raise ClusterError(
             "the Ray cluster has no processors to work on: add nodes with `ray start --address`"
         )
-    new = [node for node in nodes if node not in _compatible]
+    new = [node for node in addresses if node not in _compatible]
     if not new:
         return
-    here = versions()
-    for node, there in zip(new, _versions_of(ray, new), strict=True):
-        if there is None:  # the node has left
-            continue
-        for package, version in here.items():
-            if there[package] != version:
-                has = f"{package} {there[package]}" if there[package] else f"no {package}"
-                raise ClusterError(
-                    f"node {nodes[node]} of the Ray cluster has {has}, and this is {package} "
-                    f"{version}: install the same version on all nodes"
-                )
-        _compatible.add(node)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that have to be the same on every node.
-
-    >>> sorted(versions())
-    ['Python', 'resolvent']
-    """
-    return {
-        "Python": ".".join(platform.python_version_tuple()[:2]),
-        "resolvent": metadata.version("resolvent"),
-    }
-
-
-def _versions_of(ray: Any, nodes: list[str]) -> list[dict[str, str | None] | None]:
-    """Return the versions of nodes; None for a node that does not respond."""
-
-    # A function within another goes to the nodes as it is: they may not have this package.
-    def report() -> dict[str, str | None]:
-        import platform
-        from contextlib import suppress
-        from importlib import import_module, metadata
-
-        version = None
-        with suppress(ImportError):
-            import_module("resolvent")
-            version = metadata.version("resolvent")
-        return {"Python": ".".join(platform.python_version_tuple()[:2]), "resolvent": version}
-
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    task = ray.remote(num_cpus=0, max_retries=2)(report)
-    refs = [
-        task.options(
-            name="resolvent: versions",
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
-        ).remote()
-        for node in nodes
-    ]
+    affinity = import_ray("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+    task = ray.remote(num_cpus=0, max_retries=2, name="resolvent: versions")(versions)
+    refs = [task.options(scheduling_strategy=affinity(node, soft=False)).remote() for node in new]
     ready, _ = ray.wait(refs, num_returns=len(refs), timeout=_VERSION_SECONDS)
-    reported: list[dict[str, str | None] | None] = [None] * len(nodes)
-    for number, ref in enumerate(refs):
-        with suppress(ray.exceptions.RayError):
-            reported[number] = ray.get(ref) if ref in ready else None
-    if not any(reported):
+    reported = {}
+    for node, ref in zip(new, refs, strict=True):
+        with suppress(ray.exceptions.RayError):  # the node has left
+            if ref in ready:
+                reported[node] = ray.get(ref)
+    if not reported:
         raise ClusterError(
             f"no node of the Ray cluster ran a task within {_VERSION_SECONDS:g} s: look at "
             f"`ray status`"
         )
-    return reported
+    for node, there in reported.items():
+        for package, version in versions().items():
+            if there[package] != version:
+                has = f"{package} {there[package]}" if there[package] else f"no {package}"
+                raise ClusterError(
+                    f"node {addresses[node]} of the Ray cluster has {has}, and this is {package} "
+                    f"{version}: install the same version on all nodes"
+                )
+    _compatible.update(reported)
 
 
 def _check_reachable(address: str) -> None:

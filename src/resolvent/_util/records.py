@@ -15,14 +15,12 @@ from resolvent._util.text import listed
 
 Record = TypeVar("Record")
 
-_NO_NAMES: Mapping[str, str] = MappingProxyType({})
-
 
 def to_builtins(
     record: Any,
     attributes: Iterable[str] | None = None,
     *,
-    names: Mapping[str, str] = _NO_NAMES,
+    names: Mapping[str, str] = MappingProxyType({}),
     optional: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return attributes of a record as JSON values, by default all fields.
@@ -44,11 +42,10 @@ def to_builtins(
         attributes = (
             [field.name for field in fields(record)] if is_dataclass(record) else record._fields
         )
-    values = ((name, getattr(record, name)) for name in attributes)
     return {
-        names.get(name, name): builtin(value)
-        for name, value in values
-        if value is not None or name not in optional
+        names.get(name, name): builtin(getattr(record, name))
+        for name in attributes
+        if name not in optional or getattr(record, name) is not None
     }
 
 
@@ -94,10 +91,9 @@ class ByMachine(Mapping[str, Record]):
     def _by_name(self) -> Mapping[str, Record]: ...
 
     def __getitem__(self, name: str) -> Record:
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}") from None
+        if name not in self._by_name:
+            raise KeyError(f"{name!r}: the machines are {listed(map(repr, self))}")
+        return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

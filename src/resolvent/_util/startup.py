@@ -52,39 +52,33 @@ def end_with_exceptions() -> None:
     if signal.getsignal(signal.SIGINT) in (_end_at_once, signal.default_int_handler):
         signal.signal(signal.SIGINT, _interrupt)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
+        signal.signal(signal.SIGTERM, _interrupt)
 
 
 def end_at_once() -> None:
     """Make Ctrl-C and termination requests end this process at once, without a traceback."""
-    for number, ours in ((signal.SIGINT, _interrupt), (signal.SIGTERM, _terminate)):
-        if signal.getsignal(number) is ours:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is _interrupt:
             signal.signal(number, _end_at_once)
 
 
 def was_interrupted() -> bool:
     """Whether Ctrl-C or a termination request came: libraries may raise other errors then."""
-    return _interrupted
+    return bool(_signals)
 
 
 def was_terminated() -> bool:
     """Whether a termination request came, as from `kill` and shutdowns."""
-    return _terminated
+    return signal.SIGTERM in _signals
 
 
 def _interrupt(number: int, frame: object) -> None:
-    global _interrupted
-    _interrupted = True
+    _signals.add(number)
     raise KeyboardInterrupt
 
 
-def _terminate(number: int, frame: object) -> None:
-    global _terminated
-    _terminated = True
-    _interrupt(number, frame)
-
-
-_interrupted = _terminated = False
+_signals: set[int] = set()
+"""Numbers of the signals that came."""
 
 # --- Python's global lock ------------------------------------------------------------------------
 
@@ -96,17 +90,11 @@ def is_gil_off() -> bool:
     return not getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
-def is_gil_forced_off() -> bool:
-    """Whether the lock is off, as requested when Python was started."""
-    setting = sys._xoptions.get("gil", os.environ.get("PYTHON_GIL"))
-    return is_gil_off() and setting == "0"
-
-
 def check_gil() -> None:
     """Warn that the lock comes back, or refuse to be imported if it cannot."""
-    if is_gil_forced_off():
-        raise ImportError(f"Resolvent does not run without Python's global lock: {GIL_ADVICE}")
     if is_gil_off():
+        if sys._xoptions.get("gil", os.environ.get("PYTHON_GIL")) == "0":
+            raise ImportError(f"Resolvent does not run without Python's global lock: {GIL_ADVICE}")
         import warnings  # not before the current folder is off the search path
 
         warnings.warn(

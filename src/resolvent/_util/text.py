@@ -24,11 +24,7 @@ def percent(share: float) -> str:
     >>> percent(0.951), percent(0.999), percent(1), percent(0.001), percent(0)
     ('95%', '>99%', '100%', '<1%', '0%')
     """
-    if 0.99 < share < 1:
-        return ">99%"
-    if 0 < share < 0.01:
-        return "<1%"
-    return f"{share:.0%}"
+    return ">99%" if 0.99 < share < 1 else "<1%" if 0 < share < 0.01 else f"{share:.0%}"
 
 
 def odds_text(log_odds: float) -> str:
@@ -39,11 +35,9 @@ def odds_text(log_odds: float) -> str:
     """
     if -log(1000) < log_odds < log(1000):
         return f"{exp(log_odds):.2g} times as likely"
-    power = str(floor(log_odds / log(10) + 0.5)).translate(_RAISED)
-    return f"10{power} as likely" if log_odds < 0 else f"10{power} times as likely"
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    power = str(floor(log_odds / log(10) + 0.5)).translate(raised)
+    return f"10{power}{'' if log_odds < 0 else ' times'} as likely"
 
 
 def visible(text: str) -> str:
@@ -70,11 +64,7 @@ def short(text: str, most: int = 120) -> str:
 
 
 def listed(names: Iterable[str], between: str = ", ") -> str:
-    """Write names chosen by users, separated, each as `short` does.
-
-    >>> listed(["cost", "fault"])
-    'cost, fault'
-    """
+    """Write names chosen by users, separated, each as `short` does."""
     return between.join(map(short, names))
 
 
@@ -88,16 +78,10 @@ def _visible_character(character: str) -> str:
 _FunctionT = TypeVar("_FunctionT", bound=Callable[..., Any])
 
 _LIST = re.compile(r"^(?:Args|Attributes):\n((?:(?: {4}.*)?\n?)+)", re.MULTILINE)
-_INDENT = " " * 8
-_WIDTH = 100
 
 
 def descriptions(described: Any) -> dict[str, str]:
-    """Return the description of each parameter or attribute that a docstring lists.
-
-    >>> descriptions(descriptions)
-    {}
-    """
+    """Return the description of each parameter or attribute that a docstring lists."""
     section = _LIST.search(inspect.getdoc(described) or "")
     if section is None:
         return {}
@@ -112,22 +96,18 @@ def described_by(source: Any) -> Callable[[_FunctionT], _FunctionT]:
     def add_to(function: _FunctionT) -> _FunctionT:
         if function.__doc__ is None:  # as with `python -OO`
             return function
-        texts = {**descriptions(source), **descriptions(function)}
-        lines = (
-            textwrap.fill(
-                f"{name}: {texts[name]}",
-                _WIDTH,
-                initial_indent=_INDENT,
-                subsequent_indent=_INDENT + "    ",
-                break_on_hyphens=False,
-                break_long_words=False,
-            )
-            for name in inspect.signature(function).parameters
-            if name in texts
+        texts = descriptions(source) | descriptions(function)
+        wrapper = textwrap.TextWrapper(
+            96,
+            initial_indent="    ",
+            subsequent_indent="        ",
+            break_on_hyphens=False,
+            break_long_words=False,
         )
+        names = [name for name in inspect.signature(function).parameters if name in texts]
+        lines = "".join(f"{wrapper.fill(f'{name}: {texts[name]}')}\n" for name in names)
         text = inspect.getdoc(function) or ""
-        arguments = "Args:\n" + textwrap.indent(textwrap.dedent("\n".join(lines)), "    ") + "\n"
-        function.__doc__ = _LIST.sub(lambda _: f"{arguments}\n", text, count=1)
+        function.__doc__ = _LIST.sub(lambda _: f"Args:\n{lines}\n", text, count=1)
         return function
 
     return add_to

@@ -3,6 +3,7 @@
 import errno
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,23 +44,14 @@ def check_arguments(
 
 
 def check_at_least(least: int, **numbers: int | None) -> None:
-    """Refuse numbers below a minimum; None passes.
-
-    >>> check_at_least(1, max_steps=None, episodes=0)
-    Traceback (most recent call last):
-    resolvent.errors.OptionError: episodes=0: use at least 1
-    """
+    """Refuse numbers below a minimum; None passes."""
     for name, number in numbers.items():
         if number is not None and number < least:
             raise OptionError(f"{name}={number}: use at least {least}")
 
 
 def quoted(value: object) -> str:
-    """Return the `repr` of any value in one short line, even if `repr` fails.
-
-    >>> quoted([1, 2]), quoted("a" * 200)[:5]
-    ('[1, 2]', "'aaaa")
-    """
+    """Return the `repr` of any value in one short line, even if `repr` fails."""
     try:
         return short(repr(value), 80)
     except Exception:  # of objects that users wrote
@@ -67,20 +59,12 @@ def quoted(value: object) -> str:
 
 
 def is_zero_dim(value: object) -> bool:
-    """Whether a value is an array without dimensions, which claims to be iterable, but is not.
-
-    >>> is_zero_dim(np.array(3)), is_zero_dim(np.array([3]))
-    (True, False)
-    """
+    """Whether a value is an array without dimensions, which claims to be iterable, but is not."""
     return isinstance(value, np.ndarray) and value.ndim == 0
 
 
 def needs_arguments(function: Callable[..., object]) -> bool:
-    """Whether a function cannot be called without arguments, according to its signature.
-
-    >>> needs_arguments(len), needs_arguments(lambda size=3: size)
-    (True, False)
-    """
+    """Whether a function cannot be called without arguments, according to its signature."""
     try:
         inspect.signature(function).bind()
     except ValueError:  # it has none, as some of Python's own
@@ -92,48 +76,57 @@ def needs_arguments(function: Callable[..., object]) -> bool:
 
 @cache
 def _kinds_of(function: Callable[..., object]) -> dict[str, Any]:
-    parameters = inspect.signature(function).parameters.values()
     return {
-        parameter.name: parameter.annotation
-        for parameter in parameters
+        name: parameter.annotation
+        for name, parameter in inspect.signature(function).parameters.items()
         if parameter.annotation is not parameter.empty
         and parameter.kind is not parameter.VAR_KEYWORD
     }
 
 
+_SCALARS: Final[dict[Any, tuple[Any, str]]] = {
+    bool: (bool | np.bool_, "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    str: (str, "a text"),
+    Path: (os.PathLike, "a path"),
+    None: (NoneType, "None"),
+    NoneType: (NoneType, "None"),
+}
+"""Types of arguments with the types that count as such, and their names in messages."""
+
+
 def _fits(value: Any, kind: Any) -> bool:
-    origin = get_origin(kind)
+    origin, kinds = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return any(_fits(value, choice) for choice in get_args(kind))
+        return any(_fits(value, choice) for choice in kinds)
     if origin is Literal:
-        return any(type(value) is type(choice) and value == choice for choice in get_args(kind))
-    if kind in (None, NoneType):
-        return value is None
-    if kind is bool:
-        return isinstance(value, bool | np.bool_)
-    if kind is int:
-        return isinstance(value, Integral)
-    if kind is float:
-        return isinstance(value, Real) and _is_in_range(value)
-    if kind is str or kind is Path:
-        wanted = str if kind is str else os.PathLike
-        return isinstance(value, wanted) and "\0" not in str(value)  # no system opens such a path
+        return any(type(value) is type(choice) and value == choice for choice in kinds)
+    if kind in _SCALARS:
+        return isinstance(value, _SCALARS[kind][0]) and _is_usable(value, kind)
     if origin is tuple:
-        return _fits_tuple(value, get_args(kind))
+        if not isinstance(value, tuple | list):
+            return False
+        if kinds[1:] == (Ellipsis,):
+            kinds = kinds[:1] * len(value)
+        return len(value) == len(kinds) and all(map(_fits, value, kinds))
     if isinstance(origin, type):
-        return isinstance(value, origin) and _fits_parts(value, origin, get_args(kind))
+        return isinstance(value, origin) and _fits_parts(value, origin, kinds)
     try:
         return isinstance(value, kind)
     except TypeError:  # no class: a name in quotes, a type variable, `Any`
         return True
 
 
-def _fits_tuple(value: Any, kinds: tuple[Any, ...]) -> bool:
-    if not isinstance(value, tuple | list):
+def _is_usable(value: Any, kind: Any) -> bool:
+    """Whether a number is one that a float can hold, and a path one that systems open."""
+    if kind is not float:
+        return kind not in (str, Path) or "\0" not in str(value)
+    try:
+        float(value)
+    except OverflowError:
         return False
-    if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return all(_fits(element, kinds[0]) for element in value)
-    return len(value) == len(kinds) and all(map(_fits, value, kinds))
+    return True
 
 
 def _fits_parts(value: Any, origin: type, kinds: tuple[Any, ...]) -> bool:
@@ -147,47 +140,29 @@ def _fits_parts(value: Any, origin: type, kinds: tuple[Any, ...]) -> bool:
     return True
 
 
-def _is_in_range(number: Any) -> bool:
-    try:
-        float(number)
-    except OverflowError:
-        return False
-    return True
-
-
-_TYPE_NAMES = {
-    bool: "True or False",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    Path: "a path",
-    NoneType: "None",
-}
-
-
 def _words(kind: Any) -> list[str]:
     """Return the accepted values, in words."""
     origin = get_origin(kind)
+    inside = [word for part in get_args(kind) if origin is not Literal for word in _words(part)]
     if origin in (Union, UnionType):
-        return list(dict.fromkeys(word for part in get_args(kind) for word in _words(part)))
+        return list(dict.fromkeys(inside))
     if origin is Literal:
         return [repr(choice) for choice in get_args(kind)]
     if origin is tuple:
-        return ["a tuple of " + " and ".join(w for part in get_args(kind) for w in _words(part))]
-    if isinstance(kind, type) and kind in _TYPE_NAMES:
-        return [_TYPE_NAMES[kind]]
-    if kind is None:
-        return ["None"]
+        return [f"a tuple of {' and '.join(inside)}"]
+    if isinstance(kind, type | None) and kind in _SCALARS:
+        return [_SCALARS[kind][1]]
     if origin is not None and issubclass(origin, Iterable):
-        inside = [word for part in get_args(kind) for word in _words(part)]
         return [f"a {'mapping' if issubclass(origin, Mapping) else 'list'} of {_either(inside)}"]
     named = origin if isinstance(origin, type) else kind
     return ["a function" if named is Callable else f"a {getattr(named, '__name__', named)}"]
 
 
 def _either(words: list[str]) -> str:
-    return words[-1] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
+
+# --- Limits -------------------------------------------------------------------------------------
 
 EXPANSION: Final = 200
 """Compressed files may always hold this many times their size: honest traces stay below."""
@@ -198,7 +173,7 @@ _DEFAULTS: Final = {
     "labels": 1 << 20,
     "table_bytes": 2 << 30,
 }
-_UNITS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
+_UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _raised: list["Limits"] = []
 
 
@@ -247,16 +222,18 @@ resolvent.config.Limits(labels=4)
 
 
 def limit(name: str) -> int:
-    """Return the current limit: from `Limits`, else the environment, else the default.
-
-    >>> limit("labels")
-    1048576
-    """
+    """Return the current limit: from `Limits`, else the environment, else the default."""
     for limits in reversed(_raised):
         if (bound := getattr(limits, name)) is not None:
             return int(bound)
-    text = os.environ.get(_variable(name))
-    return _DEFAULTS[name] if text is None else _number(text, _variable(name))
+    variable = _variable(name)
+    text = os.environ.get(variable)
+    if text is None:
+        return _DEFAULTS[name]
+    match = re.fullmatch(r"\s*0*([1-9][0-9]{0,17})([KMGT]?)\s*", text, re.IGNORECASE)
+    if match is None:
+        raise OptionError(f"{variable}={text!r} is no limit: use a number such as 5000000 or 8G")
+    return int(match[1]) << _UNITS[match[2].upper()]
 
 
 def check_limit(name: str, requested: int, what: str, advice: str = "") -> None:
@@ -264,12 +241,6 @@ def check_limit(name: str, requested: int, what: str, advice: str = "") -> None:
 
     `what` names the request, as a subject with its verb, and `advice` the remedies other than
     raising the limit.
-
-    >>> check_limit("table_bytes", 3 << 30, "a table of 3 GiB is", "use fewer labels; ")
-    Traceback (most recent call last):
-    resolvent.errors.TooLarge: a table of 3 GiB is more than the limit of 2 GiB: use fewer \
-labels; if that is meant, set RESOLVENT_MAX_TABLE_BYTES=3221225472 or use \
-resolvent.config.Limits(table_bytes=3221225472)
     """
     most = limit(name)
     if requested > most:
@@ -280,29 +251,14 @@ resolvent.config.Limits(table_bytes=3221225472)
 
 
 def check_table(rows: int, columns: int, bytes_each: int, what: str) -> None:
-    """Raise `TooLarge` if a table of this size takes more memory than the limit.
-
-    >>> check_table(10**5, 10**5, 4, "states by labels")
-    Traceback (most recent call last):
-    resolvent.errors.TooLarge: states by labels, 100,000 by 100,000, take 37.3 GiB, more than \
-the limit of 2 GiB: if that is meant, set RESOLVENT_MAX_TABLE_BYTES=40000000000 or use \
-resolvent.config.Limits(table_bytes=40000000000)
-    """
+    """Raise `TooLarge` if a table of this size takes more memory than the limit."""
     requested = rows * columns * bytes_each
     size = f"{rows:,} by {columns:,}, take {bytes_text(requested)}"
     check_limit("table_bytes", requested, f"{what}, {size},")
 
 
 def check_expansion(name: str, held: int, size: int) -> None:
-    """Raise `TooLarge` if a file holds far more bytes than its own size, and than the limit.
-
-    >>> check_expansion("house.jsonl.gz", held=2 << 30, size=246_000)
-    Traceback (most recent call last):
-    resolvent.errors.TooLarge: house.jsonl.gz holds more than 1 GiB and than 200 times its own \
-size: it may be made to exhaust memory; if that is meant, set \
-RESOLVENT_MAX_DECOMPRESSED_BYTES=8589934592 or use \
-resolvent.config.Limits(decompressed_bytes=8589934592)
-    """
+    """Raise `TooLarge` if a file holds far more bytes than its own size, and than the limit."""
     most = limit("decompressed_bytes")
     if held > most and held > EXPANSION * size:
         raise TooLarge(
@@ -317,16 +273,13 @@ def how_to_raise(name: str, enough: int) -> str:
     return f"if that is meant, set {setting} or use resolvent.config.Limits({name}={enough})"
 
 
+def _variable(name: str) -> str:
+    return f"RESOLVENT_MAX_{name.upper()}"
+
+
 @contextmanager
 def explain_memory_errors(work: str) -> Iterator[None]:
-    """Report that memory ran out, rather than that a file is damaged.
-
-    >>> with explain_memory_errors("house.jsonl was read"):
-    ...     bytearray(1 << 62)
-    Traceback (most recent call last):
-    resolvent.errors.OutOfMemory: memory ran out while house.jsonl was read: nothing is wrong with \
-the data; use less of it at once, or a machine with more memory
-    """
+    """Report that memory ran out, rather than that a file is damaged."""
     try:
         yield
     except (MemoryError, OSError) as error:
@@ -353,20 +306,7 @@ def bytes_text(number: int) -> str:
     >>> bytes_text(300), bytes_text(2 << 30), bytes_text(3 << 19)
     ('300 bytes', '2 GiB', '1.5 MiB')
     """
-    for unit, shift in reversed(_UNITS.items()):
-        if number >= 1 << shift:
-            return f"{number / (1 << shift):.3g} {unit}iB"
-    return f"{number} bytes"
-
-
-def _variable(name: str) -> str:
-    return f"RESOLVENT_MAX_{name.upper()}"
-
-
-def _number(text: str, variable: str) -> int:
-    digits, unit = text.strip(), 0
-    if digits[-1:].upper() in _UNITS:
-        digits, unit = digits[:-1], _UNITS[digits[-1].upper()]
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 19 and int(digits)):
-        raise OptionError(f"{variable}={text!r} is no limit: use a number such as 5000000 or 8G")
-    return int(digits) << unit
+    if number < 1 << 10:
+        return f"{number} bytes"
+    unit, shift = [pair for pair in _UNITS.items() if number >= 1 << pair[1]][-1]
+    return f"{number / (1 << shift):.3g} {unit}iB"
